@@ -47,8 +47,8 @@ check: setup lint types ## run lint, type checks, import rules and the fast test
 
 lint: setup ## check formatting, imports between packages and workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
-	@.venv/imports/bin/lint-imports
-	@.venv/bin/shellcheck components/node/*.sh tests/support/components/*.sh
+	@PYTHONPATH=$$(echo packages/* bootstrap components policies smoke stacks | tr " " :):. .venv/imports/bin/lint-imports
+	@.venv/bin/shellcheck components/bezel_components/node/*.sh tests/support/components/*.sh
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@.venv/bin/zizmor --offline --quiet .github/workflows

@@ -10,10 +10,10 @@ import pulumi
 # Loading modules leaves hardly any garbage, and collecting it takes a sixth of the time until there is a plan.
 gc.set_threshold(100_000)
 
-from bezel.errors import UserError
 from bezel.planner import make_plan
-from stacks import config
-from stacks.dispatch import deploy
+from bezel_base.errors import UserError
+from bezel_stacks import config
+from bezel_stacks.dispatch import deploy
 
 try:
     stack = pulumi.get_stack()

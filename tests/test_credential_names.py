@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.credential_names import is_credential_name
+from bezel_base.credential_names import is_credential_name
 
 # By where they are from; see the module's table.
 CARRY = {

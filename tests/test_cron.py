@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.cron import CronError, parse_cron, time_zone
+from bezel_base.cron import CronError, parse_cron, time_zone
 
 BERLIN = time_zone("Europe/Berlin")
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bezel.errors import UserError
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel_base.errors import UserError
 
 Json = dict[str, Any]
 _MIN_PAUSE, _MAX_PAUSE = 0.2, 2.0  # seconds between two requests for an operation's state

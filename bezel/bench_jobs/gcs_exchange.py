@@ -1,6 +1,6 @@
 """Exchange of documents between a load job's tasks and the command that started it, below a prefix of a bucket.
 
-Owns reading, writing and clearing it. Leaves out what the documents mean: see `bezel.bench.distributed.protocol`.
+Owns reading, writing and clearing it. Leaves out what the documents mean: see `bezel_bench.distributed.protocol`.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from bezel.bench_jobs.cloud_run_jobs import unless_missing
-from bezel.errors import Problem, UserError
 from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
-from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.retry import RetryBudget, Watch
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 _PIECE_BYTES = 8 * 1024 * 1024
 

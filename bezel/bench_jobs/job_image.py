@@ -1,8 +1,8 @@
 """Image of a load job's tasks: found in Artifact Registry, or built and pushed by the container engine of this machine.
 
 Owns the tag, the look-up and the two commands. The tag names the version and the digest of the engine's sources, so
-that an image of this very code is built once, by any machine. Leaves out the image's contents (bezel/bench/Dockerfile)
-and the engine's login.
+that an image of this very code is built once, by any machine. Leaves out the image's contents
+(packages/bench/bezel_bench/Dockerfile) and the engine's login.
 """
 
 import os
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bezel.bench.distributed import protocol
 from bezel.bench_jobs.cloud_run_jobs import unless_missing
-from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, endpoint
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
+from bezel_bench.distributed import protocol
 
 NAME: Final = "bezel-bench"
-DOCKERFILE: Final = Path("bezel/bench/Dockerfile")
+DOCKERFILE: Final = Path("packages/bench/bezel_bench/Dockerfile")
 _ENGINES: Final = ("docker", "podman")
 _REPOSITORY = re.compile(
     r"(?P<location>[a-z][a-z0-9-]*)-docker\.pkg\.dev/(?P<project>[a-z0-9.:-]+)/(?P<name>[a-z0-9-]+)"

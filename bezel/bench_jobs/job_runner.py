@@ -6,7 +6,7 @@ killed one left, by the records or by the names, and deletes it before it begins
 are not reused: the server's counters were not read around them.
 
 A task that fails is not retried (it would miss the start) and fails the run with its reason. Leaves out what a task
-does (`bezel.bench.distributed.worker`), how parts become one load (`bezel.bench.distributed.merge`) and the result.
+does (`bezel_bench.distributed.worker`), how parts become one load (`bezel_bench.distributed.merge`) and the result.
 """
 
 import secrets
@@ -20,17 +20,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from bezel import ending_signals
-from bezel.bench.distributed import protocol
-from bezel.bench.distributed.merge import Merged, merge
-from bezel.bench.distributed.protocol import Part, Plan
-from bezel.bench.distributed.worker import LEAD_SECONDS
-from bezel.bench.load.plan import Load
 from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
 from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.bench_jobs.job_registry import JobRecord, clean_up, clean_up_orphans, created_by_bezel, hold_record
-from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, RestError
+from bezel_base import ending_signals
+from bezel_base.errors import Problem, UserError
+from bezel_bench.distributed import protocol
+from bezel_bench.distributed.merge import Merged, merge
+from bezel_bench.distributed.protocol import Part, Plan
+from bezel_bench.distributed.worker import LEAD_SECONDS
+from bezel_bench.load.plan import Load
 
 CPU: Final = 2
 MEMORY_GIB: Final = 2

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bezel.errors import NOT_SHOWN, UserError, shown
+from bezel_base.errors import NOT_SHOWN, UserError, shown
 
 Spec = Mapping[str, Any]
 COMMANDS = Path(__file__).with_name("commands.toml")

@@ -9,10 +9,10 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from bezel.console import note, say
 from bezel.gitops.outcomes import Exit
 from bezel.operations.changes.confirmations import Confirmations
-from bezel.text.shell import quoted
+from bezel_base.console import note, say
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from bezel.operations.changes.plan import Plan

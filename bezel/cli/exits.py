@@ -9,8 +9,8 @@ import select
 import sys
 from pathlib import Path
 
-from bezel.atomic_write import write_whole
-from bezel.errors import Problem, UserError
+from bezel_base.atomic_write import write_whole
+from bezel_base.errors import Problem, UserError
 
 READER_GONE = 128 + 13
 """Exit code of a program whose output has no reader any more, as the shell reports it for SIGPIPE."""

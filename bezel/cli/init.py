@@ -5,13 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.engine.project.project import checked_cloud_project
+from bezel.foundation.settings import Settings, checked_settings, plain
 from bezel.gitops.project_setup.pipeline import checkout_around
 from bezel.gitops.project_setup.repository import repository_id
 from bezel.gitops.project_setup.setup import Setup, set_up
 from bezel.gitops.project_setup.teardown import tear_down
-from bezel.pulumi_engine.project import checked_cloud_project
-from bootstrap.settings import Settings, checked_settings, plain
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 # Options with another name than their setting.
 _NAMES = {

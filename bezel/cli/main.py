@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel import ending_signals
 from bezel.cli.argparser import UsageError, passes_on, root_parser
-from bezel.errors import UserError
-from bezel.pulumi_engine import LOCAL_PULUMI
+from bezel.engine import LOCAL_PULUMI
+from bezel_base import ending_signals
+from bezel_base.errors import UserError
 
 if TYPE_CHECKING:
-    from bezel.pulumi_engine.project import Project
+    from bezel.engine.project.project import Project
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,7 +127,7 @@ def _project(options: argparse.Namespace) -> "Project":
     Raises:
         ProjectError: There is none, and the command needs one.
     """
-    from bezel.pulumi_engine.project import Project, ProjectError, find_project
+    from bezel.engine.project.project import Project, ProjectError, find_project
 
     try:
         return find_project(Path.cwd())

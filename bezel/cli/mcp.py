@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bezel.console import note, say
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project_folder import project_folder
+from bezel.engine.project.project_folder import project_folder
+from bezel_base.console import note, say
+from bezel_base.errors import Problem, UserError
 
 # Variables that name places and identities.
 _PASSED_ON = re.compile(
@@ -40,7 +40,7 @@ def config(options: argparse.Namespace) -> int:
         UserError: There is no Pulumi project in the folder.
     """
     from bezel.mcp_server.client_config import configuration, place
-    from bezel.text.redaction import redact
+    from bezel_base.text.redaction import redact
 
     chosen = [*(["--read-only"] if options.read_only else []), *(f"--stack={stack}" for stack in options.stack)]
     variables = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name) and value}

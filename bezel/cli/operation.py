@@ -4,13 +4,13 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from bezel.console import say, write
-from bezel.errors import UserError
+from bezel_base.console import say, write
+from bezel_base.errors import UserError
 
 if TYPE_CHECKING:
+    from bezel.engine.project.project import Project
     from bezel.operations.registry import Operation
     from bezel.operations.results import Arguments
-    from bezel.pulumi_engine.project import Project
 
 
 def run(project: "Project", options: argparse.Namespace) -> int:

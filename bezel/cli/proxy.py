@@ -7,13 +7,13 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from bezel.console import note, say
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.operations.deployment.server_access import ServerAccess, access_of
 from bezel.rest import Credentials, guarded
+from bezel_base.console import note, say
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 if TYPE_CHECKING:
-    from bezel.pulumi_engine.project import Project
+    from bezel.engine.project.project import Project
 
 
 def run(project: "Project", options: argparse.Namespace) -> int:

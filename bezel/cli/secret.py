@@ -11,10 +11,10 @@ import select
 import sys
 import time
 
-from bezel.console import note, say
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
 from bezel.rest.secret_manager import MAX_BYTES
+from bezel_base.console import note, say
+from bezel_base.errors import Problem, UserError
 
 _STDIN = 0
 _LINE_END = 2

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import exact, rounded
-from bezel.text.shell import quoted, quoted_for_make
+from bezel_base.text.shell import quoted, quoted_for_make
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
 _MEASURED = frozenset({"ok", "queueing", "saturated"})

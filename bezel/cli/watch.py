@@ -12,13 +12,13 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from bezel import ending_signals
 from bezel.cli.operation import arguments_of
-from bezel.console import say, write
+from bezel_base import ending_signals
+from bezel_base.console import say, write
 
 if TYPE_CHECKING:
+    from bezel.engine.project.project import Project
     from bezel.operations.watching.page import Watch
-    from bezel.pulumi_engine.project import Project
 
 _HOME, _REST = "\x1b[H", "\x1b[J"
 _PAGE_SECONDS = 3.0

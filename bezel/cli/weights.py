@@ -6,15 +6,15 @@ Leaves listing to `bezel.weights`, and copying to the operation `weights_copy`.
 import argparse
 from contextlib import closing
 
-from bezel.console import say
-from bezel.errors import Problem, UserError
+from bezel.engine.project.project import Project
 from bezel.planner import make_plan
-from bezel.pulumi_engine.project import Project
-from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket
 from bezel.weights.layout import stored_models
 from bezel.weights.progress import size
 from bezel.weights.retry import Watch
+from bezel_base.console import say
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 _SECONDS = 120.0
 

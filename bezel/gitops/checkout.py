@@ -6,8 +6,8 @@ A review is stored by the tree: the same files have the same tree, on whatever b
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.errors import Problem, UserError
 from bezel.gitops.git import GitError, git
+from bezel_base.errors import Problem, UserError
 
 
 @dataclass(frozen=True)

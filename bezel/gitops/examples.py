@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
-from bezel.errors import UserError, one_line
+from bezel.engine.project.pipeline_file import FILE, Pipeline
+from bezel.engine.project.project import Project
 from bezel.gitops.outcomes import Exit
 from bezel.planner import make_plan
 from bezel.planner.cost.price_rows import UnpricedProblem
-from bezel.pulumi_engine.pipeline_file import FILE, Pipeline
-from bezel.pulumi_engine.project import Project
+from bezel_base.errors import UserError, one_line
 
 State = Literal["planned", "not judged", "refused"]
 _PLACEHOLDER = "bezel-examples"

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
 
 _SECONDS = 120.0
 

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Protocol
 
-from bezel.errors import UserError
+from bezel_base.errors import UserError
 
 
 class Exit(IntEnum):

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from bezel.localcloud import control
-from bezel.localcloud.processes.process_status import end_marked
+from bezel_base.process_status import end_marked
+from bezel_localcloud import control
 
 MARK = "BEZEL_REHEARSAL"
 PREFIX = "bezel-rehearsal-"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.errors import one_line
 from bezel.leases.clock import format_duration
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.observation import DesiredState, Goal, State
+from bezel_base.errors import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bezel.errors import UserError, one_line
 from bezel.leases import messages, reconcile
 from bezel.leases.backend import CONFLICT, is_transient, not_yet_deletable, refusal
 from bezel.leases.names import SPEC, labels, request_id
 from bezel.leases.observation import DesiredState, Goal, Observation, Phase, State
 from bezel.leases.reconcile import Memory
 from bezel.rest import ApiError, RestError
+from bezel_base.errors import UserError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

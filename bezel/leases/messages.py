@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem
 from bezel.leases.clock import format_duration
 from bezel.leases.observation import PHASES, Goal, Phase, State
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -16,9 +16,9 @@ from bezel.leases.observation import DesiredState, Goal, Observation, Phase, Sta
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bezel.errors import Problem
     from bezel.leases.clock import PlatformClock
     from bezel.leases.requests import ZoneChoice
+    from bezel_base.errors import Problem
 
 STORING = "STORING"
 """Bezel's word for a request that was sent, and is neither visible nor refused yet."""

@@ -23,11 +23,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from bezel.errors import UserError
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result
-from bezel.text.printable import encodable, encodable_values
-from bezel.text.redaction import redact_forms, redact_forms_of_values
+from bezel_base.errors import UserError
+from bezel_base.text.printable import encodable, encodable_values
+from bezel_base.text.redaction import redact_forms, redact_forms_of_values
 
 log = logging.getLogger(__name__)
 MAX_TEXT = 20_000

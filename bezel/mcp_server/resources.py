@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mcp_types import Resource
 
 if TYPE_CHECKING:
-    from bezel.pulumi_engine.project import Project
+    from bezel.engine.project.project import Project
 
 STACKS, PLAN, DOCS = "bezel://stacks", "bezel://plan/", "bezel://docs/"
 _MARKDOWN, _TEXT = "text/markdown", "text/plain"

@@ -24,12 +24,12 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from bezel.errors import UserError
 from bezel.mcp_server import calls, prompts, resources
 from bezel.mcp_server.scope import OutOfScopeError, Scope
 from bezel.mcp_server.tools import tool_of
 from bezel.mcp_server.two_steps import CONFIRM, ConfirmArguments, TwoSteps, confirm_tool
 from bezel.operations.registry import Operation
+from bezel_base.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ class _Handlers:
         return (*self._by_name, *([CONFIRM] if self._changes else []))
 
     def _project(self) -> Any:
-        from bezel.pulumi_engine.project import Project  # half a second, which the list of tools does not need
+        from bezel.engine.project.project import Project  # half a second, which the list of tools does not need
 
         return Project(self._folder, self._scope.stacks)
 

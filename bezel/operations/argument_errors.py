@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bezel.errors import NOT_SET, Problem
 from bezel.operations.results import Arguments, counted
 from bezel.planner.base.parse import BOUNDS, EXPECTED
+from bezel_base.errors import NOT_SET, Problem
 
 _LENGTHS = {"too_short": ("min_length", "at least"), "too_long": ("max_length", "at most")}
 

@@ -13,19 +13,19 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from bezel.console import note
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import PlatformClock, clock_of
 from bezel.operations.deployment.deployment import Deployment, deployment_of
 from bezel.operations.deployment.state_reader import read_state, stacks_in
 from bezel.rest import Credentials, GoogleClient, endpoint
-from bezel.text.shell import quoted
+from bezel_base.console import note
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from bezel.pulumi_engine.project import Project
+    from bezel.engine.project.project import Project
 
 _SECONDS = 30.0
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -70,7 +70,7 @@ class Context:
     @cached_property
     def project(self) -> Project:
         """The Pulumi project."""
-        from bezel.pulumi_engine.project import Project  # half a second, which not every operation needs
+        from bezel.engine.project.project import Project  # half a second, which not every operation needs
 
         return Project(self.folder, self.scope)
 
@@ -94,7 +94,7 @@ class Context:
         Raises:
             UserError: None is named, or there is no such stack.
         """
-        from bezel.pulumi_engine.project import ProjectError, cloud_project_of
+        from bezel.engine.project.project import ProjectError, cloud_project_of
 
         own = None if stack is None else self.project.cloud_project(stack, self.environ)
         named = own or cloud_project_of(self.environ)
@@ -128,7 +128,7 @@ class Context:
         state = None if is_hidden else read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:
             held = self.stacks()
-            from bezel.catalog import closest  # a list of tools needs no catalogue
+            from bezel_catalog import closest  # a list of tools needs no catalogue
 
             near = closest(stack, held)
             hint = f"did you mean {near}? " if near else ""

@@ -14,15 +14,13 @@ from tempfile import TemporaryDirectory
 
 from pydantic import Field
 
-from bezel.atomic_write import write_whole
-from bezel.errors import Problem, UserError
+from bezel.engine.run.stack_engine import StackEngine, stack_engine
 from bezel.gitops.checkout import Checkout
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.price_line import price_line
 from bezel.gitops.review.change_report import ChangeReport, smoke_line
 from bezel.gitops.review.deploy import finish
 from bezel.gitops.review.preview import Previewed, packs_of, preview_on
-from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.operations.changes.basis import ChangedError, basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
@@ -32,7 +30,9 @@ from bezel.operations.context import Context
 from bezel.operations.results import Arguments
 from bezel.planner.base.money import Amount, Priced
 from bezel.resource_cost.stack_cost import StackCost
-from bezel.text.shell import quoted
+from bezel_base.atomic_write import write_whole
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 _PREFIX = "bezel-plan-"
 _HERE = Checkout("", "")  # of no commit: an operator deploys the files as they are

@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.deployment.history_reader import read_deploys
@@ -21,7 +20,8 @@ from bezel.operations.results import Result, utc
 from bezel.outside_changes.change import NOT_SET
 from bezel.outside_changes.fields import text_of, value_at
 from bezel.planner.base.parse import read_settings
-from bezel.text.shell import quoted
+from bezel_base.errors import UserError, one_line
+from bezel_base.text.shell import quoted
 
 _TEXT = 200
 _ENCRYPTED = "(encrypted)"

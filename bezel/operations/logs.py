@@ -10,7 +10,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from bezel.errors import Problem
 from bezel.leases.clock import unix
 from bezel.leases.inventory import back_end_of
 from bezel.operations.context import Context
@@ -35,7 +34,8 @@ from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
 from bezel.operations.results import Arguments, Result
 from bezel.operations.status import read_service
 from bezel.rest import ApiError
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
 
 Severity = Literal["DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"]
 

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
+from bezel.engine.state.state_file import masked
 from bezel.operations.context import Context
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import Declared, Grant, declared_in, entries_in
 from bezel.outside_changes.reading import Cloud, outside_changes
-from bezel.pulumi_engine.state_file import masked
 from bezel.rest import GoogleClient
 
 _REQUEST_SECONDS = 10.0

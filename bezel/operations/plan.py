@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.localcloud.core.paths import PROJECT
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result
 from bezel.planner import AnyPlan, make_plan, plan_summary
 from bezel.planner.assemble.provenance import STACK_FILE
+from bezel_localcloud.core.paths import PROJECT
 
 
 class PlanArguments(Arguments):

@@ -1,15 +1,15 @@
 """Text from outside made fit to be shown or sent on: no control characters, no secrets, bounded.
 
 The one way by which operations treat log lines, metrics, a model's answers and a cloud's messages. Which texts are
-credentials, and which characters are hidden, is in bezel.text. vLLM's own lines, which speak of tokens all the time,
-stay as they are.
+credentials, and which characters are hidden, is in bezel_base.text. vLLM's own lines, which speak of tokens all the
+time, stay as they are.
 """
 
 from collections.abc import Iterable
 
-from bezel.text.printable import printable
-from bezel.text.private_keys import PrivateKeys
-from bezel.text.redaction import redact
+from bezel_base.text.printable import printable
+from bezel_base.text.private_keys import PrivateKeys
+from bezel_base.text.redaction import redact
 
 MAX_LINE = 2000
 """Characters of one shown line; vLLM's list of arguments has about a thousand."""

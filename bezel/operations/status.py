@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.console import aligned
 from bezel.leases.backend import BackEnd
 from bezel.leases.clock import format_duration, unix
 from bezel.leases.container import ContainerReport, report_of
@@ -52,7 +51,8 @@ from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced, rounded
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
-from bezel.text.shell import quoted
+from bezel_base.console import aligned
+from bezel_base.text.shell import quoted
 
 _READERS = 8
 _WORD, _ENDING = 100, 300

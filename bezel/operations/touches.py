@@ -7,7 +7,7 @@ its arguments may be given, is part of the registry.
 from dataclasses import dataclass
 from typing import Literal
 
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
 
 STACK = "stack"
 

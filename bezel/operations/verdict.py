@@ -13,7 +13,7 @@ from pydantic import Field
 
 from bezel.operations.results import Result
 from bezel.operations.service_use.call_counts import LOG, Calls, failed_share
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 Verdict = Literal[
     "ready",

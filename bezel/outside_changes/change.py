@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from bezel.errors import shown
+from bezel_base.errors import shown
 
 Kind = Literal["access", "cost", "rollback"]
 NOT_SET = "not set"

@@ -9,7 +9,7 @@ from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, OutsideChange
 from bezel.outside_changes.declared import Grant
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 _LEGACY = "roles/storage.legacy"

@@ -14,7 +14,7 @@ from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
 from bezel.outside_changes.declared import Machine
 from bezel.outside_changes.fields import Field, differences, same_resource
 from bezel.outside_changes.service_rules import RESTORE
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 _OPENING_KEY = re.compile(
     r"ssh-keys|sshKeys|block-project-ssh-keys|enable-oslogin(-sk)?|serial-port-enable|user-data|windows-keys"

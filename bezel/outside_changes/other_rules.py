@@ -10,7 +10,7 @@ from typing import Any
 from bezel.outside_changes.change import NOT_SET, OutsideChange
 from bezel.outside_changes.fields import Field, differences, text_of
 from bezel.outside_changes.service_rules import RESTORE
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 BUCKET_FIELDS = (
     Field("versioning.enabled", "cost", default=False),

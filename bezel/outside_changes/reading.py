@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from bezel.errors import UserError, one_line
 from bezel.outside_changes import grant_rules, machine_rules, other_rules, service_rules
 from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
 from bezel.outside_changes.declared import Declared, Grant, Machine
 from bezel.rest import ApiError, GoogleClient, endpoint
-from bezel.text.shell import quoted
+from bezel_base.errors import UserError, one_line
+from bezel_base.text.shell import quoted
 
 _AT_A_TIME = 8
 _VERSION = "3"  # of a policy: older ones hide conditions

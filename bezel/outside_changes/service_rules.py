@@ -13,7 +13,7 @@ from typing import Any
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.outside_changes.fields import Field, declared_at, same_resource, short_name, text_of, value_at
 from bezel.outside_changes.rollback import Rollback, in_force
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 RESTORE = "`pulumi up --refresh` restores the declared value."
 UNPIN = "the next deploy moves the traffic to the newest revision."

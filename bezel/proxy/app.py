@@ -11,13 +11,13 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from bezel.errors import one_line
-from bezel.loopback.web_pages import foreign
 from bezel.proxy import refusals
 from bezel.proxy.event_stream import EventStream
 from bezel.proxy.request_body import ClientGoneError, RequestBody
 from bezel.proxy.upstream import Answer, BrokenError, Exchange, RefusedError, Upstream
 from bezel.rest import RestError
+from bezel_base.errors import one_line
+from bezel_base.loopback.web_pages import foreign
 
 IS_OWN: Final = "proxy.is_own"
 """Key of a scope: whether the user of this process sent the request."""

@@ -11,8 +11,8 @@ from typing import Final
 
 from starlette.types import Send
 
-from bezel.front.refusals import page_words
-from bezel.text.redaction import redact
+from bezel_base.front.refusals import page_words
+from bezel_base.text.redaction import redact
 
 PAGE: Final = 64 * 1024
 """Bytes of an error page that are read at most."""

@@ -16,9 +16,9 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bezel.errors import Problem, UserError
-from bezel.loopback.peer_uid import is_own
 from bezel.proxy.app import HANG_UP, IS_OWN, ProxyApp
+from bezel_base.errors import Problem, UserError
+from bezel_base.loopback.peer_uid import is_own
 
 _TRIES: Final = 20
 _GRACE_SECONDS: Final = 2

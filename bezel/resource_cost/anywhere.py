@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from bezel.errors import Problem
 from bezel.resource_cost.inputs import InputError
+from bezel_base.errors import Problem
 
 # Types that observe, limit or describe. Their filters and conditions name what other resources buy or grant.
 _DESCRIBING = re.compile(

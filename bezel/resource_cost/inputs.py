@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from bezel.errors import NOT_SET, Problem, UserError, shown
+from bezel_base.errors import NOT_SET, Problem, UserError, shown
 
 
 class _Unknown(Enum):

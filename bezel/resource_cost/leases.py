@@ -15,13 +15,13 @@ from decimal import Decimal
 from math import prod
 from typing import NamedTuple, TypeGuard
 
-from bezel.cron import CronError
 from bezel.planner.base.hardware import leased
 from bezel.planner.base.hours import Window, share_of_time
 from bezel.planner.base.money import Amount, Unpriced, most_expensive, times, total
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.resource_cost.inputs import Inputs, camel, plainly
+from bezel_base.cron import CronError
 
 MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
 MODELS: dict[str, Provisioning] = {

@@ -12,8 +12,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple
 
-from bezel.cron import CronError, parse_cron, time_zone
-from bezel.errors import NOT_SET
 from bezel.planner.base.schedule import FOUR_WEEKS
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.resource_cost.google_hosts import is_google_api, plain_address
@@ -22,6 +20,8 @@ from bezel.resource_cost.leases import Lease, lease_of_instance, lease_of_queue,
 from bezel.resource_cost.request_fields import body_of, unread_field
 from bezel.resource_cost.request_forms import FORMS, Form, only_reads
 from bezel.resource_cost.scheduled_minimum import ScheduledMinimum
+from bezel_base.cron import CronError, parse_cron, time_zone
+from bezel_base.errors import NOT_SET
 
 JOB = "gcp:cloudscheduler/job:Job"
 _MASK = ("scaling.minInstanceCount", "scaling.min_instance_count")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bezel.rest.credentials import Credentials
 from bezel.rest.errors import ApiError, RestError, UnreachableError
 from bezel.rest.transport import json_object, new_client, reason_of
-from bezel.text.printable import encodable_values
+from bezel_base.text.printable import encodable_values
 
 if TYPE_CHECKING:
     import httpx

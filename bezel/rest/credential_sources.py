@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bezel.errors import Problem
 from bezel.rest.endpoints import guarded
 from bezel.rest.errors import CredentialsError
-from bezel.text.redaction import redact
+from bezel_base.errors import Problem
+from bezel_base.text.redaction import redact
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any
 
-from bezel.errors import NOT_SET, Problem
 from bezel.rest.credential_sources import LOGIN, SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError
 from bezel.rest.token_end import end_of
 from bezel.rest.transport import AuthRequest, new_client
-from bezel.text.redaction import redact
-from bezel.text.shell import quoted
+from bezel_base.errors import NOT_SET, Problem
+from bezel_base.text.redaction import redact
+from bezel_base.text.shell import quoted
 
 # A token is exchanged this long before it ends, so that none ends on its way.
 _MARGIN_SECONDS = 300.0

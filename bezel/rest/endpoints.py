@@ -9,8 +9,8 @@ from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from bezel.errors import Problem
 from bezel.rest.errors import AddressError
+from bezel_base.errors import Problem
 
 _GOOGLE = {
     "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",

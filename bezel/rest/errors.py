@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bezel.errors import UserError
-from bezel.json_documents import read_json
-from bezel.text.redaction import redact
+from bezel_base.errors import UserError
+from bezel_base.json_documents import read_json
+from bezel_base.text.redaction import redact
 
 
 class RestError(UserError):

@@ -12,7 +12,7 @@ from typing import Any
 import google_crc32c
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
-from bezel.text.redaction import redact
+from bezel_base.text.redaction import redact
 
 MAX_BYTES = 65_536
 """Largest value of a version."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-from bezel.json_documents import read_json
 from bezel.rest.errors import ApiError
+from bezel_base.json_documents import read_json
 
 if TYPE_CHECKING:
     import httpx

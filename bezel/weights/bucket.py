@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from bezel.errors import Problem
 from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
 from bezel.rest.client import is_retryable
 from bezel.rest.transport import new_client
-from bezel.text.shell import quoted
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bezel.errors import Problem, one_line
 from bezel.rest import ApiError, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import StoppedError, WeightsError
@@ -19,6 +18,7 @@ from bezel.weights.layout import is_wanted, missing_parts
 from bezel.weights.progress import Progress
 from bezel.weights.retry import RetryBudget, Watch
 from bezel.weights.transfer import SOURCE, Entry, Journal, Transfer, changed_meanwhile
+from bezel_base.errors import Problem, one_line
 
 FILES_AT_A_TIME = 4
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
-from bezel.errors import Problem
 from bezel.rest import UnreachableError, guarded
 from bezel.rest.client import is_retryable, retry_delay
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

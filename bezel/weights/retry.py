@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from bezel.errors import Problem
 from bezel.rest import Backoff
 from bezel.weights.errors import StoppedError, WeightsError
+from bezel_base.errors import Problem
 
 FAILURES_IN_A_ROW = 7
 _LOOK_SECONDS = 0.5  # between two looks at the caller while waiting

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bezel.atomic_write import write_whole
-from bezel.errors import Problem
 from bezel.rest import ApiError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import WeightsError, WrongContentError
 from bezel.weights.hub import BusyError, Digest, Hub, HubFile, Repository
 from bezel.weights.progress import Progress
 from bezel.weights.retry import RetryBudget, Watch
+from bezel_base.atomic_write import write_whole
+from bezel_base.errors import Problem
 
 
 @dataclass(frozen=True, slots=True)

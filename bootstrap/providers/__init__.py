@@ -1,1 +1,1 @@
-"""Dynamic provider behind the guard of the stacks, called by the engine."""
+"""Names of dynamic providers in states made before 0.1.0."""

@@ -1,1 +1,1 @@
-"""Dynamic providers behind the components, called by the engine."""
+"""Names of dynamic providers in states made before 0.1.0."""

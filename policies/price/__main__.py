@@ -2,8 +2,8 @@
 
 from pulumi_policy import PolicyPack
 
-from bezel.loopback.grpc_guard import guard_servers
-from policies.price.pack import NAME, POLICIES
+from bezel_base.loopback.grpc_guard import guard_servers
+from bezel_policies.price.pack import NAME, POLICIES
 
 # Another user of the machine could set other limits, or read what is judged.
 guard_servers()

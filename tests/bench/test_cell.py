@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bezel.bench.cell.cell import MeasuredCell, measure_cell
-from bezel.bench.cell.plan import CellPlan, ServerView
-from bezel.bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
-from bezel.bench.metrics.definitions import DEFINITIONS
-from bezel.bench.report.export import as_csv, as_vllm
-from bezel.bench.result.document import Result, Slo, parse
-from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
-from bezel.bench.result.sample import Measured
-from bezel.bench.server.drain import DrainClock
-from bezel.bench.server.http_probe import ProbeResponse
-from bezel.bench.server.manifest import cache_config, kv_cache_tokens, reported_by_server, shown, this_client
 from bezel.cli.main import main
+from bezel_bench.cell.cell import MeasuredCell, measure_cell
+from bezel_bench.cell.plan import CellPlan, ServerView
+from bezel_bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
+from bezel_bench.metrics.definitions import DEFINITIONS
+from bezel_bench.report.export import as_csv, as_vllm
+from bezel_bench.result.document import Result, Slo, parse
+from bezel_bench.result.records import Manifest, Platform, PriceBasis, ServedBy
+from bezel_bench.result.sample import Measured
+from bezel_bench.server.drain import DrainClock
+from bezel_bench.server.http_probe import ProbeResponse
+from bezel_bench.server.manifest import cache_config, kv_cache_tokens, reported_by_server, shown, this_client
 from tests.support.bench.runs import BEGAN, MS, answered, closed, failed, measured
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/vllm"
@@ -247,8 +247,8 @@ def test_a_run_of_failures_has_no_number_that_is_none():
 
 @pytest.mark.slow
 def test_the_command_writes_either_shape_and_names_what_is_missing(tmp_path, capsys):
-    from bezel.bench.result.document import save
-    from bezel.bench.result.sample_file import samples_path, write_samples
+    from bezel_bench.result.document import save
+    from bezel_bench.result.sample_file import samples_path, write_samples
 
     found, path = record(closed(4, 10)), tmp_path / "r.json"
     save(document(found), path)

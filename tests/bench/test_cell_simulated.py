@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.cell.cell import measure_load
-from bezel.bench.cell.plan import ServerView
-from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
-from bezel.bench.result.records import Manifest, ServedBy
-from bezel.bench.server import manifest
-from bezel.bench.server.http_probe import asker
+from bezel_bench.cell.cell import measure_load
+from bezel_bench.cell.plan import ServerView
+from bezel_bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
+from bezel_bench.result.records import Manifest, ServedBy
+from bezel_bench.server import manifest
+from bezel_bench.server.http_probe import asker
 from tests.support.simulated_vllm.process import MODEL, NAME, simulated_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bezel.bench.load.plan import TokenSource
-    from bezel.bench.result.document import Cell
+    from bezel_bench.load.plan import TokenSource
+    from bezel_bench.result.document import Cell
 
 pytestmark = pytest.mark.slow
 

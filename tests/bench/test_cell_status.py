@@ -2,10 +2,10 @@
 
 import pytest
 
-from bezel.bench.cell.build_cell import achieved, client_figures
-from bezel.bench.result.cell_status import busy_machine, infeasible, limits_of_client, queued, state_of
-from bezel.bench.result.document import Check, ClientFigures
-from bezel.bench.result.sample import ClientHealth, Sample
+from bezel_bench.cell.build_cell import achieved, client_figures
+from bezel_bench.result.cell_status import busy_machine, infeasible, limits_of_client, queued, state_of
+from bezel_bench.result.document import Check, ClientFigures
+from bezel_bench.result.sample import ClientHealth, Sample
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, columns, measured
 
 PASSED = Check(name="counters", state="passed", text="fine")

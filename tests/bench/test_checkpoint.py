@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel import ending_signals
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.result.document import load as read_result
-from bezel.bench.result.sample_file import read_samples
 from bezel.cli.bench.run import run
 from bezel.cli.exits import READER_GONE
 from bezel.cli.main import main, parse
-from bezel.errors import UserError
+from bezel_base import ending_signals
+from bezel_base.errors import UserError
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.result.document import load as read_result
+from bezel_bench.result.sample_file import read_samples
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 from tests.support.smoke.fake_service import recorded_body, recorded_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bezel.bench.load.plan import Bodies, Load, TokenSource
-    from bezel.bench.result.document import Result
-    from bezel.bench.result.sample import Measured
+    from bezel_bench.load.plan import Bodies, Load, TokenSource
+    from bezel_bench.result.document import Result
+    from bezel_bench.result.sample import Measured
 
 ROOT = Path(__file__).parents[2]
 STREAM = [line for _, line in recorded_stream("chat-stream-usage.txt")]

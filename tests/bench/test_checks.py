@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.metrics.definitions import measure
-from bezel.bench.metrics.metric_inputs import MetricInputs
-from bezel.bench.metrics.steady import Steady, steady_window
-from bezel.bench.result.document import Counters, Reading
-from bezel.bench.result.records import Client, Machine, Manifest, Metric, Platform, PriceBasis, ServedBy
-from bezel.bench.server.counters import gained
-from bezel.bench.server.drain import Drained
-from bezel.bench.validity import load_checks, server_checks
-from bezel.bench.validity.checks import CHECKS, Evidence, beginnings, check_all, most_in_flight
-from bezel.bench.validity.roofline import Work, hardware_of
+from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.metrics.definitions import measure
+from bezel_bench.metrics.metric_inputs import MetricInputs
+from bezel_bench.metrics.steady import Steady, steady_window
+from bezel_bench.result.document import Counters, Reading
+from bezel_bench.result.records import Client, Machine, Manifest, Metric, Platform, PriceBasis, ServedBy
+from bezel_bench.server.counters import gained
+from bezel_bench.server.drain import Drained
+from bezel_bench.validity import load_checks, server_checks
+from bezel_bench.validity.checks import CHECKS, Evidence, beginnings, check_all, most_in_flight
+from bezel_bench.validity.roofline import Work, hardware_of
 from tests.support.bench.runs import BEGAN, MS, answered, closed, columns, failed, measured, noise
 
 CACHED = Metric(value=0.001, unit="share", n=10)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.load.plan_rules import LoadError, checked
-from bezel.bench.prompts.prompts import make_prompts
-from bezel.bench.result.document import load as read_result
-from bezel.bench.server.http_probe import asker
 from bezel.cli.main import main
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.load.plan_rules import LoadError, checked
+from bezel_bench.prompts.prompts import make_prompts
+from bezel_bench.result.document import load as read_result
+from bezel_bench.server.http_probe import asker
 from tests.support.bench.tokenizer import TokenServer, counting
 from tests.support.bench.wire import WireRequest, document, send, serving
 from tests.support.rest.fake_google import Answer, Call, Server
@@ -44,7 +44,7 @@ class Computing:
     turns = 1
 
     def body(self, index: int, turn: int = 0) -> Any:
-        from bezel.bench.load.plan import Body
+        from bezel_bench.load.plan import Body
 
         return Body(json.dumps({"input": f"{index} {turn}"}).encode(), 0)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.result.document import Reading
-from bezel.bench.server.counters import acceptance, gained, reading, readings, running, series
-from bezel.bench.server.drain import DrainClock, drain, read_metrics
-from bezel.bench.server.http_probe import ProbeResponse
+from bezel_bench.result.document import Reading
+from bezel_bench.server.counters import acceptance, gained, reading, readings, running, series
+from bezel_bench.server.drain import DrainClock, drain, read_metrics
+from bezel_bench.server.http_probe import ProbeResponse
 
 RECORDED = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_text(encoding="utf-8")
 IDLE = 'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{engine="0"} 0.0\n'

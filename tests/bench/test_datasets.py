@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts.datasets import Entry, read_entries
-from bezel.bench.prompts.prompts import make_prompts
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.prompts.datasets import Entry, read_entries
+from bezel_bench.prompts.prompts import make_prompts
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 SHAREGPT = [

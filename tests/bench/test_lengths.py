@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts.lengths import Lengths, lengths_of
-from bezel.bench.prompts.prompts import Prompts, make_prompts
-from bezel.bench.server.http_probe import asker
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import parse
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.prompts.lengths import Lengths, lengths_of
+from bezel_bench.prompts.prompts import Prompts, make_prompts
+from bezel_bench.server.http_probe import asker
 from tests.support.bench.tokenizer import TokenServer, counting
 
 DRAWS = 4000

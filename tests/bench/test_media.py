@@ -9,13 +9,13 @@ import zlib
 
 import pytest
 
-from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.load.plan_rules import LoadError, checked
-from bezel.bench.prompts.media import WithMedia, png, size_of, wav
-from bezel.bench.prompts.prompts import make_prompts
-from bezel.bench.server.http_probe import asker
-from bezel.bench.validity.checks import beginnings
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.load.plan_rules import LoadError, checked
+from bezel_bench.prompts.media import WithMedia, png, size_of, wav
+from bezel_bench.prompts.prompts import make_prompts
+from bezel_bench.server.http_probe import asker
+from bezel_bench.validity.checks import beginnings
 from tests.support.bench.tokenizer import TokenServer, counting
 
 

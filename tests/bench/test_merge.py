@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.bench.distributed.merge import merge
-from bezel.bench.distributed.protocol import ClockOffset, Part, Plan, code, pack, unpack
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.distributed.merge import merge
+from bezel_bench.distributed.protocol import ClockOffset, Part, Plan, code, pack, unpack
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from tests.support.bench.runs import MS, SECOND, answered, failed, measured
 
 WALL = 1_800_000_000 * SECOND

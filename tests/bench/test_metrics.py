@@ -4,10 +4,10 @@ from array import array
 
 import pytest
 
-from bezel.bench.metrics.definitions import DEFINITIONS, distributions, measure
-from bezel.bench.metrics.metric_inputs import NO_TEXT, MetricInputs
-from bezel.bench.metrics.steady import steady_window
-from bezel.bench.result.document import Reading, Slo
+from bezel_bench.metrics.definitions import DEFINITIONS, distributions, measure
+from bezel_bench.metrics.metric_inputs import NO_TEXT, MetricInputs
+from bezel_bench.metrics.steady import steady_window
+from bezel_bench.result.document import Reading, Slo
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
 

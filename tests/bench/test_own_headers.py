@@ -9,7 +9,7 @@ import pytest
 from bezel.cli.bench.measure.own_headers import own_headers
 from bezel.cli.bench.measure.target import renewals, with_own
 from bezel.cli.main import main
-from bezel.errors import UserError
+from bezel_base.errors import UserError
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 
 KEY = "sk-Pl4ntedKeyValue0123"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.load.patterns import instants, user_windows
-from bezel.bench.load.plan import (
+from bezel_bench.load.patterns import instants, user_windows
+from bezel_bench.load.plan import (
     Burst,
     Closed,
     Constant,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.load.plan import (
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import (
     Burst,
     Closed,
     Constant,
@@ -22,8 +23,7 @@ from bezel.bench.load.plan import (
     from_json,
     to_json,
 )
-from bezel.bench.load.plan_rules import checked, problems
-from bezel.errors import UserError
+from bezel_bench.load.plan_rules import checked, problems
 
 GOOD = Load(Target("http://127.0.0.1:8000", "m"), Closed(4), Stop(requests=8), PromptPlan(), extra_body={"top_k": 4})
 PATTERNS = [

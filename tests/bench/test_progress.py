@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Replay, Stage, Staged, Stop, Target
-from bezel.bench.load.progress import planned_seconds, progress_line, seconds_left
+from bezel_bench.load.plan import Closed, Constant, Load, PromptPlan, Replay, Stage, Staged, Stop, Target
+from bezel_bench.load.progress import planned_seconds, progress_line, seconds_left
 
 INFINITE = float("inf")
 

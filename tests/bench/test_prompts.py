@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts.datasets import read_entries
-from bezel.bench.prompts.prompts import Prompts, learn, make_prompts
-from bezel.bench.prompts.token_calibration import WORDS
-from bezel.bench.server.http_probe import asker
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.prompts.datasets import read_entries
+from bezel_bench.prompts.prompts import Prompts, learn, make_prompts
+from bezel_bench.prompts.token_calibration import WORDS
+from bezel_bench.server.http_probe import asker
 from tests.support.bench.tokenizer import TokenServer, counting
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts.prompts import Prompts, make_prompts
-from bezel.bench.server.http_probe import asker
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.prompts.prompts import Prompts, make_prompts
+from bezel_bench.server.http_probe import asker
 from tests.support.simulated_vllm.process import NAME, simulated_vllm
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from bezel.bench.result.document import Cell, Result, ResultError, load, save
-from bezel.bench.result.records import Client, Distribution, Histogram, Machine, Manifest, Metric
+from bezel_bench.result.document import Cell, Result, ResultError, load, save
+from bezel_bench.result.records import Client, Distribution, Histogram, Machine, Manifest, Metric
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
-from bezel.bench.result.document import load as read_result
-from bezel.bench.result.sample_file import read_samples
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import main, parse
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
+from bezel_bench.result.document import load as read_result
+from bezel_bench.result.sample_file import read_samples
 from tests.support.rest.fake_google import PLANTED, Answer, Call, Server, serving
 from tests.support.smoke.fake_service import MODEL, Project, recorded_body, recorded_stream
 

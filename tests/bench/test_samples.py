@@ -5,10 +5,10 @@ from array import array
 import numpy as np
 import pytest
 
-from bezel.bench.result.columns import FIELDS, Columns
-from bezel.bench.result.document import ResultError
-from bezel.bench.result.sample import Sample
-from bezel.bench.result.sample_file import COLUMNS, read_samples, samples_path, write_samples
+from bezel_bench.result.columns import FIELDS, Columns
+from bezel_bench.result.document import ResultError
+from bezel_bench.result.sample import Sample
+from bezel_bench.result.sample_file import COLUMNS, read_samples, samples_path, write_samples
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.server.http_probe import ProbeResponse
-from bezel.bench.server.sampling import MetricsSampler, Samples, values_of
+from bezel_bench.server.http_probe import ProbeResponse
+from bezel_bench.server.sampling import MetricsSampler, Samples, values_of
 
 REAL = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_bytes()
 SECOND = 1_000_000_000

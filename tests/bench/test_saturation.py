@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.load.patterns import instants
-from bezel.bench.load.plan import Burst, Constant, Poisson, Replay, Stage, Staged, Stop
-from bezel.bench.metrics.definitions import measure
-from bezel.bench.metrics.metric_inputs import MetricInputs
-from bezel.bench.metrics.saturation import completed_share
-from bezel.bench.metrics.steady import steady_window
-from bezel.bench.result.document import Slo
-from bezel.bench.validity.checks import most_in_flight
-from bezel.bench.validity.load_checks import conservation
 from bezel.cli.bench.render.tables import run_text
+from bezel_bench.load.patterns import instants
+from bezel_bench.load.plan import Burst, Constant, Poisson, Replay, Stage, Staged, Stop
+from bezel_bench.metrics.definitions import measure
+from bezel_bench.metrics.metric_inputs import MetricInputs
+from bezel_bench.metrics.saturation import completed_share
+from bezel_bench.metrics.steady import steady_window
+from bezel_bench.result.document import Slo
+from bezel_bench.validity.checks import most_in_flight
+from bezel_bench.validity.load_checks import conservation
 from tests.bench.test_cell import document, plan, record
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise, queued
 
 if TYPE_CHECKING:
-    from bezel.bench.load.plan import Pattern
-    from bezel.bench.result.sample import Measured
+    from bezel_bench.load.plan import Pattern
+    from bezel_bench.result.sample import Measured
 
 PLACES, SERVICE = 8, 105 * MS
 CAPACITY = PLACES / 0.105  # 76.2 requests a second

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, ReplyingBodies, Stop, Target
-from bezel.bench.load.plan_rules import LoadError, checked
-from bezel.bench.prompts.prompts import make_prompts
-from bezel.bench.server.http_probe import asker
+from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, ReplyingBodies, Stop, Target
+from bezel_bench.load.plan_rules import LoadError, checked
+from bezel_bench.prompts.prompts import make_prompts
+from bezel_bench.server.http_probe import asker
 from tests.support.bench.tokenizer import TokenServer, counting
 from tests.support.bench.wire import DONE, HEAD, USAGE, WireRequest, chunk, document, send, serving
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bezel.bench.load.plan import Target
-from bezel.bench.server.http_probe import Ask, ProbeResponse
-from bezel.bench.validity.server_checks import manifest_complete
 from bezel.cli.bench.measure.manifest import view
 from bezel.cli.bench.measure.target import TargetConnection
 from bezel.cli.main import parse
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_bench.load.plan import Target
+from bezel_bench.server.http_probe import Ask, ProbeResponse
+from bezel_bench.validity.server_checks import manifest_complete
 from tests.support.docs.markdown import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.result.records import Manifest
+    from bezel_bench.result.records import Manifest
 
 REVISION = "projects/p/locations/us-east4/services/bezel-l4-qat/revisions/bezel-l4-qat-00001-abc"
 

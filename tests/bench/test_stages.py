@@ -1,12 +1,12 @@
 """Stages: one set of figures for each, and none over several levels."""
 
-from bezel.bench.cell.stages import stage_figures, without_levels
-from bezel.bench.load.plan import Stage, Staged, Stop
-from bezel.bench.metrics.definitions import measure
-from bezel.bench.metrics.metric_inputs import MetricInputs
-from bezel.bench.metrics.steady import steady_window
-from bezel.bench.result.document import StageFigures
-from bezel.bench.result.sample import Measured, Sample
+from bezel_bench.cell.stages import stage_figures, without_levels
+from bezel_bench.load.plan import Stage, Staged, Stop
+from bezel_bench.metrics.definitions import measure
+from bezel_bench.metrics.metric_inputs import MetricInputs
+from bezel_bench.metrics.steady import steady_window
+from bezel_bench.result.document import StageFigures
+from bezel_bench.result.sample import Measured, Sample
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, columns, measured
 
 PATTERN = Staged("rate", (Stage(10.0, 20.0), Stage(40.0, 10.0)))

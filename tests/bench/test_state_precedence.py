@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.result.cell_status import state_of
-from bezel.bench.result.document import Check
+from bezel_bench.result.cell_status import state_of
+from bezel_bench.result.document import Check
 
 # What a load can have, the gravest first: its arguments, its state, and a part of its reason.
 ENDS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.metrics import statistics
+from bezel_bench.metrics import statistics
 from tests.support.bench.runs import noise
 
 

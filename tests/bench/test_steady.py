@@ -1,7 +1,7 @@
 """Which part of a load counts: on runs whose answer is known."""
 
-from bezel.bench.metrics.steady import Steady, steady_window
-from bezel.bench.result.sample import Measured
+from bezel_bench.metrics.steady import Steady, steady_window
+from bezel_bench.result.sample import Measured
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.client.auth_headers import Fetched, RenewedHeaders
+from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable

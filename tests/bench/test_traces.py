@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.load.plan import Load, PromptPlan, Replay, Stop, Target
-from bezel.bench.prompts.prompts import Prompts, make_prompts
-from bezel.bench.prompts.traces import Traced, is_trace, read_trace
-from bezel.bench.server.http_probe import asker
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import parse
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Load, PromptPlan, Replay, Stop, Target
+from bezel_bench.prompts.prompts import Prompts, make_prompts
+from bezel_bench.prompts.traces import Traced, is_trace, read_trace
+from bezel_bench.server.http_probe import asker
 from tests.support.bench.tokenizer import TokenServer, counting
 
 

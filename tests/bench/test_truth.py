@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.result.columns import Columns
-from bezel.bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
+from bezel_bench.result.columns import Columns
+from bezel_bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, failed
 from tools.bench.truth.compare import Compared, compared
 from tools.bench.truth.loads import LOADS, TruthLoad

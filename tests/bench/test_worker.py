@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from bezel.bench.distributed import protocol
-from bezel.bench.distributed.merge import merge
-from bezel.bench.distributed.protocol import Part, Plan
-from bezel.bench.distributed.worker import run_task
-from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.distributed import protocol
+from bezel_bench.distributed.merge import merge
+from bezel_bench.distributed.protocol import Part, Plan
+from bezel_bench.distributed.worker import run_task
+from bezel_bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
 from tests.support.bench.wire import good, serving
 
 AHEAD = 800_000_000

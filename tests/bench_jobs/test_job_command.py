@@ -4,12 +4,12 @@ import argparse
 
 import pytest
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Replay, Stage, Staged, Stop, Target
 from bezel.bench_jobs.job_runner import Fleet
 from bezel.cli.argparser import UsageError
 from bezel.cli.bench import job
 from bezel.cli.main import parse
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Replay, Stage, Staged, Stop, Target
 
 OPTIONS = [
     *("bench", "job", "--url", "http://127.0.0.1:1", "--tasks", "3", "--image", "localhost/bezel-bench:0.1.0"),

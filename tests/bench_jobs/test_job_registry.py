@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bezel.bench_jobs.job_registry import JobRecord, hold_record, orphaned_records
-from bezel.errors import UserError
+from bezel_base.errors import UserError
 
 MADE = JobRecord("p", "us-east4", "bezel-bench-1", "gs://b/bezel-bench-1", "aa")
 

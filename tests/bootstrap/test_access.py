@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bezel.localcloud.access.cel import parsed
-from bootstrap.access import attribute_condition, attribute_mapping
-from bootstrap.settings import checked_settings
+from bezel.foundation.settings import checked_settings
+from bezel_bootstrap.access import attribute_condition, attribute_mapping
+from bezel_localcloud.access.cel import parsed
 from tests.support.bootstrap.project import PROJECT, SETTINGS
 
 SETTINGS_READ = checked_settings(SETTINGS, PROJECT)

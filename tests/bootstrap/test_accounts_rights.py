@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.localcloud.core.paths import PROJECT
-from bootstrap.deploy import APIS
-from components.base import granted_roles
+from bezel_bootstrap.deploy import APIS
+from bezel_components.base import granted_roles
+from bezel_localcloud.core.paths import PROJECT
 from tests.support.bootstrap.accounts import BUCKET, Accounts, settings
 from tests.support.localcloud.in_process import Project
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
-from bezel.errors import UserError
+from bezel.engine.project.project import Project
+from bezel.foundation.settings import checked_settings
 from bezel.planner import make_plan
-from bezel.pulumi_engine.project import Project
-from bootstrap.deploy import APIS, deploy
-from bootstrap.settings import checked_settings
+from bezel_base.errors import UserError
+from bezel_bootstrap.deploy import APIS, deploy
 from tests.support.bootstrap.project import BUCKET, NUMBER, POOL, PROJECT, PROVIDER, SETTINGS, FakeProject
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 from tests.support.policies.harness import POLICIES, example, violations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bootstrap.providers.stack_guard import StackGuardError, StackGuardProvider
-from bootstrap.stacks_in_bucket import stack_names
+from bezel.foundation.stacks_in_bucket import stack_names
+from bezel_bootstrap.providers.stack_guard import StackGuardError, StackGuardProvider
 from tests.support.bootstrap.project import BUCKET, FakeProject
 
 PROPS = {"bucket": BUCKET, "own": "bezel-bootstrap/acme-llm"}

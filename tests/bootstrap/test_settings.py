@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bezel.errors import UserError
-from bootstrap.settings import Settings, checked_settings
+from bezel.foundation.settings import Settings, checked_settings
+from bezel_base.errors import UserError
 from tests.support.bootstrap.project import PROJECT, SETTINGS
 from tools.docs.bootstrap import FILE, section
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.errors import UserError
+from bezel.foundation.settings import NAMESPACE
 from bezel.gitops.project_setup.folder import SetupFolder
-from bootstrap.settings import NAMESPACE
+from bezel_base.errors import UserError
 from tests.support.bootstrap.project import PROJECT
 
 if TYPE_CHECKING:

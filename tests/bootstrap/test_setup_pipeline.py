@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from bezel.errors import UserError
+from bezel.engine.project.pipeline_file import FILE, Pipeline, PipelineError, pipeline_of, read_pipeline
+from bezel.engine.project.project import Project
+from bezel.foundation.settings import checked_settings
 from bezel.gitops.project_setup import forge_settings
 from bezel.gitops.project_setup.pipeline import checked_pipeline, checkout_around, write_pipeline
-from bezel.pulumi_engine.pipeline_file import FILE, Pipeline, PipelineError, pipeline_of, read_pipeline
-from bezel.pulumi_engine.project import Project
-from bootstrap.settings import checked_settings
+from bezel_base.errors import UserError
 from tests.bootstrap.test_setup_text import FOLDER, OUTPUTS
 from tests.support.bootstrap.project import PROJECT, SETTINGS
 
@@ -30,7 +30,7 @@ def checkout(tmp_path: Path) -> Project:
 def test_a_checkout_is_known_by_its_packs(checkout: Project, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     assert checkout_around(tmp_path / "docs") == checkout
-    assert checkout_around(ROOT / "bootstrap") is None, "a program of its own, without packs"
+    assert checkout_around(ROOT / "bootstrap" / "bezel_bootstrap") is None, "a program of its own, without packs"
     shutil.rmtree(tmp_path / "policies" / "security")
     assert checkout_around(tmp_path) is None
 

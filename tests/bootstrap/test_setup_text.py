@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bezel.cli.main import main
-from bezel.errors import UserError
+from bezel.foundation.settings import checked_settings
 from bezel.gitops.project_setup import forge_settings, preflight
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.repository import repository_id
 from bezel.gitops.project_setup.setup import counted
-from bootstrap.settings import checked_settings
+from bezel_base.errors import UserError
 from tests.support.bootstrap.project import PROJECT, SETTINGS, FakeProject
 from tests.support.rest.fake_google import Answer, Server, serving
 

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
-from bezel.catalog.checks.prices import unpriced_places
-from bezel.catalog.prices import format_prices, parse_prices
+from bezel_catalog.checks.integrity import check_catalogue, read_catalogue
+from bezel_catalog.checks.prices import unpriced_places
+from bezel_catalog.prices import format_prices, parse_prices
 
 GOOD = read_catalogue()
 L4, RTX = "nvidia-l4", "nvidia-rtx-pro-6000"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.catalog import accelerators, closest, closest_record, models, published
 from bezel.planner.base.hardware import leased_hardware
+from bezel_catalog import accelerators, closest, closest_record, models, published
 
 SIZES_OF_OTHERS = {
     "gemma": ("2b", "2b-it", "7b", "7b-it", "1.1-2b-it", "1.1-7b-it"),

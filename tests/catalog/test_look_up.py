@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bezel.catalog import (
+from bezel_catalog import (
     NotInCatalogueError,
     Price,
     Unpriced,
@@ -154,8 +154,8 @@ def test_removed_options_are_in_no_recorded_list_but_where_they_came_back():
 @pytest.mark.slow
 def test_a_look_up_loads_no_rule_of_the_maintenance():
     # Every preview imports the catalogue: what only `bezel catalog` needs stays out.
-    code = "import sys, bezel.catalog; print([name for name in sys.modules if name.startswith('bezel.catalog.')])"
+    code = "import sys, bezel_catalog; print([name for name in sys.modules if name.startswith('bezel_catalog.')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "bezel.catalog.prices" in loaded
+    assert "bezel_catalog.prices" in loaded
     for name in ("integrity", "skus", "refreshing", "price_checks"):
-        assert f"bezel.catalog.{name}'" not in loaded
+        assert f"bezel_catalog.{name}'" not in loaded

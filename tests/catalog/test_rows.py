@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog import Accelerator
-from bezel.catalog.loader import make, read_toml
+from bezel_catalog import Accelerator
+from bezel_catalog.loader import make, read_toml
 
 ROW = read_toml("accelerators.toml")["nvidia-l4"]
 

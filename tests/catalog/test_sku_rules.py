@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.catalog import prices
-from bezel.catalog.refresh import SkuCollector, compare, refreshed, regions_to_refresh
-from bezel.catalog.skus import sku_rules
+from bezel_catalog import prices
+from bezel_catalog.refresh import SkuCollector, compare, refreshed, regions_to_refresh
+from bezel_catalog.skus import sku_rules
 from tests.support.catalog.fake_billing_catalog import COMPUTE, DECOYS, RUN, listed, sku, sku_of, tier
 
 ROWS = tuple(prices().values())

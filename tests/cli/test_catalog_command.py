@@ -9,13 +9,13 @@ from decimal import Decimal
 
 import pytest
 
-from bezel.catalog import DataFileError
-from bezel.catalog.prices import PRICES, parse_prices
 from bezel.cli.catalog.commands import refresh
 from bezel.cli.main import main, parse
-from bezel.errors import UserError
 from bezel.operations.catalogue.tables import SECTIONS
 from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
+from bezel_base.errors import UserError
+from bezel_catalog import DataFileError
+from bezel_catalog.prices import PRICES, parse_prices
 from tests.support.catalog.fake_billing_catalog import COMPUTE, RUN, listed, sku
 from tests.support.localcloud.discovery_check import problems
 from tests.support.rest.fake_google import Answer, serving

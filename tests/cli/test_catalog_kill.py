@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog.prices import parse_prices
+from bezel_catalog.prices import parse_prices
 from tests.support.catalog.fake_billing_catalog import listed
 from tests.support.rest.fake_google import Answer, serving
 
@@ -49,7 +49,7 @@ def start(package, url):
 
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_kill_between_pages_writes_nothing_and_without_one_all_is_written(package, killed):
-    data = package / "bezel" / "catalog" / "data"
+    data = package / "packages" / "catalog" / "bezel_catalog" / "data"
     before = (data / "prices.csv").read_text()
     rows = parse_prices(before)
     names, skus, go_on = sorted(path.name for path in data.iterdir()), listed(rows), threading.Event()

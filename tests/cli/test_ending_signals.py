@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel import ending_signals
 from bezel.cli.main import main
+from bezel_base import ending_signals
 from tests.support.cli.served import BEZEL
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_the_exit_code_of_an_ended_command_names_the_signal(
 # The kernel gives the signal to a thread that does not wait, as it may to one that is about to wait.
 BLOCKED = """
 import fcntl, os, queue, signal, socket, subprocess, sys, threading, time
-from bezel import ending_signals
+from bezel_base import ending_signals
 
 here, there = socket.socketpair()
 first, second = open(sys.argv[1], "w"), open(sys.argv[1], "w")

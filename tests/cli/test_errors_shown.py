@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from bezel.cli.main import main
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
 from tests.stacks.test_program import program
 from tests.support.policies.harness import SERVICE, service, violations
 
@@ -23,11 +23,11 @@ CONTEXT = Problem(
 )
 RAISED = """
 import traceback
-import components.base.dynamic
-from bezel.errors import Problem
-components.base.dynamic.in_plugin = lambda: True
+from bezel_components.base import dynamic
+from bezel_base.errors import Problem
+dynamic.in_plugin = lambda: True
 try:
-    raise components.base.dynamic.DeployError(Problem("zone", "us-east5-a", "it has no capacity.", "add another zone."))
+    raise dynamic.DeployError(Problem("zone", "us-east5-a", "it has no capacity.", "add another zone."))
 except Exception:
     print(traceback.format_exc())
 """

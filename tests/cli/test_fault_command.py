@@ -7,10 +7,10 @@ import pytest
 
 from bezel.cli.local.fault import add_fault
 from bezel.cli.main import main
-from bezel.errors import UserError
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.faults.kinds import KINDS
+from bezel_base.errors import UserError
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.faults.kinds import KINDS
 
 pytestmark = pytest.mark.slow  # whole processes
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.atomic_write import write_whole
+from bezel_base.atomic_write import write_whole
 
 
 def test_a_file_is_replaced_with_its_permissions_and_nothing_lies_beside_it(tmp_path: Path) -> None:

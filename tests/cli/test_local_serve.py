@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import Endpoint
-from bezel.loopback.plain_http import NO_TLS
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
 from tests.support.cli.served import BEZEL, Served
 from tests.support.localcloud.client import PARENT, REPOSITORY, Client, is_alive
 from tests.support.other_user import as_other_user, sent_by_other_user

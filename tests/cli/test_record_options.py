@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bezel.cli.catalog.record_options import record_options
-from bezel.errors import UserError
+from bezel_base.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 RUN = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -140,7 +140,7 @@ class Build:
 
     @property
     def recordings(self) -> Path:
-        return self.folder / "bezel" / "catalog" / "data" / "vllm"
+        return self.folder / "packages" / "catalog" / "bezel_catalog" / "data" / "vllm"
 
     def bezel(self, *arguments: str) -> tuple[int, str]:
         environment = {**os.environ, "PYTHONPATH": f"{self.folder}:{self.site}", "GOOGLE_PROJECT": "bezel-local"}

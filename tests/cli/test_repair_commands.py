@@ -19,12 +19,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from bezel.catalog import vllm_options
 from bezel.cli.argparser import COMMANDS, UsageError
 from bezel.cli.main import parse
+from bezel.engine.project.project import Project
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
-from bezel.pulumi_engine.project import Project
+from bezel_catalog import vllm_options
 from tests.support.cli.repair_commands import ROOT, commands_in, commands_of, texts
 
 PULUMI = Path(sys.executable).parent / "pulumi"

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.localcloud.client import Client, start_daemon
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bezel.localcloud.core.paths import PROJECT
+from bezel_localcloud.core.paths import PROJECT
 from tests.support.clients import environment, programs
 from tests.support.localcloud.client import REGION, RUNTIME, until
 from tests.support.record_results import check_results

@@ -7,8 +7,8 @@ import pytest
 from bezel.gitops.login import credential_file
 from bezel.gitops.login.job_identity import JobTokens
 from bezel.gitops.login.settings import LoginSettings
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from tests.support.clients import environment, programs
 from tests.support.gitops.issuer import Issuer
 from tests.support.localcloud.client import PARENT

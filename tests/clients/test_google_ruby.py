@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.clients import environment, programs
 from tests.support.record_results import check_results
 

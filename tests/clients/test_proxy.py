@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_localcloud import control
 from tests.support.clients import environment, programs
 from tests.support.clients.service import NAME, service
 from tests.support.localcloud.client import Client

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.core.paths import PROJECT
+from bezel_localcloud.core.paths import PROJECT
 from tests.support.clients import environment, programs
 from tests.support.record_results import check_results
 

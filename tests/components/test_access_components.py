@@ -4,11 +4,11 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from components import runtime_identity
-from components.base.explained_errors import REFUSED, explaining
-from components.enabled_apis import EnabledApis, EnabledApisArgs
-from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs, service_account_email
-from components.weights_bucket import WeightsBucket, WeightsBucketArgs
+from bezel_components import runtime_identity
+from bezel_components.base.explained_errors import REFUSED, explaining
+from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
+from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs, service_account_email
+from bezel_components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 
 EMAIL = "vllm-chat@acme-llm.iam.gserviceaccount.com"

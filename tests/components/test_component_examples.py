@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 import pytest
 
-import components
+import bezel_components
 from tests.support.components.fake_engine import declare
 
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -33,7 +33,7 @@ ORDER = (
 
 
 def examples(module: str) -> list[str]:
-    text = importlib.import_module(f"components.{module}").__doc__ or ""
+    text = importlib.import_module(f"bezel_components.{module}").__doc__ or ""
     return [dedent(block) for block in BLOCK.findall(text)]
 
 
@@ -41,7 +41,7 @@ def run(modules: tuple[str, ...]) -> Any:
     def program() -> None:
         names: dict[str, Any] = {"pulumi": pulumi}
         for module in modules:
-            names |= vars(importlib.import_module(f"components.{module}"))
+            names |= vars(importlib.import_module(f"bezel_components.{module}"))
             for example in examples(module):
                 exec(example.replace("sha256:…", "sha256:" + "0" * 64), names)  # noqa: S102
 
@@ -64,6 +64,6 @@ def test_a_component_that_needs_no_other_stands_alone(module: str) -> None:
 
 
 def test_every_component_has_an_example_and_only_helpers_have_none() -> None:
-    with_example = {module.name for module in pkgutil.iter_modules(components.__path__) if examples(module.name)}
+    with_example = {module.name for module in pkgutil.iter_modules(bezel_components.__path__) if examples(module.name)}
     assert with_example == set(ORDER)
     assert not examples("base.arguments")

@@ -19,22 +19,23 @@ from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
 
 from bezel.gitops.project_setup.folder import SetupFolder
-from bootstrap.providers.stack_guard import StackGuardProvider
-from components.dynamic_plugin.provider_source import defines_provider
-from components.dynamic_plugin.unpickling import ProviderError, load_provider
-from components.providers.lease_hours import LeaseAfterChecksProvider
-from components.providers.model_files import ModelFilesProvider
-from components.providers.scheduled_minimum import ScheduledMinimumProvider
-from components.providers.tpu_node import TpuNodeProvider
-from components.providers.tpu_request import TpuRequestProvider
-from components.providers.traffic_switch import TrafficSwitchProvider
-from smoke.benchmark import ShortBenchmarkProvider
-from smoke.health import HealthCheckProvider
+from bezel_bootstrap.providers.stack_guard import StackGuardProvider
+from bezel_components.dynamic_plugin.provider_source import defines_provider
+from bezel_components.dynamic_plugin.unpickling import ProviderError, load_provider
+from bezel_components.providers.lease_hours import LeaseAfterChecksProvider
+from bezel_components.providers.model_files import ModelFilesProvider
+from bezel_components.providers.scheduled_minimum import ScheduledMinimumProvider
+from bezel_components.providers.tpu_node import TpuNodeProvider
+from bezel_components.providers.tpu_request import TpuRequestProvider
+from bezel_components.providers.traffic_switch import TrafficSwitchProvider
+from bezel_smoke.benchmark import ShortBenchmarkProvider
+from bezel_smoke.health import HealthCheckProvider
 
 ROOT = Path(__file__).parents[2]
-PLUGIN = ROOT / "components" / "dynamic_plugin" / "pulumi-resource-pulumi-python"
-# As it stands in the states of deployed stacks.
-STORED = "gASVPQAAAAAAAACMH2Jvb3RzdHJhcC5wcm92aWRlcnMuc3RhY2tfZ3VhcmSUjBJTdGFja0d1YXJkUHJvdmlkZXKUk5QpgZQu"
+PLUGIN = ROOT / "components" / "bezel_components" / "dynamic_plugin" / "pulumi-resource-pulumi-python"
+# As it stands in the states of deployed stacks, and before 0.1.0.
+STORED = "gASVQwAAAAAAAACMJWJlemVsX2Jvb3RzdHJhcC5wcm92aWRlcnMuc3RhY2tfZ3VhcmSUjBJTdGFja0d1YXJkUHJvdmlkZXKUk5QpgZQu"
+EARLIER = "gASVPQAAAAAAAACMH2Jvb3RzdHJhcC5wcm92aWRlcnMuc3RhY2tfZ3VhcmSUjBJTdGFja0d1YXJkUHJvdmlkZXKUk5QpgZQu"
 PROVIDERS = (
     HealthCheckProvider,
     LeaseAfterChecksProvider,
@@ -119,11 +120,19 @@ def test_the_pickle_that_states_hold_stays_the_same() -> None:
     assert serialize_provider(StackGuardProvider()) == STORED
 
 
+def test_a_provider_is_read_by_the_name_that_states_before_0_1_0_have() -> None:
+    assert type(load_provider(base64.b64decode(EARLIER))) is StackGuardProvider
+
+
 def test_every_provider_of_the_program_is_listed() -> None:
     def below(kind: type) -> set[type]:
         return {kind, *(deeper for one in kind.__subclasses__() for deeper in below(one))}
 
-    own = {one for one in below(ResourceProvider) if one.__module__.startswith(("components.", "smoke.", "bootstrap."))}
+    own = {
+        one
+        for one in below(ResourceProvider)
+        if one.__module__.startswith(("bezel_components.", "bezel_smoke.", "bezel_bootstrap."))
+    }
     assert {one for one in own if not one.__subclasses__()} == set(PROVIDERS)
 
 
@@ -147,7 +156,7 @@ MODULES = {
     "a class within another": "from pulumi.dynamic import ResourceProvider as R\nclass A:\n class Thing(R): ...",
     "a class of a function": "from pulumi.dynamic import *\ndef f():\n class Thing(ResourceProvider): ...",
     "a class by another name": "from pulumi.dynamic import ResourceProvider\nclass Other(ResourceProvider): ...",
-    "a class of elsewhere": "from smoke.health import HealthCheckProvider as Thing",
+    "a class of elsewhere": "from bezel_smoke.health import HealthCheckProvider as Thing",
     "a namesake of the base": "class ResourceProvider: ...\nclass Thing(ResourceProvider): ...",
     "a base of itself": "class Thing(Thing): ...",
     "a base that is a call": "from pulumi.dynamic import ResourceProvider\nclass Thing(print('x')): ...",
@@ -191,7 +200,7 @@ WRITTEN = {
     "from": "from pulumi.dynamic import ResourceProvider\nclass Thing(ResourceProvider): ...",
     "package": "import pulumi\nclass Thing(pulumi.dynamic.ResourceProvider): ...",
     "module": "import pulumi.dynamic as d\nclass Thing(d.ResourceProvider): ...",
-    "base of this program": "from smoke.base import SmokeProvider as Base\nclass Thing(Base): ...",
+    "base of this program": "from bezel_smoke.base import SmokeProvider as Base\nclass Thing(Base): ...",
     "second base": "from pulumi.dynamic import ResourceProvider as R\nclass M: ...\nclass B(R): ...\n"
     "class Thing(M, B): ...",
     "generic": "from typing import *\nfrom pulumi.dynamic import ResourceProvider as R\nT = TypeVar('T')\n"
@@ -211,10 +220,10 @@ def test_a_providers_module_is_imported(kind: str, tmp_path: Path, monkeypatch: 
 
 def test_the_programs_own_providers_are_found_in_their_source() -> None:
     assert all(defines_provider(one.__module__, one.__name__) for one in PROVIDERS)
-    assert defines_provider("smoke.base", "SmokeProvider")
+    assert defines_provider("bezel_smoke.base", "SmokeProvider")
 
 
-KIND = pickled("smoke.health", "HealthCheckProvider")[:-3]
+KIND = pickled("bezel_smoke.health", "HealthCheckProvider")[:-3]
 THING = KIND + b")\x81"
 DELETE = b"}\x8c\x06delete" + KIND[2:] + b"s"
 CHANGES = {
@@ -279,7 +288,7 @@ def test_every_plain_value_of_a_provider_is_read(value: object) -> None:
 def test_every_project_with_dynamic_resources_names_the_plugin(tmp_path: Path) -> None:
     made = SetupFolder(tmp_path / "setup", "some-project")
     made.prepare({"bezel:region": "us-east4"})
-    for folder in (ROOT, ROOT / "bootstrap", made.path):
+    for folder in (ROOT, ROOT / "bootstrap" / "bezel_bootstrap", made.path):
         declared = yaml.safe_load((folder / "Pulumi.yaml").read_text())["plugins"]["providers"]
         assert [plugin["name"] for plugin in declared] == ["pulumi-python"]
         script = folder / declared[0]["path"] / PLUGIN.name

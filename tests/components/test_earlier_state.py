@@ -8,10 +8,14 @@ import pytest
 from pulumi.dynamic import ResourceProvider
 
 EARLIER = {
-    "components.model_files_provider": "ModelFilesProvider",
-    "components.tpu_node_provider": "TpuNodeProvider",
-    "components.tpu_request_provider": "TpuRequestProvider",
-    "components.traffic_switch_provider": "TrafficSwitchProvider",
+    "bootstrap.providers.stack_guard": "StackGuardProvider",
+    "components.providers.lease_hours": "LeaseAfterChecksProvider",
+    "components.providers.model_files": "ModelFilesProvider",
+    "components.providers.scheduled_minimum": "ScheduledMinimumProvider",
+    "components.providers.tpu_node": "TpuNodeProvider",
+    "components.providers.tpu_request": "TpuRequestProvider",
+    "components.providers.traffic_switch": "TrafficSwitchProvider",
+    "smoke.base": "SmokeProvider",
     "smoke.benchmark": "ShortBenchmarkProvider",
     "smoke.health": "HealthCheckProvider",
 }

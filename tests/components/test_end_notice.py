@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bezel.localcloud.services.logging.filters import parse_filter
+from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.components.fake_node import SECRET, TOKEN, Node
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
+from bezel.diagnosis.revision_traffic import FINGERPRINT
 from bezel.outside_changes.rollback import ANNOTATION
-from components.cloud_run_gpu_service import CloudRunGpuService
-from components.config.revision_traffic import FINGERPRINT
-from components.lookups.cloud_run import UnknownServiceError
+from bezel_components.cloud_run_gpu_service import CloudRunGpuService
+from bezel_components.lookups.cloud_run import UnknownServiceError
 from tests.components.test_serving_components import service_args
 from tests.support.components.fake_cloud_run import LATEST, TAGGED, FakeRun, described, pinned, running
 from tests.support.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown

@@ -6,8 +6,8 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from components.config.gateway import PROBE_ATTEMPTS
-from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
+from bezel_components.config.gateway import PROBE_ATTEMPTS
+from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from tests.support.components.fake_engine import DIGEST, REVISION, Declarations, declare, has_unknown
 
 IMAGE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/library/haproxy@{DIGEST}"

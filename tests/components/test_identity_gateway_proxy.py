@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.config.gateway import PROBE_ATTEMPTS, NodeAddressError, gateway_configuration
+from bezel_components.config.gateway import PROBE_ATTEMPTS, NodeAddressError, gateway_configuration
 from tests.support.localcloud.gateway_harness import Gateway, Node, missing_proxy, nodes, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())]

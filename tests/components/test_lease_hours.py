@@ -13,10 +13,10 @@ import pytest
 from bezel.leases.observation import Goal
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.planner.base.hours import Window
-from components import scheduling_identity
-from components.base.explained_errors import REFUSED, explaining
-from components.lease_hours import LeaseHours, LeaseHoursArgs, again_jobs
-from components.scheduling_identity import SchedulingIdentity, SchedulingIdentityArgs
+from bezel_components import scheduling_identity
+from bezel_components.base.explained_errors import REFUSED, explaining
+from bezel_components.lease_hours import LeaseHours, LeaseHoursArgs, again_jobs
+from bezel_components.scheduling_identity import SchedulingIdentity, SchedulingIdentityArgs
 from tests.support.components.fake_engine import Declarations, declare
 from tests.support.leases.fake_lease_api import lease_api_serving
 from tests.support.leases.harness import NAME, PATIENCE, STACK, SUBNETWORKS, LeaseHarness, body_of, point_at

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from bezel.localcloud.services.logging.filters import parse_filter
-from bezel.localcloud.services.monitoring.conditions import check_condition
-from components.observability.alerts import LogMatch, Threshold
-from components.observability.budget import StackBudgetArgs
-from components.observability.charts import dashboard
-from components.observability.lease_alerts import accepted_filter, end_filter, lease_alerts, refused_filter
-from components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
-from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from bezel_components.observability.alerts import LogMatch, Threshold
+from bezel_components.observability.budget import StackBudgetArgs
+from bezel_components.observability.charts import dashboard
+from bezel_components.observability.lease_alerts import accepted_filter, end_filter, lease_alerts, refused_filter
+from bezel_components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
+from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from bezel_localcloud.services.logging.filters import parse_filter
+from bezel_localcloud.services.monitoring.conditions import check_condition
 from tests.support.components.fake_engine import Declarations, declare
 
 POLICY = "monitoring/alertPolicy:AlertPolicy"

@@ -11,9 +11,9 @@ import pytest
 
 from bezel.leases.names import labels
 from bezel.leases.requests import ZoneChoice, instance_body, queued_body
-from bezel.localcloud.core.paths import PROJECT
 from bezel.planner.base.hours import Window
-from components.lease_hours import LeaseHours, LeaseHoursArgs
+from bezel_components.lease_hours import LeaseHours, LeaseHoursArgs
+from bezel_localcloud.core.paths import PROJECT
 from tests.support.components.fake_engine import declare
 from tests.support.localcloud.in_process import Project
 

@@ -9,9 +9,9 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import Unknown
 
-from bezel.errors import Problem, UserError, caused_by
-from components.model_files import ModelFiles, ModelFilesArgs
-from components.providers.model_files import ModelFilesError, ModelFilesProvider
+from bezel_base.errors import Problem, UserError, caused_by
+from bezel_components.model_files import ModelFiles, ModelFilesArgs
+from bezel_components.providers.model_files import ModelFilesError, ModelFilesProvider
 from tests.support.components.fake_engine import declare
 from tests.support.components.fake_storage import TOKEN, FakeStorage, serving
 
@@ -165,7 +165,7 @@ def test_the_provider_is_pickled_by_reference_and_holds_nothing() -> None:
     assert vars(provider) == {}
     assert serialize_provider(provider) == serialize_provider(ModelFilesProvider())
     pickled = dill.dumps(provider, recurse=True)
-    assert b"components.providers.model_files" in pickled
+    assert b"bezel_components.providers.model_files" in pickled
     assert len(pickled) < 200
 
 

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from components.providers.model_files import copy_command
+from bezel_components.providers.model_files import copy_command
 
 
 @pytest.mark.parametrize("source", ["google/gemma-4-12b-it", "someone/odd name;rm"])

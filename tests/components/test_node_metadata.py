@@ -6,8 +6,8 @@ import json
 import re
 from functools import partial
 
-from components.config.node_metadata import node_metadata
-from components.config.startup_script import SCRIPT
+from bezel_components.config.node_metadata import node_metadata
+from bezel_components.config.startup_script import SCRIPT
 
 node = partial(
     node_metadata,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.config.subnet_ranges import (
+from bezel_components.config.subnet_ranges import (
     BLOCK,
     MOST_MACHINES,
     REGIONS,
@@ -17,7 +17,7 @@ from components.config.subnet_ranges import (
     node_range,
     small_range,
 )
-from components.node_network import NodeNetwork, NodeNetworkArgs
+from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 
 TWO = ("us-east5", "europe-west4")

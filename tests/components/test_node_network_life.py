@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.pulumi_engine.local_engine import LocalEngine
-from bezel.pulumi_engine.project import Project
+from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.project.project import Project
+from bezel_localcloud import control
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.localcloud.core.json_types import Json
+    from bezel_localcloud.core.json_types import Json
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "name: network\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\n"
 PROGRAM = """
 import os
 import pulumi
-from components.enabled_apis import EnabledApis, EnabledApisArgs
-from components.node_network import NodeNetwork, NodeNetworkArgs
+from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
+from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
 
 where = os.environ["GOOGLE_CLOUD_PROJECT"]
 apis = EnabledApis("apis", EnabledApisArgs(project=where, services=("compute.googleapis.com",)))

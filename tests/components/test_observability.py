@@ -9,12 +9,10 @@ from typing import Any
 import pulumi
 import pytest
 
-from bezel.catalog.metrics import metrics
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.services.monitoring.conditions import check_condition
-from components.base.explained_errors import REFUSED, explaining
-from components.observability import budget
-from components.observability.alerts import (
+from bezel_catalog.metrics import metrics
+from bezel_components.base.explained_errors import REFUSED, explaining
+from bezel_components.observability import budget
+from bezel_components.observability.alerts import (
     FULL_CACHE,
     Alert,
     LogMatch,
@@ -24,10 +22,12 @@ from components.observability.alerts import (
     series_filter,
     service_alerts,
 )
-from components.observability.budget import StackBudgetArgs
-from components.observability.charts import dashboard
-from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
-from components.observability.uptime import UptimeCheckArgs, results_of
+from bezel_components.observability.budget import StackBudgetArgs
+from bezel_components.observability.charts import dashboard
+from bezel_components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+from bezel_components.observability.uptime import UptimeCheckArgs, results_of
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.services.monitoring.conditions import check_condition
 from tests.support.components.fake_engine import Declarations, declare
 
 ROOT = Path(__file__).parents[2]
@@ -216,7 +216,9 @@ def test_a_budget_counts_what_has_the_stack_s_label_and_mails_to_the_address() -
     assert "allUpdatesRule" not in declared(budget=args).one("billing/budget:Budget").inputs
 
 
-LINE = tomllib.loads((ROOT / "bezel/simulated_vllm/configuration/log_lines.toml").read_text())["statistics"]["text"]
+LINE = tomllib.loads((ROOT / "packages/simulated-vllm/bezel_simulated_vllm/configuration/log_lines.toml").read_text())[
+    "statistics"
+]["text"]
 
 
 def logged(waiting: int, usage: float) -> str:

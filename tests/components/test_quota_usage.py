@@ -8,7 +8,7 @@ import pytest
 
 from bezel.rest import GoogleClient, UnreachableError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_of
-from components.lookups.quota import look_up
+from bezel_components.lookups.quota import look_up
 from tests.support.components.fake_cloud_run import QUOTA, FakeRun, point, running
 from tests.support.rest.fake_google import Answer
 

@@ -9,8 +9,8 @@ import pytest
 
 from bezel.planner.base.schedule import Entry
 from bezel.rest import endpoint
-from components.providers.scheduled_minimum import ScheduledMinimumError, ScheduledMinimumProvider
-from components.scaling_schedule import ScalingSchedule, ScalingScheduleArgs
+from bezel_components.providers.scheduled_minimum import ScheduledMinimumError, ScheduledMinimumProvider
+from bezel_components.scaling_schedule import ScalingSchedule, ScalingScheduleArgs
 from tests.support.components.fake_engine import declare
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 

@@ -6,10 +6,10 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
-from components.container_image import ContainerImage, ContainerImageArgs, ImageNotFoundError
-from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
-from components.vllm_container import BucketMount, Probe, VllmContainer
+from bezel_components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
+from bezel_components.container_image import ContainerImage, ContainerImageArgs, ImageNotFoundError
+from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
 from tests.support.components.fake_engine import CREATED, DIGEST, REVISION, declare, has_unknown
 
 REFERENCE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/vllm/vllm-openai@{DIGEST}"

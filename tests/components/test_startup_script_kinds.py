@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bezel.leases.requests import instance_body, queued_body
-from components.config import startup_script as module
-from components.config.shell_text import without_comments
-from components.config.startup_script import KEY, SCRIPT, kinds_of, script_for, startup_script, with_same_script
-from components.providers.tpu_request import TpuRequestProvider
+from bezel_components.config import startup_script as module
+from bezel_components.config.shell_text import without_comments
+from bezel_components.config.startup_script import KEY, SCRIPT, kinds_of, script_for, startup_script, with_same_script
+from bezel_components.providers.tpu_request import TpuRequestProvider
 from tests.components.test_node_metadata import node
 from tests.support.leases.fake_lease_api import lease_api_serving
 from tests.support.leases.harness import LeaseHarness, body_of, point_at

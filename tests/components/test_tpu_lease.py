@@ -13,10 +13,10 @@ import pytest
 from pulumi.output import Unknown
 
 from bezel.leases.requests import ZoneChoice
-from components.base.dynamic import DeployError
-from components.providers.tpu_node import TpuNodeProvider
-from components.providers.tpu_request import TpuRequestProvider
-from components.tpu_lease import TpuLease, TpuLeaseArgs
+from bezel_components.base.dynamic import DeployError
+from bezel_components.providers.tpu_node import TpuNodeProvider
+from bezel_components.providers.tpu_request import TpuRequestProvider
+from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
 from tests.support.components.fake_engine import declare
 from tests.support.leases.fake_lease_api import Zone, answers, lease_api_serving
 from tests.support.leases.harness import SUBNETWORKS, LeaseHarness, body_of, point_at

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from components.providers.tpu_node import TpuNodeProvider
-from components.providers.tpu_request import TpuRequestProvider
+from bezel_components.providers.tpu_node import TpuNodeProvider
+from bezel_components.providers.tpu_request import TpuRequestProvider
 from tests.support.leases.fake_lease_api import Zone, lease_api_serving
 from tests.support.leases.harness import point_at
 from tests.support.leases.stack import Stack

@@ -7,8 +7,8 @@ import dill
 import pytest
 from pulumi.output import Unknown
 
-from components.providers.traffic_switch import TrafficSwitchError, TrafficSwitchProvider
-from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
+from bezel_components.providers.traffic_switch import TrafficSwitchError, TrafficSwitchProvider
+from bezel_components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from tests.support.components.fake_cloud_run import LATEST, SERVICE, TAGGED, FakeRun, described, pinned, running
 from tests.support.components.fake_engine import declare
 
@@ -160,7 +160,7 @@ def test_a_destroy_asks_nobody(run: FakeRun) -> None:
 
 def test_the_provider_is_pickled_by_reference_and_holds_nothing() -> None:
     pickled = dill.dumps(TrafficSwitchProvider(), recurse=True)
-    assert b"components.providers.traffic_switch" in pickled
+    assert b"bezel_components.providers.traffic_switch" in pickled
     assert len(pickled) < 200
 
 

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from components.providers.traffic_switch import TrafficSwitchProvider
+from bezel_components.providers.traffic_switch import TrafficSwitchProvider
 from tests.support.components.fake_cloud_run import SERVICE, TAGGED, FakeRun, described, pinned, running
 from tests.support.rest.fake_google import Answer, Call
 from tests.support.smoke.plugin import bag, plugin_running

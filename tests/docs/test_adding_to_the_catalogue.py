@@ -55,13 +55,13 @@ def copy(tmp_path_factory):
 
 def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
     before = copy.code()
-    copy.append("bezel/catalog/data/accelerators.toml")
+    copy.append("packages/catalog/bezel_catalog/data/accelerators.toml")
     assert copy.python(RUN, "catalog", "check") == (1, after(PAGE, "output of the check without a price"))
 
-    copy.append("bezel/catalog/data/prices.csv")
+    copy.append("packages/catalog/bezel_catalog/data/prices.csv")
     assert copy.python(RUN, "catalog", "check") == (0, after(PAGE, "output of the check"))
 
-    copy.append("bezel/catalog/data/models.toml")
+    copy.append("packages/catalog/bezel_catalog/data/models.toml")
     assert copy.python(RUN, "catalog", "check")[0] == 0
 
     (copy.folder / "Pulumi.l40s-26b.yaml").write_text(after(PAGE, "written to Pulumi.l40s-26b.yaml"))
@@ -71,12 +71,12 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
     for line in after(PAGE, "lines of the plan").splitlines():
         assert line in lines, plan
 
-    copy.append("bezel/localcloud/data/cloud_run.toml")
-    copy.append("bezel/simulated_vllm/configuration/hardware.toml")
+    copy.append("packages/localcloud/bezel_localcloud/data/cloud_run.toml")
+    copy.append("packages/simulated-vllm/bezel_simulated_vllm/configuration/hardware.toml")
     twin = (
-        "from bezel.simulated_vllm.synthetic_weights import model_files\n"
-        "from bezel.localcloud.services.cloud_run.spec import limits\n"
-        "from bezel.simulated_vllm.configuration.hardware import accelerators\n"
+        "from bezel_simulated_vllm.synthetic_weights import model_files\n"
+        "from bezel_localcloud.services.cloud_run.spec import limits\n"
+        "from bezel_simulated_vllm.configuration.hardware import accelerators\n"
         "print(accelerators()['nvidia-l40s'].memory_gib, limits()['accelerators']['nvidia-l40s']['min_cpu'])\n"
         "print(*[name for name in model_files('gemma-4-26b-a4b-it-awq') if name.endswith('.safetensors')])"
     )
@@ -95,7 +95,7 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
     ],
 )
 def test_a_slip_in_a_row_is_reported_with_its_file_and_field(copy, file, good, bad, words):
-    path = copy.folder / "bezel" / "catalog" / "data" / file
+    path = copy.folder / "packages" / "catalog" / "bezel_catalog" / "data" / file
     before = path.read_text()
     assert good in before
     path.write_text(before.replace(good, bad, 1))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.audit.findings import FINDINGS
 from bezel.cli.main import main
+from bezel_bench.audit.findings import FINDINGS
 from tests.support.docs.markdown import ROOT, after, between
 from tools.bench import audit_made_up
 

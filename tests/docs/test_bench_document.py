@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.result.document import load
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import main, parse
+from bezel_bench.result.document import load
 from tests.support.docs.markdown import ROOT, after, blocks
 from tests.support.rest.fake_google import Answer, serving
 from tests.support.simulated_vllm.process import simulated_vllm
@@ -32,7 +32,7 @@ def shape(text: str) -> list[str]:
 
 
 def test_every_load_that_it_shows_can_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bezel.bench.load.plan import Target
+    from bezel_bench.load.plan import Target
 
     monkeypatch.chdir(tmp_path)
     Path("conversation_trace.jsonl").write_text('{"timestamp": 0, "input_length": 9, "output_length": 9}')

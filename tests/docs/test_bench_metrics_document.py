@@ -7,11 +7,11 @@ from typing import get_args
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from bezel.bench.metrics import saturation
-from bezel.bench.result import cell_status, failures
-from bezel.bench.result.document import Cell, Result, State
-from bezel.bench.result.records import Client, Machine, Manifest, Metric
-from bezel.bench.validity import load_checks, server_checks
+from bezel_bench.metrics import saturation
+from bezel_bench.result import cell_status, failures
+from bezel_bench.result.document import Cell, Result, State
+from bezel_bench.result.records import Client, Machine, Manifest, Metric
+from bezel_bench.validity import load_checks, server_checks
 from tests.support.docs.markdown import ROOT, between
 from tools.docs.benchmark import schema, tables
 

@@ -11,8 +11,8 @@ import yaml
 
 from bezel.cli.argparser import root_parser
 from bezel.cli.main import parse
-from bezel.localcloud import clients
-from bezel.localcloud.http.methods import served
+from bezel_localcloud import clients
+from bezel_localcloud.http.methods import served
 from tests.support.docs.markdown import ROOT, after, between, blocks
 from tools.docs.localcloud import READERS, SAMPLE, served_table, tables
 
@@ -74,7 +74,7 @@ PROGRAMS = {
     "gcloud": ("clients/test_serve.py", "clients/programs/storage_commands.py"),
     "gsutil": ("clients/test_storage_clients.py",),
     "rclone": ("clients/programs/storage_commands.py",),
-    "gcsfs": ("clients/programs/storage_gcsfs.py", "../bezel/localcloud/clients.py"),
+    "gcsfs": ("clients/programs/storage_gcsfs.py", "../packages/localcloud/bezel_localcloud/clients.py"),
 }
 NOT_CODE = {"env", "gcloud run", "api_endpoint", "serve --tls"}
 

@@ -2,10 +2,10 @@
 
 import yaml
 
+from bezel.engine.project.project import Project
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.quota import service_needs, shortage
 from bezel.planner.assemble.quota_use import use_line
-from bezel.pulumi_engine.project import Project
 from tests.support.docs.markdown import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "rollout.md"

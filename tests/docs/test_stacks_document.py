@@ -6,8 +6,8 @@ import sys
 import pytest
 import yaml
 
+from bezel.engine.project.project import Project
 from bezel.planner import Plan, make_plan
-from bezel.pulumi_engine.project import Project
 from tests.support.docs.markdown import ROOT, between, blocks
 
 STACKS = Project(ROOT).stacks()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.metrics import statistics
-from bezel.bench.sweep import ab, goodput, knees, reach, run
-from bezel.bench.sweep.repeats import REPEATABLE
 from bezel.cli.bench.ab import servers_of
 from bezel.cli.bench.goodput import plan_of
 from bezel.cli.main import parse
+from bezel_bench.metrics import statistics
+from bezel_bench.sweep import ab, goodput, knees, reach, run
+from bezel_bench.sweep.repeats import REPEATABLE
 from tests.support.docs.markdown import ROOT, between, blocks
 from tools.bench import ab_power
 from tools.bench.sweeps import engine_trials, engines, knee_rates, made_up, methods, trials

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bezel.engine.project.project import Project
 from bezel.planner.base.hardware import leased
-from bezel.pulumi_engine.project import Project
 from tests.support.e2e.rehearsal import ROOT, Rehearsal
 
 PROJECT = Project(ROOT)

@@ -10,9 +10,9 @@ import pytest
 from pulumi.dynamic import ResourceProvider
 from pulumi.runtime.proto import provider_pb2
 
-from components.providers.model_files import ModelFilesProvider
-from smoke.benchmark import ShortBenchmarkProvider
-from smoke.health import HealthCheckProvider
+from bezel_components.providers.model_files import ModelFilesProvider
+from bezel_smoke.benchmark import ShortBenchmarkProvider
+from bezel_smoke.health import HealthCheckProvider
 from tests.support.e2e.killable_providers import KillableProvider, prefork
 from tests.support.record_results import check_results
 from tests.support.rest.fake_google import Answer, Call, Server, serving

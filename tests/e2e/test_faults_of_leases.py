@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bezel.localcloud.faults.kinds import KINDS
+from bezel_localcloud.faults.kinds import KINDS
 from tests.support.e2e.fault_harness import check_golden, error_text, normalized, unpreviewed
 from tests.support.e2e.lease_harness import LeaseFaultHarness
 from tests.support.e2e.rehearsal import Run

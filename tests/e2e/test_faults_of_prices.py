@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.catalog.prices import PRICES
 from bezel.cli.catalog.commands import refresh
-from bezel.localcloud import control
+from bezel_catalog.prices import PRICES
+from bezel_localcloud import control
 from tests.support.e2e.fault_harness import check_golden
 from tests.support.localcloud.client import Client, start_daemon
 

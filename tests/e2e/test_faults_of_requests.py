@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.standin_providers.google.cloud import Cloud
-from bezel.standin_providers.google.errors import ProviderError
-from bezel.standin_providers.lifecycle.resource_calls import ResourceCalls
-from bezel.standin_providers.resources import TYPES
-from components.base.dynamic import Progress
-from smoke.base import SmokeError
-from smoke.health import HealthCheckProvider
+from bezel_components.base.dynamic import Progress
+from bezel_localcloud import control
+from bezel_pulumi_offline.google.cloud import Cloud
+from bezel_pulumi_offline.google.errors import ProviderError
+from bezel_pulumi_offline.lifecycle.resource_calls import ResourceCalls
+from bezel_pulumi_offline.resources import TYPES
+from bezel_smoke.base import SmokeError
+from bezel_smoke.health import HealthCheckProvider
 from tests.support.e2e.fault_harness import SERVICE, FaultHarness, check_golden, error_text, normalized
 
 SERVICES = TYPES["gcp:cloudrunv2/service:Service"]

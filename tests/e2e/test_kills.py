@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import SECONDS
 

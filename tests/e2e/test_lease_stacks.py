@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from bezel.engine.project.project import Project
 from bezel.planner.base.hardware import leased
-from bezel.pulumi_engine.project import Project
 from tests.support.e2e.rehearsal import ROOT, Rehearsal, add_version, make_secret
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bezel.localcloud.core.paths import BILLING_ACCOUNT
+from bezel_localcloud.core.paths import BILLING_ACCOUNT
 from tests.support.e2e.rehearsal import Rehearsal
 from tests.support.localcloud.client import until
 

@@ -1,7 +1,7 @@
 """`weights.create: true`: the stack makes the bucket, stops with the command that fills it, goes on, takes it away."""
 
-from bezel.localcloud import control, seed
-from bezel.simulated_vllm import synthetic_weights
+from bezel_localcloud import control, seed
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.e2e.rehearsal import Rehearsal
 
 BUCKET = "bezel-local-own"

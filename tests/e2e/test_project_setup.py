@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.localcloud.core.paths import BILLING_ACCOUNT, PROJECT
+from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT
 from tests.support.bootstrap.setup_harness import SetupHarness, arguments, forget
 
 # Key rings and keys, which Google never deletes, are no resources of the inventory; nor are pools that are marked.

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.gitops.outcomes import Exit
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
@@ -15,6 +14,7 @@ from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy
 from bezel.operations.destroy import DestroyArguments, apply_destroy, plan_destroy
 from bezel.operations.rollback.rollback import RollbackArguments, apply_rollback, plan_rollback
 from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel_base.errors import UserError
 from tests.support.e2e.rehearsal import Run
 from tests.support.gitops.pipeline import Pipeline
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.front.refusals import page_words, refusal_named, refusal_of
-from smoke.diagnosis import named_causes
+from bezel.diagnosis.diagnosis import named_causes
+from bezel_base.front.refusals import page_words, refusal_named, refusal_of
 
 VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
 

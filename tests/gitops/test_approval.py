@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.gitops.engine_events import Change, Violation, events_of
-from bezel.gitops.engine_runs import EngineRun
+from bezel.engine.events.typed_events import Change, Violation, events_of
+from bezel.engine.run.engine import EngineRun
+from bezel.engine.run.process import End
 from bezel.gitops.review import deploy_record
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel.gitops.review.change_report import ChangeReport
 from bezel.gitops.review.deploy import finish, refuse, smoke_of
 from bezel.gitops.review.planned_changes import digest, planned_changes
 from bezel.gitops.review.reviews import Review
-from bezel.pulumi_engine.engine_process import End
 from tests.support.gitops.events import BUCKET, STACK, analysed, step, summary, urn, violation
 from tests.support.gitops.fake_bucket import fake_bucket
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bezel.gitops.engine_events import Change, events_of
-from bezel.gitops.engine_runs import EngineRun
+from bezel.engine.events.typed_events import Change, events_of
+from bezel.engine.run.engine import EngineRun
+from bezel.engine.run.process import End
 from bezel.gitops.review.change_report import ChangeReport
 from bezel.gitops.review.preview import fill
 from bezel.planner.base.money import Priced
-from bezel.pulumi_engine.engine_process import End
 from bezel.resource_cost.stack_cost import StackCost
 from tests.support.gitops.events import BUCKET, OBJECT, STACK, analysed, said, step, summary, urn, violation
 from tests.support.policies.harness import SERVICE, service

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.gitops.changed.git_trees import base_of, changes_between, write_tree
 from bezel.gitops.changed.rules import FileChange
+from bezel_base.errors import UserError
 from tests.support.gitops.working_copy import WorkingCopy
 
 if TYPE_CHECKING:

@@ -16,8 +16,14 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Program(
     stacks={"l4": ("service",), "tpu": ("lease",), "broken": ("service", "lease")},
     closures={
-        "service": {"__main__.py", "bezel/planner/__init__.py", "stacks/cloud_run.py", "smoke/checks.py"},
-        "lease": {"__main__.py", "bezel/planner/__init__.py", "stacks/lease.py"},
+        "service": {
+            "__main__.py",
+            "bezel/planner/__init__.py",
+            "stacks/bezel_stacks/cloud_run.py",
+            "smoke/bezel_smoke/checks.py",
+            "bezel/diagnosis/diagnosis.py",
+        },
+        "lease": {"__main__.py", "bezel/planner/__init__.py", "stacks/bezel_stacks/lease.py"},
     },
     differing={"l4": "cost"},
 )
@@ -35,15 +41,15 @@ def stacks(*changes: tuple[str, str]) -> set[str]:
         ("tests/gitops/test_changed_rules.py", set()),
         ("README.md", set()),
         ("tools/docs/localcloud.py", set()),
-        ("bezel/localcloud/cloud.py", set()),
-        ("bezel/localcloud/data/faults.toml", set()),
-        ("bootstrap/__main__.py", set()),
-        ("stacks/cloud_run.py", {"l4", "broken"}),
-        ("stacks/lease.py", {"tpu", "broken"}),
+        ("packages/localcloud/bezel_localcloud/cloud.py", set()),
+        ("packages/localcloud/bezel_localcloud/data/faults.toml", set()),
+        ("bootstrap/bezel_bootstrap/__main__.py", set()),
+        ("stacks/bezel_stacks/cloud_run.py", {"l4", "broken"}),
+        ("stacks/bezel_stacks/lease.py", {"tpu", "broken"}),
         ("bezel/planner/__init__.py", EVERY),
         ("__main__.py", EVERY),
-        ("smoke/failure_patterns.toml", {"l4", "broken"}),
-        ("bezel/catalog/data/prices.csv", {"l4"}),
+        ("bezel/diagnosis/failure_patterns.toml", {"l4", "broken"}),
+        ("packages/catalog/bezel_catalog/data/prices.csv", {"l4"}),
         ("Pulumi.tpu.yaml", {"tpu"}),
         ("Pulumi.yaml", EVERY),
         ("pyproject.toml", EVERY),
@@ -87,14 +93,20 @@ def test_stacks_that_the_pipeline_does_not_deploy_are_examples() -> None:
 
 
 def test_plans_are_compared_only_where_the_catalogue_changed_and_nothing_else_tells() -> None:
-    prices, stack = FileChange("M", "bezel/catalog/data/prices.csv"), FileChange("M", "Pulumi.l4.yaml")
+    prices, stack = FileChange("M", "packages/catalog/bezel_catalog/data/prices.csv"), FileChange("M", "Pulumi.l4.yaml")
     assert needs_plans([stack], PROGRAM) == []
     assert needs_plans([prices, stack], PROGRAM) == ["tpu", "broken"]
     assert needs_plans([prices, FileChange("M", "uv.lock")], PROGRAM) == []
 
 
 KNOWN = (
-    *("docs/a.md", "stacks/lease.py", "stacks/cloud_run.py", "bezel/catalog/data/prices.csv", "Pulumi.tpu.yaml"),
+    *(
+        "docs/a.md",
+        "stacks/bezel_stacks/lease.py",
+        "stacks/bezel_stacks/cloud_run.py",
+        "packages/catalog/bezel_catalog/data/prices.csv",
+        "Pulumi.tpu.yaml",
+    ),
     *("Pulumi.gone.yaml", "Makefile", "smoke/x.toml", "bezel/gitops/x.py", "components/new.py"),
 )
 PATHS = st.sampled_from(KNOWN) | st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=20)
@@ -113,15 +125,20 @@ def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: lis
 @pytest.mark.slow
 def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs() -> None:
     found = closures(ROOT)
-    assert "stacks/cloud_run.py" in found["service"] - found["lease"]
-    assert "stacks/lease.py" in found["lease"] - found["service"]
-    for both in ("__main__.py", "bezel/planner/assemble/build.py", "policies/security/pack.py", "smoke/health.py"):
+    assert "stacks/bezel_stacks/cloud_run.py" in found["service"] - found["lease"]
+    assert "stacks/bezel_stacks/lease.py" in found["lease"] - found["service"]
+    for both in (
+        "__main__.py",
+        "bezel/planner/assemble/build.py",
+        "policies/bezel_policies/security/pack.py",
+        "smoke/bezel_smoke/health.py",
+    ):
         assert all(both in paths for paths in found.values()), both
     for neither in (
-        "bezel/localcloud/cloud.py",
+        "packages/localcloud/bezel_localcloud/cloud.py",
         "bezel/operations/plan.py",
-        "policies/docs_table.py",
-        "bootstrap/__main__.py",
+        "policies/bezel_policies/docs_table.py",
+        "bootstrap/bezel_bootstrap/__main__.py",
     ):
         assert neither in modules_of(ROOT).values()
         assert not any(neither in paths for paths in found.values()), neither
@@ -129,27 +146,31 @@ def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs(
 
 def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: Path) -> None:
     for name, text in {
-        "__main__.py": "import stacks.dispatch",
-        "stacks/__init__.py": "",
-        "stacks/dispatch.py": "def f():\n    from stacks import lease, cloud_run",
-        "stacks/lease.py": "NAME = 'components.late'",
-        "stacks/cloud_run.py": "from . import near\nfrom .deep.inner import thing",
-        "stacks/near.py": "",
-        "stacks/deep/__init__.py": "from ..near import x",
-        "stacks/deep/inner.py": "thing = 1",
-        "components/late.py": "",
-        "components/unused.py": "",
+        "__main__.py": "import bezel_stacks.dispatch",
+        "stacks/bezel_stacks/__init__.py": "",
+        "stacks/bezel_stacks/dispatch.py": "def f():\n    from bezel_stacks import lease, cloud_run",
+        "stacks/bezel_stacks/lease.py": "NAME = 'bezel_components.late'",
+        "stacks/bezel_stacks/cloud_run.py": "from . import near\nfrom .deep.inner import thing",
+        "stacks/bezel_stacks/near.py": "",
+        "stacks/bezel_stacks/deep/__init__.py": "from ..near import x",
+        "stacks/bezel_stacks/deep/inner.py": "thing = 1",
+        "components/bezel_components/late.py": "",
+        "components/bezel_components/unused.py": "",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
     found = closures(tmp_path)
-    assert found["lease"] - found["service"] == {"stacks/lease.py", "components/late.py"}
-    assert {"stacks/near.py", "stacks/deep/__init__.py", "stacks/deep/inner.py"} <= found["service"]
-    assert not any("components/unused.py" in paths for paths in found.values())
-    (tmp_path / "components/unused.py").write_text("(")
+    assert found["lease"] - found["service"] == {"stacks/bezel_stacks/lease.py", "components/bezel_components/late.py"}
+    assert {
+        "stacks/bezel_stacks/near.py",
+        "stacks/bezel_stacks/deep/__init__.py",
+        "stacks/bezel_stacks/deep/inner.py",
+    } <= found["service"]
+    assert not any("components/bezel_components/unused.py" in paths for paths in found.values())
+    (tmp_path / "components/bezel_components/unused.py").write_text("(")
     closures(tmp_path)
-    (tmp_path / "stacks/near.py").write_text("(")
-    with pytest.raises(UnparsedError, match=r"stacks/near\.py"):
+    (tmp_path / "stacks/bezel_stacks/near.py").write_text("(")
+    with pytest.raises(UnparsedError, match=r"stacks/bezel_stacks/near\.py"):
         closures(tmp_path)
 
 

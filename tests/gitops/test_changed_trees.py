@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 PROGRAM = re.compile(
     r"(bezel|bootstrap|components|policies|smoke|stacks)/|__main__\.py$|Pulumi\.[\w.-]+$|pyproject\.toml$"
 )
-PRICES, RULE = "bezel/catalog/data/prices.csv", "bezel/planner/base/money.py"
+PRICES, RULE = "packages/catalog/bezel_catalog/data/prices.csv", "bezel/planner/base/money.py"
 Edit = tuple[str, str, str]
 L4_ROW, TPU_ROW = "no zonal redundancy,us-east4,instance-based,gpu-second,", "v6e chip,us-south1,on-demand,chip-hour,"
 L4_EAST: Edit = (PRICES, f"{L4_ROW}0.0001867", f"{L4_ROW}0.0001900")

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.gitops.checkout import checkout_of
+from bezel_base.errors import UserError
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from bezel.cli.main import main
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.rest import Credentials, CredentialsError
-from bezel.standin_providers.google.errors import ProviderError
-from bezel.standin_providers.google.tokens import Tokens
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel_pulumi_offline.google.errors import ProviderError
+from bezel_pulumi_offline.google.tokens import Tokens
 from tests.support.gitops.issuer import REQUEST_TOKEN, Issuer
 from tests.support.localcloud.client import PARENT, Client, start_daemon
 

@@ -11,13 +11,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 from bezel.cli.main import main
-from bezel.errors import UserError
 from bezel.gitops.comment.body import LONGEST, MARKER, body_of, sections_in, sections_of, visible
 from bezel.gitops.comment.comment import comment
 from bezel.gitops.comment.sections import FOLDED, VISIBLE, section
 from bezel.gitops.comment.sticky import StickyComment
 from bezel.gitops.forge import ForgeError, forge_of
-from bezel.text.markdown import code, prose
+from bezel_base.errors import UserError
+from bezel_base.text.markdown import code, prose
 from tests.support.gitops.fake_forge import BOTS, Fault, fake_forge
 
 pytestmark = pytest.mark.slow

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.errors import UserError
-from bezel.gitops.engine_events import Change, Diagnostic, Events
-from bezel.gitops.engine_runs import EngineRun
+from bezel.engine.events.typed_events import Change, Diagnostic, Events
+from bezel.engine.run.engine import EngineRun
+from bezel.engine.run.process import End
+from bezel.engine.run.stack_engine import StackEngine
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.stack_engine import StackEngine
 from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.outside_changes.change import Findings, OutsideChange
-from bezel.pulumi_engine.engine_process import End
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
+from bezel_base.errors import UserError
 
 URN = "urn:pulumi:dev::bezel::gcp:cloudrunv2/service:Service::llm"
 TYPE = "gcp:cloudrunv2/service:Service"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bezel.gitops.engine_errors import account_of, missing_roles
-from bezel.pulumi_engine.engine_texts import plain_errors
+from bezel.engine.events.denied_permissions import account_of, missing_roles
+from bezel.engine.run.texts import plain_errors
 
 PREVIEW = "pipeline-preview@acme.iam.gserviceaccount.com"
 DEPLOY = "pipeline-deploy@acme.iam.gserviceaccount.com"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from bezel.gitops.engine_events import events_of, read_events
-from bezel.gitops.engine_runs import EngineRun
-from bezel.pulumi_engine.engine_process import End
+from bezel.engine.events.typed_events import events_of, read_events
+from bezel.engine.run.engine import EngineRun
+from bezel.engine.run.process import End
 from tests.support.gitops.events import (
     BUCKET,
     OBJECT,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bezel.gitops.engine_plans import let_computed_values_differ
+from bezel.engine.run.saved_plans import let_computed_values_differ
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 KINDS = ("gcp:Service::s", "smoke:Check::c", "bezel:Part::p")

@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError, shown
+from bezel.engine.events.event_log import events_in
+from bezel.engine.locks.engine_locks import read_engine_locks, state_of
+from bezel.engine.locks.process import is_alive, started_at, this_process
+from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
+from bezel.engine.state.state_file import latest_of
 from bezel.gitops.forge import ForgeError, forge_of
 from bezel.gitops.forge.objects import Comment, Issue, PullRequest, branch_of, sha_of
-from bezel.gitops.locks.engine_locks import read_engine_locks, state_of
-from bezel.gitops.locks.process import is_alive, started_at, this_process
 from bezel.gitops.locks.record import Lock, Owner, Run, judge, parse, to_json
 from bezel.gitops.locks.status import status_of
 from bezel.gitops.locks.taker import surroundings
 from bezel.gitops.review import deploy_record
 from bezel.gitops.review.planned_changes import Planned, digest
 from bezel.gitops.review.reviews import FOLDER, Place, find, others
-from bezel.json_documents import DEEPEST, read_json, whole_number
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import read_state
-from bezel.pulumi_engine.event_log import events_in
-from bezel.pulumi_engine.stale_locks import live_lock, stale_lock_pids
-from bezel.pulumi_engine.state_file import latest_of
+from bezel_base.errors import UserError, shown
+from bezel_base.json_documents import DEEPEST, read_json, whole_number
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.fake_forge import REPOSITORY, Fault, fake_forge
 

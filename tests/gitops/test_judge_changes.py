@@ -40,7 +40,7 @@ def between(path: str, old: str | None, new: str | None, modes: tuple[str, str] 
             ['a.limits.prod ["nvidia-l4"] → ["nvidia-l4", "a3"]', 'a.exempt (none) → ["t"]'],
         ),
         (
-            "bezel/catalog/data/prices.csv",
+            "packages/catalog/bezel_catalog/data/prices.csv",
             PRICES + ROW.format("0.0001867"),
             PRICES + ROW.format("0.0000001"),
             ["cloud-run gpu nvidia-l4 us-east4 instance-based gpu-second usd_per_unit 0.0001867 → 0.0000001"],

@@ -57,7 +57,10 @@ def test_a_pull_request_is_judged_by_its_base_and_a_deploy_by_the_last_one(pipel
     pipeline.set("small:gpu", "nvidia-l4")
     replace(pipeline, LIMITS, LOW, HIGH)
     replace(
-        pipeline, "policies/hardware_cost/pack.py", "POLICIES: list[Policy] = [", "POLICIES: list[Policy] = []\n_ = ["
+        pipeline,
+        "policies/bezel_policies/hardware_cost/pack.py",
+        "POLICIES: list[Policy] = [",
+        "POLICIES: list[Policy] = []\n_ = [",
     )
     shadow = pipeline.folder / "pulumi" / "policy"
     shadow.mkdir(parents=True)
@@ -69,7 +72,7 @@ def test_a_pull_request_is_judged_by_its_base_and_a_deploy_by_the_last_one(pipel
     assert not Path(pipeline.folder / "shadowed").exists()
     assert greedy["judge"]["changes"] == [
         RAISED,
-        "policies/hardware_cost/pack.py is changed",
+        "policies/bezel_policies/hardware_cost/pack.py is changed",
         "pulumi/policy/__main__.py is new",
     ]
     lines = comment_of(greedy).splitlines()

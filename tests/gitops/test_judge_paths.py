@@ -14,13 +14,13 @@ from tests.support.gitops.working_copy import ROOT, tracked_files
 JUDGING = [
     "policies/hardware_cost.prod.json",
     "policies/hardware_cost.qa.json",
-    "policies/hardware_cost/rules.py",
+    "policies/bezel_policies/hardware_cost/rules.py",
     "policies/security/PulumiPolicy.yaml",
     "policies/own_pack/__main__.py",
-    "bezel/catalog/data/prices.csv",
+    "packages/catalog/bezel_catalog/data/prices.csv",
     "bezel/gitops/review/approval.py",
     "bezel/sitecustomize.py",
-    "bootstrap/access.py",
+    "bootstrap/bezel_bootstrap/access.py",
     "uv.lock",
     "uv.toml",
     "pyproject.toml",
@@ -70,9 +70,9 @@ JUDGED = [
     "Pulumi.l4-qat.yaml",
     "Pulumi.a.b.yaml",
     "__main__.py",
-    "components/config/gateway.py",
-    "stacks/cloud_run.py",
-    "smoke/checks.py",
+    "components/bezel_components/config/gateway.py",
+    "stacks/bezel_stacks/cloud_run.py",
+    "smoke/bezel_smoke/checks.py",
     "docs/gitops.md",
     "docs/decisions/0028-pipelines.md",
     "tests/gitops/test_judge_paths.py",
@@ -99,8 +99,8 @@ def test_the_program_stack_files_documents_and_tests_judge_nothing(path):
 @pytest.mark.parametrize(
     ("path", "loaded"),
     [
-        ("bezel/catalog/data/prices.csv", True),
-        ("bootstrap/permissions.py", True),
+        ("packages/catalog/bezel_catalog/data/prices.csv", True),
+        ("bezel/foundation/permissions.py", True),
         ("sitecustomize.py", True),
         ("pulumi/policy/__main__.py", True),
         ("bezel.pth", True),
@@ -110,7 +110,7 @@ def test_the_program_stack_files_documents_and_tests_judge_nothing(path):
         (".venvs/notes", False),
         ("uv.lock", True),
         ("pyproject.toml", True),
-        ("policies/hardware_cost/rules.py", False),
+        ("policies/bezel_policies/hardware_cost/rules.py", False),
         ("tools/toolchain/cache.py", False),
         ("Pulumi.yaml", False),
         ("Makefile", False),
@@ -140,7 +140,7 @@ def test_every_module_that_the_judge_imports_is_part_of_it():
         if (name := waiting.pop()) not in seen:
             seen.add(name)
             waiting += imported(ROOT, modules, name)
-    assert "bezel.catalog.prices" in seen
+    assert "bezel_catalog.prices" in seen
     assert [modules[name] for name in sorted(seen) if not is_judge(modules[name])] == []
 
 

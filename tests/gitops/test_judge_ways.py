@@ -9,30 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from bezel.errors import UserError
+from bezel.engine.project.project import Project
 from bezel.gitops.judge import record
 from bezel.gitops.judge.base import BaseJudge, base_judge
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review.preview import packs_of
-from bezel.pulumi_engine.project import Project
+from bezel_base.errors import UserError
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.working_copy import WorkingCopy
 
 pytestmark = pytest.mark.slow
 NOT_FILES = ("is a link", "is a submodule")
 LIMITS = "policies/hardware_cost.dev.json"
-PRICES = "bezel/catalog/data/prices.csv"
+PRICES = "packages/catalog/bezel_catalog/data/prices.csv"
 STACK = "config:\n  bezel:environment: dev\n  bezel:scaling: {max_instances: 1}\n  bezel:cost: {max_hourly_usd: 1}\n"
 FILES = {
     LIMITS: '{"monthly-ceiling": {"limits": {"dev": 1600}}}',
     "policies/hardware_cost/PulumiPolicy.yaml": "runtime: {name: python, options: {virtualenv: ../../.venv}}\n",
-    "policies/hardware_cost/rules.py": "LIMIT = 1\n",
+    "policies/bezel_policies/hardware_cost/rules.py": "LIMIT = 1\n",
     "policies/security/PulumiPolicy.yaml": "runtime: python\n",
     PRICES: "service,item,region,model,unit,usd_per_unit\ncloud-run,gpu,us-east4,m,gpu-second,0.1\n",
     "bezel/__init__.py": "",
     "bezel/gitops/git.py": "GIT = 1\n",
-    "bootstrap/access.py": "ACCESS = 1\n",
+    "bootstrap/bezel_bootstrap/access.py": "ACCESS = 1\n",
     "uv.lock": '[[package]]\nname = "httpx"\nversion = "0.28"\n',
     "pyproject.toml": '[project]\nname = "x"\n',
     "Makefile": "setup:\n",
@@ -93,12 +93,15 @@ def moves_pack(folder: Path) -> None:
 WAYS = {
     "limit": (edits(LIMITS, "1600", "16000"), f"{LIMITS} monthly-ceiling.limits.dev 1600 → 16000"),
     "exemption": (edits(LIMITS, "}}}", '}, "exempt": ["t"]}}'), 'monthly-ceiling.exempt (none) → ["t"]'),
-    "pack": (edits("policies/hardware_cost/rules.py", "1", "2"), "policies/hardware_cost/rules.py is changed"),
+    "pack": (
+        edits("policies/bezel_policies/hardware_cost/rules.py", "1", "2"),
+        "policies/bezel_policies/hardware_cost/rules.py is changed",
+    ),
     "pack deleted": (
         lambda folder: shutil.rmtree(folder / "policies/security"),
         "policies/security/PulumiPolicy.yaml is deleted",
     ),
-    "pack renamed": (moves_pack, "policies/hardware_cost/rules.py is deleted"),
+    "pack renamed": (moves_pack, "policies/bezel_policies/hardware_cost/rules.py is deleted"),
     "pack's interpreter": (
         edits("policies/hardware_cost/PulumiPolicy.yaml", "../../.venv", "../../evil"),
         "runtime.options.virtualenv ../../.venv → ../../evil",
@@ -108,7 +111,10 @@ WAYS = {
     "lock": (edits("uv.lock", "0.28", "0.29"), "uv.lock package.httpx.version 0.28 → 0.29"),
     "dependencies": (edits("pyproject.toml", '"x"\n', '"x"\ndependencies = ["evil"]\n'), "pyproject.toml project.dep"),
     "judge": (edits("bezel/gitops/git.py", "1", "2"), "bezel/gitops/git.py is changed"),
-    "foundation's rights": (edits("bootstrap/access.py", "1", "2"), "bootstrap/access.py is changed"),
+    "foundation's rights": (
+        edits("bootstrap/bezel_bootstrap/access.py", "1", "2"),
+        "bootstrap/bezel_bootstrap/access.py is changed",
+    ),
     "workflow": (edits(".github/workflows/preview.yml", "preview", "nothing"), "preview.yml name preview → nothing"),
     "new workflow": (writes(".github/workflows/preview.yaml"), ".github/workflows/preview.yaml is new"),
     "composite action": (writes(".github/actions/a/action.yml"), ".github/actions/a/action.yml is new"),

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from bezel.localcloud.core.paths import PROJECT
-from bezel.pulumi_engine.pulumi_command import pulumi_cli
+from bezel.engine.run.pulumi_command import pulumi_cli
+from bezel_localcloud.core.paths import PROJECT
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.pipeline import STACK, Pipeline
 from tests.support.localcloud.client import until

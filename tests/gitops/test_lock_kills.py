@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 HOLDER = """
 import os, sys
 from bezel.gitops.locks.taker import Surroundings, hold
-from bezel.gitops.state_bucket import StateBucket
+from bezel.engine.state.state_bucket import StateBucket
 around = Surroundings(os.environ, lambda run: "unknown", lambda line: print(line, flush=True))
 with StateBucket.of("gs://states") as states:
     for _ in range(int(sys.argv[1])):

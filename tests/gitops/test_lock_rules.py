@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.errors import UserError
+from bezel.engine.locks import engine_locks
+from bezel.engine.locks.engine_locks import STOP_SECONDS, EngineLock
+from bezel.engine.locks.process import Process, is_alive, started_at, this_process
+from bezel.engine.run.process import GRACE_SECONDS
 from bezel.gitops.forge import forge_of
-from bezel.gitops.locks import engine_locks
-from bezel.gitops.locks.engine_locks import STOP_SECONDS, EngineLock
 from bezel.gitops.locks.held import BLIND_SECONDS, WATCH_SECONDS
-from bezel.gitops.locks.process import Process, is_alive, started_at, this_process
 from bezel.gitops.locks.record import Lock, Owner, Run, judge, object_name, parse, run_of, to_json
 from bezel.gitops.locks.taker import owner_of, run_state
-from bezel.localcloud.processes.process_status import MOST_PID
-from bezel.pulumi_engine.engine_process import GRACE_SECONDS
+from bezel_base.errors import UserError
+from bezel_base.process_status import MOST_PID
 from tests.support.gitops.fake_forge import REPOSITORY, fake_forge
 
 SERVER = "https://forge.example"

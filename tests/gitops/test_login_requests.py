@@ -2,10 +2,10 @@
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.gitops.login.causes import exchange_refused
 from bezel.gitops.login.job_identity import DEADLINE_SECONDS, JobTokens, Login
 from bezel.gitops.login.settings import LoginSettings
+from bezel_base.errors import UserError
 from tests.support.gitops.issuer import REQUEST_TOKEN, Issuer
 from tests.support.rest.fake_google import Answer, serving
 

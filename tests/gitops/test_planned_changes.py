@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.gitops.engine_events import Change
+from bezel.engine.events.typed_events import Change
 from bezel.gitops.review.planned_changes import (
     UNKNOWNS,
     Planned,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.catalog.prices import Price
-from bezel.catalog.refresh import Compared
-from bezel.errors import UserError
 from bezel.gitops.changed.command import UnplannedError
 from bezel.gitops.forge import ForgeError, PullRequest, forge_of
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import BRANCH, base_branch, forge_for, send
 from bezel.gitops.prices.stack_effects import PRICE_FILE, StackEffect, compared
+from bezel_base.errors import UserError
+from bezel_catalog.prices import Price
+from bezel_catalog.refresh import Compared
 from tests.support.gitops.fake_forge import TOKEN, fake_forge
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel.cli.ci import prices
+from bezel.engine.project.project import Project
 from bezel.gitops.prices.pull_request import BRANCH
 from bezel.gitops.prices.stack_effects import PRICE_FILE
-from bezel.localcloud import control
-from bezel.pulumi_engine.project import Project
+from bezel_localcloud import control
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
 from tests.support.localcloud.client import Client, start_daemon

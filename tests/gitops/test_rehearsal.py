@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.gitops.engine_events import Violation
+from bezel.engine.events.typed_events import Violation
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.rehearsal import Rehearsal
 from bezel.gitops.rehearsal_place import MARK, PREFIX, OutOfTimeError, Place, place
-from bezel.localcloud import control
-from bezel.localcloud.processes.process_status import has_ended, marked
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import StackCost
+from bezel_base.process_status import has_ended, marked
+from bezel_localcloud import control
 from tests.support.e2e.rehearsal import ROOT
 from tests.support.e2e.rehearsal import Rehearsal as Checkout
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bezel.gitops.engine_events import Change
+from bezel.engine.events.typed_events import Change
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review import reviews
 from bezel.gitops.review.planned_changes import digest, planned_changes

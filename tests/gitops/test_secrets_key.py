@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.gitops.secrets_key import KEYS, ForeignKeyError, check_key, foreign_key, opens
+from bezel.engine.state.secrets_key import KEYS, ForeignKeyError, check_key, foreign_key, opens
 
 # What Pulumi 3.259 wrote for this passphrase.
 PHRASE, SALT = "local one", "v1:9QZYCaAR50U=:v1:8KXdw0QdowU7NCzG:oFGrBmF99DoAjrwEXI9v+BrEivEixA=="

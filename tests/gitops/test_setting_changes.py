@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.errors import NOT_SET, NOT_SHOWN
 from bezel.gitops.review.setting_changes import deployed_settings, setting_changes
+from bezel_base.errors import NOT_SET, NOT_SHOWN
 
 OLD = {"model": "m", "scaling": {"max_instances": 1}, "cost": {"max_hourly_usd": 1.1}}
 

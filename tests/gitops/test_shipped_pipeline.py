@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bezel.engine.project.pipeline_file import FILE, pipeline_of, read_pipeline
+from bezel.engine.project.project import Project
 from bezel.gitops.changed import command
-from bezel.pulumi_engine.pipeline_file import FILE, pipeline_of, read_pipeline
-from bezel.pulumi_engine.project import Project
 from tests.support.e2e.rehearsal import Rehearsal as Checkout
 from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
 
@@ -26,7 +26,10 @@ UNPRICED = "gce-l4x8"
 def copy(tmp_path: Path) -> WorkingCopy:
     """A working copy whose last commit touches shared code."""
     made = WorkingCopy.of(tmp_path / "copy", "", [name for name in tracked_files() if PROGRAM.match(name)])
-    made.write("bezel/errors.py", (made.folder / "bezel/errors.py").read_text() + "\n# changed\n")
+    made.write(
+        "packages/base/bezel_base/errors.py",
+        (made.folder / "packages/base/bezel_base/errors.py").read_text() + "\n# changed\n",
+    )
     made.commit("Change shared code")
     return made
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bezel.engine.locks.engine_locks import STOP_SECONDS
+from bezel.engine.locks.process import Process, this_process
 from bezel.gitops.locks.command import run_under
-from bezel.gitops.locks.engine_locks import STOP_SECONDS
 from bezel.gitops.locks.held import TOKEN
-from bezel.gitops.locks.process import Process, this_process
 from bezel.gitops.locks.record import Lock, Owner, Run, parse, to_json
 from bezel.gitops.locks.status import remove_lock, status_of
 from bezel.gitops.locks.taker import Surroundings, hold, owner_of

@@ -4,9 +4,9 @@ import copy
 
 import pytest
 
-from bezel.errors import UserError
-from bezel.gitops.stack_engine import provider_of
-from bezel.gitops.stack_state import has_pending, provider_lines, state_digest
+from bezel.engine.run.stack_engine import provider_of
+from bezel.engine.state.stack_state import has_pending, provider_lines, state_digest
+from bezel_base.errors import UserError
 
 RESOURCE = {"urn": "u::a", "id": "a", "inputs": {"n": "1"}, "created": "2026-01-01", "modified": "2026-01-02"}
 STATE = {

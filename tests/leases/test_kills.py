@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.leases.inventory import LeaseInventory, new_client, sweep_plan
-from components.base.dynamic import DeployError
+from bezel_components.base.dynamic import DeployError
 from tests.support.leases.fake_lease_api import FakeLeaseApi, Zone, lease_api_serving
 from tests.support.leases.harness import STACK, ZONES, LeaseHarness, become, point_at
 from tests.support.leases.stack import KilledError, Stack

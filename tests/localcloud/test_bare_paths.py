@@ -2,17 +2,17 @@
 
 import pytest
 
-from bezel.localcloud.routing.bare_paths import BarePaths
-from bezel.localcloud.services.artifact_registry import api as artifact_registry
-from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
-from bezel.localcloud.services.cloud_run import api as run
-from bezel.localcloud.services.iam import api as iam
-from bezel.localcloud.services.iam import credentials
-from bezel.localcloud.services.logging import api as logs
-from bezel.localcloud.services.resource_manager import api as resource_manager
-from bezel.localcloud.services.secret_manager import api as secret_manager
-from bezel.localcloud.services.service_usage import api as service_usage
-from bezel.localcloud.services.tpu import api as tpu
+from bezel_localcloud.routing.bare_paths import BarePaths
+from bezel_localcloud.services.artifact_registry import api as artifact_registry
+from bezel_localcloud.services.cloud_quotas import api as cloud_quotas
+from bezel_localcloud.services.cloud_run import api as run
+from bezel_localcloud.services.iam import api as iam
+from bezel_localcloud.services.iam import credentials
+from bezel_localcloud.services.logging import api as logs
+from bezel_localcloud.services.resource_manager import api as resource_manager
+from bezel_localcloud.services.secret_manager import api as secret_manager
+from bezel_localcloud.services.service_usage import api as service_usage
+from bezel_localcloud.services.tpu import api as tpu
 from tests.support.localcloud.client import PARENT, REGION, plain
 
 MODULES = (run, secret_manager, artifact_registry, service_usage, cloud_quotas, iam, credentials, logs)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.core.paths import BILLING_ACCOUNT, DEPLOYER
+from bezel_localcloud.core.paths import BILLING_ACCOUNT, DEPLOYER
 from tests.support.localcloud.client import PARENT
 from tests.support.localcloud.in_process import SCOPE, Project
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.json_documents import read_encodable_json
+from bezel_base.json_documents import read_encodable_json
 from tests.support.localcloud.in_process import PARENT
 from tests.support.localcloud.registry_harness import APP, MANIFEST, Registry
 

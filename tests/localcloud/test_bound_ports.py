@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.cloud import largest_body
-from bezel.localcloud.node.reachability import NODE_VARIABLE
-from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
-from bezel.localcloud.processes.variables import notes_of_withheld, passed_on
-from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
-from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
-from bezel.loopback import peer_uid
-from bezel.loopback.asgi_guard import OTHER_USER, OWN, Door
+from bezel_base.loopback import peer_uid
+from bezel_base.loopback.asgi_guard import OTHER_USER, OWN, Door
+from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_localcloud.cloud import largest_body
+from bezel_localcloud.node.reachability import NODE_VARIABLE
+from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
+from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress, listen
+from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
 from tests.support.localcloud.client import RUNTIME
 from tests.support.localcloud.node_harness import NAME, SECRET, RunningCloud, own_address
 from tests.support.other_user import sent_by_other_user
@@ -197,7 +197,7 @@ def test_a_command_on_a_machine_takes_its_key(doors):
 
 def test_a_command_reads_and_writes_nothing_beside_the_machines_disk(world, tmp_path):
     """What the startup script may do on a machine is not to reach the files of whoever runs localcloud."""
-    from bezel.localcloud.node import commands
+    from bezel_localcloud.node import commands
 
     machine = world.nodes._machines[NAME]
     engine, disk = machine._engine, machine._folder

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud import clients, control
-from bezel.localcloud.core.paths import Endpoint
+from bezel_localcloud import clients, control
+from bezel_localcloud.core.paths import Endpoint
 
 ENDPOINT = Endpoint(Path("/cloud"), 1, "http://127.0.0.1:8085", "sim", 60.0)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of
-from bezel.localcloud.services.cloud_run.spec import limits
+from bezel_localcloud.services.cloud_run.quotas import gpu_quota_of
+from bezel_localcloud.services.cloud_run.spec import limits
 
 ENABLE = "/serviceusage/v1/projects/bezel-local/services/cloudquotas.googleapis.com"
 SERVICES = "/cloudquotas/v1/projects/bezel-local/locations/global/services"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.core.logfile import LogFile
-from bezel.localcloud.core.paths import fingerprint
+from bezel_localcloud import control
+from bezel_localcloud.core.logfile import LogFile
+from bezel_localcloud.core.paths import fingerprint
 from tests.support.localcloud.client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 
 pytestmark = pytest.mark.slow
@@ -225,7 +225,7 @@ def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, t
 def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     source, package = Path(control.__file__).parents[1], tmp_path / "bezel"
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-    program = "from bezel.localcloud.core.paths import fingerprint; print(fingerprint())"
+    program = "from bezel_localcloud.core.paths import fingerprint; print(fingerprint())"
 
     def told():
         command = [sys.executable, "-S", "-c", program]
@@ -264,7 +264,7 @@ def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started):
 
 
 def test_a_second_daemon_refuses_the_directory(endpoint):
-    command = [sys.executable, "-m", "bezel.localcloud", str(endpoint.directory)]
+    command = [sys.executable, "-m", "bezel_localcloud", str(endpoint.directory)]
     second = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     assert second.returncode == 3
     assert "another localcloud daemon serves it" in second.stderr

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from bezel.localcloud.http.messages import definitions, settable_fields
-from bezel.localcloud.http.methods import served
-from bezel.localcloud.services.cloud_run.job_checks import UNSERVED
+from bezel_localcloud.http.messages import definitions, settable_fields
+from bezel_localcloud.http.methods import served
+from bezel_localcloud.services.cloud_run.job_checks import UNSERVED
 from tools.traffic import discovery_data
 
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from bezel.localcloud.http.emulator import EmulatorMiddleware
+from bezel_localcloud.http.emulator import EmulatorMiddleware
 from tests.support.localcloud.in_process import Project, run
 
 

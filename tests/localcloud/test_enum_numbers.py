@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.http.enums import names_of, with_numbers
-from bezel.localcloud.http.messages import scalar
+from bezel_localcloud.http.enums import names_of, with_numbers
+from bezel_localcloud.http.messages import scalar
 
 SERVICE = {
     "ingress": "INGRESS_TRAFFIC_ALL",

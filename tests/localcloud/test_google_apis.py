@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from bezel.localcloud.core.checksums import crc32c
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.http.messages import checked_message
+from bezel_localcloud.core.checksums import crc32c
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.http.messages import checked_message
 from tests.support.localcloud.client import APIS, PARENT, RUNTIME, plain
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"

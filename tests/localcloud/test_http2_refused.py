@@ -5,7 +5,7 @@ import socket
 import grpc
 import pytest
 
-from bezel.localcloud.http.http2_refusal import PREFACE
+from bezel_localcloud.http.http2_refusal import PREFACE
 from tests.support.localcloud.served_port import ServedPort
 
 HEADERS, RESET, SETTINGS, PING, GO_AWAY, CONTINUATION = 1, 3, 4, 6, 7, 9

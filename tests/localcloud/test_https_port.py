@@ -7,8 +7,8 @@ import time
 import grpc
 import pytest
 
-from bezel.localcloud.access.certificates import server_certificate
-from bezel.localcloud.http.serving import REFUSAL
+from bezel_localcloud.access.certificates import server_certificate
+from bezel_localcloud.http.serving import REFUSAL
 from tests.support.localcloud.served_port import ServedPort
 
 NOW = 1_795_000_000.0  # 2026-11-18

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.access.conditions import ConditionError, holds
-from bezel.localcloud.access.permissions import Access
-from bezel.localcloud.core.store import Store
+from bezel_localcloud.access.conditions import ConditionError, holds
+from bezel_localcloud.access.permissions import Access
+from bezel_localcloud.core.store import Store
 from tests.support.localcloud.client import PARENT, RUNTIME
 
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"

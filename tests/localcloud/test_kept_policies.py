@@ -3,9 +3,9 @@
 import pytest
 
 from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone
-from bezel.localcloud.access.permissions import Access
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.http.methods import served
+from bezel_localcloud.access.permissions import Access
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.http.methods import served
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, SERVICES
 from tests.support.localcloud.in_process import COMPUTE, Project
 

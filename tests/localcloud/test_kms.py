@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from bezel.localcloud.core.checksums import crc32c
-from bezel.localcloud.core.json_types import timestamp
+from bezel_localcloud.core.checksums import crc32c
+from bezel_localcloud.core.json_types import timestamp
 from tests.support.localcloud.in_process import PARENT, SCOPE, Project
 
 RINGS = f"/cloudkms/v1/{PARENT}/locations/global/keyRings"

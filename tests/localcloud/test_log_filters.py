@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.paths import Paths
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.services.logging.filters import parse_filter
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.paths import Paths
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.localcloud.client import PARENT
 
 ENTRY = {

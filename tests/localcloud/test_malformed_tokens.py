@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from bezel.localcloud.http.methods import served
+from bezel_localcloud.http.methods import served
 from tests.support.localcloud.in_process import PARENT, Project
 from tests.support.localcloud.registry_harness import APP, Registry
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bezel.localcloud.core.errors import ApiError, refuse_unserved
-from bezel.localcloud.http.messages import NotOfKindError, checked_message, scalar
-from bezel.localcloud.http.paging import opened, page_of, sealed
-from bezel.localcloud.http.partial_response import picked
-from bezel.localcloud.http.update_mask import masked
+from bezel_localcloud.core.errors import ApiError, refuse_unserved
+from bezel_localcloud.http.messages import NotOfKindError, checked_message, scalar
+from bezel_localcloud.http.paging import opened, page_of, sealed
+from bezel_localcloud.http.partial_response import picked
+from bezel_localcloud.http.update_mask import masked
 
 
 @pytest.mark.parametrize(

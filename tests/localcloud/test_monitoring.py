@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.routing.context import Point, Series
-from bezel.localcloud.services.monitoring.api import required_labels
-from bezel.localcloud.services.monitoring.quota_use import QuotaUse
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.routing.context import Point, Series
+from bezel_localcloud.services.monitoring.api import required_labels
+from bezel_localcloud.services.monitoring.quota_use import QuotaUse
 from tests.support.localcloud.client import PARENT, RUNTIME, until
 from tests.support.localcloud.in_process import Project
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bezel.localcloud.routing.context import RevisionSeries, RevisionUse, Sample
-from bezel.localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS, ServiceUse
+from bezel_localcloud.routing.context import RevisionSeries, RevisionUse, Sample
+from bezel_localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS, ServiceUse
 from tests.support.localcloud.client import PARENT, until
 from tests.support.localcloud.in_process import Clock, Project
 

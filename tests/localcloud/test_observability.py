@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.http.enums import with_numbers
+from bezel_localcloud.http.enums import with_numbers
 from tests.support.localcloud.client import PARENT
 from tests.support.localcloud.in_process import SCOPE, Project
 

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bezel.localcloud.access.permissions import roles
-from bezel.localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
-from bezel.localcloud.core.work import TooMuchWorkError, Work
-from bezel.localcloud.http.methods import _form, _others, served
+from bezel_localcloud.access.permissions import roles
+from bezel_localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
+from bezel_localcloud.core.work import TooMuchWorkError, Work
+from bezel_localcloud.http.methods import _form, _others, served
 from tests.support.localcloud.ambiguity import ambiguity
 from tests.support.localcloud.in_process import Project
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("bezel/localcloud", "bezel/simulated_vllm", "bezel/proxy")
+FOLDERS = ("packages/localcloud/bezel_localcloud", "packages/simulated-vllm/bezel_simulated_vllm", "bezel/proxy")
 ENGINES = {"re", "fnmatch", "glob", "regex", "re2"}
 SEARCHES = {"search", "findall", "finditer", "sub", "subn", "split"}
 # (module, function) -> why its pattern, which is no constant, is not a caller's.
 BUILT = {
-    ("bezel.localcloud.http.methods", "_form"): "a path of Google's documents",
-    ("bezel.localcloud.routing.bare_paths", "_pattern"): "a path of a route",
-    ("bezel.localcloud.routing.raw_routes", "__init__"): "a path of a route",
-    ("bezel.simulated_vllm.api.validation.grammars", "_fault"): "a caller's, parsed for its faults and never matched",
-    ("bezel.simulated_vllm.configuration.relations.quantisation", "_targets"): "parsed and never matched",
+    ("bezel_localcloud.http.methods", "_form"): "a path of Google's documents",
+    ("bezel_localcloud.routing.bare_paths", "_pattern"): "a path of a route",
+    ("bezel_localcloud.routing.raw_routes", "__init__"): "a path of a route",
+    ("bezel_simulated_vllm.api.validation.grammars", "_fault"): "a caller's, parsed for its faults and never matched",
+    ("bezel_simulated_vllm.configuration.relations.quantisation", "_targets"): "parsed and never matched",
 }
 # Patterns with more than a constant number of ways -> why that has a bound.
 BOUNDED = {
@@ -39,8 +39,8 @@ BOUNDED = {
 }
 # Modules that use another engine than `re` -> why.
 OTHERS = {
-    ("bezel.localcloud.core.patterns", "re2"): "the engine of callers' patterns",
-    ("bezel.localcloud.access.permissions", "fnmatch"): "permissions of predefined roles, this project's own data",
+    ("bezel_localcloud.core.patterns", "re2"): "the engine of callers' patterns",
+    ("bezel_localcloud.access.permissions", "fnmatch"): "permissions of predefined roles, this project's own data",
 }
 
 
@@ -48,10 +48,11 @@ def modules():
     """(name of a module, its tree) of every module that imports an engine."""
     found = []
     for folder in FOLDERS:
+        root = ROOT if folder.startswith("bezel/") else (ROOT / folder).parent
         for file in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(file.read_text())
             if engines_of(tree):
-                found.append((".".join(file.relative_to(ROOT).with_suffix("").parts), tree))
+                found.append((".".join(file.relative_to(root).with_suffix("").parts), tree))
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from bezel.localcloud.processes.sockets import free_port
-from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel_localcloud.processes.sockets import free_port
+from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 
 LOWEST, HIGHEST = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
 OUTGOING = range(LOWEST, HIGHEST + 1)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-import bezel.localcloud
-from bezel.catalog.prices import prices
+import bezel_localcloud
+from bezel_catalog.prices import prices
 from tests.support.localcloud.in_process import Project
 
 RUN, COMPUTE = "/cloudbilling/v1/services/152E-C115-5142/skus", "/cloudbilling/v1/services/6F81-5844-456A/skus"
 FAULTS = "/localcloud/faults"
-DATA = Path(bezel.localcloud.__file__).parent / "data" / "price_list.csv"
+DATA = Path(bezel_localcloud.__file__).parent / "data" / "price_list.csv"
 
 
 @pytest.fixture

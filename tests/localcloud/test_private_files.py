@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.control import launch
-from bezel.localcloud.core.paths import DirectoryError, Paths
-from bezel.localcloud.core.store import Store
+from bezel_localcloud.control import launch
+from bezel_localcloud.core.paths import DirectoryError, Paths
+from bezel_localcloud.core.store import Store
 from tests.support.localcloud.client import PARENT, Client
 from tests.support.open_files import open_to_others
 
@@ -89,7 +89,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path):
     os.chown(theirs, 65534, 65534)
     with pytest.raises(DirectoryError, match="belongs to the user with id 65534"):
         launch(theirs, [sys.executable])
-    command = [sys.executable, "-m", "bezel.localcloud", str(theirs)]
+    command = [sys.executable, "-m", "bezel_localcloud", str(theirs)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (3, False)
     assert list(theirs.iterdir()) == []

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bezel.localcloud.processes.process_status import has_ended, is_running
+from bezel_base.process_status import has_ended, is_running
 
 
 @pytest.fixture

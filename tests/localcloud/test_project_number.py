@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER, with_project_id
-from bezel.localcloud.services.compute.links import full_name
+from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER, with_project_id
+from bezel_localcloud.services.compute.links import full_name
 
 
 @pytest.mark.parametrize("project", [PROJECT, PROJECT_NUMBER])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.objects import ObjectFiles
-from bezel.localcloud.core.operations import Operations
-from bezel.localcloud.core.paths import Paths
-from bezel.localcloud.core.store import Store
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.objects import ObjectFiles
+from bezel_localcloud.core.operations import Operations
+from bezel_localcloud.core.paths import Paths
+from bezel_localcloud.core.store import Store
 
 DAY = 86_400.0
 

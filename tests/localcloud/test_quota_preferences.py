@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.services.cloud_quotas.decisions import DECIDED_AFTER, GRANTED_FACTOR, decided, unsafe
-from bezel.localcloud.services.cloud_run.quotas import quota_violations
+from bezel_localcloud.services.cloud_quotas.decisions import DECIDED_AFTER, GRANTED_FACTOR, decided, unsafe
+from bezel_localcloud.services.cloud_run.quotas import quota_violations
 from tests.support.localcloud.in_process import PARENT, Project
 
 GLOBAL = f"/cloudquotas/v1/{PARENT}/locations/global"

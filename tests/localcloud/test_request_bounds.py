@@ -7,17 +7,17 @@ import tracemalloc
 
 import pytest
 
-from bezel.json_documents import MOST_VALUES, TooManyValuesError, read_encodable_json
-from bezel.localcloud.access import cel, conditions
-from bezel.localcloud.access.permissions import _with_parents
-from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.http.messages import checked_message
-from bezel.localcloud.http.multipart import head_and_content, parts_of
-from bezel.localcloud.routing.batch import in_turn
-from bezel.localcloud.services.cloud_run.checks import _environment
-from bezel.localcloud.services.compute.vpc import free_address
-from bezel.localcloud.services.storage.content import _decompressed
-from bezel.localcloud.services.storage.xml.documents import parsed
+from bezel_base.json_documents import MOST_VALUES, TooManyValuesError, read_encodable_json
+from bezel_localcloud.access import cel, conditions
+from bezel_localcloud.access.permissions import _with_parents
+from bezel_localcloud.core.errors import ApiError, invalid
+from bezel_localcloud.http.messages import checked_message
+from bezel_localcloud.http.multipart import head_and_content, parts_of
+from bezel_localcloud.routing.batch import in_turn
+from bezel_localcloud.services.cloud_run.checks import _environment
+from bezel_localcloud.services.compute.vpc import free_address
+from bezel_localcloud.services.storage.content import _decompressed
+from bezel_localcloud.services.storage.xml.documents import parsed
 from tests.support.localcloud.in_process import PARENT, Project, run
 
 FORM = {"content-type": "multipart/form-data; boundary=a"}

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bezel.localcloud.core.json_types import timestamp
+from bezel_localcloud.core.json_types import timestamp
 from tests.support.localcloud.client import PARENT
 from tests.support.localcloud.in_process import SCOPE, Project
 

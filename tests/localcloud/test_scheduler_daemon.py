@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, SERVICES, Client, until
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.core.json_types import timestamp
+from bezel_localcloud.core.json_types import timestamp
 from tests.support.localcloud.in_process import Project
 
 SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"

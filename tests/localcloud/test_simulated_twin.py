@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.localcloud import control, seed
 from bezel.planner import make_plan
-from bezel.simulated_vllm import synthetic_weights
+from bezel_localcloud import control, seed
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.localcloud.client import Client, until
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.core.objects import ObjectFiles
-from bezel.localcloud.core.paths import Paths
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.seed import SeedError, seed
+from bezel_localcloud.core.objects import ObjectFiles
+from bezel_localcloud.core.paths import Paths
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.seed import SeedError, seed
 from tests.support.localcloud.client import RUNTIME, Client
 
 UPLOAD = "/upload/storage/v1/b/shelf/o"

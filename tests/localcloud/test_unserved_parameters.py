@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.http.methods import Method, check_query
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.http.methods import Method, check_query
 
 METHOD = Method("m.list", "GET", "/m", "v1", {"flag": "bool", "text": "string", "delimiter": "string"})
 SERVED = frozenset({"delimiter"})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.http.serving import REFUSAL
+from bezel_localcloud.http.serving import REFUSAL
 from tests.support.localcloud.malformed_requests import MALFORMED, TARGET, WELL_FORMED, answer, request
 from tests.support.localcloud.served_port import ServedPort
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from bezel.localcloud.cloud import largest_body
-from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel_localcloud.cloud import largest_body
+from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.localcloud.in_process import Project, run
 from tests.support.localcloud.wire_requests import BUCKET, KINDS, TOKEN, wire_requests
 

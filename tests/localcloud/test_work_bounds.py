@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from bezel.json_documents import read_encodable_json
-from bezel.localcloud.access.cel import CelError, parsed
-from bezel.localcloud.access.cel_values import LARGEST, MOST_STEPS, EvaluationError, Meter
-from bezel.localcloud.access.keys import TokenError, header_and_claims
-from bezel.localcloud.core.decimal_text import decimal
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.work import TooMuchWorkError, Work
-from bezel.localcloud.http.partial_response import picked
-from bezel.localcloud.services.logging.filters import parse_filter
+from bezel_base.json_documents import read_encodable_json
+from bezel_localcloud.access.cel import CelError, parsed
+from bezel_localcloud.access.cel_values import LARGEST, MOST_STEPS, EvaluationError, Meter
+from bezel_localcloud.access.keys import TokenError, header_and_claims
+from bezel_localcloud.core.decimal_text import decimal
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.work import TooMuchWorkError, Work
+from bezel_localcloud.http.partial_response import picked
+from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.localcloud.in_process import Project
 
 CLAIMS = {"text": "a" * 30_000 + "!", "items": list(range(1000)), "letters": "ab"}

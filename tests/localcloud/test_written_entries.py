@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.core.json_types import whole_seconds
+from bezel_localcloud.core.json_types import whole_seconds
 from tests.support.localcloud.client import PARENT
 from tests.support.localcloud.in_process import SCOPE, Project
 

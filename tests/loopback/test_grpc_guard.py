@@ -12,7 +12,7 @@ PROGRAM = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 import grpc
-from bezel.loopback.grpc_guard import guard_servers
+from bezel_base.loopback.grpc_guard import guard_servers
 guard_servers()
 class Answers(grpc.GenericRpcHandler):
     def service(self, details):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.loopback.web_pages import foreign, is_loopback
+from bezel_base.loopback.web_pages import foreign, is_loopback
 
 HERE = "127.0.0.1:8000"
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"

@@ -32,7 +32,7 @@ def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
 
 
 # What takes the longest to import, and only a call needs.
-_HEAVY = ("bezel.planner", "bezel.catalog", "bezel.bench", "pulumi", "numpy", "google")
+_HEAVY = ("bezel.planner", "bezel_catalog", "bezel_bench", "pulumi", "numpy", "google")
 _LISTED = """
 import sys
 from bezel.mcp_server.scope import Scope

@@ -10,9 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp.client import Client
 
+from bezel.engine.local.local_engine import PLUGINS
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
-from bezel.pulumi_engine.local_engine import PLUGINS
 from tests.support.gitops.pipeline import STACK
 from tests.support.operations.deployed import Deployed, deployed, service_resource, state_of
 from tests.support.operations.two_steps import TwoSteps

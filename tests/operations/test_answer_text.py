@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bezel.operations.answer_text.cleaning import Cleaning, clean
 from bezel.operations.answer_text.printing import Printing
-from bezel.text.printable import printable
+from bezel_base.text.printable import printable
 
 SECRETS = ("my own pass phrase", "pass phrase of mine", "abcabd-secret")
 TOKENS = (

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.benchmarking.files import existing, new
 from bezel.operations.benchmarking.target import TargetArguments, options_of
 from bezel.operations.context import Context
+from bezel_base.errors import UserError
 
 NAMES = ("../outside.json", "/etc/passwd", ".hidden.json", ".git/x.json", "link.json", ".", "", "a\x00b", "x" * 5000)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import accelerators, compared_machines, models, tpus
 from bezel.cli.main import main
 from bezel.planner.assemble.compare import families
+from bezel_catalog import accelerators, compared_machines, models, tpus
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compare.md"
 FAMILIES = sorted({checkpoint.architecture.id for checkpoint in models().values()})

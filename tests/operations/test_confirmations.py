@@ -2,9 +2,9 @@
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.changes.confirmations import LIFE_SECONDS, MOST_PLANS, ConfirmationError, Confirmations
 from bezel.operations.changes.plan import Outcome, Plan
+from bezel_base.errors import UserError
 
 
 class Clock:

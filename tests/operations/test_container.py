@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.leases.container import ATTRIBUTE
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
@@ -19,6 +18,7 @@ from bezel.operations.context import Context
 from bezel.operations.node.container import ContainerArguments, apply_container, plan_container
 from bezel.operations.results import utc
 from bezel.rest import ApiError
+from bezel_base.errors import UserError
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.fake_machine import FakeMachine
 from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness, body_of

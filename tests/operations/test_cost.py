@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.errors import UserError
 from bezel.operations.context import Context
 from bezel.operations.plan import PlanArguments, plan, plan_of
 from bezel.operations.pricing.cost import Cost, CostArguments, cost
 from bezel.planner import PlanError, plan_summary
 from bezel.planner.base.money import Priced, rounded
 from bezel.planner.cost.lease_cost import LeaseTotal
+from bezel_base.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.context import Context
 from bezel.operations.leases.delete_lease import DeleteArguments, apply_delete, plan_delete
+from bezel_base.errors import UserError
 from tests.support.cli.tpu_cloud import ZONE, running
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 from tests.support.operations.deployed import state_of

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import Problem, UserError
+from bezel.engine.run.pulumi_command import pulumi_cli
 from bezel.operations.checkup.causes import NEEDS_LOGIN, causes_of, rows_of
 from bezel.operations.checkup.check import Check, check
 from bezel.operations.checkup.doctor import Doctor
-from bezel.pulumi_engine.pulumi_command import pulumi_cli
+from bezel_base.errors import Problem, UserError
 from tests.operations.test_doctor import L4, Google
 from tests.support.operations.deployed import Deployed
 from tests.support.rest.fake_google import Answer

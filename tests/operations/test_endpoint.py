@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.serving.endpoint import Endpoint, EndpointArguments, endpoint
+from bezel_base.errors import UserError
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 
 URL = "https://llm.example"

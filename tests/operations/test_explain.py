@@ -9,15 +9,15 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bezel.catalog import models, removed_options, tpu_variables, vllm_options, vllm_risks, vllm_versions
 from bezel.cli.main import parse
-from bezel.errors import UserError
 from bezel.operations.context import Context
 from bezel.operations.explanation import checkpoints, policies, settings, variables
 from bezel.operations.explanation import vllm_options as options
 from bezel.operations.explanation.entry import Entry
 from bezel.operations.explanation.explain import ExplainArguments, Explanation, explain
 from bezel.planner.vllm.option_checks import OWNED
+from bezel_base.errors import UserError
+from bezel_catalog import models, removed_options, tpu_variables, vllm_options, vllm_risks, vllm_versions
 
 ROOT = Path(__file__).parents[2]
 VERSION = "0.32.0"
@@ -152,7 +152,7 @@ def test_any_other_text_is_refused_or_explained_by_its_own_name(text: str) -> No
 
 @pytest.mark.slow
 def test_the_records_of_the_policies_are_those_of_the_packs() -> None:
-    from policies.docs_table import policy_records
+    from bezel_policies.docs_table import policy_records
 
     assert json.loads(json.dumps(policy_records())) == list(policies.records()), (
         "run: python -m tools.docs.operations --write"

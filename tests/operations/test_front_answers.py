@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.load.plan import Target
-from bezel.bench.server.drain import drain
-from bezel.bench.server.http_probe import asker
 from bezel.cli.bench.measure.target import _served
-from bezel.errors import UserError
+from bezel.diagnosis.client import Server, error_text
 from bezel.operations.memory_layout.memory import MemoryArguments, memory
 from bezel.operations.serving.metrics import MetricsArguments, metrics
 from bezel.operations.serving.models import ModelsArguments, models
 from bezel.operations.serving.query import QueryArguments, query
-from smoke.client import Server, error_text
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Target
+from bezel_bench.server.drain import drain
+from bezel_bench.server.http_probe import asker
 from tests.front.test_refusals import ANSWERS
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.log_server import LogServer

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.model_files.model_files import ModelFiles, ModelFilesArguments, ModelFolder, model_files
 from bezel.rest.endpoints import regional_endpoint
-from bezel.simulated_vllm.synthetic_weights import model_files as synthetic
+from bezel_base.errors import UserError
+from bezel_simulated_vllm.synthetic_weights import model_files as synthetic
 from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer
 

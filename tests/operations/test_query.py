@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.serving.query import Answer, QueryArguments, query
 from bezel.operations.serving.server import ServerError
+from bezel_base.errors import UserError
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.model_server import ModelServer, piece, usage
 from tests.support.rest.fake_google import Answer as Wire

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.catalog import accelerators
-from bezel.errors import UserError
 from bezel.operations.quotas.known import known_quotas
 from bezel.operations.quotas.places import is_in
 from bezel.operations.quotas.quota import QuotaArguments, QuotaReport, QuotaRow, quota
 from bezel.planner.base.hardware import leased_hardware
+from bezel_base.errors import UserError
+from bezel_catalog import accelerators
 from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.errors import UserError
-from bezel.localcloud.services.cloud_quotas.decisions import DECIDED_AFTER
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.quotas.quota import QuotaArguments, quota
 from bezel.operations.quotas.request import QuotaRequestArguments, apply_request, plan_request
 from bezel.rest.quota_preferences import QuotaPreference
+from bezel_base.errors import UserError
+from bezel_localcloud.services.cloud_quotas.decisions import DECIDED_AFTER
 from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.operations.redaction import cleaned, cleaned_lines
-from bezel.text.printable import printable
-from bezel.text.redaction import redact
+from bezel_base.text.printable import printable
+from bezel_base.text.redaction import redact
 
 VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
 SECRET = "Pl4ntedSecretValue0123456789abcdefghij"  # 38 characters, in every planted form

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.result.document import save
-from bezel.errors import UserError
 from bezel.operations.benchmarking.report import ReportArguments, report
 from bezel.operations.context import Context
+from bezel_base.errors import UserError
+from bezel_bench.result.document import save
 from tests.support.bench import results
 
 pytestmark = pytest.mark.slow  # charts

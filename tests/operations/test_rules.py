@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from bezel.diagnosis.platform import Condition
+from bezel.diagnosis.start_evidence import is_request
 from bezel.operations.diagnosis.request_log import LoggedRequest
 from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.log_reading.entries import level_of
@@ -12,8 +14,6 @@ from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.vllm_metrics.figures import figures_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import parse
-from smoke.platform import Condition
-from smoke.start_evidence import is_request
 
 VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
 STARTS = VLLM / "starts"

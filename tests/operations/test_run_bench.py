@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.bench.result.document import load
-from bezel.errors import UserError
 from bezel.operations.benchmarking.run_bench import RunArguments, run_bench
 from bezel.operations.benchmarking.sweep import SweepArguments
 from bezel.operations.benchmarking.target import options_of
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.context import Context
+from bezel_base.errors import UserError
+from bezel_bench.result.document import load
 from tests.support.ended import has_ended, processes_with
 from tests.support.localcloud.client import until
 from tests.support.operations.deployed import Deployed

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.errors import UserError
 from bezel.operations.deployment.server_access import access_of
+from bezel_base.errors import UserError
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 
 CHECK = {

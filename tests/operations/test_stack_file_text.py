@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.errors import UserError
 from bezel.operations.stack_edits.file_text import with_setting
+from bezel_base.errors import UserError
 
 MIN, MAX = ("scaling", "min_instances"), ("scaling", "max_instances")
 FULL = """\

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog.vllm.options import vllm_options
 from bezel.operations.serving.metrics import choose
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import Sample, parse, why_not_comparable
+from bezel_catalog.vllm.options import vllm_options
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
 EVERY_NAME = {

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
-from bezel.localcloud import control, seed
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
@@ -18,7 +16,9 @@ from bezel.operations.model_files.model_files import ModelFilesArguments
 from bezel.operations.model_files.model_files import model_files as model_files_of
 from bezel.operations.model_files.weights_copy import CopyArguments, apply_copy, plan_copy
 from bezel.rest.vertex_ai import folders_of
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_base.errors import UserError
+from bezel_localcloud import control, seed
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.weights.copies import LARGE, WANTED, Shelf
 from tests.support.weights.fake_hub import serving
 

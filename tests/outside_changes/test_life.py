@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from bezel.gitops.engine_events import Events
-from bezel.gitops.engine_runs import EngineRun
+from bezel.engine.events.typed_events import Events
+from bezel.engine.run.engine import EngineRun
+from bezel.engine.run.process import End
+from bezel.engine.run.stack_engine import StackEngine
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.stack_engine import StackEngine
 from bezel.gitops.upkeep.drift import StackDrift, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.operations.checkup.access_checks import access_jobs
@@ -21,7 +22,6 @@ from bezel.operations.outside import outside_of
 from bezel.operations.status import StackStatus, Status, StatusArguments, status
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import declared_in, entries_in
-from bezel.pulumi_engine.engine_process import End
 from tests.support.localcloud.in_process import COMPUTE, PARENT
 from tests.support.operations.owned_stack import (
     CONTAINER,

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from bezel.catalog import model
 from bezel.planner import make_plan
-from bezel.planner.sizing.adapters import Adapters, adapter_bytes, read_adapters
+from bezel_catalog import model
+from bezel_catalog.sizing.adapters import Adapters, adapter_bytes, read_adapters
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
 

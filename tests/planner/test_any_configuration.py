@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from bezel.catalog import vllm_options
-from bezel.errors import NOT_SHOWN, shown
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
+from bezel_base.errors import NOT_SHOWN, shown
+from bezel_catalog import vllm_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

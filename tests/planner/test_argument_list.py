@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import model, vllm_options, vllm_versions
-from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.vllm.arguments import default_options, merge, render
 from bezel.planner.vllm.engine_args import read_engine
 from bezel.planner.vllm.loading import FUSE
 from bezel.planner.vllm.option_checks import check_options
+from bezel_catalog import model, vllm_options, vllm_versions
+from bezel_catalog.option_values import as_float, as_int, human_int
 
 QAT = model("gemma-4-12b-it-qat-w4a16")
 OPTIONS = vllm_options("0.32.0")

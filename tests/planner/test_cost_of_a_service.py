@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerators, prices
 from bezel.planner.base.money import Unpriced
 from bezel.planner.base.settings import PriceRow
 from bezel.planner.cost.service_cost import check_cost, service_cost
+from bezel_catalog import accelerators, prices
 
 REGIONS = sorted({row.region for row in prices().values()} | {"moon-east1"})
 

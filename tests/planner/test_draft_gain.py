@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog import accelerator, model
 from bezel.planner import make_plan, plan_summary
-from bezel.planner.sizing.roofline import estimate, gpu_peaks
-from bezel.planner.sizing.speculation import speculative_gain, tokens_of_step
+from bezel_catalog import accelerator, model
+from bezel_catalog.sizing.roofline import estimate, gpu_peaks
+from bezel_catalog.sizing.speculation import speculative_gain, tokens_of_step
 from tests.support.planner.l4_stack import with_changes
 
 QAT, L4 = model("gemma-4-12b-it-qat-w4a16"), accelerator("nvidia-l4")

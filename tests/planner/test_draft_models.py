@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from bezel.catalog import model, models
 from bezel.planner import make_plan, plan_summary
 from bezel.planner.vllm.speculation_checks import unplanned_draft
+from bezel_catalog import model, models
 from tests.support.planner.l4_stack import problems_of, with_changes
 
 MOUNTED = "/mnt/models/"

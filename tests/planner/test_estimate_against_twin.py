@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import accelerator, accelerators, model
+from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.hardware import leased_hardware
-from bezel.planner.sizing.roofline import estimate, gpu_peaks, tpu_peaks, verdict
-from bezel.planner.sizing.speculation import speculative_gain
-from bezel.pulumi_engine.project import Project
-from bezel.simulated_vllm.scheduling.virtual_load import Rig, load, served
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_catalog import accelerator, accelerators, model
+from bezel_catalog.sizing.roofline import estimate, gpu_peaks, tpu_peaks, verdict
+from bezel_catalog.sizing.speculation import speculative_gain
+from bezel_simulated_vllm.scheduling.virtual_load import Rig, load, served
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.planner.v6e_stack import L4X8
 
 pytestmark = pytest.mark.slow  # each estimate beside a whole simulated run

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.catalog import model
 from bezel.planner import PlanError, make_plan, plan_summary
-from bezel.planner.base.quantities import GIB
-from bezel.planner.sizing.host_memory import API_SERVER_BYTES, PINNED_FACTOR, LayerGroups
 from bezel.planner.vllm.host_options import read_host_options
+from bezel_catalog import model
+from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.host_memory import API_SERVER_BYTES, PINNED_FACTOR, LayerGroups
 from tests.support.planner.l4_stack import problems_of, with_changes
 
 ROOT = Path(__file__).parents[2]

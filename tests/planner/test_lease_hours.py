@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bezel.cron import parse_cron
 from bezel.planner import LeasePlan, make_plan, plan_summary
 from bezel.planner.base.hours import Window, is_within, next_end, next_start, retries, share_of_time, spans
 from bezel.planner.base.money import Priced
+from bezel_base.cron import parse_cron
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
 ZONES = [{"zone": "us-east5-a"}]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog import model
+from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, make_plan
 from bezel.planner.vllm.model.multimodal_checks import check_longest_item, item_tokens
-from bezel.pulumi_engine.project import Project
+from bezel_catalog import model
 from tests.support.planner.l4_stack import ROOT, check_refused, with_changes
 
 VIDEO = 2496  # 32 frames of 78 tokens

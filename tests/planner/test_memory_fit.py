@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerator, model, models
-from bezel.planner.sizing.host_memory import PINNED_FACTOR
-from bezel.planner.sizing.kv_cache import engine_kv_bytes, heads_of_one, kv_bytes
-from bezel.planner.sizing.memory import GIB, activation_bytes, host_loading_bytes, memory_fit, sequences_at_a_time
+from bezel_catalog import accelerator, model, models
+from bezel_catalog.sizing.host_memory import PINNED_FACTOR
+from bezel_catalog.sizing.kv_cache import engine_kv_bytes, heads_of_one, kv_bytes
+from bezel_catalog.sizing.memory import GIB, activation_bytes, host_loading_bytes, memory_fit, sequences_at_a_time
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
 QAT = model("gemma-4-12b-it-qat-w4a16")

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from bezel.catalog import model
 from bezel.planner import make_plan
 from bezel.planner.vllm.argument_conflicts import check_served
+from bezel_catalog import model
 from tests.support.planner.l4_stack import problems_of, with_changes
 
 LARGE = {"resources": {"cpu": 8, "memory": "32Gi"}, "cost": {"max_hourly_usd": 1.5}}

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.bench_jobs.job_registry import LABELS, RUN
-from bezel.catalog import model
 from bezel.leases.names import LEASE, MANAGED_BY, SPEC, STACK
 from bezel.planner import make_plan, plan_summary
 from bezel.planner.base.names import stack_labels
 from bezel.planner.base.parse import read_settings
+from bezel_catalog import model
 from tests.support.planner.l4_stack import L4, problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
 from tests.support.policies.harness import SERVICE, remedied, service, violations

@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import prices
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.money import Priced
 from bezel.planner.cost.price_rows import priced_items
+from bezel_catalog import prices
 from tests.support.planner.l4_stack import with_changes
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.catalog import accelerators
 from bezel.planner import make_plan, plan_summary
+from bezel_catalog import accelerators
 from tests.support.planner.l4_stack import with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed
 

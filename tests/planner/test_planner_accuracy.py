@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import model, tpu
-from bezel.catalog.measurements import measured_memory, measured_speed
-from bezel.planner.sizing.kv_cache import layers_bytes
-from bezel.planner.sizing.tpu_memory import tpu_memory_fit, tpu_token_bytes
+from bezel_catalog import model, tpu
+from bezel_catalog.measurements import measured_memory, measured_speed
+from bezel_catalog.sizing.kv_cache import layers_bytes
+from bezel_catalog.sizing.tpu_memory import tpu_memory_fit, tpu_token_bytes
 from tools.docs import planner_accuracy
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerators
 from bezel.planner import Plan, make_plan
 from bezel.planner.assemble.quota import (
     CPU_QUOTA,
@@ -22,6 +21,7 @@ from bezel.planner.assemble.quota import (
     shortage,
 )
 from bezel.planner.assemble.quota_use import has_already, used_by_others
+from bezel_catalog import accelerators
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import model, vllm_options
 from bezel.planner.vllm.argument_conflicts import check_conflicts
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import check_options
+from bezel_catalog import model, vllm_options
 
 OPTIONS = vllm_options("0.32.0")
 TINY = dataclasses.replace(

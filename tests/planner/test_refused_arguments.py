@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from bezel.catalog import model, vllm_options
 from bezel.planner.vllm.speculation_checks import check_speculation
+from bezel_catalog import model, vllm_options
 from tests.support.planner.l4_stack import RTX_COST, check_refused
 
 # changes of the L4 stack; the key that is named; what the consequence says; what the repair says

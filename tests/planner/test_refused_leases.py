@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.planner import PlanError, make_plan
-from bezel.planner.base.quantities import duration_text, parse_duration
+from bezel_catalog.quantities import duration_text, parse_duration
 from tests.support.planner.l4_stack import L4
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from bezel.catalog import tpu_variables, unjudged, vllm_options, vllm_risks, vllm_versions
-from bezel.catalog.vllm.options import RECORDINGS, read_options
-from bezel.catalog.vllm.risks import judged, option_texts, variable_texts
 from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.parse import read_settings
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.risk_checks import check_risks
+from bezel_catalog import tpu_variables, unjudged, vllm_options, vllm_risks, vllm_versions
+from bezel_catalog.vllm.options import RECORDINGS, read_options
+from bezel_catalog.vllm.risks import judged, option_texts, variable_texts
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerator, model, models, tpu
 from bezel.planner import make_plan
-from bezel.planner.sizing.roofline import (
+from bezel_catalog import accelerator, model, models, tpu
+from bezel_catalog.sizing.roofline import (
     HOST_LINK_BYTES_PER_S,
     estimate,
     gpu_peaks,
@@ -19,7 +19,7 @@ from bezel.planner.sizing.roofline import (
     tpu_peaks,
     verdict,
 )
-from bezel.planner.sizing.tpu_memory import tpu_memory_fit
+from bezel_catalog.sizing.tpu_memory import tpu_memory_fit
 from tests.support.planner.l4_stack import with_changes
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.cron import parse_cron, time_zone
 from bezel.planner import Plan, PlanError, make_plan, plan_summary
 from bezel.planner.base.money import Priced
 from bezel.planner.base.schedule import Entry, average_minimum, minimum_at, together
+from bezel_base.cron import parse_cron, time_zone
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 DAY, NIGHT = Entry("0 8 * * 1-5", "Europe/Berlin", 1), Entry("0 18 * * 1-5", "Europe/Berlin", 0)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerators, models
 from bezel.planner import PlanError, make_plan, plan_summary
 from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.rules.startup import check_start, estimate_start
+from bezel_catalog import accelerators, models
 from tests.support.planner.l4_stack import with_changes
 
 PLAN = make_plan(with_changes({}), project="p", stack="l4-qat")

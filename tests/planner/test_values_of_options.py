@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from bezel.catalog import vllm_options
 from bezel.planner import make_plan
 from bezel.planner.vllm.option_schema import misfits
+from bezel_catalog import vllm_options
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 

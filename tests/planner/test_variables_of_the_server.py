@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerators, tpu_variables, vllm_options, vllm_versions
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.plan import Plan
 from bezel.planner.base.settings import Settings
 from bezel.planner.rules.env_checks import check_environment, check_read, planned_variables
 from bezel.planner.rules.platform_checks import check_label_count
+from bezel_catalog import accelerators, tpu_variables, vllm_options, vllm_versions
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 

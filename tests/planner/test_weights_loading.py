@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog import vllm_options
 from bezel.planner import make_plan, plan_summary
 from bezel.planner.base.settings import Weights
-from bezel.planner.sizing.memory import GIB, HOST_BASE_BYTES
 from bezel.planner.vllm.loading import LOADINGS, STREAMER_BUFFER_BYTES
+from bezel_catalog import vllm_options
+from bezel_catalog.sizing.memory import GIB, HOST_BASE_BYTES
 from tests.support.planner.l4_stack import RTX_COST, problems_of, with_changes
 
 FOLDER = "gemma-4-12B-it-qat-w4a16-ct"

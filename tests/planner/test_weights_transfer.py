@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from bezel.catalog.loader import region_names
-from bezel.catalog.storage_locations import location_kind, location_regions, storage_locations, storage_transfers
 from bezel.planner.base.money import Priced, Unpriced
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
+from bezel_catalog.loader import region_names
+from bezel_catalog.storage_locations import location_kind, location_regions, storage_locations, storage_transfers
 
 REGION = "us-east4"
 

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 HOUR = 3600
 WITHOUT_ROWS = """
 import csv, io, json, sys
-from bezel.catalog import prices as table
-from bezel.catalog.loader import DATA
+from bezel_catalog import prices as table
+from bezel_catalog.loader import DATA
 from bezel.planner import PlanError, make_plan
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.planner.base.hardware import leased_hardware

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from bezel.catalog import accelerators, gpu_machines, tpus
 from bezel.planner.base.settings import Settings
-from policies.config import Environment
-from policies.docs_table import policy_table, request_table
-from policies.hardware_cost.pack import POLICIES as COST
-from policies.security.pack import POLICIES as SECURITY
+from bezel_catalog import accelerators, gpu_machines, tpus
+from bezel_policies.config import Environment
+from bezel_policies.docs_table import policy_table, request_table
+from bezel_policies.hardware_cost.pack import POLICIES as COST
+from bezel_policies.security.pack import POLICIES as SECURITY
 from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedied, service, violations
 
 OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("stack-")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pulumi_policy import EnforcementLevel
 
-from policies.hardware_cost.pack import POLICIES as PACK
+from bezel_policies.hardware_cost.pack import POLICIES as PACK
 from tests.support.policies.harness import LIMITS, POLICIES, SERVICE, UNKNOWN, service, stack_violations, violations
 
 MOST = "template.scaling.maxInstanceCount"

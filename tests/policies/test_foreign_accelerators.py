@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.hardware_cost.pack import POLICIES as PACK
+from bezel_policies.hardware_cost.pack import POLICIES as PACK
 from tests.support.policies.harness import LIMITS, SERVICE, UNKNOWN, service, stack_violations, violations
 
 GKE_AFFINITY = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bootstrap.access import attribute_condition, attribute_mapping, principals
-from bootstrap.settings import Settings
-from policies.security.pool_condition import is_pinned
+from bezel.foundation.settings import Settings
+from bezel_bootstrap.access import attribute_condition, attribute_mapping, principals
+from bezel_policies.security.pool_condition import is_pinned
 from tests.support.policies.harness import UNKNOWN, violations
 
 MEMBER = "gcp:projects/iAMMember:IAMMember"

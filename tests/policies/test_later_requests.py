@@ -10,8 +10,8 @@ import pytest
 from bezel.resource_cost.commands import unread_command
 from bezel.resource_cost.inputs import camel
 from bezel.resource_cost.later_requests import ELSEWHERE, SCRIPTS, SIGNED
-from components.config.startup_script import KINDS, startup_script
-from components.config.startup_script import SCRIPT as STARTUP
+from bezel_components.config.startup_script import KINDS, startup_script
+from bezel_components.config.startup_script import SCRIPT as STARTUP
 from tests.support.policies.harness import DIGEST, INSTANCE, LABELS, LEASE, UNKNOWN, instance, violations
 from tests.support.policies.jobs import EMAIL, all_violations
 from tests.support.standin_providers.schema import properties

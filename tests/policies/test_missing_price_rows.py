@@ -24,8 +24,8 @@ ROWS = {
 }
 ASK = """
 import json, sys
-from policies.config import UsdLimits
-from policies.hardware_cost.rules import hourly_ceiling
+from bezel_policies.config import UsdLimits
+from bezel_policies.hardware_cost.rules import hourly_ceiling
 from bezel.resource_cost.inputs import Inputs
 from bezel.planner import PlanError, make_plan
 token, inputs, settings = json.load(sys.stdin)
@@ -44,10 +44,10 @@ def catalogue(tmp_path: Path) -> Path:
     """A copy of the rules whose price list may be changed."""
     for name in (
         "bezel/__init__.py",
-        "bezel/cron.py",
-        "bezel/errors.py",
-        "bezel/text",
-        "bezel/catalog",
+        "packages/base/bezel_base/cron.py",
+        "packages/base/bezel_base/errors.py",
+        "packages/base/bezel_base/text",
+        "packages/catalog/bezel_catalog",
         "bezel/planner",
         "bezel/resource_cost",
         "policies",
@@ -76,7 +76,7 @@ def said(catalogue: Path, token: str, inputs: object) -> str:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_that_is_gone_closes_what_needs_it(catalogue: Path, row: str) -> None:
-    prices = catalogue / "bezel" / "catalog" / "data" / "prices.csv"
+    prices = catalogue / "packages" / "catalog" / "bezel_catalog" / "data" / "prices.csv"
     lines = prices.read_text().splitlines(keepends=True)
     kept = [line for line in lines if not line.startswith(",".join(row.split(", ")))]
     assert len(kept) == len(lines) - 1

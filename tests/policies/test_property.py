@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.catalog import Price, accelerators, price, prices
+from bezel_catalog import Price, accelerators, price, prices
 from tests.support.policies.harness import INSTANCE, SERVICE, UNKNOWN, instance, service, violations
 
 REGIONS = sorted({row.region for row in prices().values()} | {"moon-east1"})

@@ -10,8 +10,8 @@ import pytest
 from bezel.resource_cost.accelerators import requested_by
 from bezel.resource_cost.anywhere import describes_only
 from bezel.resource_cost.inputs import UNKNOWN, Inputs
-from policies.config import PolicyConfig
-from policies.security.access import no_public_invoker
+from bezel_policies.config import PolicyConfig
+from bezel_policies.security.access import no_public_invoker
 from tests.support.standin_providers.schema import properties, whole
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.hardware_cost.pack import POLICIES as COST
+from bezel_policies.hardware_cost.pack import POLICIES as COST
 from tests.support.policies.harness import (
     INSTANCE,
     LEASE,

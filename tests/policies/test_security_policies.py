@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from bezel.resource_cost.inputs import Inputs
-from policies.config import LabelConfig
-from policies.security.labels import labels
+from bezel_policies.config import LabelConfig
+from bezel_policies.security.labels import labels
 from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, remedied, service, violations
 
 MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, async_playwright
 
-from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.proxy.running import Exchange, proxied
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.core.locks import using
-from bezel.pulumi_engine.engine_process import End, run_to_end
+from bezel.engine.run.process import End, run_to_end
+from bezel_localcloud.core.locks import using
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,8 +43,8 @@ sys.exit(3)
 COMMAND = """
 import os, sys
 from pathlib import Path
-from bezel.localcloud.core.locks import using
-from bezel.pulumi_engine.engine_process import end_with_make, run_to_end
+from bezel_localcloud.core.locks import using
+from bezel.engine.run.process import end_with_make, run_to_end
 end_with_make()
 limits = {"grace": (1, 1)} | ({"seconds": float(os.environ["LIMIT"])} if "LIMIT" in os.environ else {})
 with using(Path("cloud")) as use:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.pulumi_engine.engine_output import displayed
-from bezel.pulumi_engine.engine_texts import Display, cause_first, plain_errors
+from bezel.engine.run.output import displayed
+from bezel.engine.run.texts import Display, cause_first, plain_errors
 
 SENTENCE = (
     "Revision 'r-1' is not ready and cannot serve traffic. The user-provided container failed to start and listen on "

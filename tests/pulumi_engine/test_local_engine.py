@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bezel.errors import UserError
-from bezel.pulumi_engine.local_engine import LocalEngine, Provider
-from bezel.pulumi_engine.project import Project, ProjectError
-from bezel.pulumi_engine.recover import Recovered
-from bezel.pulumi_engine.runs import LastRun
+from bezel.engine.local.local_engine import LocalEngine, Provider
+from bezel.engine.project.project import Project, ProjectError
+from bezel.engine.recover.recover import Recovered
+from bezel.engine.recover.runs import LastRun
+from bezel_base.errors import UserError
 from tests.support.cli.refused import NETWORK, refused_create
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.pulumi_engine import local_pulumi
-from bezel.pulumi_engine.local_engine import LocalEngine
-from bezel.pulumi_engine.project import Project
+from bezel.engine.local import local_pulumi
+from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.project.project import Project
 from tests.support.e2e import warm_python
 
 CLI = Path(sys.executable).parent / "pulumi"

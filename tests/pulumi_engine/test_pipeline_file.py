@@ -9,8 +9,7 @@ from typing import get_args
 
 import pytest
 
-from bezel.planner.base.settings import Settings
-from bezel.pulumi_engine.pipeline_file import (
+from bezel.engine.project.pipeline_file import (
     ENVIRONMENTS,
     FILE,
     POLICIES,
@@ -21,11 +20,12 @@ from bezel.pulumi_engine.pipeline_file import (
     pipeline_of,
     read_pipeline,
 )
-from bezel.pulumi_engine.policy_packs import configurations, with_packs
-from bezel.pulumi_engine.project import Project
-from policies.config import Environment as JudgedEnvironment
-from policies.hardware_cost import pack as hardware_cost
-from policies.security import pack as security
+from bezel.engine.project.project import Project
+from bezel.engine.run.policy_packs import configurations, with_packs
+from bezel.planner.base.settings import Settings
+from bezel_policies.config import Environment as JudgedEnvironment
+from bezel_policies.hardware_cost import pack as hardware_cost
+from bezel_policies.security import pack as security
 from tests.support.gitops.working_copy import ROOT
 
 PACKS = """

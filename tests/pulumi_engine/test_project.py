@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.pulumi_engine.project import Project, ProjectError, find_project
+from bezel.engine.project.project import Project, ProjectError, find_project
 
 DECLARED = """
 name: bezel

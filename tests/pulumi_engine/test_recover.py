@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
-from bezel.pulumi_engine.event_log import Change, unfinished
-from bezel.pulumi_engine.recover import Recovered, recover
-from bezel.pulumi_engine.recovery_plan import State
-from bezel.pulumi_engine.runs import LastRun
+from bezel.engine.events.event_log import Change, unfinished
+from bezel.engine.recover.recover import Recovered, recover
+from bezel.engine.recover.recovery_plan import State
+from bezel.engine.recover.runs import LastRun
+from bezel_base.errors import UserError
 
 URN = "urn:pulumi:one::bezel::gcp:cloudrunv2/service:Service::service"
 ACCOUNT = "urn:pulumi:one::bezel::gcp:serviceaccount/account:Account::account"

@@ -6,12 +6,12 @@ import pkgutil
 import pytest
 from pulumi.dynamic import Resource
 
-import components
-import smoke
-from bezel.pulumi_engine.resource_ids import IDS, MAKES_NOTHING, derived_id
-from bezel.standin_providers.lifecycle.resource import ResourceType, fill
-from bezel.standin_providers.resources import TYPES
-from bezel.standin_providers.resources.iam_members import MemberType
+import bezel_components
+import bezel_smoke
+from bezel.engine.state.resource_ids import IDS, MAKES_NOTHING, derived_id
+from bezel_pulumi_offline.lifecycle.resource import ResourceType, fill
+from bezel_pulumi_offline.resources import TYPES
+from bezel_pulumi_offline.resources.iam_members import MemberType
 
 # The platform numbers it: nothing but the platform can say which one a killed run made.
 NUMBERED = {
@@ -62,7 +62,7 @@ def test_every_type_has_the_id_that_its_provider_gives_it(kind: tuple[str, Resou
 
 
 def test_of_each_dynamic_resource_it_is_known_what_a_killed_run_leaves() -> None:
-    for package in (components, smoke):
+    for package in (bezel_components, bezel_smoke):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     prefix = "pulumi-python:dynamic/"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.pulumi_engine.stale_locks import Lock, live_lock, present_lock, stale_lock_pids
+from bezel.engine.locks.stale_locks import Lock, live_lock, present_lock, stale_lock_pids
 
 
 @pytest.fixture

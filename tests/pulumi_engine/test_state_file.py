@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bezel.errors import UserError
-from bezel.pulumi_engine.state_file import SECRET, SIGNATURE, STACK, outputs_in, pending_in, restore
+from bezel.engine.state.state_file import SECRET, SIGNATURE, STACK, outputs_in, pending_in, restore
+from bezel_base.errors import UserError
 
 HIDDEN = {SIGNATURE: SECRET, "ciphertext": "v1:abc"}
 ASSET = {SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "text": "plain"}

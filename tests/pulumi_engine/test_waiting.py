@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bezel.pulumi_engine.waiting import QUIET_SECONDS, Waiting
+from bezel.engine.run.waiting import QUIET_SECONDS, Waiting
 
 SERVICE = "urn:pulumi:l4::bezel::bezel:cloudrun:Gpu$gcp:cloudrunv2/service:Service::service-service"
 BUCKET = "urn:pulumi:l4::bezel::gcp:storage/bucket:Bucket::weights"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.errors import one_line
 from bezel.operations.redaction import cleaned
 from bezel.rest import Credentials, CredentialsError
+from bezel_base.errors import one_line
 from tests.support.rest.fake_google import ACCESS_TOKEN, PLANTED, Answer, Call, Server, jwt, key_file, token_route
 
 AUDIENCE = "https://llm.example"

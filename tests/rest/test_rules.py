@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.rest import AddressError, ApiError, Backoff, endpoint
 from bezel.rest.client import is_retryable, retry_delay
-from bezel.text.redaction import redact
+from bezel_base.text.redaction import redact
 
 
 @pytest.mark.parametrize("api", ["CLOUD_BILLING", "CLOUD_RUN_V2", "IAM_CREDENTIALS", "LOGGING", "STORAGE"])

@@ -17,14 +17,14 @@ import httpx
 import pytest
 import uvicorn
 
-from bezel.localcloud.processes.sockets import free_port
-from bezel.simulated_vllm.api.web import Server
-from bezel.simulated_vllm.configuration.faults import ServingFaults
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.configuration.settings import make_settings
-from bezel.simulated_vllm.scheduling.engine import Engine, RealClock
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_localcloud.processes.sockets import free_port
+from bezel_simulated_vllm.api.web import Server
+from bezel_simulated_vllm.configuration.faults import ServingFaults
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.configuration.settings import make_settings
+from bezel_simulated_vllm.scheduling.engine import Engine, RealClock
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.process import MODEL
 from tests.support.simulated_vllm.servers import CONFIGURATIONS, real_configuration, real_url
@@ -32,7 +32,7 @@ from tests.support.simulated_vllm.servers import CONFIGURATIONS, real_configurat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bezel.simulated_vllm.configuration.settings import EngineSettings
+    from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -183,7 +183,7 @@ def end_engine(client: httpx.Client) -> None:
 
 @pytest.fixture(scope="session")
 def container(environment):
-    """Run `python -m bezel.simulated_vllm` to its end: exit status, standard output, standard error.
+    """Run `python -m bezel_simulated_vllm` to its end: exit status, standard output, standard error.
 
     With BEZEL_VLLM_PROGRAM that program's `serve`, with its own model.
     """
@@ -191,7 +191,7 @@ def container(environment):
 
     def run(*arguments: str, variables: dict[str, str] | None = None, **hardware: object):
         env = {**os.environ, **environment(**hardware), **(variables or {})}
-        program = [real, "serve"] if real else [sys.executable, "-m", "bezel.simulated_vllm"]
+        program = [real, "serve"] if real else [sys.executable, "-m", "bezel_simulated_vllm"]
         limit = 280 if real else 20
         # A real one asks for its port before anything else, and another program may have the default one.
         port = [f"--port={free_port()}"] if real and not any(word.startswith("--port") for word in arguments) else []

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.configuration.settings import EngineSettings
-from bezel.simulated_vllm.startup import start
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.configuration.settings import EngineSettings
+from bezel_simulated_vllm.startup import start
 
 CONFIG = {"r": 8, "lora_alpha": 16, "target_modules": ["q_proj"], "peft_type": "LORA"}
 FAILED = "Call to add_lora method failed: "

@@ -14,7 +14,7 @@ import time
 import httpx
 import pytest
 
-from bezel.localcloud.processes.sockets import free_port
+from bezel_localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.samples import text_of
 from tests.support.simulated_vllm.servers import real_configuration, real_url
@@ -35,7 +35,7 @@ def first_answers(environment):
         return os.environ["BEZEL_VLLM_STARTUP"].split()
     port, found = free_port(), []
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"}
-    command = [sys.executable, "-m", "bezel.simulated_vllm", "/mnt/models/tiny"]
+    command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
     deadline = time.monotonic() + 20
     with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while "200" not in found and time.monotonic() < deadline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.simulated_vllm.scheduling.virtual_load import Rig
+from bezel_simulated_vllm.scheduling.virtual_load import Rig
 from tests.support.simulated_vllm.arguments import L4_QAT
 
 QAT = ("/mnt/models/qat", *L4_QAT)

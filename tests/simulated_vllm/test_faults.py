@@ -15,14 +15,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bezel.errors import UserError
-from bezel.localcloud.processes.sockets import free_port
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.scheduling.virtual_load import Rig
-from bezel.simulated_vllm.startup import start
+from bezel_base.errors import UserError
+from bezel_localcloud.processes.sockets import free_port
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.scheduling.virtual_load import Rig
+from bezel_simulated_vllm.startup import start
 from tests.support.simulated_vllm.arguments import L4_QAT, ROOT
 from tests.support.simulated_vllm.samples import FIXTURES, events, sample
 
@@ -111,7 +111,7 @@ def running(environment, variables, wait="Application startup complete"):
     """A process up to a line of its log; ends with it."""
     port = free_port()
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "2"}
-    command = [sys.executable, "-m", "bezel.simulated_vllm", *TINY]
+    command = [sys.executable, "-m", "bezel_simulated_vllm", *TINY]
     with (
         subprocess.Popen(
             command, cwd=ROOT, env=env | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

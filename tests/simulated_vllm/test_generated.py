@@ -9,7 +9,7 @@ from collections import Counter
 import httpx
 import pytest
 
-from bezel.simulated_vllm.api.validation.recorded import fields
+from bezel_simulated_vllm.api.validation.recorded import fields
 from tests.support.simulated_vllm import replayed
 from tests.support.simulated_vllm.generated import BASES, fields_of, generated, varied
 from tests.support.simulated_vllm.shapes import alike, shape_of

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bezel.simulated_vllm.api.streams import stopping_when_gone
+from bezel_simulated_vllm.api.streams import stopping_when_gone
 
 
 class Call:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.localcloud.processes.sockets import free_port
+from bezel_localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.log_lines import (
     LOGS,
     Recorder,
@@ -47,7 +47,7 @@ def simulated(folder: Path, *options: str, model: str = "tiny-gemma4") -> Record
         "LOCALCLOUD_HARDWARE": hardware(),
         "LOCALCLOUD_SPEED": "100000",
     }
-    command = [sys.executable, "-m", "bezel.simulated_vllm", f"/mnt/models/{model}", *SERVING, *options]
+    command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{model}", *SERVING, *options]
     return Recorder(command, dict(environ), ROOT, f"http://127.0.0.1:{port}")
 
 

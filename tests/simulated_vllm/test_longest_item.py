@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.configuration.settings import make_settings
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.configuration.settings import make_settings
 from tests.support.simulated_vllm.process import MODEL
 
 VISION = {"vision_config": {"model_type": "gemma4_vision"}}

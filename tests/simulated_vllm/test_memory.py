@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
-from bezel.catalog import model, models
-from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import accelerators
-from bezel.simulated_vllm.configuration.kv_layout import kv_layout
-from bezel.simulated_vllm.scheduling.virtual_load import Rig
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_catalog import model, models
+from bezel_simulated_vllm.configuration.checkpoint import read_checkpoint
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import accelerators
+from bezel_simulated_vllm.configuration.kv_layout import kv_layout
+from bezel_simulated_vllm.scheduling.virtual_load import Rig
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.simulated_vllm.arguments import L4_QAT
 
 

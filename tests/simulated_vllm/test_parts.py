@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.simulated_vllm.api.structured import Room, smallest
-from bezel.simulated_vllm.scheduling.blocks import BlockPool, chained_hashes
-from bezel.simulated_vllm.scheduling.channel import Channel
-from bezel.simulated_vllm.scheduling.detokenize import Choice
-from bezel.simulated_vllm.scheduling.tokenizer import SPECIAL, TURN_END, decode, encode, token_strings
-from bezel.simulated_vllm.serving import listen_address
+from bezel_simulated_vllm.api.structured import Room, smallest
+from bezel_simulated_vllm.scheduling.blocks import BlockPool, chained_hashes
+from bezel_simulated_vllm.scheduling.channel import Channel
+from bezel_simulated_vllm.scheduling.detokenize import Choice
+from bezel_simulated_vllm.scheduling.tokenizer import SPECIAL, TURN_END, decode, encode, token_strings
+from bezel_simulated_vllm.serving import listen_address
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from bezel.localcloud.processes.sockets import free_port
+from bezel_localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.arguments import L4_QAT, ROOT
 
 pytestmark = pytest.mark.slow  # whole processes
@@ -24,7 +24,7 @@ def started(environment):
     """A started instance: its client and its process; the log is on the process's standard output."""
     port = free_port()
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
-    command = [sys.executable, "-m", "bezel.simulated_vllm", "/mnt/models/qat", *L4_QAT]
+    command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/qat", *L4_QAT]
     with (
         subprocess.Popen(
             command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.runtime.real_vllm import command
+from bezel_localcloud.services.cloud_run.runtime.real_vllm import command
 
 CONTAINER = (
     "/mnt/models/gemma-4-12B-it-qat-w4a16-ct",

@@ -8,12 +8,12 @@ import shlex
 
 import pytest
 
-from bezel.catalog import vllm_options
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.logs import UvicornFormatter
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.startup import start
+from bezel_catalog import vllm_options
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.logs import UvicornFormatter
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.startup import start
 from tests.support.simulated_vllm.arguments import L4_QAT
 from tests.support.simulated_vllm.samples import FIXTURES
 

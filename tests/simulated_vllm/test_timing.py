@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.simulated_vllm.scheduling.engine import Engine
-from bezel.simulated_vllm.scheduling.request import Request
-from bezel.simulated_vllm.scheduling.roofline import Load, Roofline
-from bezel.simulated_vllm.scheduling.virtual_load import Rig, VirtualClock, load, served
+from bezel_simulated_vllm.scheduling.engine import Engine
+from bezel_simulated_vllm.scheduling.request import Request
+from bezel_simulated_vllm.scheduling.roofline import Load, Roofline
+from bezel_simulated_vllm.scheduling.virtual_load import Rig, VirtualClock, load, served
 from tests.support.record_results import check_results
 from tools.docs import timing_curves
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import accelerators, machine_from_environment
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.configuration.tpu import batch_sizes
-from bezel.simulated_vllm.scheduling.virtual_load import Rig
-from bezel.simulated_vllm.startup import start
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import accelerators, machine_from_environment
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.configuration.tpu import batch_sizes
+from bezel_simulated_vllm.scheduling.virtual_load import Rig
+from bezel_simulated_vllm.startup import start
 from tests.support.simulated_vllm.arguments import L4_QAT
 
 ONE = {"accelerator": "tpu-v6e", "accelerators": 1, "cpu": 44, "memory_gib": 176}

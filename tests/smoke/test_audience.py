@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from bezel.diagnosis.client import Server
 from bezel.rest import Credentials
-from smoke.client import Server
 from tests.support.smoke.fake_service import Project
 
 

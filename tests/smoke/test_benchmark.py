@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.cell.cell import MeasuredCell
-from bezel.bench.result.columns import Columns
-from bezel.bench.result.document import Cell, Check
-from bezel.bench.result.records import Distribution, Histogram, Metric
-from bezel.errors import UserError
 from bezel.rest import Credentials
-from components.base.dynamic import Progress
-from smoke.base import SmokeError
-from smoke.benchmark import ShortBenchmarkProvider, figures
+from bezel_base.errors import UserError
+from bezel_bench.cell.cell import MeasuredCell
+from bezel_bench.result.columns import Columns
+from bezel_bench.result.document import Cell, Check
+from bezel_bench.result.records import Distribution, Histogram, Metric
+from bezel_components.base.dynamic import Progress
+from bezel_smoke.base import SmokeError
+from bezel_smoke.benchmark import ShortBenchmarkProvider, figures
 from tests.support.bench.runs import answered, closed, failed
 from tests.support.rest.fake_google import Answer
 from tests.support.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
@@ -144,12 +144,12 @@ def test_an_identity_token_is_sent_where_the_service_asks_for_one(
 
 @pytest.mark.slow
 def test_a_preview_loads_nothing_that_only_a_run_needs() -> None:
-    program = "import smoke.benchmark, sys; print(*sys.modules)"
+    program = "import bezel_smoke.benchmark, sys; print(*sys.modules)"
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout.split()
-    heavy = ("bezel.bench", "numpy", "orjson", "httptools", "httpx", "pydantic")
+    heavy = ("bezel_bench", "numpy", "orjson", "httptools", "httpx", "pydantic")
     assert [name for name in loaded if name.startswith(heavy)] == []
-    assert "smoke.benchmark" in loaded
+    assert "bezel_smoke.benchmark" in loaded
 
 
 def cell(**others: Any) -> Cell:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from bezel.diagnosis.client import Server as VllmServer
 from bezel.rest import Credentials, CredentialsError, GoogleClient
-from smoke.checks import Checks
-from smoke.client import Server as VllmServer
-from smoke.poller import CheckFailedError, Poller
+from bezel_smoke.checks import Checks
+from bezel_smoke.poller import CheckFailedError, Poller
 from tests.support.rest.fake_google import PLANTED, Answer
 from tests.support.smoke.fake_service import FIXTURES, MODEL, SERVICE, Project, condition
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.client import counters, usage_error
+from bezel.diagnosis.client import counters, usage_error
 from tests.support.smoke.fake_service import FIXTURES
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.diagnosis import CAUSES, diagnose, explain
-from smoke.platform import Condition, Report
+from bezel.diagnosis.diagnosis import CAUSES, diagnose, explain
+from bezel.diagnosis.platform import Condition, Report
 from tests.support.smoke.fake_service import FIXTURES, SERVICE
 
 NOT_LISTENING = Condition(

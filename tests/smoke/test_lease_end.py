@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from smoke.health import HealthCheckProvider
-from smoke.lease_end import end_of
-from smoke.poller import CheckFailedError, Poller, polling
+from bezel_smoke.health import HealthCheckProvider
+from bezel_smoke.lease_end import end_of
+from bezel_smoke.poller import CheckFailedError, Poller, polling
 from tests.support.leases.harness import TOKEN
 from tests.support.leases.state_cloud import INSTANCES, NAME, NODES, REQUESTS, ZONE, Cloud, lease
 from tests.support.rest.fake_google import serving
@@ -16,7 +16,7 @@ from tests.support.rest.fake_google import serving
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from smoke.client import Server as VllmServer
+    from bezel.diagnosis.client import Server as VllmServer
 
 
 @pytest.fixture

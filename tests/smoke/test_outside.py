@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.rest import Credentials, GoogleClient
-from smoke.outside import EARLIER, changes_of
+from bezel_smoke.outside import EARLIER, changes_of
 from tests.outside_changes.test_life import MALLORY, RULE, SECRET, bind, job, patch
 from tests.support.localcloud.in_process import COMPUTE, PARENT
 from tests.support.operations.owned_stack import RUN, SCALER, SERVICE, OwnedStack, owned_stack

@@ -13,9 +13,9 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime.proto import provider_pb2
 
-from components.base.dynamic import DeployError, Progress
-from smoke.benchmark import ShortBenchmarkProvider
-from smoke.health import HealthCheckProvider
+from bezel_components.base.dynamic import DeployError, Progress
+from bezel_smoke.benchmark import ShortBenchmarkProvider
+from bezel_smoke.health import HealthCheckProvider
 from tests.support.rest.fake_google import PLANTED, Answer
 from tests.support.smoke.fake_service import MODEL, SERVICE, Project, condition
 from tests.support.smoke.plugin import ROOT, UNKNOWN, Plugin, bag, plugin_running
@@ -253,7 +253,7 @@ def test_a_benchmark_that_nobody_may_call_says_who_must_be_let_in(project: Proje
 
 
 def test_the_state_holds_the_providers_by_their_names_only() -> None:
-    for provider, name in ((HEALTH, b"smoke.health"), (BENCHMARK, b"smoke.benchmark")):
+    for provider, name in ((HEALTH, b"bezel_smoke.health"), (BENCHMARK, b"bezel_smoke.benchmark")):
         pickled = base64.b64decode(serialize_provider(provider))
         assert name in pickled
         assert len(pickled) < 100

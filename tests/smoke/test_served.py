@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.served import differences
+from bezel.diagnosis.served import differences
 
 # As the engine hands a declaration on, with every number a float, ...
 DECLARED: dict[str, Any] = {

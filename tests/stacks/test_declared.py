@@ -8,7 +8,7 @@ from bezel.outside_changes.declared import Entry, declared_in
 from bezel.planner import make_plan
 from bezel.resource_cost.hardware import hardware_of
 from bezel.resource_cost.inputs import Inputs
-from stacks.dispatch import deploy
+from bezel_stacks.dispatch import deploy
 from tests.stacks.test_every_stack import PROJECT, STACKS
 from tests.support.components.fake_engine import declare
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
+from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.planner.base.money import Priced
-from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
-from components.base import granted_roles
-from stacks.dispatch import deploy
+from bezel_components.base import granted_roles
+from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declarations, Declared, declare
 from tests.support.policies.harness import POLICIES, example, remedied, violations
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.planner import PlanError, make_plan
-from stacks.dispatch import deploy
+from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_cloud_run import QUOTA, FakeRun
 from tests.support.components.fake_engine import Declarations, declare
 from tests.support.planner.v6e_stack import V6E4_MOE, changed

@@ -8,7 +8,7 @@ import pytest
 from bezel.planner import make_plan
 from bezel.planner.render.summary import plan_summary
 from bezel.planner.render.text_table import logged_concurrency
-from bezel.planner.sizing.memory import MemoryFit
+from bezel_catalog.sizing.memory import MemoryFit
 from tests.stacks.test_every_stack import PROJECT, STACKS
 
 _ROW = re.compile(r"such sequences at a time\s+(\d+)\s+\(vLLM will log ([0-9.]+)x(.*)")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pulumi.runtime import set_all_config
 
-from bezel.errors import UserError
-from stacks import config
+from bezel_base.errors import UserError
+from bezel_stacks import config
 from tests.support.components.fake_engine import declare
 
 

@@ -15,7 +15,7 @@ def google() -> Iterator[FakeGoogle]:
 @pytest.fixture
 def gcp(google: FakeGoogle) -> Iterator[Provider]:
     # Late: a table that cannot be imported then fails tests by name, and not the folder.
-    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+    from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 
     provider = ServedProvider(GooglePlugin(google.environment()))
     yield provider

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.values import decode
+from bezel_pulumi_offline.lifecycle.values import decode
 from tests.support.standin_providers.programs import PROGRAMS, changed
 
 if TYPE_CHECKING:

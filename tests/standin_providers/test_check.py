@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.lifecycle.resource import ResourceType
-from bezel.standin_providers.lifecycle.values import SECRET, SIGNATURE, UNKNOWN, decode
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.resource import ResourceType
+from bezel_pulumi_offline.lifecycle.values import SECRET, SIGNATURE, UNKNOWN, decode
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.standin_providers.client import Provider
 from tests.support.standin_providers.programs import PROGRAMS, changed
 

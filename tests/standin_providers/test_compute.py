@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.comparisons import link, relative
-from bezel.standin_providers.resources.compute import version_one
+from bezel_pulumi_offline.lifecycle.comparisons import link, relative
+from bezel_pulumi_offline.resources.compute import version_one
 from tests.support.standin_providers.client import FailedError
 from tests.support.standin_providers.google_compute import STANDING
 from tests.support.standin_providers.programs import PROGRAMS, changed

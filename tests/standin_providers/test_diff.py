@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.lifecycle.values import UNKNOWN, decode
+from bezel_pulumi_offline.lifecycle.values import UNKNOWN, decode
 from tests.support.standin_providers.client import Provider
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed

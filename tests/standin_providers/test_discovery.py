@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark, read_fields
-from bezel.standin_providers.resources import TYPES
-from bezel.standin_providers.resources.iam_members import MemberType
+from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Kind, Mark, read_fields
+from bezel_pulumi_offline.resources import TYPES
+from bezel_pulumi_offline.resources.iam_members import MemberType
 from tests.standin_providers.test_replacements import SCHEMAS, discovery
 from tests.support.record_results import check_results
 from tests.support.standin_providers.sdk import short

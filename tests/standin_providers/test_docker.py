@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.google.errors import ProviderError
-from bezel.standin_providers.plugin.docker_plugin import DockerPlugin, Reference, parse_reference
+from bezel_pulumi_offline.google.errors import ProviderError
+from bezel_pulumi_offline.plugin.docker_plugin import DockerPlugin, Reference, parse_reference
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.google import FakeGoogle
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.values import decode
+from bezel_pulumi_offline.lifecycle.values import decode
 from tests.support.standin_providers.client import Provider
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed

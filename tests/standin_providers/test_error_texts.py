@@ -10,9 +10,9 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2
 
-from bezel.standin_providers.plugin.fast_import import sdk_version
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.plugin.fast_import import sdk_version
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.google import DROPPED, FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, UPDATES, changed

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.values import decode
-from bezel.standin_providers.resources import TYPES
-from bezel.standin_providers.resources.iam_members import MemberType
-from bezel.standin_providers.resources.services import Enabled
+from bezel_pulumi_offline.lifecycle.values import decode
+from bezel_pulumi_offline.resources import TYPES
+from bezel_pulumi_offline.resources.iam_members import MemberType
+from bezel_pulumi_offline.resources.services import Enabled
 from tests.support.standin_providers.client import FailedError, Provider
 from tests.support.standin_providers.google import DROPPED, FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, UPDATES, changed

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.google.cloud import Cloud, Deadline
-from bezel.standin_providers.google.errors import OperationError
-from bezel.standin_providers.lifecycle.values import decode
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin, adoption_advice
-from bezel.standin_providers.resources import TYPES
-from bezel.standin_providers.resources.iam_members import MemberType
+from bezel_pulumi_offline.google.cloud import Cloud, Deadline
+from bezel_pulumi_offline.google.errors import OperationError
+from bezel_pulumi_offline.lifecycle.values import decode
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin, adoption_advice
+from bezel_pulumi_offline.resources import TYPES
+from bezel_pulumi_offline.resources.iam_members import MemberType
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed

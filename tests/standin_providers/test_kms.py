@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bezel.standin_providers.lifecycle.comparisons import key_path
-from bezel.standin_providers.lifecycle.values import decode
+from bezel_pulumi_offline.lifecycle.comparisons import key_path
+from bezel_pulumi_offline.lifecycle.values import decode
 from tests.support.standin_providers.client import FailedError, Provider
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed

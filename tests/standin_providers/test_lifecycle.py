@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.standin_providers.lifecycle.values import decode
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.values import decode
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.standin_providers.client import Provider
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, STAYS

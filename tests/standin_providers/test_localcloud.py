@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.pulumi_engine.event_log import unfinished
-from bezel.pulumi_engine.resource_ids import derived_id
-from bezel.standin_providers.google.errors import ProviderError
-from bezel.standin_providers.lifecycle.values import decode
-from bezel.standin_providers.plugin.docker_plugin import digest_of
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+from bezel.engine.events.event_log import unfinished
+from bezel.engine.state.resource_ids import derived_id
+from bezel_localcloud import control
+from bezel_pulumi_offline.google.errors import ProviderError
+from bezel_pulumi_offline.lifecycle.values import decode
+from bezel_pulumi_offline.plugin.docker_plugin import digest_of
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.programs import PROGRAMS
 

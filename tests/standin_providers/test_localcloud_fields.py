@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bezel.localcloud.http.messages import definitions
-from bezel.standin_providers.lifecycle.fields import Fields, Mark
-from bezel.standin_providers.resources import TYPES
+from bezel_localcloud.http.messages import definitions
+from bezel_pulumi_offline.lifecycle.fields import Fields, Mark
+from bezel_pulumi_offline.resources import TYPES
 from tests.standin_providers.test_discovery import ELSEWHERE
 from tests.standin_providers.test_replacements import SCHEMAS
 from tools.traffic.discovery_data import SOURCES

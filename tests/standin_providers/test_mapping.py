@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.standin_providers.lifecycle.fields import Field, Kind, Mark
-from bezel.standin_providers.lifecycle.mapping import Nulls, body, outputs, zero
-from bezel.standin_providers.lifecycle.plan import differences, plan, without_ignored
-from bezel.standin_providers.lifecycle.sets import in_request_order, in_state_order
-from bezel.standin_providers.lifecycle.values import UNKNOWN, decode, encode
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.fields import Field, Kind, Mark
+from bezel_pulumi_offline.lifecycle.mapping import Nulls, body, outputs, zero
+from bezel_pulumi_offline.lifecycle.plan import differences, plan, without_ignored
+from bezel_pulumi_offline.lifecycle.sets import in_request_order, in_state_order
+from bezel_pulumi_offline.lifecycle.values import UNKNOWN, decode, encode
+from bezel_pulumi_offline.resources import TYPES
 
 TEXT = st.text("abc/._-", min_size=1, max_size=6)
 JSON = st.recursive(

@@ -52,7 +52,7 @@ def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> 
 
 SLOW = """
 import threading
-from bezel.standin_providers.plugin.server import Plugin, serve
+from bezel_pulumi_offline.plugin.server import Plugin, serve
 class Slow(Plugin):
     stops = 0
     def stop(self):
@@ -66,7 +66,7 @@ serve(Slow())
 def test_an_engine_that_has_called_off_waits_for_nothing_of_it() -> None:
     """It gives all plugins five seconds together: what one takes to end in order once more, the next ones lack."""
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", SLOW], stdin=pipe, stdout=pipe, cwd=PLUGINS.parents[2]) as plugin:
+    with subprocess.Popen([sys.executable, "-c", SLOW], stdin=pipe, stdout=pipe, cwd=PLUGINS.parents[3]) as plugin:
         assert plugin.stdout is not None
         with grpc.insecure_channel(f"127.0.0.1:{int(plugin.stdout.readline())}") as channel:
             provider_pb2_grpc.ResourceProviderStub(channel).Cancel(empty_pb2.Empty(), timeout=20)
@@ -86,12 +86,12 @@ def test_it_names_the_version_that_the_installed_sdk_asks_for() -> None:
 def test_a_start_imports_nothing_heavy() -> None:
     heavy = ("httpx", "cryptography", "pulumi.output", "google.auth", "pydantic", "starlette", "grpc.aio._call")
     script = (
-        "import sys; from bezel.standin_providers.plugin.fast_import import lighten; lighten();"
-        "import bezel.standin_providers.plugin.google_plugin, bezel.standin_providers.plugin.server;"
+        "import sys; from bezel_pulumi_offline.plugin.fast_import import lighten; lighten();"
+        "import bezel_pulumi_offline.plugin.google_plugin, bezel_pulumi_offline.plugin.server;"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PLUGINS.parents[2]
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PLUGINS.parents[3]
     )
     assert done.stdout == "[]\n"
 
@@ -121,7 +121,7 @@ def test_it_ends_with_an_engine_that_was_killed_before_it_had_started(name: str)
     with os.fdopen(listening) as closed:
         command = [str(PLUGINS / f"pulumi-resource-{name}"), "127.0.0.1:1"]
         ended = subprocess.run(
-            command, stdin=closed, capture_output=True, env=environment, cwd=PLUGINS.parents[2], timeout=20, check=False
+            command, stdin=closed, capture_output=True, env=environment, cwd=PLUGINS.parents[3], timeout=20, check=False
         )
     assert ended.returncode == 1
 
@@ -136,7 +136,7 @@ def test_it_does_not_outlive_a_killed_engine(tmp_path: Path) -> None:
             [sys.executable, "-c", engine, str(PLUGINS / "pulumi-resource-gcp")],
             stdout=output,
             env=environment,
-            cwd=PLUGINS.parents[2],
+            cwd=PLUGINS.parents[3],
         )
         deadline = time.monotonic() + 20
         while len(lines := (tmp_path / "out").read_text().split()) < 2 and time.monotonic() < deadline:

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.lifecycle.values import ASSET, SIGNATURE, UNKNOWN, decode, encode
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin
-from bezel.standin_providers.plugin.schema import package_schema
-from bezel.standin_providers.resources import TYPES
-from bezel.standin_providers.resources.objects import sniffed
+from bezel_pulumi_offline.lifecycle.values import ASSET, SIGNATURE, UNKNOWN, decode, encode
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
+from bezel_pulumi_offline.plugin.schema import package_schema
+from bezel_pulumi_offline.resources import TYPES
+from bezel_pulumi_offline.resources.objects import sniffed
 from tests.support.record_results import check_results
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.google import NUMBER, PROJECT, FakeGoogle

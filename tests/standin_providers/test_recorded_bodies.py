@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.http.messages import checked_message, definitions
-from bezel.localcloud.http.methods import Method, served
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.http.messages import checked_message, definitions
+from bezel_localcloud.http.methods import Method, served
 from tests.support.localcloud.discovery_check import NULL_REMOVES, Called, called
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")

@@ -16,7 +16,7 @@ import pytest
 from google.protobuf import json_format
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.lifecycle.values import decode, encode
+from bezel_pulumi_offline.lifecycle.values import decode, encode
 from tests.support.standin_providers.client import Provider, urn
 from tests.support.standin_providers.google import FakeGoogle
 from tools.traffic.replay import differences

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.fields import Field, Fields, Mark
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Mark
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.record_results import check_results
 from tests.support.standin_providers.sdk import documentation, short
 

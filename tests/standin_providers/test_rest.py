@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bezel.standin_providers.google.errors import GoogleError, NoResponseError, ProviderError
-from bezel.standin_providers.google.rest import PlainClock, Rest
-from bezel.standin_providers.google.retries import (
+from bezel_pulumi_offline.google.errors import GoogleError, NoResponseError, ProviderError
+from bezel_pulumi_offline.google.rest import PlainClock, Rest
+from bezel_pulumi_offline.google.retries import (
     LONGEST_READ_SECONDS,
     POLICY_SECONDS,
     REQUEST_SECONDS,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.fields import Fields, Kind, Mark
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.fields import Fields, Kind, Mark
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.record_results import check_results
 from tests.support.standin_providers.client import Provider, ServedProvider
 from tests.support.standin_providers.google import FakeGoogle
@@ -214,7 +214,7 @@ def asked_for(fields: Fields, path: str) -> tuple[dict[str, Any], str]:
 @pytest.fixture(scope="module")
 def checking() -> Iterator[Provider]:
     """One provider for all: Check asks nobody and keeps nothing."""
-    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+    from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 
     with FakeGoogle() as google:
         provider = ServedProvider(GooglePlugin(google.environment()))

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 
-from bezel.standin_providers.google.errors import ProviderError
-from bezel.standin_providers.google.tokens import Tokens
+from bezel_pulumi_offline.google.errors import ProviderError
+from bezel_pulumi_offline.google.tokens import Tokens
 from tests.support.standin_providers.google import FakeGoogle
 
 PRIVATE = rsa.generate_private_key(65537, 2048)

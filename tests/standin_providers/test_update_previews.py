@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.fields import read_fields
-from bezel.standin_providers.lifecycle.plan import foreseen
-from bezel.standin_providers.lifecycle.values import UNKNOWN
+from bezel_pulumi_offline.lifecycle.fields import read_fields
+from bezel_pulumi_offline.lifecycle.plan import foreseen
+from bezel_pulumi_offline.lifecycle.values import UNKNOWN
 from tests.support.standin_providers.client import Provider
 from tests.support.standin_providers.programs import PROGRAMS, changed
 

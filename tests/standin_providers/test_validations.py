@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.validations import Validations, unused_rules
-from bezel.standin_providers.lifecycle.values import UNKNOWN
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.validations import Validations, unused_rules
+from bezel_pulumi_offline.lifecycle.values import UNKNOWN
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.programs import PROGRAMS, changed
 

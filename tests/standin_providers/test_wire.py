@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.standin_providers.client import Provider, ServedProvider
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed

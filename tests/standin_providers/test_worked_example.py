@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.resources import TYPES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "adding-a-resource-type.md"

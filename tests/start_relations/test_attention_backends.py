@@ -11,14 +11,14 @@ import json
 
 import pytest
 
-from bezel.catalog import model
-from bezel.catalog.vllm.attention_backends import attention_backends
 from bezel.planner.vllm.device.attention_checks import check_attention
-from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.configuration.relations import attention
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_catalog import model
+from bezel_catalog.vllm.attention_backends import attention_backends
+from bezel_simulated_vllm.configuration.checkpoint import read_checkpoint
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.configuration.relations import attention
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.start_relations.cases import FIXTURES
 
 MODEL = "gemma-4-31b-it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog.vllm.start_relations import start_relations
+from bezel_catalog.vllm.start_relations import start_relations
 from tests.support.start_relations.cases import (
     STACKS,
     Case,

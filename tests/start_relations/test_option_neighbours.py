@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog.vllm.multimodal import multimodal_tokens
+from bezel_catalog.vllm.multimodal import multimodal_tokens
 from tests.support.start_relations.cases import Case, plan_case, seed_models, start_case
 
 

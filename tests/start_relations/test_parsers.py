@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import vllm_options
-from bezel.catalog.loader import DATA
-from bezel.catalog.vllm.parsers import parser_verdicts
 from bezel.planner.vllm.model.parser_checks import BUILT_IN
+from bezel_catalog import vllm_options
+from bezel_catalog.loader import DATA
+from bezel_catalog.vllm.parsers import parser_verdicts
 from tests.support.start_relations.cases import Case, plan_case, seed_models, start_case
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.catalog import vllm_options
-from bezel.catalog.vllm.start_relations import start_relations
+from bezel_catalog import vllm_options
+from bezel_catalog.vllm.start_relations import start_relations
 from tests.support.start_relations.cases import STACKS, cases
 
 READS = {"model config", "processor", "tokenizer", "quantisation", "device", "host", "options"}

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bezel.text.markdown import code, code_element, flat, link, prose
-from bezel.text.redaction import PLACEHOLDER
+from bezel_base.text.markdown import code, code_element, flat, link, prose
+from bezel_base.text.redaction import PLACEHOLDER
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True, "breaks": True})
 # Forges make no link of a bare domain, as `0.AL`; `www.` and addresses are looked for below.

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bezel.atomic_write import write_whole
 from bezel.cli.main import main
-from bezel.console import note, say, write
-from bezel.errors import Problem
 from bezel.gitops.comment.comment import comment
 from bezel.gitops.review.change_report import ChangeReport
-from bezel.text.printable import encodable, encodable_values, printable
+from bezel_base.atomic_write import write_whole
+from bezel_base.console import note, say, write
+from bezel_base.errors import Problem
+from bezel_base.text.printable import encodable, encodable_values, printable
 
 HALF = "a\ud800b\udfff"
 WHOLE = "a\ufffdb\ufffd"

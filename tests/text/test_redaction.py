@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.errors import NOT_SHOWN, Problem, UserError
-from bezel.text.credential_forms import FORMS
-from bezel.text.printable import printable
-from bezel.text.redaction import PLACEHOLDER, is_secret, redact
+from bezel_base.errors import NOT_SHOWN, Problem, UserError
+from bezel_base.text.credential_forms import FORMS
+from bezel_base.text.printable import printable
+from bezel_base.text.redaction import PLACEHOLDER, is_secret, redact
 
 BEZEL = Path(__file__).parents[2] / "bezel"
 FIXTURES = Path(__file__).parents[1] / "fixtures"

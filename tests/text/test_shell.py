@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bezel.engine.events.denied_permissions import missing_roles
 from bezel.gitops.comment.sections import section
-from bezel.gitops.engine_errors import missing_roles
 from bezel.gitops.login.causes import account_refused
 from bezel.gitops.login.settings import LoginSettings
-from bezel.text.markdown import prose
-from bezel.text.shell import quoted, quoted_for_make
+from bezel_base.text.markdown import prose
+from bezel_base.text.shell import quoted, quoted_for_make
 
 PROJECT = Path(__file__).parents[2]
 HOSTILE = (
@@ -128,7 +128,7 @@ _COMMAND = re.compile(
 _QUOTES = {"quoted", "quoted_for_make", "shlex.quote", "shlex.join", "command"}
 # Own words: constants, and options that are quoted where they are made.
 _OWN = re.compile(r"_?[A-Z_]+(?:\[.*\])?|kind|option")
-_PACKAGES = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
+_PACKAGES = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks")
 
 
 def holes(path: Path) -> Iterator[tuple[int, str]]:

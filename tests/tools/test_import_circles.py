@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("bezel", "components", "policies", "smoke", "stacks")
+ROOMS = ("bezel", "components", "packages", "policies", "smoke", "stacks")
 
 
 def name_of(path: Path) -> str:

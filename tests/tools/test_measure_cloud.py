@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.processes.process_status import has_ended
+from bezel_base.process_status import has_ended
 
 ROOT = Path(__file__).parents[2]
 MEASURES = """
 import sys
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tools.measure.own_cloud import own_cloud
 
 with own_cloud() as (folder, cloud):

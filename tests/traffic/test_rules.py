@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from components.config.revision_traffic import (
+from bezel.diagnosis.revision_traffic import (
     ATTEMPT,
     FINGERPRINT,
     FIRST,

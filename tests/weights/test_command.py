@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import Paths
-from bezel.simulated_vllm import synthetic_weights
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Paths
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.weights.copies import FILES, LARGE, WANTED, Shelf, no_secret_in
 from tests.support.weights.fake_hub import TOKEN, serving
 

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from bezel.localcloud import control
 from bezel.rest import RestError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import WeightsError
+from bezel_localcloud import control
 from tests.support.weights.copies import FILES, LARGE, WANTED, Shelf
 from tests.support.weights.fake_hub import FakeHub
 

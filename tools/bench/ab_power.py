@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tools.bench.ab_power [--write]
 
-Each trial is one comparison of two made-up servers by `bezel.bench.sweep.ab`: all four figures, every run with its own
+Each trial is one comparison of two made-up servers by `bezel_bench.sweep.ab`: all four figures, every run with its own
 noise, a share of the runs slower by 30 %. With --write the table goes into docs/sweeps.md.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 import sys
 
-from bezel.bench.sweep.ab import FIGURES, ROUNDS, Comparison, differences
-from bezel.bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.ab import FIGURES, ROUNDS, Comparison, differences
+from bezel_bench.sweep.cell_request import CellRequest
 from tests.support.bench.oracle import cell_of
 from tools.docs.generated_sections import ROOT, put
 

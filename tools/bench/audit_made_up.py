@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bezel.bench.audit.findings import FINDINGS
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit.findings import FINDINGS
+from bezel_bench.audit.runner import audit_files
 from tests.support.bench.audit_clean import clean_case
 from tests.support.bench.audit_injected import injected
 from tools.docs.generated_sections import ROOT, put

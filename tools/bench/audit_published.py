@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bezel.bench.audit.findings import FINDINGS
-from bezel.bench.audit.runner import Audit, audit_files
+from bezel_bench.audit.findings import FINDINGS
+from bezel_bench.audit.runner import Audit, audit_files
 from tools.docs.generated_sections import ROOT, put
 
 

@@ -13,8 +13,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from bezel.bench.audit.findings import DRAIN, FINDINGS
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit.findings import DRAIN, FINDINGS
+from bezel_bench.audit.runner import audit_files
 from tests.support.bench.audit_clean import clean_case
 from tests.support.bench.audit_grids import UNITS, clean_grid, overloaded_grid
 from tests.support.bench.audit_injected import INJECTIONS, injected

@@ -24,7 +24,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bezel.bench.result.cell_status import CPU_SHARE, LATE_MS
+from bezel_bench.result.cell_status import CPU_SHARE, LATE_MS
 from tools.bench.client_errors import Answered, Errors, errors
 from tools.bench.client_tables import written
 from tools.bench.load_clients import Client, Guidellm, Load, Own, Seen, Vllm
@@ -99,7 +99,7 @@ class Bench:
 
     def start(self) -> dict[str, float]:
         """Seconds from the start of a process: to the import, and to the first request."""
-        code = "import time; t = time.perf_counter(); import bezel.bench.client.load_engine"
+        code = "import time; t = time.perf_counter(); import bezel_bench.client.load_engine"
         code += "; print(time.perf_counter() - t)"
         imports = [float(subprocess.check_output([sys.executable, "-c", code], cwd=ROOT)) for _ in range(5)]
         firsts = []

@@ -22,10 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.bench.load.plan import Target
-from bezel.bench.server.counters import series
-from bezel.bench.server.http_probe import asker
-from bezel.localcloud.processes.sockets import free_port
+from bezel_bench.load.plan import Target
+from bezel_bench.server.counters import series
+from bezel_bench.server.http_probe import asker
+from bezel_localcloud.processes.sockets import free_port
 from tools.docs.generated_sections import ROOT, put
 from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 
@@ -313,7 +313,7 @@ def _column(values: Sequence[float | None]) -> str:
 
 
 def _cores() -> str:
-    from bezel.bench.server.manifest import this_machine
+    from bezel_bench.server.manifest import this_machine
 
     machine = this_machine()
     return f"{machine.cores} {platform.machine()}"

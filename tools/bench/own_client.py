@@ -12,8 +12,8 @@ import resource
 from collections import Counter
 from pathlib import Path
 
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
 
 
 class Bodies:

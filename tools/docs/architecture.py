@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools.docs.generated_sections import ROOT, put
@@ -42,7 +44,9 @@ def _summary(module: str) -> str:
 
 
 def _places(module: str) -> Iterator[Any]:
-    path = ROOT.joinpath(*module.split("."))
+    top, *rest = module.split(".")
+    spec = importlib.util.find_spec(top)
+    path = Path(*(spec.submodule_search_locations or ())[:1] if spec else (), *rest)
     yield path / "__init__.py"
     yield path.with_suffix(".py")
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import sys
 
-from bezel.bench.metrics.definitions import DEFINITIONS
-from bezel.bench.result.document import SCHEMA, Result
-from bezel.bench.result.sample_file import COLUMNS
+from bezel_bench.metrics.definitions import DEFINITIONS
+from bezel_bench.result.document import SCHEMA, Result
+from bezel_bench.result.sample_file import COLUMNS
 from tools.docs.generated_sections import ROOT, put, table
 
 DOCUMENT = ROOT / "docs" / "metrics.md"

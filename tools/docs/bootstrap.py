@@ -1,4 +1,4 @@
-"""The `config:` section of bootstrap/Pulumi.yaml, generated from bootstrap.settings.
+"""The `config:` section of bootstrap/bezel_bootstrap/Pulumi.yaml, generated from bezel.foundation.settings.
 
 python -m tools.docs.bootstrap           the section
 python -m tools.docs.bootstrap --write   puts it into the file
@@ -8,11 +8,11 @@ import json
 import sys
 from typing import get_origin
 
-from bootstrap.settings import Settings
+from bezel.foundation.settings import Settings
 from tools.docs.generated_sections import ROOT
 
-FIRST = "# Made by `python -m tools.docs.bootstrap --write` from bootstrap/settings.py."
-FILE = ROOT / "bootstrap" / "Pulumi.yaml"
+FIRST = "# Made by `python -m tools.docs.bootstrap --write` from bezel/foundation/settings.py."
+FILE = ROOT / "bootstrap" / "bezel_bootstrap" / "Pulumi.yaml"
 
 
 def section() -> str:

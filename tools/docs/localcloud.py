@@ -10,9 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-from bezel.localcloud import clients
-from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.http.methods import served
+from bezel_localcloud import clients
+from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.http.methods import served
 from tools.docs.generated_sections import ROOT, put, table
 
 BASE = "http://127.0.0.1:8085"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from bezel.catalog import accelerator as gpu_of
-from bezel.catalog import model, tpu, tpus
-from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed, measured_memory, measured_speed
-from bezel.planner.base.quantities import GIB
-from bezel.planner.sizing.memory import CUDA_PART_BYTES, HOST_BASE_BYTES, MemoryFit, memory_fit
-from bezel.planner.sizing.roofline import estimate, tpu_peaks, verdict
-from bezel.planner.sizing.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit
+from bezel_catalog import accelerator as gpu_of
+from bezel_catalog import model, tpu, tpus
+from bezel_catalog.measurements import MeasuredMemory, MeasuredSpeed, measured_memory, measured_speed
+from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.memory import CUDA_PART_BYTES, HOST_BASE_BYTES, MemoryFit, memory_fit
+from bezel_catalog.sizing.roofline import estimate, tpu_peaks, verdict
+from bezel_catalog.sizing.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,19 +30,21 @@ TOLERANCE = 0.10
 HEAD = """# How accurate the planner is
 
 Every system with a known sound measurement, and the planner's figures for it. The measurements are data
-(`bezel/catalog/data/measurements.toml`) and no plan reads them. "fitted" names the constant that a row was used for:
-such a row shows only that the constant was chosen well; all others are predictions. "disputed" rows are no target.
+(`packages/catalog/bezel_catalog/data/measurements.toml`) and no plan reads them. "fitted" names the constant that a row
+was used for: such a row shows only that the constant was chosen well; all others are predictions. "disputed" rows are
+no target.
 
 """
 
 CACHES = """## The two caches
 
-- **CUDA** (`bezel/planner/sizing/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, the tokens in
-  flight and a block, full layers keep everything; pages of both kinds have one size. A start needs room for a prompt
-  that is just being admitted.
-- **TPU** (`bezel/planner/sizing/tpu_memory.py`): sliding layers keep the full length, a KV head that does not divide by
-  the chips is copied to each, two bytes an element whatever `kv-cache-dtype` is. Layers that share a cache (E2B, E4B)
-  keep none. The logits of a batch over the vocabulary must fit into what the utilization leaves of a chip.
+- **CUDA** (`packages/catalog/bezel_catalog/sizing/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window,
+  the tokens in flight and a block, full layers keep everything; pages of both kinds have one size. A start needs room
+  for a prompt that is just being admitted.
+- **TPU** (`packages/catalog/bezel_catalog/sizing/tpu_memory.py`): sliding layers keep the full length, a KV head that
+  does not divide by the chips is copied to each, two bytes an element whatever `kv-cache-dtype` is. Layers that share
+  a cache (E2B, E4B) keep none. The logits of a batch over the vocabulary must fit into what the utilization leaves of a
+  chip.
 
 """
 

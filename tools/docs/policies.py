@@ -1,6 +1,6 @@
 """Put the tables of policies and of understood requests into docs/policies.md: python -m tools.docs.policies."""
 
-from policies.docs_table import policy_table, request_table
+from bezel_policies.docs_table import policy_table, request_table
 from tools.docs.generated_sections import ROOT, put
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.base.money import Priced, text
-from bezel.planner.base.quantities import duration_text
-from bezel.planner.sizing.tpu_memory import TpuFit
-from bezel.pulumi_engine.project import Project
+from bezel_catalog.quantities import duration_text
+from bezel_catalog.sizing.tpu_memory import TpuFit
 from tools.docs.generated_sections import ROOT, put
 
 if TYPE_CHECKING:

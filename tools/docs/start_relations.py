@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from bezel.catalog.vllm.attention_backends import attention_backends
-from bezel.catalog.vllm.start_relations import start_relations
+from bezel_catalog.vllm.attention_backends import attention_backends
+from bezel_catalog.vllm.start_relations import start_relations
 from tools.docs.generated_sections import ROOT, put, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bezel.catalog.vllm.start_relations import StartRelation
+    from bezel_catalog.vllm.start_relations import StartRelation
 
 
 def tables() -> str:

@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.scheduling.virtual_load import load, served
+from bezel_simulated_vllm.scheduling.virtual_load import load, served
 
 if TYPE_CHECKING:
-    from bezel.simulated_vllm.configuration.settings import EngineSettings
+    from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from bezel.engine.project.project import Project
 from bezel.planner import make_plan
 from bezel.planner.base.money import figure
-from bezel.planner.base.quantities import GIB
 from bezel.planner.vllm.loading import LOADINGS, MOUNT_FLAGS
-from bezel.pulumi_engine.project import Project
+from bezel_catalog.quantities import GIB
 from tools.docs.generated_sections import ROOT, put, table
 
 if TYPE_CHECKING:

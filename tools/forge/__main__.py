@@ -10,7 +10,7 @@ out the tests of the workflows (tests/gitops).
 import sys
 import time
 
-from bezel.console import say
+from bezel_base.console import say
 from tools.forge import keeper
 from tools.forge.place import DOWN_SECONDS, UP_SECONDS, Place
 

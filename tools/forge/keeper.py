@@ -7,8 +7,8 @@ import sys
 import time
 from types import FrameType
 
-from bezel.console import say
-from bezel.errors import UserError
+from bezel_base.console import say
+from bezel_base.errors import UserError
 from tests.support.gitops.forge import OWNER, REPOSITORY, ForgeError
 from tests.support.gitops.programs import built
 from tests.support.gitops.team import DEVELOPER, REVIEWER, STACK, Team, running_team

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.localcloud import control
-from bezel.localcloud.core.locks import is_locked
-from bezel.localcloud.core.paths import Paths
-from bezel.localcloud.processes.process_status import end_marked
 from bezel.state_folder import state_folder
+from bezel_base.process_status import end_marked
+from bezel_localcloud import control
+from bezel_localcloud.core.locks import is_locked
+from bezel_localcloud.core.paths import Paths
 from tests.support.gitops.machine import MARK
 
 UP_SECONDS = 1800.0

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from bezel.console import aligned
-from bezel.localcloud.faults.kinds import KINDS
+from bezel_base.console import aligned
+from bezel_localcloud.faults.kinds import KINDS
 from tests.support.e2e.fault_harness import FaultHarness
 from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.lease_harness import STACK as LEASED

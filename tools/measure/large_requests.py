@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from bezel.localcloud.core.paths import DEPLOYER, PROJECT
+from bezel_localcloud.core.paths import DEPLOYER, PROJECT
 
 if TYPE_CHECKING:
-    from bezel.localcloud.core.paths import Endpoint
+    from bezel_localcloud.core.paths import Endpoint
 
 PARENT = f"projects/{PROJECT}"
 BUCKET = "pauses"

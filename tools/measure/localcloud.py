@@ -23,18 +23,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target
-from bezel.localcloud import control, seed
-from bezel.simulated_vllm import synthetic_weights
-from bezel.simulated_vllm.scheduling.virtual_load import Rig, served
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target
+from bezel_localcloud import control, seed
+from bezel_simulated_vllm import synthetic_weights
+from bezel_simulated_vllm.scheduling.virtual_load import Rig, served
 from tests.support.localcloud.client import Client, until
 from tools.measure.own_cloud import own_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.simulated_vllm.configuration.settings import EngineSettings
+    from bezel_simulated_vllm.configuration.settings import EngineSettings
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,7 +139,7 @@ class Prompts:
     turns = 1
 
     def body(self, index: int, turn: int = 0) -> Body:
-        """See `bezel.bench.load.plan.Bodies`."""
+        """See `bezel_bench.load.plan.Bodies`."""
         del turn
         prompt = [1000 + index % 1000, 3000 + index // 1000, *range(5000, 5000 + PROMPT - 2)]
         request = {"model": "m", "prompt": prompt, "max_tokens": OUTPUT, "ignore_eos": True, "temperature": 0}
@@ -192,7 +192,7 @@ def instance(folder: Path, core: int) -> Iterator[tuple[int, int]]:
         str(core),
         sys.executable,
         "-m",
-        "bezel.simulated_vllm",
+        "bezel_simulated_vllm",
         "/mnt/models/model",
         *ARGUMENTS,
     ]

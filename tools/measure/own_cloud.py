@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 
 _CLOUD = "cloud"
 _END_SECONDS = 60.0

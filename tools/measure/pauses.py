@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.localcloud.hostile_requests import hostile_requests
 from tools.measure.large_requests import UPLOAD, Sent, large_kinds, prepare
 from tools.measure.own_cloud import own_cloud
@@ -30,7 +30,7 @@ from tools.measure.own_cloud import own_cloud
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from bezel.localcloud.core.paths import Endpoint
+    from bezel_localcloud.core.paths import Endpoint
 
 ROOT = Path(__file__).parents[2]
 GOAL = 1.0  # seconds

@@ -25,9 +25,9 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import unknown_checking_proxy
 
-from policies.hardware_cost import pack as hardware_cost
-from policies.price import pack as price
-from policies.security import pack as security
+from bezel_policies.hardware_cost import pack as hardware_cost
+from bezel_policies.price import pack as price
+from bezel_policies.security import pack as security
 
 CLONE = Path(__file__).resolve().parents[2]
 

@@ -24,9 +24,9 @@ from typing import Any
 
 from bezel.cli.local.cloud import LocalCloud
 from bezel.cli.local.stacks import Local
-from bezel.localcloud import control
-from bezel.pulumi_engine.local_engine import LocalEngine
-from bezel.pulumi_engine.project import Project
+from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.project.project import Project
+from bezel_localcloud import control
 from tools.measure.own_cloud import own_cloud
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -36,9 +36,9 @@ SPEED = 10_000.0
 # Placeholder for an output of the service, which a bare program would pass on.
 FROM_THE_SERVICE = {"url": "uri", "revision": "latest_created_revision"}
 DYNAMIC = {
-    "pulumi-python:dynamic/components:ModelFiles": ("components.model_files", "ModelFiles"),
-    "pulumi-python:dynamic/smoke:HealthCheck": ("smoke.health", "HealthCheck"),
-    "pulumi-python:dynamic/smoke:ShortBenchmark": ("smoke.benchmark", "ShortBenchmark"),
+    "pulumi-python:dynamic/components:ModelFiles": ("bezel_components.model_files", "ModelFiles"),
+    "pulumi-python:dynamic/smoke:HealthCheck": ("bezel_smoke.health", "HealthCheck"),
+    "pulumi-python:dynamic/smoke:ShortBenchmark": ("bezel_smoke.benchmark", "ShortBenchmark"),
 }
 
 

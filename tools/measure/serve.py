@@ -18,10 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from bezel.localcloud import seed
-from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
-from bezel.simulated_vllm import synthetic_weights
+from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_localcloud import seed
+from bezel_localcloud.core.paths import Endpoint
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.cli.served import Served
 from tests.support.localcloud.client import Client
 from tools.measure.localcloud import MODEL, cpu_seconds

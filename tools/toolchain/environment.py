@@ -50,7 +50,7 @@ def sync(uv: str) -> None:
     Raises:
         progress.StepError: uv failed.
     """
-    _sync(uv, VENV, VENV / "bin" / "bezel")
+    _sync(uv, VENV, VENV / "bin" / "bezel", "--all-packages")
     _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports")
 
 

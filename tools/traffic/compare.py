@@ -24,7 +24,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.resources import TYPES
 from tools.traffic.replay import ABSENT, Replay, StandIn, answered, differences, distinct, folded, load
 from tools.traffic.tables import COMMAND, SECTIONS, Compared, Explanations, settled
 

@@ -2,7 +2,7 @@
 
 The documents are part of google-api-python-client, which only a developer installs; localcloud needs the messages that
 callers send and the list of methods at run time. Owns the trimming and its notation. Leaves out the checks themselves
-(bezel/localcloud/http/messages.py and methods.py).
+(packages/localcloud/bezel_localcloud/http/messages.py and methods.py).
 
 Notation of a field or a query parameter: "string", "bool", "int32", "int64", "uint32", "uint64", "double", "bytes",
 "timestamp", "duration", "mask", "any", "enum:A|B", "@Message"; "[]" before it is a list, "{}" a map, and "!" is output
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
 # Documents of APIs that the client has none of, written by hand after the APIs' proto files.
 OWN_DOCUMENTS = Path(__file__).parent / "documents"
-DATA = Path(__file__).parents[2] / "bezel" / "localcloud" / "data"
+DATA = Path(__file__).parents[2] / "packages" / "localcloud" / "bezel_localcloud" / "data"
 
 
 @dataclass(frozen=True)

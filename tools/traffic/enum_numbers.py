@@ -1,4 +1,4 @@
-"""Numbers of Google's enum values: `python -m tools.traffic.enum_numbers` writes `bezel/localcloud/data/enums.json`.
+"""Numbers of Google's enum values: `python -m tools.traffic.enum_numbers` writes localcloud's `data/enums.json`.
 
 Discovery documents name the values of an enum in the order of its definition, without their numbers; the published
 client libraries hold the definitions. The file lists the enums whose numbers are not 0, 1, 2, ... in that order. Leaves

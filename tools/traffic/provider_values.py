@@ -5,8 +5,8 @@
 The provider's generator writes "Possible values are: ..." for exactly the properties whose schema allows one of a list
 (`verify.ValidateEnum`; the empty text is one of them unless the property is required), and "Each value may be one of:
 ..." for those whose schema allows it of the items of a list, never with the empty text. `--write` puts them into
-bezel/standin_providers/resources/validations/enums.json; without it they are compared with that file, and the exit
-status is 1 where they differ. Corrections of the documentation are in rules.json beside it.
+packages/pulumi-offline/bezel_pulumi_offline/resources/validations/enums.json; without it they are compared with that
+file, and the exit status is 1 where they differ. Corrections of the documentation are in rules.json beside it.
 """
 
 import argparse
@@ -16,11 +16,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import Field, Fields, Mark
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Mark
+from bezel_pulumi_offline.resources import TYPES
 from tests.support.standin_providers.sdk import documentation
 
-FILE = Path(__file__).parents[2] / "bezel" / "standin_providers" / "resources" / "validations" / "enums.json"
+FILE = (
+    Path(__file__).parents[2]
+    / "packages"
+    / "pulumi-offline"
+    / "bezel_pulumi_offline"
+    / "resources"
+    / "validations"
+    / "enums.json"
+)
 _VALUES = re.compile(r"(?:Possible values are|(?P<each>Each value may be one of)): (?P<listed>(?:`[^`]+`(?:, )?)+)\.")
 
 

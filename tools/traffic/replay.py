@@ -20,8 +20,8 @@ from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
 
-from bezel.standin_providers.lifecycle.fields import Fields, Kind, Mark
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+from bezel_pulumi_offline.lifecycle.fields import Fields, Kind, Mark
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 
 PREFIXES = {
     "cloudRunV2": "run/v2/",

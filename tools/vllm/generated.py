@@ -22,8 +22,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.localcloud.processes.sockets import free_port
-from bezel.simulated_vllm.api import administration
+from bezel_localcloud.processes.sockets import free_port
+from bezel_simulated_vllm.api import administration
 from tests.support.simulated_vllm import replayed
 from tests.support.simulated_vllm.generated import BASES, generated, varied
 from tests.support.simulated_vllm.process import simulated_vllm

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import vllm_options
+from bezel_catalog import vllm_options
 
 if TYPE_CHECKING:
-    from bezel.catalog import Variable, VllmOption, VllmOptions
+    from bezel_catalog import Variable, VllmOption, VllmOptions
 
 SEED, COUNT = 20, 300
 # Tried first: settings that once passed the plan wrongly, or were refused without a reason.

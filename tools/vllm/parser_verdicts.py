@@ -2,7 +2,7 @@
 
 Run it with the Python of an environment that has vLLM 0.32.0, on a folder with a Gemma 4 tokenizer; no GPU is used:
 
-    VENV/bin/python tools/vllm/parser_verdicts.py FOLDER > bezel/catalog/data/vllm/parsers.toml
+    VENV/bin/python tools/vllm/parser_verdicts.py FOLDER > packages/catalog/bezel_catalog/data/vllm/parsers.toml
 
 Every parser of both registries is constructed as the server does at start (`ParserManager.get_parser` with the
 tokenizer; a reasoning parser by itself before, as `ReasoningConfig.initialize_token_ids` does) and, where it starts,

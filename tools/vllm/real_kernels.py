@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bezel.catalog import vllm_options
-from bezel.catalog.loader import DATA
+from bezel_catalog import vllm_options
+from bezel_catalog.loader import DATA
 from tests.support.start_relations.cases import Case, shipped_plan
 from tests.support.start_relations.real import ask, question, seed_real_models
 

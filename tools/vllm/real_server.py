@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.services.cloud_run.runtime import real_vllm
+from bezel_localcloud.services.cloud_run.runtime import real_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,8 @@
 Writes FILE, gzipped JSON. Runs in vLLM's own environment and imports nothing of bezel. vLLM's published document
 (/openapi.json) names the fields, types and bounds of the same models, but not which values are converted, which lists
 are read only later, nor the names of a union's branches in an error; pydantic's schema behind that document says so. A
-function in it (a validator) is recorded by name: what it does is written in bezel/simulated_vllm/validation.
+function in it (a validator) is recorded by name: what it does is written in
+packages/simulated-vllm/bezel_simulated_vllm/validation.
 """
 
 from __future__ import annotations

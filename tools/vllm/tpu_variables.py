@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bezel.catalog.loader import DATA
-from bezel.catalog.vllm import recorder
 from bezel.cli.catalog.record_options import as_text
+from bezel_catalog.loader import DATA
+from bezel_catalog.vllm import recorder
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ environment as KEY in upper case. The command either stays, is the server and is
 with 0 once the server is deployed. Turns alternate and each starts its variant anew, so that an hour's drift does not
 show as a difference.
 
-Leaves out the order of turns and the statistics (`bezel.bench.sweep.ab`), and how a variant is reached or started
+Leaves out the order of turns and the statistics (`bezel_bench.sweep.ab`), and how a variant is reached or started
 (`bezel.cli.bench.measure.variants`).
 """
 
@@ -17,22 +17,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from bezel import ending_signals
-from bezel.bench.result.document import Result
-from bezel.bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
-from bezel.bench.sweep.budget import notes
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.journal import Server
-from bezel.bench.sweep.run_once import INTERRUPTED, Once
 from bezel.cli.bench.measure.cell_runner import Variant, load_of, measuring
 from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_limits, check_out, finish, limits_of
 from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
 from bezel.cli.bench.measure.variants import variants_of
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import search_text
-from bezel.console import note
-from bezel.errors import NOT_SET, Problem, UserError
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base import ending_signals
+from bezel_base.console import note
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_bench.result.document import Result
+from bezel_bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
+from bezel_bench.sweep.budget import notes
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.journal import Server
+from bezel_bench.sweep.run_once import INTERRUPTED, Once
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

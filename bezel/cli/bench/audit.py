@@ -1,6 +1,6 @@
 """`bezel bench audit FILE...`: reports impossible figures in other people's benchmark results.
 
-Leaves out how findings are detected: see bezel.bench.audit. Exit code 0, or 1 with --strict where there are findings;
+Leaves out how findings are detected: see bezel_bench.audit. Exit code 0, or 1 with --strict where there are findings;
 2 where a file could not be read.
 """
 
@@ -8,10 +8,10 @@ import argparse
 import json
 import sys
 
-from bezel.bench.audit.render import as_text, as_values
-from bezel.bench.audit.runner import audit_files, check_labels
-from bezel.errors import UserError
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base.errors import UserError
+from bezel_bench.audit.render import as_text, as_values
+from bezel_bench.audit.runner import audit_files, check_labels
 
 
 class UnreadableFilesError(UserError):

@@ -2,11 +2,11 @@
 
 import argparse
 
-from bezel.bench.report.comparison import Comparison, Value, compare
-from bezel.bench.result.document import load
-from bezel.console import aligned, say
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base.console import aligned, say
+from bezel_base.errors import Problem, UserError
+from bezel_bench.report.comparison import Comparison, Value, compare
+from bezel_bench.result.document import load
 
 _CODES = {"worse": 1, "unknown": 3, "not_shown": 4}
 _WORDS = {"not_shown": "no difference shown"}

@@ -5,14 +5,14 @@ import json
 import sys
 from pathlib import Path
 
-from bezel.bench.report.export import as_csv, as_vllm, of_stage
-from bezel.bench.report.open_metrics import as_open_metrics
-from bezel.bench.result.document import Cell, Result, load
-from bezel.bench.result.sample_file import read_samples
 from bezel.cli.exits import write_output
-from bezel.errors import NOT_SET, Problem, UserError
-from bezel.pulumi_engine.project import Project
-from bezel.text.counting import counted
+from bezel.engine.project.project import Project
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.text.counting import counted
+from bezel_bench.report.export import as_csv, as_vllm, of_stage
+from bezel_bench.report.open_metrics import as_open_metrics
+from bezel_bench.result.document import Cell, Result, load
+from bezel_bench.result.sample_file import read_samples
 
 
 def run(_: Project, options: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """`bezel bench goodput`: searches the highest load of one server that still keeps given limits.
 
-Leaves out the search (`bezel.bench.sweep.goodput`) and how a load is measured (`bezel.cli.bench.measure.cell_runner`).
+Leaves out the search (`bezel_bench.sweep.goodput`) and how a load is measured (`bezel.cli.bench.measure.cell_runner`).
 """
 
 import argparse
@@ -11,12 +11,6 @@ import time
 from functools import partial
 from typing import Any
 
-from bezel import ending_signals
-from bezel.bench.result.document import Result, Slo
-from bezel.bench.sweep.budget import notes
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.goodput import Search, conclude, levels, search
-from bezel.bench.sweep.run_once import INTERRUPTED, Once
 from bezel.cli.bench.measure.cell_runner import Variant, load_of, measuring, variant_of
 from bezel.cli.bench.measure.checkpoint import (
     ResultFiles,
@@ -31,8 +25,14 @@ from bezel.cli.bench.measure.target import reach
 from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import search_text
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base import ending_signals
+from bezel_base.errors import Problem, UserError
+from bezel_bench.result.document import Result, Slo
+from bezel_bench.sweep.budget import notes
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.goodput import Search, conclude, levels, search
+from bezel_bench.sweep.run_once import INTERRUPTED, Once
 
 _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
 # For a percentile: twice the fewest requests that define it.

@@ -3,8 +3,8 @@
 import argparse
 
 from bezel.bench_jobs.job_image import ImageRepository, image_of_this_code
-from bezel.console import note
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base.console import note
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

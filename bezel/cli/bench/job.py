@@ -9,20 +9,20 @@ A task is billed as an instance of a service with instance-based billing: Cloud 
 import argparse
 from collections.abc import Callable
 
-from bezel.bench.load.patterns import user_windows
-from bezel.bench.load.plan import Bodies, Load, Replay, Staged, TokenSource, is_closed
-from bezel.bench.result.document import Result
-from bezel.bench.result.records import Client
-from bezel.bench.result.sample import Measured
-from bezel.bench.sweep.wording import counted
 from bezel.bench_jobs.job_runner import CPU, MEMORY_GIB, Fleet, send_by_tasks
-from bezel.catalog import Price, price
 from bezel.cli.bench.measure.usage import as_usage
 from bezel.cli.bench.run import plan_of, warm_up_of
 from bezel.cli.bench.run import run as run_load
-from bezel.console import note
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project import Project, checked_cloud_project
+from bezel.engine.project.project import Project, checked_cloud_project
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError
+from bezel_bench.load.patterns import user_windows
+from bezel_bench.load.plan import Bodies, Load, Replay, Staged, TokenSource, is_closed
+from bezel_bench.result.document import Result
+from bezel_bench.result.records import Client
+from bezel_bench.result.sample import Measured
+from bezel_bench.sweep.wording import counted
+from bezel_catalog import Price, price
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ class _ByTasks:
         self._by: dict[str, object] = {}
 
     def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
-        """Do what `bezel.bench.client.load_engine.run_load` does; the tasks make bodies and headers themselves."""
+        """Do what `bezel_bench.client.load_engine.run_load` does; the tasks make bodies and headers themselves."""
         del bodies, headers
         self.check(load)
         merged = send_by_tasks(load, self._fleet, show)

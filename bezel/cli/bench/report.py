@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from bezel.bench.report.report import Report, report_of
-from bezel.bench.result.document import load
 from bezel.cli.exits import write_output
-from bezel.console import say
-from bezel.errors import NOT_SET, Problem, UserError
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base.console import say
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_bench.report.report import Report, report_of
+from bezel_bench.result.document import load
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
@@ -24,11 +24,11 @@ def run(_: Project, options: argparse.Namespace) -> int:
     report = report_of([load(path) for path in options.results])
     pictures = _pictures(report, options.png)
     if options.out:
-        from bezel.bench.report.page import as_page
+        from bezel_bench.report.page import as_page
 
         write_output("--out", options.out, as_page(report))
     if options.markdown:
-        from bezel.bench.report.markdown import as_markdown
+        from bezel_bench.report.markdown import as_markdown
 
         write_output("--markdown", options.markdown, as_markdown(report))
     for path, content in pictures.items():
@@ -39,8 +39,8 @@ def run(_: Project, options: argparse.Namespace) -> int:
 
 
 def _as_json(report: Report, written: tuple[str, ...]) -> str:
-    from bezel.bench.report.markdown import as_markdown
     from bezel.operations.benchmarking.report import result_of
+    from bezel_bench.report.markdown import as_markdown
 
     return result_of(report, as_markdown(report), written).model_dump_json(indent=2)
 
@@ -66,7 +66,7 @@ def _pictures(report: Report, paths: list[Path]) -> dict[Path, bytes]:
         known = ", ".join(f"{name}.png" for name in figures) or "no figure: see `Not drawn` in the report"
         consequence = "a picture must be named after its figure."
         raise UserError(Problem("--png", " ".join(wrong), consequence, f"choose of this report's: {known}."))
-    from bezel.bench.report.charts.png import as_png
+    from bezel_bench.report.charts.png import as_png
 
     manifest = report.subjects[0].result.manifest
     hardware = manifest.platform.accelerator or "unknown hardware"

@@ -1,7 +1,7 @@
 """`bezel bench run`: measures one load, once or several times, on one server, and writes figures and checks to a file.
 
 Owns the order: reach the server, plan, make prompts, measure each repeat, compose the result. Leaves out the
-definitions of figures (`bezel.bench.metrics.definitions`), their validity (`bezel.bench.validity.checks`) and the
+definitions of figures (`bezel_bench.metrics.definitions`), their validity (`bezel_bench.validity.checks`) and the
 printed table (`bezel.cli.bench.render.tables`).
 """
 
@@ -15,18 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bezel import ending_signals
-from bezel.bench.cell.cell import measure_load
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
-from bezel.bench.metrics.statistics import CONFIDENCE, of_repeats
-from bezel.bench.prompts.prompts import learn, make_prompts
-from bezel.bench.prompts.token_calibration import Vocabulary
-from bezel.bench.result.document import Cell, Finding, Result, Slo
-from bezel.bench.result.sample import Measured
-from bezel.bench.sweep.journal import Ledger, Taken
-from bezel.bench.sweep.second_try import is_disturbed
-from bezel.bench.sweep.wording import counted
 from bezel.cli.bench.measure.checkpoint import ResultFiles, check_out, finish
 from bezel.cli.bench.measure.killed_run import attempted, keep_killed
 from bezel.cli.bench.measure.load_options import load_of
@@ -35,8 +23,20 @@ from bezel.cli.bench.measure.target import TargetConnection, reach, renewals
 from bezel.cli.bench.measure.usage import as_usage, check_options, check_prompts, draft_target
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import run_text
-from bezel.errors import Problem, UserError, one_line
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base import ending_signals
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_bench.cell.cell import measure_load
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
+from bezel_bench.metrics.statistics import CONFIDENCE, of_repeats
+from bezel_bench.prompts.prompts import learn, make_prompts
+from bezel_bench.prompts.token_calibration import Vocabulary
+from bezel_bench.result.document import Cell, Finding, Result, Slo
+from bezel_bench.result.sample import Measured
+from bezel_bench.sweep.journal import Ledger, Taken
+from bezel_bench.sweep.second_try import is_disturbed
+from bezel_bench.sweep.wording import counted
 
 # Users of a warm-up where the load has a rate.
 _WARM_USERS = 8
@@ -51,7 +51,7 @@ class LoadSender(Protocol):
     """Sender of the load in place of this process."""
 
     def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
-        """Do what `bezel.bench.client.load_engine.run_load` does."""
+        """Do what `bezel_bench.client.load_engine.run_load` does."""
 
     def described(self, result: Result) -> Result:
         """Return the result with its client and notes on the sender."""

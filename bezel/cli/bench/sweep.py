@@ -2,7 +2,7 @@
 
 Owns the order: reach the server, read its limits, sweep, summarize, write. The journal and the samples of the cells
 are beside FILE.json; the same command continues from them after a kill. Leaves out the choice of cells and the
-conclusions (`bezel.bench.sweep`) and how a cell is measured (`bezel.cli.bench.measure.cell_runner`).
+conclusions (`bezel_bench.sweep`) and how a cell is measured (`bezel.cli.bench.measure.cell_runner`).
 """
 
 import argparse
@@ -11,12 +11,6 @@ import time
 from dataclasses import asdict, replace
 from functools import partial
 
-from bezel import ending_signals
-from bezel.bench.result.document import Result
-from bezel.bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
-from bezel.bench.sweep.run import Ended, Progress, Sweep, run_sweep
-from bezel.bench.sweep.run_once import INTERRUPTED
-from bezel.bench.sweep.summarize import conclude
 from bezel.cli.bench.measure.cell_runner import (
     Variant,
     infeasible_contexts,
@@ -38,9 +32,15 @@ from bezel.cli.bench.measure.target import reach
 from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import grid_text
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project import Project
-from bezel.text.counting import counted
+from bezel.engine.project.project import Project
+from bezel_base import ending_signals
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import counted
+from bezel_bench.result.document import Result
+from bezel_bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
+from bezel_bench.sweep.run import Ended, Progress, Sweep, run_sweep
+from bezel_bench.sweep.run_once import INTERRUPTED
+from bezel_bench.sweep.summarize import conclude
 
 _BAR = 12
 

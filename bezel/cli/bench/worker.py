@@ -1,16 +1,16 @@
 """`bezel bench worker PLACE`: one task of a load sent by many machines. Only `bezel bench job` starts it.
 
-Cloud Run passes it the number of its task. Leaves out how a share is sent: see `bezel.bench.distributed.worker`.
+Cloud Run passes it the number of its task. Leaves out how a share is sent: see `bezel_bench.distributed.worker`.
 """
 
 import argparse
 import os
 
-from bezel.bench.distributed.worker import run_task
 from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.cli.bench.measure.target import headers_of
-from bezel.console import say
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel_base.console import say
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_bench.distributed.worker import run_task
 
 _INDEX = "CLOUD_RUN_TASK_INDEX"
 _SECONDS = 24 * 3600.0  # the platform ends a task by its own timeout

@@ -1,7 +1,7 @@
 """`bezel catalog check|refresh`: checks the catalogue's rules, and compares its prices with the live list.
 
 Owns what is printed, the requests to the Cloud Billing Catalog, and the writing of the price file. Leaves the rules to
-bezel.catalog: the SKU of each price (`skus`), the differences (`refresh`), the integrity rules (`checks`).
+bezel_catalog: the SKU of each price (`skus`), the differences (`refresh`), the integrity rules (`checks`).
 """
 
 import argparse
@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bezel.atomic_write import write_whole
-from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
-from bezel.catalog.checks.prices import unpriced_places
-from bezel.catalog.prices import PRICES, Price, format_prices, parse_prices
-from bezel.catalog.refresh import Compared, Matches, Outcome, SkuCollector, compare, refreshed, regions_to_refresh
-from bezel.catalog.skus import sku_rules
-from bezel.console import note
-from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, RestError, endpoint
+from bezel_base.atomic_write import write_whole
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError
+from bezel_catalog.checks.integrity import check_catalogue, read_catalogue
+from bezel_catalog.checks.prices import unpriced_places
+from bezel_catalog.prices import PRICES, Price, format_prices, parse_prices
+from bezel_catalog.refresh import Compared, Matches, Outcome, SkuCollector, compare, refreshed, regions_to_refresh
+from bezel_catalog.skus import sku_rules
 
 PAGE = 5000  # the largest page that the API returns; it has no filter for SKUs
 

@@ -1,6 +1,6 @@
 """`bezel catalog record-options`: records the options of an installed vLLM in the catalogue under its image's name.
 
-Owns running the recorder in that vLLM's environment, and the writing of the file. Leaves to bezel.catalog what is
+Owns running the recorder in that vLLM's environment, and the writing of the file. Leaves to bezel_catalog what is
 recorded (`recorder`) and what a recording must contain (`checks`).
 """
 
@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
-from bezel.catalog.vllm import recorder
-from bezel.catalog.vllm.options import RECORDINGS, VllmOptions, read_options
 from bezel.cli.exits import write_output
-from bezel.console import note
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel_base.console import note
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_catalog.checks.integrity import check_catalogue, read_catalogue
+from bezel_catalog.vllm import recorder
+from bezel_catalog.vllm.options import RECORDINGS, VllmOptions, read_options
 
 SECONDS = 1200.0
 """Time limit for the recorder: the first import of vLLM compiles its modules, and the schemas take a while too."""

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from bezel.cli.ci.output import publish
-from bezel.console import note
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.engine.project.project import Project
+from bezel.engine.run.stack_engine import deployed_engine
+from bezel.engine.state.state_bucket import BACKEND
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.stack_engine import deployed_engine
-from bezel.gitops.state_bucket import BACKEND
 from bezel.gitops.upkeep.drift import StackDrift, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.gitops.upkeep.issue import report_to_issue
@@ -21,7 +20,8 @@ from bezel.operations.context import Context
 from bezel.operations.outside import outside_of
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import Entry, declared_in
-from bezel.pulumi_engine.project import Project
+from bezel_base.console import note
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 _SECONDS = 60.0
 

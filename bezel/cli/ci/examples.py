@@ -4,9 +4,9 @@ import argparse
 from datetime import UTC, datetime
 
 from bezel.cli.ci.output import publish
+from bezel.engine.project.pipeline_file import pipeline_of
+from bezel.engine.project.project import Project
 from bezel.gitops.examples import check_examples
-from bezel.pulumi_engine.pipeline_file import pipeline_of
-from bezel.pulumi_engine.project import Project
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

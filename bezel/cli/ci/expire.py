@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from bezel.cli.ci.drift import section_name, show_issue
 from bezel.cli.ci.lock import parse_wait
 from bezel.cli.ci.output import publish
-from bezel.console import note
+from bezel.engine.project.project import Project, checked_cloud_project, cloud_project_of
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel.gitops.locks.taker import hold, surroundings
-from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.gitops.upkeep.expiry_plan import make_plan
 from bezel.gitops.upkeep.expiry_run import ExpiryReport, destroy
 from bezel.gitops.upkeep.issue import report_to_issue
 from bezel.gitops.upkeep.sections import Section
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, new_client
-from bezel.pulumi_engine.project import Project, checked_cloud_project, cloud_project_of
+from bezel_base.console import note
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

@@ -4,15 +4,15 @@ import argparse
 import os
 
 from bezel.cli.ci.output import publish
-from bezel.console import note
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.engine.project.project import Project
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel.gitops.locks.command import run_under
 from bezel.gitops.locks.status import remove_lock, status_of
 from bezel.gitops.locks.taker import hold, surroundings
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.state_bucket import BACKEND, StateBucket
-from bezel.planner.base.quantities import parse_duration
-from bezel.pulumi_engine.project import Project
+from bezel_base.console import note
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_catalog.quantities import parse_duration
 
 
 class _UsageError(UserError):

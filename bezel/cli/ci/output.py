@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bezel.cli import exits
 from bezel.gitops.outcomes import Report
-from bezel.text.printable import encodable
-from bezel.text.redaction import redact, redact_values
+from bezel_base.text.printable import encodable
+from bezel_base.text.redaction import redact, redact_values
 
 
 def publish(report: Report, options: argparse.Namespace) -> None:

@@ -5,17 +5,17 @@ import dataclasses
 import os
 from datetime import UTC, datetime
 
-from bezel.catalog.prices import format_prices, parse_prices
-from bezel.catalog.refresh import refreshed
 from bezel.cli.catalog.commands import check_prices, compare_with_list
 from bezel.cli.ci.output import publish
+from bezel.engine.project.project import Project
 from bezel.gitops.changed.git_trees import checked_git
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import base_branch, forge_for, send
 from bezel.gitops.prices.stack_effects import PRICE_FILE, effects
-from bezel.pulumi_engine.project import Project
 from bezel.rest import endpoint
+from bezel_catalog.prices import format_prices, parse_prices
+from bezel_catalog.refresh import refreshed
 
 _VARIABLE = "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT"
 

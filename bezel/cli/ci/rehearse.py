@@ -4,9 +4,9 @@ import argparse
 import os
 
 from bezel.cli.ci.output import publish
+from bezel.engine.project.project import Project
 from bezel.gitops.judge.base import base_judge
 from bezel.gitops.rehearsal import rehearse
-from bezel.pulumi_engine.project import Project
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bezel.console import say
-from bezel.errors import NOT_SET, Problem, UserError
-from bezel.localcloud import clients, control
-from bezel.localcloud.core.locks import Use, using
-from bezel.localcloud.core.paths import Endpoint, Paths
-from bezel.pulumi_engine.project_folder import project_folder
+from bezel.engine.project.project_folder import project_folder
 from bezel.state_folder import state_folder
+from bezel_base.console import say
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_localcloud import clients, control
+from bezel_localcloud.core.locks import Use, using
+from bezel_localcloud.core.paths import Endpoint, Paths
 
 DIRECTORY = ".localcloud"  # in a project
 NAME = "localcloud"  # in the user's state folder

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bezel.cli.local.cloud import LocalCloud
-from bezel.localcloud import clients
-from bezel.pulumi_engine.project_folder import project_folder
+from bezel.engine.project.project_folder import project_folder
+from bezel_localcloud import clients
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,8 +21,8 @@ def run(options: argparse.Namespace) -> int:
     if project_folder(Path.cwd()):
         # Late: they take half a second to import, and outside of a project no one needs them.
         from bezel.cli.local.stacks import Local
-        from bezel.pulumi_engine import local_engine, local_pulumi
-        from bezel.pulumi_engine.project import find_project
+        from bezel.engine.local import local_engine, local_pulumi
+        from bezel.engine.project.project import find_project
 
         engine = Local.of(find_project(Path.cwd()), options).engine(endpoint)
         own = local_pulumi.install(engine.project.folder, engine.folder)

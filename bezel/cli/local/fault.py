@@ -1,6 +1,6 @@
 """`bezel local fault`: lists, adds, shows and clears localcloud's faults.
 
-Leaves out what a fault does (`bezel.localcloud.faults`); the daemon applies it on an HTTP request, as from any client.
+Leaves out what a fault does (`bezel_localcloud.faults`); the daemon applies it on an HTTP request, as from any client.
 """
 
 import argparse
@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 
 from bezel.cli.local.cloud import LocalCloud
-from bezel.errors import Problem, UserError
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.faults.kinds import KINDS, kind_of, parse_pairs, parse_parameters
-from bezel.loopback.plain_http import NO_TLS
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem, UserError
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_base.text.shell import quoted
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.faults.kinds import KINDS, kind_of, parse_pairs, parse_parameters
 
 _PATH = "/localcloud/faults"
 

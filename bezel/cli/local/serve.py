@@ -1,6 +1,6 @@
 """`bezel local serve`: the embedded cloud in the foreground, until Ctrl-C; needs no Pulumi project.
 
-Leaves out the daemon itself (`bezel.localcloud.daemon`), which runs in this process.
+Leaves out the daemon itself (`bezel_localcloud.daemon`), which runs in this process.
 """
 
 import argparse
@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bezel.cli.local.cloud import LocalCloud, check_folder, default_directory, summary
-from bezel.errors import Problem, UserError
-from bezel.localcloud import clients
-from bezel.localcloud.core.locks import using
-from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.daemon import Hooks
-from bezel.localcloud.daemon import run as run_daemon
+from bezel_base.errors import Problem, UserError
+from bezel_localcloud import clients
+from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.daemon import Hooks
+from bezel_localcloud.daemon import run as run_daemon
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         def prepare(endpoint: Endpoint) -> None:
             if not apis and options.seed is None:
                 return
-            from bezel.localcloud import seed  # late: httpx takes a fifth of the start
+            from bezel_localcloud import seed  # late: httpx takes a fifth of the start
 
             for api in apis:
                 seed.enable(endpoint, api)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 _BACKEND = "PULUMI_BACKEND_URL"
 # A command in a sentence: between backticks, with or without the folder of the program.

@@ -1,6 +1,6 @@
 """The subcommands of `bezel local` for stacks: start localcloud, seed weights, run the engine, print the result.
 
-Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.pulumi_engine.local_engine`) and
+Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.engine.local.local_engine`) and
 the text of the summary (`bezel.cli.up_summary`).
 """
 
@@ -14,20 +14,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.atomic_write import write_whole
 from bezel.cli.local.cloud import LocalCloud, behind
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
-from bezel.console import note, say
-from bezel.errors import Problem, UserError
-from bezel.localcloud import control
-from bezel.localcloud.core.locks import Use, using
-from bezel.localcloud.core.paths import Endpoint
-from bezel.pulumi_engine.engine_process import end_with_make
-from bezel.pulumi_engine.local_engine import LocalEngine, Provider
-from bezel.pulumi_engine.policy_packs import configurations, has_packs, with_packs
-from bezel.pulumi_engine.project import Project
-from bezel.text.shell import quoted, quoted_for_make
+from bezel.engine.local.local_engine import LocalEngine, Provider
+from bezel.engine.project.project import Project
+from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
+from bezel.engine.run.process import end_with_make
+from bezel_base.atomic_write import write_whole
+from bezel_base.console import note, say
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted, quoted_for_make
+from bezel_localcloud import control
+from bezel_localcloud.core.locks import Use, using
+from bezel_localcloud.core.paths import Endpoint
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
@@ -78,7 +78,7 @@ class Local:
 
     def _print_hint(self, stack: str) -> None:
         """Say that the commands that a failed run has named need localcloud's variables, where the shell has none."""
-        from bezel.pulumi_engine.event_log import diagnostics_in
+        from bezel.engine.events.event_log import diagnostics_in
 
         events = self.cloud.directory.absolute() / "runs" / stack / "events.jsonl"
         if hint := shell_hint(diagnostics_in(events), self.cloud.directory, os.environ):
@@ -173,7 +173,7 @@ class Local:
 
     def _untrained(self) -> bool:
         """Whether a real server serves a test model whose weights were never trained."""
-        from bezel.localcloud.services.cloud_run.runtime.untrained import untrained
+        from bezel_localcloud.services.cloud_run.runtime.untrained import untrained
 
         model = self.cloud.model
         return self.cloud.server == "vllm" and model is not None and untrained(model)
@@ -183,8 +183,8 @@ class Local:
         say(f"localcloud at {endpoint.base}: {providers}, behind each service {behind(endpoint)}")
 
     def _print_rewritten_arguments(self, plan: "AnyPlan") -> None:
-        from bezel.localcloud.services.cloud_run.runtime import real_vllm
         from bezel.planner import Plan
+        from bezel_localcloud.services.cloud_run.runtime import real_vllm
 
         if self.cloud.server == "vllm" and self.cloud.model and isinstance(plan, Plan):
             _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.cloud.model.absolute(), address="")
@@ -221,7 +221,7 @@ class Local:
         done = self.cloud.directory / "quotas-enabled"
         if done.exists():
             return
-        from bezel.localcloud import seed
+        from bezel_localcloud import seed
 
         seed.enable(endpoint, "cloudquotas.googleapis.com")
         done.touch(mode=0o600)
@@ -231,8 +231,8 @@ class Local:
         weights = plan.weights
         if weights.bucket is None or weights.create:
             return
-        from bezel.localcloud import seed
-        from bezel.simulated_vllm import synthetic_weights
+        from bezel_localcloud import seed
+        from bezel_simulated_vllm import synthetic_weights
 
         # Only once: a user who removes files from the bucket wants to see the effect.
         record = self.cloud.directory / "weights-put.json"

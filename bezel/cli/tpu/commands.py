@@ -11,16 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from bezel.console import aligned, note, say
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.engine.project.project import Project, checked_cloud_project
+from bezel.engine.state.lease_zones import lease_zones
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
 from bezel.operations.zone_choice.zone_search import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, make_plan
-from bezel.planner.base.quantities import duration_text, parse_duration
-from bezel.pulumi_engine.lease_zones import lease_zones
-from bezel.pulumi_engine.project import Project, checked_cloud_project
+from bezel_base.console import aligned, note, say
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_catalog.quantities import duration_text, parse_duration
 
 MAX_PROBE_SECONDS = 7200
 """The longest wait that Compute Engine allows a request, and longer than a user would watch."""

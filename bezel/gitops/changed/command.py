@@ -11,16 +11,16 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from bezel.console import note
-from bezel.errors import UserError
+from bezel.engine.project.pipeline_file import pipeline_of
+from bezel.engine.project.project import Project
 from bezel.gitops.changed import plan_probe
 from bezel.gitops.changed.git_trees import base_of, changes_between, checked_git, write_tree
 from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures
 from bezel.gitops.changed.report import ChangedReport
 from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
-from bezel.json_documents import read_json
-from bezel.pulumi_engine.pipeline_file import pipeline_of
-from bezel.pulumi_engine.project import Project
+from bezel_base.console import note
+from bezel_base.errors import UserError
+from bezel_base.json_documents import read_json
 
 SECONDS = 120.0
 Plans = Mapping[str, Mapping[str, str]]

@@ -7,10 +7,10 @@ means (`rules`).
 from collections.abc import Mapping
 from pathlib import Path
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.changed.rules import FileChange
 from bezel.gitops.git import GitError, git
-from bezel.json_documents import read_json
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.json_documents import read_json
 
 _NO_COMMIT = "0" * 40
 _DEFAULT_BRANCHES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master")

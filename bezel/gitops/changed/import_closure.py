@@ -6,30 +6,47 @@ two kinds part. The policy packs belong to every stack, as each deploy is judged
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-PACKAGES = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
-KINDS: Mapping[str, str] = {"service": "stacks.cloud_run", "lease": "stacks.lease"}
+KINDS: Mapping[str, str] = {"service": "bezel_stacks.cloud_run", "lease": "bezel_stacks.lease"}
 """Kind of stack -> the module that only this kind's dispatch loads."""
-_DISPATCH = "stacks.dispatch"
+_DISPATCH = "bezel_stacks.dispatch"
 _PROGRAM = "__main__"
+# Folders of the workspace's members: packages are imported from them, as from the project's own folder.
+_MEMBERS = ("packages/*", "bootstrap", "components", "policies", "smoke", "stacks")
+_PACKAGE = re.compile(r"(?:(?:packages/[^/]+|bootstrap|components|policies|smoke|stacks)/)?bezel(?:_\w+)?(?=/)")
 
 
 class UnparsedError(Exception):
     """A file of the program cannot be parsed, so what it imports is unknown."""
 
 
+def package_of(path: str) -> str | None:
+    """The folder of the package that a path is in, e.g. `packages/base/bezel_base`; None outside of any."""
+    match = _PACKAGE.match(path)
+    return match[0] if match else None
+
+
+def import_roots(tree: Path) -> list[Path]:
+    """Folders of a tree from which its packages are imported."""
+    return [tree, *(folder for pattern in _MEMBERS for folder in sorted(tree.glob(pattern)) if folder.is_dir())]
+
+
 def modules_of(tree: Path) -> dict[str, str]:
-    """The program's modules: dotted name -> path in the tree."""
-    files = [tree / "__main__.py", *(file for package in PACKAGES for file in sorted((tree / package).rglob("*.py")))]
-    found: dict[str, str] = {}
-    for file in files:
-        if file.is_file():
-            path = PurePosixPath(file.relative_to(tree).as_posix())
-            parts = path.parent.parts if path.name == "__init__.py" else path.with_suffix("").parts
-            found[".".join(parts)] = str(path)
-    return found
+    """The program's modules, and those that the policy packs start with: dotted name -> path in the tree."""
+    started = [tree / "__main__.py", *sorted(tree.glob("policies/*/__main__.py"))]
+    found = {_module_name(file.relative_to(tree)): file for file in started if file.is_file()}
+    for root in import_roots(tree):
+        for package in sorted(root.glob("bezel*/")):
+            if package_of(f"{package.relative_to(tree).as_posix()}/"):
+                found |= {_module_name(file.relative_to(root)): file for file in sorted(package.rglob("*.py"))}
+    return {name: file.relative_to(tree).as_posix() for name, file in found.items()}
+
+
+def _module_name(file: Path) -> str:
+    return ".".join(file.parent.parts if file.name == "__init__.py" else file.with_suffix("").parts)
 
 
 def closures(tree: Path) -> dict[str, frozenset[str]]:
@@ -81,5 +98,5 @@ def _names(node: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
                 base = ".".join([*parents, *([base] if base else [])])
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        case ast.Constant(value=str(text)) if text.partition(".")[0] in PACKAGES:
+        case ast.Constant(value=str(text)) if text.partition(".")[0].partition("_")[0] == "bezel":
             yield text

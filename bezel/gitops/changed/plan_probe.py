@@ -14,10 +14,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bezel.errors import UserError
+from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.money import text
-from bezel.pulumi_engine.project import Project
+from bezel_base.errors import UserError
 
 _PROJECT, _DAY = "bezel-compared", date(2026, 1, 1)
 

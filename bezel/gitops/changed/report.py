@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bezel.gitops.changed.rules import Concerned
-from bezel.text.markdown import code, prose
+from bezel_base.text.markdown import code, prose
 
 _SHOWN = 3  # reasons of a stack in text and Markdown; JSON has all
 

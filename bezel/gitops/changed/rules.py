@@ -8,12 +8,17 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bezel.gitops.changed.import_closure import PACKAGES
+from bezel.gitops.changed.import_closure import package_of
 
-CATALOGUE = "bezel/catalog/data/"
+CATALOGUE = "packages/catalog/bezel_catalog/data/"
 STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Folders and files of which nothing is part of a deploy.
-_APART = re.compile(r"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$")
+_MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|smoke|stacks)"
+_APART = re.compile(
+    rf"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$)"
+)
+# Folders of packs, and of the modules that states of stacks name.
+_IN_A_FOLDER = re.compile(r"(?:bootstrap|components|policies|smoke|stacks)/(?!pyproject\.toml$).")
 # Scripts for developers; those that set up the tools of a deploy are left to the rule of unknown files.
 _SCRIPTS = re.compile(r"tools/(?!toolchain/|pulumi/)")
 
@@ -112,9 +117,10 @@ def _loaded(path: str, closure: Collection[str]) -> str:
     """How a program with this closure loads a file of its packages; "" where it does not."""
     if path.endswith(".py"):
         return "imported by the program or a policy pack" if path in closure else ""
-    # A data file may be read by any module of its package: bezel/NAME, or a package of the top level.
-    parts = path.split("/")
-    package = "/".join(parts[: 2 if parts[0] == "bezel" else 1])
+    # A data file may be read by any module of its package: bezel/NAME, or a package of a member.
+    package = package_of(path) or path.partition("/")[0]
+    if package == "bezel":
+        package = "/".join(path.split("/")[:2])
     return "read by the program or a policy pack" if any(file.startswith(f"{package}/") for file in closure) else ""
 
 
@@ -124,7 +130,7 @@ def needs_program(changes: Iterable[FileChange]) -> bool:
 
 
 def _is_program(path: str) -> bool:
-    return path == "__main__.py" or (path.partition("/")[0] in PACKAGES and "/" in path)
+    return path == "__main__.py" or package_of(path) is not None or bool(_IN_A_FOLDER.match(path))
 
 
 def needs_plans(changes: Iterable[FileChange], program: Program) -> list[str]:

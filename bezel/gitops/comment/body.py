@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from bezel.gitops.comment.documents import KINDS, Document, name_of
 from bezel.gitops.comment.sections import section
-from bezel.text.markdown import code
+from bezel_base.text.markdown import code
 
 MARKER = "<!-- bezel: sticky comment -->"
 LONGEST = 65_000

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bezel.errors import Problem, UserError
-from bezel.json_documents import read_json
-from bezel.text.printable import encodable_values
+from bezel_base.errors import Problem, UserError
+from bezel_base.json_documents import read_json
+from bezel_base.text.printable import encodable_values
 
 KINDS = ("preview", "rehearsal", "deployment")
 _MAX_BYTES = 32 * 2**20

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bezel.gitops.comment.documents import Document, mapping, texts
-from bezel.text.markdown import code, prose
+from bezel_base.text.markdown import code, prose
 
 SHOWN = 5
 """Most changes that are visible without unfolding the section."""

@@ -1,7 +1,7 @@
 """Section of a comment: one document, short enough for a phone, with its detail folded.
 
 Owns the order (what judges, price, verdict, changes, refusals, the next step), the words, and the bound of what is
-visible. Every text of a document is shown through `bezel.text.markdown`.
+visible. Every text of a document is shown through `bezel_base.text.markdown`.
 """
 
 import re
@@ -12,8 +12,8 @@ from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
 from bezel.planner.base.repairs import lowest_numbers
-from bezel.text.markdown import code, link, prose
-from bezel.text.shell import quoted
+from bezel_base.text.markdown import code, link, prose
+from bezel_base.text.shell import quoted
 
 VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
 """Most characters of a section that are visible without unfolding it."""
@@ -30,7 +30,7 @@ _MINOR = re.compile(r"iam|projects/service|bucketObject|pulumi:providers|secretV
 _REPAIR = re.compile(r"\bRepair:\s*(.+)", re.DOTALL)
 _COUNT = re.compile(r"\b\d+ problems?\.$")
 _NUMBER = re.compile(r"\n\n\d+\. ")
-# One problem in its usual layout (bezel.errors): a key with its value, the consequence, the repair.
+# One problem in its usual layout (bezel_base.errors): a key with its value, the consequence, the repair.
 _PROBLEM = re.compile(r"(?P<head>[^\n]+ = [^\n]*)\n(?P<consequence>.+)\n\s*Repair: (?P<repair>[^\n]+)", re.DOTALL)
 
 
@@ -191,7 +191,7 @@ def _refusal(refused: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _single_problems(text: str) -> list[str]:
-    """The problems that an error of several lists (bezel.errors), without its title; any other text alone."""
+    """The problems that an error of several lists (bezel_base.errors), without its title; any other text alone."""
     title, *problems = _NUMBER.split(text)
     return problems if problems and _COUNT.search(title) else [text]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-from bezel.errors import Problem
 from bezel.gitops.forge.errors import ForgeError
-from bezel.json_documents import read_json
+from bezel_base.errors import Problem
+from bezel_base.json_documents import read_json
 
 Kind = Literal["github", "gitea"]
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")

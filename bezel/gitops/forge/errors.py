@@ -1,8 +1,8 @@
 """Errors of the forge's API, each with its cause and its repair; no text holds the token."""
 
-from bezel.errors import NOT_SET, Problem, UserError
-from bezel.json_documents import read_json
-from bezel.text.redaction import redact
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.json_documents import read_json
+from bezel_base.text.redaction import redact
 
 _LONGEST = 300
 _SETTINGS = {

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bezel.errors import shown
 from bezel.gitops.forge.errors import ForgeError
-from bezel.json_documents import whole_number
+from bezel_base.errors import shown
+from bezel_base.json_documents import whole_number
 
 _HIGHEST_ID = 2**63 - 1
 RunState = Literal["running", "ended", "unknown"]

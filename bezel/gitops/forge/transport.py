@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.gitops.forge.environment import Facts
 from bezel.gitops.forge.errors import ForgeError, no_token, refused, unreachable
-from bezel.json_documents import read_json
 from bezel.rest import AddressError, Backoff, guarded
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
 from bezel.rest.transport import new_client, reason_of
-from bezel.text.printable import encodable_values
+from bezel_base.json_documents import read_json
+from bezel_base.text.printable import encodable_values
 
 if TYPE_CHECKING:
     import httpx

@@ -6,6 +6,7 @@ process must be the base's, which its caller has to see to. Leaves out what judg
 """
 
 import contextlib
+import os
 import shlex
 import sys
 import tempfile
@@ -13,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bezel.errors import Problem
+from bezel.engine.project.project import Project
 from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
+from bezel.gitops.changed.import_closure import import_roots
 from bezel.gitops.git import GitError, git
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
 from bezel.gitops.judge.document import document
@@ -22,7 +24,7 @@ from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_envi
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
 from bezel.gitops.outcomes import RefusedError
-from bezel.pulumi_engine.project import Project
+from bezel_base.errors import Problem
 
 CODE = Path(__file__).resolve().parents[3]
 """Folder that holds the code of this process."""
@@ -129,7 +131,8 @@ class BaseJudge:
             python = place / _VENV / "bin" / "python"
             python.parent.mkdir(parents=True)
             interpreter = (own if is_own else Path(sys.prefix)) / "bin" / "python"
-            python.write_text(_PYTHON.format(path=shlex.quote(temporary), python=shlex.quote(str(interpreter))))
+            roots = os.pathsep.join(map(str, import_roots(place)))
+            python.write_text(_PYTHON.format(path=shlex.quote(roots), python=shlex.quote(str(interpreter))))
             python.chmod(0o755)
             yield place
 

@@ -17,7 +17,7 @@ Contents = Callable[[Collection[str]], Mapping[str, bytes]]
 """Contents of objects by their ids; what is not known is left out."""
 
 _SHOWN_VALUES = 30  # of one file
-_FIRST = ("policies/", "Pulumi.", "bezel/catalog/data/", ".github/workflows/", "bezel/gitops/")
+_FIRST = ("policies/", "Pulumi.", "packages/catalog/bezel_catalog/data/", ".github/workflows/", "bezel/gitops/")
 _STATES = {"": "is changed", "added": "is new", "deleted": "is deleted"}
 
 
@@ -113,7 +113,7 @@ def _is_file(entry: Entry) -> bool:
 
 def _rank(path: str) -> tuple[int, str]:
     place = next((number for number, start in enumerate(_FIRST) if path.startswith(start)), len(_FIRST))
-    # Values before code: `policies/hardware_cost.prod.json` before `policies/hardware_cost/rules.py`.
+    # Values before code: `policies/hardware_cost.prod.json` before `policies/bezel_policies/hardware_cost/rules.py`.
     return 2 * place + path.endswith(".py"), path
 
 

@@ -7,15 +7,15 @@ is run. Leaves out the record itself (`record`), and the changes of the stack (`
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from bezel.engine.project.project import Project
+from bezel.engine.state.state_bucket import StateBucket
 from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, in_order, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.record import Known, Record, known, write
 from bezel.gitops.judge.stack_history import keys_before, keys_of_stacks
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import FILE_MODES, contents, files_of, judging
-from bezel.gitops.state_bucket import StateBucket
-from bezel.pulumi_engine.project import Project
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 _SHORT = 12
 

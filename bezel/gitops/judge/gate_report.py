@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bezel.gitops.judge.document import KEY, text_lines
 from bezel.gitops.judge.gate import Judgement
-from bezel.text.markdown import code
+from bezel_base.text.markdown import code
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ knows counts as part of the judge: a module that shadows another one, a configur
 import re
 
 _JUDGED_BY_OTHERS = re.compile(
-    r"__main__\.py|(?:components|smoke|stacks|docs|tests)/.+"  # the program; texts; tests, which no deploy loads
+    r"__main__\.py|(?:docs|tests)/.+"  # the program; texts; tests, which no deploy loads
+    # Nothing else of these folders: their packages are imported from them, as from the project's own.
+    r"|(?:components/(?:bezel_components|providers)|smoke/bezel_smoke|stacks/bezel_stacks)/.+|smoke/(?:base|benchmark|health)\.py"
+    r"|(?:packages/[^/]+|bootstrap|components|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md)"
     r"|tools/(?!toolchain/|pulumi/).+"  # scripts for developers; the other two install and start the engine
     r"|[^/]+\.md|LICENSE|\.pre-commit-config\.yaml"
 )
@@ -15,8 +18,10 @@ STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Outside of the project's folder: the forge's files, and what applies to every folder below it.
 _ABOVE = re.compile(r"/(?:\.(?:github|gitea|forgejo|ci)/.+|(?![^/]+\.md$|LICENSE$)[^/]+)")
 # Modules, data of the packages, and what the environment is made of. The packs are run from an export of the base.
-_LOADED = re.compile(r"(?:bezel|bootstrap)/.+|(?!policies/|tools/)[^/].*\.(?:py|pyc|so|pth)")
-_ENVIRONMENT = re.compile(r"uv\.(?:lock|toml)|pyproject\.toml|requirements[^/]*\.txt|(?i:\.venv)(?:/.+)?")
+_LOADED = re.compile(r"(?:bezel|bootstrap|packages)/.+|(?!policies/|tools/)[^/].*\.(?:py|pyc|so|pth)")
+_ENVIRONMENT = re.compile(
+    r"uv\.(?:lock|toml)|(?:packages/[^/]+/|[^/]+/)?pyproject\.toml|requirements[^/]*\.txt|(?i:\.venv)(?:/.+)?"
+)
 
 
 def is_judge(path: str) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from bezel.engine.state.state_bucket import Entry as Listed
+from bezel.engine.state.state_bucket import StateBucket
 from bezel.gitops.judge.trees import Entry, Tree
 from bezel.gitops.review import deploy_record
-from bezel.gitops.state_bucket import Entry as Listed
-from bezel.gitops.state_bucket import StateBucket
 
 FOLDER = "judges"
 VERSION = 1

@@ -6,12 +6,12 @@ not with the commit that the other one has brought. Leaves out the comparison (`
 
 from collections.abc import Mapping
 
-from bezel.errors import UserError
+from bezel.engine.project.project import Project
 from bezel.gitops.judge.paths import STACK_FILE
 from bezel.gitops.judge.record import Record
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import FILE_MODES, Tree, contents, files_of
-from bezel.pulumi_engine.project import Project
+from bezel_base.errors import UserError
 
 Keys = Mapping[str, str]
 

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Mapping
 
 from bezel.gitops.judge.values import flat
-from bezel.planner.base.option_values import structured
 from bezel.planner.base.stack_file import StackFileError, read_stack_file, spellings
+from bezel_catalog.option_values import structured
 
 ENVIRONMENT = "environment"
 _DEFAULT_ENVIRONMENT = "dev"

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.errors import Problem, UserError
 from bezel.gitops.changed.git_trees import below, checked_git
 from bezel.gitops.judge.paths import is_judge
+from bezel_base.errors import Problem, UserError
 
 _SECONDS = 120.0
 FILE_MODES = ("100644", "100755")

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
-from bezel.errors import Problem, UserError
+from bezel.engine.run.process import GRACE_SECONDS
 from bezel.gitops.locks.held import WATCH_SECONDS, HeldLock
-from bezel.localcloud.processes.process_status import end_session
-from bezel.pulumi_engine.engine_process import GRACE_SECONDS
+from bezel_base.errors import Problem, UserError
+from bezel_base.process_status import end_session
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)

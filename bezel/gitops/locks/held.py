@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bezel.errors import Problem, one_line
+from bezel.engine.state.state_bucket import PreconditionError, StateBucket
 from bezel.gitops.locks.record import Lock, object_name, parse
 from bezel.gitops.outcomes import LockedError
-from bezel.gitops.state_bucket import PreconditionError, StateBucket
-from bezel.planner.base.quantities import duration_text
 from bezel.rest import RestError
+from bezel_base.errors import Problem, one_line
+from bezel_catalog.quantities import duration_text
 
 TOKEN = "BEZEL_STACK_LOCK"  # noqa: S105 - the name of a variable
 """Variable: the token of the lock under which a command runs. A command below it takes no lock of its own."""
@@ -88,7 +88,7 @@ class HeldLock:
 
         Args:
             interrupt: Called if the lock is lost; by default it sends this process SIGTERM, after which an engine gets
-                a limited time to end (bezel.pulumi_engine.engine_process).
+                a limited time to end (bezel.engine.run.process).
             seconds: Between two readings.
         """
         ended = threading.Event()

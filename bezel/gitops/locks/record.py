@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from bezel.errors import Problem, UserError, shown
+from bezel.engine.locks.process import Process
 from bezel.gitops.forge import RunState
-from bezel.gitops.locks.process import Process
-from bezel.json_documents import read_json, whole_number
-from bezel.localcloud.processes.process_status import MOST_PID
+from bezel_base.errors import Problem, UserError, shown
+from bezel_base.json_documents import read_json, whole_number
+from bezel_base.process_status import MOST_PID
 
 VERSION = 1
 _STACK = re.compile(r"[A-Za-z0-9_.-]{1,100}")

@@ -18,18 +18,18 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import NoReturn
 
-from bezel.console import note
-from bezel.errors import Problem, UserError, one_line
+from bezel.engine.locks import engine_locks
+from bezel.engine.locks.process import is_alive, started_at, this_process
+from bezel.engine.state.state_bucket import PreconditionError, StateBucket
 from bezel.gitops.forge import Forge, RunState, forge_of
-from bezel.gitops.locks import engine_locks
 from bezel.gitops.locks.held import TOKEN, HeldLock
-from bezel.gitops.locks.process import is_alive, started_at, this_process
 from bezel.gitops.locks.record import Lock, Owner, Run, Verdict, judge, object_name, parse, run_of, to_json
 from bezel.gitops.outcomes import LockedError
-from bezel.gitops.state_bucket import PreconditionError, StateBucket
-from bezel.planner.base.quantities import duration_text
 from bezel.rest import RestError
-from bezel.text.shell import quoted
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.text.shell import quoted
+from bezel_catalog.quantities import duration_text
 
 _LOOK_SECONDS = 5.0
 _ASK_SECONDS = 20.0

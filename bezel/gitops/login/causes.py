@@ -4,10 +4,10 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.errors import Problem
 from bezel.gitops.login.settings import LoginSettings
-from bezel.json_documents import read_json
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem
+from bezel_base.json_documents import read_json
+from bezel_base.text.shell import quoted
 
 # Claims of a job that say why a condition may refuse it; none of them is secret.
 _SHOWN_CLAIMS = ("repository", "repository_id", "ref", "event_name", "environment", "workflow_ref")

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bezel.atomic_write import write_whole
-from bezel.errors import Problem, UserError
 from bezel.gitops.login.job_identity import JWT, JobTokens
 from bezel.gitops.login.settings import LoginSettings
 from bezel.rest import endpoint
 from bezel.state_folder import state_folder
+from bezel_base.atomic_write import write_whole
+from bezel_base.errors import Problem, UserError
 
 _KEPT_SECONDS = 86_400.0  # longer than any job lasts
 _PREFIX = "bezel-login-"

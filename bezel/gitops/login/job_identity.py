@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.login import causes
 from bezel.gitops.login.settings import LoginSettings
-from bezel.json_documents import read_json
 from bezel.rest import Backoff, CredentialsError, endpoint, guarded
 from bezel.rest.transport import new_client, reason_of
-from bezel.text.redaction import redact
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.json_documents import read_json
+from bezel_base.text.redaction import redact
 
 if TYPE_CHECKING:
     import httpx

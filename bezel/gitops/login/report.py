@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.gitops.login.settings import LoginSettings
-from bezel.text.markdown import code, prose
-from bezel.text.shell import quoted
+from bezel_base.text.markdown import code, prose
+from bezel_base.text.shell import quoted
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.outcomes import Exit
-from bezel.text.shell import quoted
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.text.shell import quoted
 
 PROVIDER, ACCOUNT, PROJECT = "BEZEL_IDENTITY_PROVIDER", "BEZEL_ACCOUNT", "GOOGLE_PROJECT"
 _PROVIDER = re.compile(

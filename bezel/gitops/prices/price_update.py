@@ -8,11 +8,11 @@ what it costs now is unknown.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from bezel.catalog.prices import Price
-from bezel.catalog.refresh import Compared, Outcome
 from bezel.gitops.forge import PullRequest
 from bezel.gitops.prices.stack_effects import StackEffect
-from bezel.text.markdown import code, link, prose
+from bezel_base.text.markdown import code, link, prose
+from bezel_catalog.prices import Price
+from bezel_catalog.refresh import Compared, Outcome
 
 _LONGEST_LINE = 1000
 _LONGEST = 60_000  # characters of a pull request's text; GitHub's limit is 65,536

@@ -7,11 +7,11 @@ branch but this one is written.
 from collections.abc import Mapping
 from pathlib import Path
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.forge import Forge, PullRequest, forge_of
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.stack_effects import PRICE_FILE
-from bezel.json_documents import read_json
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.json_documents import read_json
 
 BRANCH = "bezel/prices"
 

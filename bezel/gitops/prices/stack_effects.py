@@ -11,7 +11,7 @@ from pathlib import Path
 from bezel.gitops.changed.command import Plans, UnplannedError, plans
 from bezel.gitops.changed.git_trees import checked_git, write_tree
 
-PRICE_FILE = "bezel/catalog/data/prices.csv"
+PRICE_FILE = "packages/catalog/bezel_catalog/data/prices.csv"
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bezel.console import say
-from bezel.errors import Problem
-from bezel.gitops.locks.engine_locks import read_engine_locks
+from bezel.engine.locks.engine_locks import read_engine_locks
+from bezel.engine.locks.stale_locks import stale_lock_pids
+from bezel.engine.recover.recover import recover
+from bezel.engine.recover.runs import MARK, LastRun
+from bezel.engine.run.process import run_to_end
+from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.state.state_bucket import StateBucket
+from bezel.foundation.settings import NAMESPACE
 from bezel.gitops.outcomes import LockedError
 from bezel.gitops.project_setup.folder import SetupFolder
-from bezel.gitops.state_bucket import StateBucket
-from bezel.json_documents import read_json
-from bezel.localcloud.processes.process_status import is_running
-from bezel.pulumi_engine.engine_process import run_to_end
-from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
-from bezel.pulumi_engine.recover import recover
-from bezel.pulumi_engine.runs import MARK, LastRun
-from bezel.pulumi_engine.stale_locks import stale_lock_pids
-from bezel.text.shell import quoted
-from bootstrap.settings import NAMESPACE
+from bezel_base.console import say
+from bezel_base.errors import Problem
+from bezel_base.json_documents import read_json
+from bezel_base.process_status import is_running
+from bezel_base.text.shell import quoted
 
 QUICK_SECONDS = 120.0
 REFRESH_SECONDS = 600.0

@@ -19,19 +19,18 @@ from typing import Any
 
 import yaml
 
-from bezel.atomic_write import write_whole
-from bezel.console import note
-from bezel.errors import Problem
+from bezel.engine.recover.runs import LastRun
+from bezel.engine.state.state_file import remove_truncated, restore
+from bezel.foundation.settings import NAMESPACE, plain
 from bezel.gitops.outcomes import LockedError
-from bezel.pulumi_engine.runs import LastRun
-from bezel.pulumi_engine.state_file import remove_truncated, restore
 from bezel.state_folder import state_folder
-from bootstrap.settings import NAMESPACE, plain
+from bezel_base.atomic_write import write_whole
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError
 
 _WAIT_SECONDS = 90.0
-"""A killed run's engine ends within that time (bezel.pulumi_engine.engine_process.GRACE_SECONDS)."""
+"""A killed run's engine ends within that time (bezel.engine.run.process.GRACE_SECONDS)."""
 _LOOK_SECONDS = 0.2
-_DYNAMIC_PLUGIN = Path("components", "dynamic_plugin")  # beside the program, in a clone and in a wheel
 
 
 @dataclass(frozen=True)
@@ -113,12 +112,13 @@ class SetupFolder:
         restore(self.state, NAMESPACE, self.stack)
         if not self.passphrase.exists():
             write_whole(self.passphrase, secrets.token_urlsafe(24), mode=0o600)
+        plugin = _package("bezel_components") / "dynamic_plugin"
         project = {
             "name": NAMESPACE,
             "main": str(program()),
             "runtime": {"name": "python", "options": {"virtualenv": sys.prefix}},
-            # As in bootstrap/Pulumi.yaml: the SDK's own plugin runs what any user of the machine sends it.
-            "plugins": {"providers": [{"name": "pulumi-python", "path": str(program().parent / _DYNAMIC_PLUGIN)}]},
+            # As in the program's own Pulumi.yaml: the SDK's own plugin runs what any user of the machine sends it.
+            "plugins": {"providers": [{"name": "pulumi-python", "path": str(plugin)}]},
         }
         write_whole(self.path / "Pulumi.yaml", yaml.safe_dump(project, sort_keys=False), mode=0o600)
         self.configure(configuration or self.configuration())
@@ -183,10 +183,20 @@ class SetupFolder:
 
 
 def program() -> Path:
-    """Folder of the program `bootstrap`, in a clone or in an installed wheel."""
-    found = importlib.util.find_spec("bootstrap")
+    """Folder of the program of the foundation, in a clone or in an environment.
+
+    Raises:
+        UserError: It is not installed.
+    """
+    return _package("bezel_bootstrap")
+
+
+def _package(name: str) -> Path:
+    found = importlib.util.find_spec(name)
     if found is None or found.origin is None:
-        raise AssertionError("bootstrap is a package of this distribution")
+        distribution = name.replace("_", "-")
+        consequence = "the program that makes a project's foundation is not installed."
+        raise UserError(Problem(distribution, None, consequence, f"install it: `pip install {distribution}`."))
     return Path(found.origin).parent
 
 

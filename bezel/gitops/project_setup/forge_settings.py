@@ -5,10 +5,10 @@ Owns the text. The names of the variables are those that the workflows read.
 
 from collections.abc import Mapping
 
+from bezel.engine.project.pipeline_file import PROTECTED, Pipeline
+from bezel.foundation.settings import Settings
 from bezel.gitops.project_setup.folder import SetupFolder
-from bezel.pulumi_engine.pipeline_file import PROTECTED, Pipeline
-from bezel.text.shell import quoted
-from bootstrap.settings import Settings
+from bezel_base.text.shell import quoted
 
 VARIABLES = {
     "GOOGLE_PROJECT": "project",

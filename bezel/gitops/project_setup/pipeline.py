@@ -4,9 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bezel.atomic_write import write_whole
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.pipeline_file import (
+from bezel.engine.project.pipeline_file import (
     ENVIRONMENTS,
     FILE,
     PACKS,
@@ -16,8 +14,10 @@ from bezel.pulumi_engine.pipeline_file import (
     pipeline_of,
     read_pipeline,
 )
-from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.project_folder import project_folder
+from bezel.engine.project.project import Project
+from bezel.engine.project.project_folder import project_folder
+from bezel_base.atomic_write import write_whole
+from bezel_base.errors import Problem, UserError
 
 
 def checkout_around(start: Path) -> Project | None:

@@ -6,13 +6,13 @@ both, which are equal, and the direction says which one counts: the bucket's, un
 
 from dataclasses import dataclass
 
-from bezel.console import say
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.foundation.settings import NAMESPACE
+from bezel.foundation.stacks_in_bucket import stacks_in
 from bezel.gitops.project_setup.engine import SetupEngine, State
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.rest import ApiError, GoogleClient, endpoint
-from bootstrap.settings import NAMESPACE
-from bootstrap.stacks_in_bucket import stacks_in
+from bezel_base.console import say
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Checks before anything is created: the project is billed, and the caller may create a budget.
 
 What cannot be asked counts as unknown, and is left to the creation: the APIs may not be enabled yet. Leaves out the
-settings' own problems (`bootstrap.settings`).
+settings' own problems (`bezel.foundation.settings`).
 """
 
-from bezel.errors import Problem, UserError
+from bezel.foundation.settings import Settings
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
-from bezel.text.shell import quoted
-from bootstrap.settings import Settings
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 _BUDGETS = ("billing.budgets.create", "billing.budgets.get", "billing.budgets.list", "billing.budgets.update")
 

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Mapping
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.rest.endpoints import guarded
 from bezel.rest.errors import AddressError
-from bezel.text.shell import quoted
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.text.shell import quoted
 
 _SECONDS = 20.0
 _API = {"github": "https://api.github.com"}

@@ -8,17 +8,17 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bezel.console import say
-from bezel.errors import Problem, UserError
+from bezel.engine.project.project import Project
+from bezel.foundation.settings import NAMESPACE, Settings
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.project_setup import forge_settings, preflight
 from bezel.gitops.project_setup.engine import SetupEngine
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
-from bezel.pulumi_engine.project import Project
-from bezel.text.shell import quoted
-from bootstrap.settings import NAMESPACE, Settings
+from bezel_base.console import say
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 Ask = Callable[[str], bool]
 _VERBS = {

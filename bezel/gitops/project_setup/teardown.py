@@ -2,22 +2,21 @@
 
 The state is copied out of the bucket first, and counts from there; then the bucket is emptied and everything destroyed.
 After a kill at any moment the same command continues. Leaves out the refusal in `pulumi destroy` itself
-(`bootstrap.stack_guard`).
+(`bezel_bootstrap.stack_guard`).
 """
 
 from urllib.parse import quote
 
-from bezel.console import say
-from bezel.errors import Problem, UserError
+from bezel.foundation.settings import NAMESPACE
+from bezel.foundation.stacks_in_bucket import refusal, stacks_in
 from bezel.gitops.outcomes import Exit, LockedError
 from bezel.gitops.project_setup.engine import SetupEngine
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.places import Places
 from bezel.gitops.project_setup.setup import Ask
 from bezel.rest import ApiError, GoogleClient, endpoint
-from bootstrap.providers.stack_guard import refusal
-from bootstrap.settings import NAMESPACE
-from bootstrap.stacks_in_bucket import stacks_in
+from bezel_base.console import say
+from bezel_base.errors import Problem, UserError
 
 _KEPT = (
     "Google keeps the key ring for ever, the federation pool for 30 days and the custom roles for 7, all without cost "

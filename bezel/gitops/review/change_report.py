@@ -6,13 +6,13 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bezel.gitops.engine_events import Change, Violation
+from bezel.engine.events.typed_events import Change, Violation
 from bezel.gitops.judge.document import text_lines
 from bezel.gitops.price_line import price_line
 from bezel.gitops.review.planned_changes import Planned
 from bezel.gitops.review.setting_changes import SettingChange
 from bezel.resource_cost.stack_cost import StackCost
-from bezel.text.markdown import code, prose
+from bezel_base.text.markdown import code, prose
 
 Kind = Literal["preview", "deployment"]
 Verdict = Literal["allowed", "refused", "failed", "deployed", "unchanged"]

@@ -12,29 +12,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bezel.console import note
-from bezel.errors import Problem, UserError, one_line
+from bezel.engine.events.event_log import Change
+from bezel.engine.project.project import Project
+from bezel.engine.recover.reconcile import reconcile
+from bezel.engine.recover.recover import Recovered
+from bezel.engine.recover.runs import MARK
+from bezel.engine.run.engine import Engine, EngineRun
+from bezel.engine.run.stack_engine import StackEngine, stack_engine
+from bezel.engine.state.stack_state import has_pending
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel.gitops.checkout import Checkout
-from bezel.gitops.engine_runs import Engine, EngineRun
 from bezel.gitops.judge.document import KEY
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.locks.taker import hold, surroundings
 from bezel.gitops.outcomes import RefusedError
-from bezel.gitops.reconcile import reconcile
 from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel.gitops.review.change_report import ChangeReport
 from bezel.gitops.review.planned_changes import digest
 from bezel.gitops.review.preview import Previewed, preview_on, with_one_repair
-from bezel.gitops.stack_engine import StackEngine, stack_engine
-from bezel.gitops.stack_state import has_pending
-from bezel.gitops.state_bucket import BACKEND, StateBucket
-from bezel.pulumi_engine.event_log import Change
-from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.recover import Recovered
-from bezel.pulumi_engine.runs import MARK
-from bezel.text.shell import quoted
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.text.shell import quoted
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import json
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from bezel.engine.state.state_bucket import StateBucket
 from bezel.gitops.review.planned_changes import Planned, digest
-from bezel.gitops.state_bucket import StateBucket
-from bezel.json_documents import read_json
+from bezel_base.json_documents import read_json
 
 FOLDER = "deploys"
 

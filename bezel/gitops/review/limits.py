@@ -10,11 +10,11 @@ from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
-from bezel.errors import UserError
 from bezel.planner import Plan, make_plan
 from bezel.planner.base.money import Priced
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
+from bezel_base.errors import UserError
 
 MAX_INSTANCES = setting("scaling.max_instances")
 _MAX_HOURLY = setting("cost.max_hourly_usd")

@@ -11,10 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bezel.errors import UserError
+from bezel.engine.events.typed_events import Violation
+from bezel.engine.project.pipeline_file import REQUIRED_PACKS
+from bezel.engine.project.project import Project
+from bezel.engine.run.engine import EngineRun, check_packs
+from bezel.engine.run.policy_packs import configurations
+from bezel.engine.run.stack_engine import StackEngine, stack_engine
+from bezel.engine.state.stack_state import resources_of, state_digest
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel.gitops.checkout import Checkout
-from bezel.gitops.engine_events import Violation
-from bezel.gitops.engine_runs import EngineRun, check_packs
 from bezel.gitops.judge.base import BaseJudge
 from bezel.gitops.judge.document import KEY
 from bezel.gitops.outcomes import RefusedError
@@ -23,15 +28,10 @@ from bezel.gitops.review.change_report import ChangeReport, Kind
 from bezel.gitops.review.limits import bounds_of, instance_hourly, limits_in, limits_line
 from bezel.gitops.review.planned_changes import changed_outputs, digest, planned_changes
 from bezel.gitops.review.setting_changes import deployed_settings, setting_changes
-from bezel.gitops.stack_engine import StackEngine, stack_engine
-from bezel.gitops.stack_state import resources_of, state_digest
-from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.outside_changes.rollback import ROLLED_BACK
 from bezel.planner.base.repairs import lowest_numbers, within
-from bezel.pulumi_engine.pipeline_file import REQUIRED_PACKS
-from bezel.pulumi_engine.policy_packs import configurations
-from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
+from bezel_base.errors import UserError
 
 ADVISORY_PACKS = ("price",)
 _QUOTA = "quotas and their use:"

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bezel.errors import Problem
+from bezel.engine.state.state_bucket import PreconditionError, StateBucket
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review.planned_changes import Planned, digest
-from bezel.gitops.state_bucket import PreconditionError, StateBucket
-from bezel.json_documents import read_json
+from bezel_base.errors import Problem
+from bezel_base.json_documents import read_json
 
 FOLDER = "plans"
 _LONGEST = 32 * 1024 * 1024

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from bezel.errors import NOT_SET, NOT_SHOWN, shown
-from bezel.gitops.stack_state import State, resources_of
-from bezel.planner.base.quantities import parse_duration
+from bezel.engine.state.stack_state import State, resources_of
+from bezel.engine.state.state_file import STACK
 from bezel.planner.base.settings import Settings
-from bezel.pulumi_engine.state_file import STACK
-from bezel.text.redaction import is_secret
+from bezel_base.errors import NOT_SET, NOT_SHOWN, shown
+from bezel_base.text.redaction import is_secret
+from bezel_catalog.quantities import parse_duration
 
 OUTPUT = "settings"
 """Output of a stack that holds the settings it was deployed with."""

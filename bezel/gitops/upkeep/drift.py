@@ -15,14 +15,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bezel.errors import UserError, one_line
-from bezel.gitops.engine_events import Change, Events
-from bezel.gitops.stack_engine import StackEngine
-from bezel.gitops.stack_state import resources_of
+from bezel.engine.events.typed_events import Change, Events
+from bezel.engine.run.stack_engine import StackEngine
+from bezel.engine.state.stack_state import resources_of
+from bezel.engine.state.state_file import masked
 from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
 from bezel.outside_changes.declared import SERVICE, SWITCH, Entry, entries_in
-from bezel.pulumi_engine.state_file import masked
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
+from bezel_base.errors import UserError, one_line
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
 _CHECK = "pulumi-python:dynamic/smoke:HealthCheck"
@@ -99,7 +99,7 @@ def drift_of(
 
     Args:
         stack: The stack's name.
-        opened: Opens its engine (bezel.gitops.stack_engine.deployed_engine).
+        opened: Opens its engine (bezel.engine.run.stack_engine.deployed_engine).
         outside: Compares what the cloud has with what the deployed resources declare.
     """
     try:

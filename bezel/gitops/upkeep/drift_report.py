@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from bezel.errors import shown
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
-from bezel.text.markdown import code
+from bezel_base.errors import shown
+from bezel_base.text.markdown import code
 
 _VERDICTS = {
     "clean": "no drift",

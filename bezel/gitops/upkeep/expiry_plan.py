@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bezel.catalog import accelerators
-from bezel.console import note
-from bezel.errors import UserError, one_line
-from bezel.gitops.engine_runs import exported_state
-from bezel.gitops.stack_state import State, resources_of
+from bezel.engine.project.pipeline_file import ENVIRONMENTS, pipeline_of
+from bezel.engine.project.project import Project
+from bezel.engine.run.engine import exported_state
+from bezel.engine.state.lease_zones import lease_zones
+from bezel.engine.state.stack_state import State, resources_of
 from bezel.gitops.upkeep.findings import (
     ENVIRONMENT,
     Finding,
@@ -33,12 +33,12 @@ from bezel.planner.base.hardware import leased
 from bezel.planner.base.money import Priced
 from bezel.planner.base.names import label
 from bezel.planner.cost.lease_cost import lease_cost
-from bezel.pulumi_engine.lease_zones import lease_zones
-from bezel.pulumi_engine.pipeline_file import ENVIRONMENTS, pipeline_of
-from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
-from bezel.text.shell import quoted
+from bezel_base.console import note
+from bezel_base.errors import UserError, one_line
+from bezel_base.text.shell import quoted
+from bezel_catalog import accelerators
 
 _SERVICE = "gcp:cloudrunv2/service:Service"
 

@@ -10,18 +10,18 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from bezel.console import note
-from bezel.errors import UserError, one_line
+from bezel.engine.project.project import Project
+from bezel.engine.run.stack_engine import deployed_engine
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.stack_engine import deployed_engine
 from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, stack_of
 from bezel.gitops.upkeep.findings import Finding, stack_finding
 from bezel.leases.inventory import LeaseInventory
 from bezel.planner.base.expiry import NEVER
 from bezel.planner.base.money import rounded
-from bezel.pulumi_engine.project import Project
-from bezel.text.markdown import code
+from bezel_base.console import note
+from bezel_base.errors import UserError, one_line
+from bezel_base.text.markdown import code
 
 _LONGEST = 500
 

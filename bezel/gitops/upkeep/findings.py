@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal
 
-from bezel.errors import shown
+from bezel.engine.project.pipeline_file import FILE
 from bezel.planner.base.expiry import EXPIRY, has_expired
-from bezel.pulumi_engine.pipeline_file import FILE
 from bezel.resource_cost.stack_cost import plain, resources_in, stack_cost
-from bezel.text.shell import quoted
+from bezel_base.errors import shown
+from bezel_base.text.shell import quoted
 
 Kind = Literal["stack", "lease", "service", "bucket", "repository"]
 DEV = "dev"

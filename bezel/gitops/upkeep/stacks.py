@@ -3,9 +3,9 @@
 import os
 from collections.abc import Mapping
 
-from bezel.json_documents import read_json
-from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.project.project import Project
+from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel_base.json_documents import read_json
 
 _SECONDS = 120.0
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from bezel.operations.answer_text.printing import Printing
-from bezel.text.credential_forms import replace_forms
-from bezel.text.private_keys import PrivateKeys
-from bezel.text.redaction import PLACEHOLDER
+from bezel_base.text.credential_forms import replace_forms
+from bezel_base.text.private_keys import PrivateKeys
+from bezel_base.text.redaction import PLACEHOLDER
 
 _WORD: Final = re.compile(r"[!-~]*\Z")
 """The last word so far: printable ASCII, as every credential is; other scripts are shown at once."""

@@ -1,12 +1,12 @@
 """Filter of control characters and escape sequences over a text that comes in pieces.
 
 The result does not depend on where the pieces end: a sequence is dropped as a whole, also where it begins in one piece
-and ends in another. The same forms as of `bezel.text.printable`.
+and ends in another. The same forms as of `bezel_base.text.printable`.
 """
 
 from typing import Final
 
-from bezel.text.printable import printable
+from bezel_base.text.printable import printable
 
 _ESCAPE, _CSI = "\x1b", "\x9b"
 _STRINGS: Final = "]PX^_"

@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from bezel.bench.audit.render import as_text
-from bezel.bench.audit.runner import Audit, audit_files, check_labels
 from bezel.operations.benchmarking.files import FileName, existing
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
+from bezel_bench.audit.render import as_text
+from bezel_bench.audit.runner import Audit, audit_files, check_labels
 
 _MOST_FILES, _MOST = 50, 200
 

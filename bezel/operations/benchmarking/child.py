@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from bezel.bench.result.document import Result, load
-from bezel.errors import Problem, UserError
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
+from bezel_base.errors import Problem, UserError
+from bezel_bench.result.document import Result, load
 
 _LOOK_SECONDS = 0.2
 _GRACE_SECONDS = 60.0

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
 
 FileName = Annotated[str, Field(min_length=1, max_length=300)]
 _MOST_BYTES = 64 << 20

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from bezel.atomic_write import write_whole
-from bezel.bench.report.report import Report, report_of
-from bezel.bench.result.document import load
 from bezel.operations.benchmarking.files import FileName, existing, new
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
+from bezel_base.atomic_write import write_whole
+from bezel_bench.report.report import Report, report_of
+from bezel_bench.result.document import load
 
 _MOST_RESULTS, _MOST_TEXTS, _LONGEST = 20, 50, 60_000
 
@@ -48,7 +48,7 @@ def report(context: Context, arguments: ReportArguments) -> BenchReport:
     Raises:
         UserError: A result cannot be read, or a file may not be written.
     """
-    from bezel.bench.report.markdown import as_markdown
+    from bezel_bench.report.markdown import as_markdown
 
     folder = context.folder
     files = existing(folder, arguments.results, "RESULT.json")
@@ -57,7 +57,7 @@ def report(context: Context, arguments: ReportArguments) -> BenchReport:
     made = report_of([load(file) for file in files])
     markdown = as_markdown(made)
     if page is not None:
-        from bezel.bench.report.page import as_page
+        from bezel_bench.report.page import as_page
 
         _write(page, as_page(made))
     if tables is not None:

@@ -5,10 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from bezel.bench.result.document import Cell, Result
-from bezel.console import aligned
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result as OperationResult
+from bezel_base.console import aligned
+from bezel_bench.result.document import Cell, Result
 
 _MOST_CELLS, _MOST_TEXTS = 200, 30
 _FIGURES = (

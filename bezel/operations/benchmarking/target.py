@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 Served = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$", examples=["gemma-4-12b-it"])]
 """Id of a served model; it becomes an argument of a command."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from bezel.catalog import (
+from bezel_base.console import aligned
+from bezel_catalog import (
     accelerators,
     compared_machines,
     gpu_machines,
@@ -12,9 +13,8 @@ from bezel.catalog import (
     vllm_options,
     vllm_versions,
 )
-from bezel.catalog.checks.integrity_errors import Sourced
-from bezel.catalog.measurements import measured_memory, measured_speed
-from bezel.console import aligned
+from bezel_catalog.checks.integrity_errors import Sourced
+from bezel_catalog.measurements import measured_memory, measured_speed
 
 Row = dict[str, object]
 _BASIS = "as of, source"

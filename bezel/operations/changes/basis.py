@@ -9,15 +9,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from bezel.errors import Problem, UserError
+from bezel.engine.project.project import cloud_project_of
+from bezel.engine.project.project_folder import PROJECT_FILE
+from bezel.engine.state.stack_state import State, state_digest
+from bezel.engine.state.state_bucket import BACKEND
 from bezel.gitops.git import GitError, git
 from bezel.gitops.outcomes import RefusedError
-from bezel.gitops.stack_state import State, state_digest
-from bezel.gitops.state_bucket import BACKEND
 from bezel.operations.changes.plan import Plan
 from bezel.operations.context import Context
-from bezel.pulumi_engine.project import cloud_project_of
-from bezel.pulumi_engine.project_folder import PROJECT_FILE
+from bezel_base.errors import Problem, UserError
 
 _WORDS = {
     "folder": "the project's folder",

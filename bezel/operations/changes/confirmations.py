@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from bezel.errors import Problem
 from bezel.gitops.outcomes import RefusedError
 from bezel.operations.changes.plan import Plan
+from bezel_base.errors import Problem
 
 LIFE_SECONDS = 600.0
 """Seconds in which a plan can be confirmed."""

@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from bezel.errors import Problem, UserError
-from bezel.gitops.engine_runs import EngineRun
+from bezel.engine.locks.stale_locks import present_lock
+from bezel.engine.run.engine import EngineRun
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.locks.taker import Surroundings, hold, surroundings
 from bezel.gitops.outcomes import LockedError
-from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.operations.changes.plan import plain
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import local_folder
-from bezel.planner.base.quantities import duration_text, parse_duration
-from bezel.pulumi_engine.stale_locks import present_lock
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
+from bezel_catalog.quantities import duration_text, parse_duration
 
 _LOOK_SECONDS = 3.0
 _SAY_SECONDS = 60.0

@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.errors import UserError, one_line
-from bezel.gitops.engine_events import Change
-from bezel.gitops.engine_runs import Engine, EngineRun, Operation
+from bezel.engine.events.typed_events import Change
+from bezel.engine.recover.reconcile import reconcile
+from bezel.engine.recover.runs import MARK
+from bezel.engine.run.engine import Engine, EngineRun, Operation
+from bezel.engine.run.stack_engine import StackEngine
+from bezel.engine.state.stack_state import has_pending
 from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.reconcile import reconcile
-from bezel.gitops.stack_engine import StackEngine
-from bezel.gitops.stack_state import has_pending
 from bezel.operations.changes.plan import PlannedChange, Verdict, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, check_locked
 from bezel.operations.context import Context
-from bezel.pulumi_engine.runs import MARK
-from bezel.text.shell import quoted
+from bezel_base.errors import UserError, one_line
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

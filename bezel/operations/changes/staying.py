@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bezel.engine.state.resource_ids import MAKES_NOTHING
 from bezel.planner.base.money import Priced, text
-from bezel.pulumi_engine.resource_ids import MAKES_NOTHING
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 
 _MODEL = "pulumi-python:dynamic/components:ModelFiles"

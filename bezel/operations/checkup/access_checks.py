@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from bezel.errors import UserError
 from bezel.operations.checkup.check import Check, Job, check
 from bezel.operations.context import Context
 from bezel.operations.outside import declared_by, outside_of
+from bezel_base.errors import UserError
 
 _SHARE = 0.8  # of the whole deadline, so that what was answered by then is shown
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.rest import ApiError
+from bezel_base.errors import Problem, UserError
 
 Area = Literal["tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights", "access"]
 State = Literal["ok", "warning", "problem", "unknown"]

@@ -21,9 +21,9 @@ from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import ApiError, GoogleClient
 from bezel.rest.buckets import bucket_of
 from bezel.rest.cloud_quotas import Limit, quota_of
-from bezel.text.shell import quoted
 from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
 from bezel.weights.layout import missing_parts
+from bezel_base.text.shell import quoted
 
 
 @dataclass(frozen=True)

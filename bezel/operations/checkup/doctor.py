@@ -7,8 +7,6 @@ program; the rest of it is left to `status`, `metrics` and `advise`.
 
 from pydantic import Field
 
-from bezel.console import aligned
-from bezel.errors import UserError
 from bezel.operations.checkup.access_checks import access_jobs
 from bezel.operations.checkup.causes import NEEDS_LOGIN, Cause, causes_of, rows_of
 from bezel.operations.checkup.check import Area, Check, Job, check, of_error, run_all
@@ -18,6 +16,8 @@ from bezel.operations.checkup.stack_choice import chosen_stacks
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result, counted
 from bezel.rest import Credentials, GoogleClient
+from bezel_base.console import aligned
+from bezel_base.errors import UserError
 
 _REQUEST_SECONDS = 10.0
 _NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "access")

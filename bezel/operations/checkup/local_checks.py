@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from bezel.errors import UserError
-from bezel.gitops.secrets_key import KEYS, foreign_key
-from bezel.gitops.state_bucket import BACKEND
+from bezel.engine.project.project import cloud_project_of
+from bezel.engine.run.pulumi_command import printed, pulumi_cli
+from bezel.engine.state.secrets_key import KEYS, foreign_key
+from bezel.engine.state.state_bucket import BACKEND
 from bezel.operations.checkup.check import Check, Job, check, of_error
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import read_state
 from bezel.operations.plan import plan_of
 from bezel.planner import AnyPlan
-from bezel.pulumi_engine.project import cloud_project_of
-from bezel.pulumi_engine.pulumi_command import printed, pulumi_cli
+from bezel_base.errors import UserError
 
 _SECONDS = 10.0
 # Of each tool that a deploy can do without: what it is for.

@@ -3,11 +3,11 @@
 A stack file that is neither is an example, which may lack a price, a quota or weights.
 """
 
-from bezel.errors import UserError
+from bezel.engine.project.pipeline_file import FILE, pipeline_of
 from bezel.operations.checkup.check import Check, check, of_error
 from bezel.operations.context import Context
-from bezel.pulumi_engine.pipeline_file import FILE, pipeline_of
-from bezel.text.shell import quoted
+from bezel_base.errors import UserError
+from bezel_base.text.shell import quoted
 
 
 def chosen_stacks(context: Context) -> tuple[tuple[str, ...], list[Check]]:

@@ -8,8 +8,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel.catalog import Model, closest_record, published, unservable_form
-from bezel.errors import Problem, UserError
 from bezel.operations.comparison.measured import Figure, measured, simulated
 from bezel.operations.comparison.table import table
 from bezel.operations.context import Context
@@ -28,7 +26,9 @@ from bezel.planner.base.money import UNKNOWN, Unpriced, figure
 from bezel.planner.base.problems import one_of
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
-from bezel.planner.sizing.roofline import rounded
+from bezel_base.errors import Problem, UserError
+from bezel_catalog import Model, closest_record, published, unservable_form
+from bezel_catalog.sizing.roofline import rounded
 
 Kind = Literal["estimate", "list price", "derived", "unknown"]
 

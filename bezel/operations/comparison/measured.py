@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.planner.assemble.compare import Row
+from bezel_catalog.measurements import measured_memory, measured_speed
 
 
 class Figure(BaseModel):

@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 from bezel.planner.assemble.compare import USERS, Row
-from bezel.planner.sizing.roofline import Verdict, verdict
 from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import accelerators
-from bezel.simulated_vllm.scheduling.virtual_load import load, served
+from bezel_catalog.sizing.roofline import Verdict, verdict
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import accelerators
+from bezel_simulated_vllm.scheduling.virtual_load import load, served
 
 _ROUNDS = 2  # requests of each user
 _HOST_GIB = 80

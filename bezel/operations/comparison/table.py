@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from bezel.operations.comparison.measured import Figure
 from bezel.planner.assemble.compare import USERS, Row, load_of
 from bezel.planner.base.money import UNKNOWN, Unpriced, text
-from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
-from bezel.planner.sizing.memory import MEMORY_BASIS
-from bezel.planner.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, Range, percent
-from bezel.planner.sizing.tpu_memory import TPU_MEMORY_BASIS
+from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.memory import MEMORY_BASIS
+from bezel_catalog.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, Range, percent
+from bezel_catalog.sizing.tpu_memory import TPU_MEMORY_BASIS
 
 COLUMNS = 120
 _HEADS = ("machine", "where", "fits", "longest", "USD/h", "one user", "the load", "USD/M out")

@@ -10,9 +10,8 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
-from bezel.gitops.engine_events import Resource
-from bezel.gitops.stack_engine import stack_engine
+from bezel.engine.events.typed_events import Resource
+from bezel.engine.run.stack_engine import stack_engine
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.operations.changes.plan import plain_all
 from bezel.operations.changes.stack_runs import check_run, quiet
@@ -21,7 +20,8 @@ from bezel.operations.configuration.commands_of_services import service_command
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import REQUEST_TYPE, SERVICE_TYPE
 from bezel.operations.results import Arguments, Result
-from bezel.text.redaction import redact
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.redaction import redact
 
 LATER = "(known after the deploy)"
 """Text in place of a value that only the deploy makes known."""
@@ -95,8 +95,8 @@ def _requests(resource: Resource) -> Iterator[Request]:
 
 def _service(inputs: Mapping[str, Any]) -> Request:
     # 0.3 s to import, which no other operation needs.
-    from bezel.standin_providers.lifecycle.mapping import body
-    from bezel.standin_providers.resources import TYPES
+    from bezel_pulumi_offline.lifecycle.mapping import body
+    from bezel_pulumi_offline.resources import TYPES
 
     name, place = str(inputs["name"]), f"projects/{inputs['project']}/locations/{inputs['location']}"
     shown = _shown(inputs)
@@ -132,7 +132,7 @@ def _lease(inputs: Mapping[str, Any]) -> Request:
 
 def _shown(value: Any) -> Any:
     """A value of a preview: what is not known yet is said, and what has the form of a credential is hidden."""
-    from bezel.standin_providers.lifecycle.values import unknown
+    from bezel_pulumi_offline.lifecycle.values import unknown
 
     if isinstance(value, Mapping):
         return {key: _shown(item) for key, item in value.items() if not key.startswith("__")}

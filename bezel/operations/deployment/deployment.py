@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bezel.engine.state.state_file import STACK, masked
 from bezel.leases.clock import unix
-from bezel.pulumi_engine.state_file import STACK, masked
 
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
 NODE_TYPE = "pulumi-python:dynamic/components:TpuNode"

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bezel.errors import Problem
-from bezel.gitops.state_bucket import BACKEND, StateBucket
-from bezel.json_documents import read_json
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpacked
+from bezel_base.errors import Problem
+from bezel_base.json_documents import read_json
 
 _FOLDER = ".pulumi/history"
 _NAME = re.compile(r"-(\d+)\.history\.json(?:\.gz)?$")

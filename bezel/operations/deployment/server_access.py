@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import Problem, UserError
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

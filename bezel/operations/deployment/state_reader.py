@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from bezel.errors import NOT_SET, Problem, UserError, caused_by
-from bezel.gitops.state_bucket import BACKEND, StateBucket
-from bezel.json_documents import read_json
-from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
-from bezel.pulumi_engine.state_file import latest_of
+from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.state.state_bucket import BACKEND, StateBucket
+from bezel.engine.state.state_file import latest_of
+from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
+from bezel_base.json_documents import read_json
 
 _SECONDS = 120.0
 _FOLDER = ".pulumi/stacks"

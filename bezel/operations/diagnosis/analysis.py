@@ -9,7 +9,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.asking import Advice, advice_of
 from bezel.operations.diagnosis.evidence import evidence_of
@@ -22,6 +21,7 @@ from bezel.operations.results import Arguments, Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
+from bezel_base.errors import UserError, one_line
 
 _SECONDS, _WAKE_SECONDS = 300.0, 900.0
 _NOTE = 500

@@ -18,8 +18,8 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.operations.serving.server import DeployedServer, ServerError
 from bezel.operations.serving.streams import Stream, streamed
-from bezel.text.printable import printable
-from bezel.text.redaction import redact
+from bezel_base.text.printable import printable
+from bezel_base.text.redaction import redact
 
 _PATH = "/v1/chat/completions"
 _MAX_MODELS = 1 << 20

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from bezel.errors import UserError, one_line
+from bezel.diagnosis.platform import Condition, ServiceState
 from bezel.leases.clock import unix
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService, Deployment
@@ -26,7 +26,7 @@ from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status import read_service
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of
 from bezel.rest import ApiError
-from smoke.platform import Condition, ServiceState
+from bezel_base.errors import UserError, one_line
 
 _NOTE = 500
 _REQUESTS = 500

@@ -8,12 +8,12 @@ them, and a server's tokenizer knows them wherever they stand. Pure but for the 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from bezel.diagnosis.start_evidence import is_request
 from bezel.operations.diagnosis.rules import Finding
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.vllm_metrics.figures import Figure, shown
-from bezel.text.printable import printable
-from bezel.text.redaction import redact
-from smoke.start_evidence import is_request
+from bezel_base.text.printable import printable
+from bezel_base.text.redaction import redact
 
 MAX_CHARACTERS = 24_000
 """Characters of data at most, of which a model with a long context reads about 10,000 tokens."""

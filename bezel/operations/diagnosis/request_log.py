@@ -7,9 +7,9 @@ answered has its status only, and its cause in the container's log.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bezel.front.refusals import FrontRefusal, refusal_named
 from bezel.leases.clock import unix
 from bezel.operations.log_reading.entries import Entry
+from bezel_base.front.refusals import FrontRefusal, refusal_named
 
 _RECENT_SECONDS = 600.0
 _FEW = 0.05

@@ -1,9 +1,9 @@
 """Rule-based diagnosis of a server: causes that its log, its platform and its metrics show, each with the repair. Pure.
 
-Causes that a text names are those of the failed deploy (smoke/failure_patterns.toml), and figures are judged as
-`bezel metrics` judges them (vllm_metrics/explained.toml); running_causes.toml has what figures mean together. The words
-of a request are no evidence: a caller could write anything there. What a start logged is past once the same revision
-has started well after it (bezel.operations.log_reading.starts), unless its server ends again and again.
+Causes that a text names are those of the failed deploy (bezel/diagnosis/failure_patterns.toml), and figures are judged
+as `bezel metrics` judges them (vllm_metrics/explained.toml); running_causes.toml has what figures mean together. The
+words of a request are no evidence: a caller could write anything there. What a start logged is past once the same
+revision has started well after it (bezel.operations.log_reading.starts), unless its server ends again and again.
 """
 
 import tomllib
@@ -14,6 +14,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from bezel.diagnosis.diagnosis import Diagnosis, diagnose, named_causes
+from bezel.diagnosis.platform import Condition, Report
+from bezel.diagnosis.start_evidence import is_request
 from bezel.operations.diagnosis.request_log import FailedRequests, LoggedRequest, failed_requests
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision
@@ -21,9 +24,6 @@ from bezel.operations.log_reading.starts import Loop, Starts
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, shown
-from smoke.diagnosis import Diagnosis, diagnose, named_causes
-from smoke.platform import Condition, Report
-from smoke.start_evidence import is_request
 
 _TEXT = 400
 _EVERYWHERE = ""

@@ -1,11 +1,11 @@
 """Slow path before a server: the first token of a short request, at the caller and at the server, as a finding."""
 
-from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.diagnosis.rules import Finding
 from bezel.operations.serving.first_token import FirstToken, probe
 from bezel.operations.serving.server import DeployedServer
+from bezel_base.errors import UserError, one_line
 
 _READ_SECONDS = 30.0
 

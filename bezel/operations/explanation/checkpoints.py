@@ -1,10 +1,10 @@
 """Checkpoints and hardware of the catalogue: what each is, what it runs on, and why not elsewhere."""
 
-from bezel.catalog import Model, accelerators, models, unservable_form
 from bezel.operations.explanation.entry import Entry, facts, listed
 from bezel.operations.results import counted
 from bezel.planner.base.hardware import LeasedHardware, leased_hardware
 from bezel.planner.base.problems import setting
+from bezel_catalog import Model, accelerators, models, unservable_form
 
 _GIB = 1 << 30
 

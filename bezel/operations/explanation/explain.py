@@ -9,13 +9,13 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from bezel.catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
-from bezel.errors import Problem, UserError
 from bezel.operations.context import Context
 from bezel.operations.explanation import checkpoints, policies, settings, variables, vllm_options
 from bezel.operations.explanation.entry import Entry
 from bezel.operations.results import Arguments, Result
 from bezel.planner.base.settings import Settings
+from bezel_base.errors import Problem, UserError
+from bezel_catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
 
 _MOST_NEAR = 5
 _LIKENESS = 0.6

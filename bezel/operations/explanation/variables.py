@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 
-from bezel.catalog import Variable, VllmOptions, tpu_variables, vllm_options, vllm_risks
 from bezel.operations.explanation.entry import Entry, facts, listed
 from bezel.planner.base.problems import setting
 from bezel.planner.rules.env_checks import planned_variables
 from bezel.planner.rules.platform_checks import API_KEY, RESERVED
-from bezel.text.redaction import is_secret
+from bezel_base.text.redaction import is_secret
+from bezel_catalog import Variable, VllmOptions, tpu_variables, vllm_options, vllm_risks
 
 # Variables of the hub's client in the container, which vLLM's recording does not have.
 _OF_THE_HUB = {"HF_TOKEN": "token of the Hugging Face hub, which gated and private models need"}
 _HUB_SOURCE = "huggingface_hub's documentation of its environment variables, 2026-11"
-_RISK_SOURCE = "the catalogue's review of risks (bezel/catalog/data/vllm/risks.toml), 2026-11"
+_RISK_SOURCE = "the catalogue's review of risks (packages/catalog/bezel_catalog/data/vllm/risks.toml), 2026-11"
 _PLATFORM_SOURCE = "Cloud Run's container runtime contract, and what the plan writes, 2026-11"
 _KINDS = {
     "text": "text",

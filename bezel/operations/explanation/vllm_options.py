@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bezel.catalog import VllmOption, VllmOptions, removed_options, unjudged, vllm_options, vllm_risks, vllm_versions
 from bezel.operations.explanation.entry import Entry, facts, listed
 from bezel.planner.base.problems import setting
 from bezel.planner.vllm.argument_conflicts import NEEDS
 from bezel.planner.vllm.option_checks import OWNED
+from bezel_catalog import VllmOption, VllmOptions, removed_options, unjudged, vllm_options, vllm_risks, vllm_versions
 
 _TYPES = {
     "int": "a whole number",

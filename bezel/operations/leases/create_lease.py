@@ -8,7 +8,6 @@ without an external address, and ends by itself after its run duration. Leaves o
 import math
 from collections.abc import Iterator, Sequence
 
-from bezel.errors import one_line
 from bezel.gitops.price_line import price_line
 from bezel.leases.backend import BackEnd
 from bezel.leases.clock import format_duration
@@ -30,7 +29,8 @@ from bezel.planner.cost.lease_cost import lease_cost
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import GoogleClient, RestError
 from bezel.rest.cloud_quotas import Limit, quota_of
-from bezel.text.shell import quoted
+from bezel_base.errors import one_line
+from bezel_base.text.shell import quoted
 
 _LEASES, _REQUEST = "leases of that name", "the request"
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from bezel.errors import UserError, one_line
 from bezel.gitops.price_line import price_line
 from bezel.leases.controller import LeaseError
 from bezel.leases.names import BY_HAND
@@ -23,6 +22,7 @@ from bezel.operations.redaction import cleaned
 from bezel.planner.base.money import Unpriced, lasting, total
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import RestError
+from bezel_base.errors import UserError, one_line
 
 _LEASES = "the leases of that name"
 _MONTH_SECONDS = 730 * 3600.0

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
 from bezel.leases.inputs import problems_of
 from bezel.leases.names import BY_HAND, labels
 from bezel.leases.requests import BackEndName, LeaseSpec, ProvisioningModel, ZoneChoice, instance_body, queued_body
@@ -17,8 +16,9 @@ from bezel.operations.leases.records import Name
 from bezel.operations.results import Arguments
 from bezel.operations.zone_choice.zones import Zone
 from bezel.planner.base.hardware import LeasedHardware, leased, leased_hardware
-from bezel.planner.base.quantities import parse_duration
 from bezel.rest import ApiError, GoogleClient, endpoint
+from bezel_base.errors import Problem, UserError
+from bezel_catalog.quantities import parse_duration
 
 _MODEL: ProvisioningModel = "FLEX_START"
 _MOST_ZONES = 30

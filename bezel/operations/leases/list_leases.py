@@ -2,13 +2,13 @@
 
 from pydantic import Field
 
-from bezel.console import aligned
 from bezel.leases.clock import rfc3339
 from bezel.operations.context import Context
 from bezel.operations.leases.records import LeaseRecord, PlaceArguments, inventory, record_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.planner.base.money import rounded
+from bezel_base.console import aligned
 
 _HEADS = ("lease", "stack", "zone", "hardware", "state", "ends", "USD per hour", "address")
 _MOST = 200

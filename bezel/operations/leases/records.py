@@ -11,7 +11,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
+from bezel.engine.project.project import checked_cloud_project, cloud_project_of
+from bezel.engine.state.lease_zones import lease_zones
 from bezel.leases.inventory import LeaseInventory, new_client
 from bezel.leases.observation import Observation
 from bezel.leases.requests import PROVISIONING_MODELS
@@ -23,8 +24,7 @@ from bezel.operations.zone_choice.zones import Zone
 from bezel.planner.base.hardware import leased, leased_hardware
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
-from bezel.pulumi_engine.lease_zones import lease_zones
-from bezel.pulumi_engine.project import checked_cloud_project, cloud_project_of
+from bezel_base.errors import Problem, UserError
 
 _MOST_ZONES = 100
 _WORD, _REASON = 100, 500

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
 
 _DURATION = re.compile(r"(\d{1,6})([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

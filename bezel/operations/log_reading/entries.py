@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from bezel.diagnosis.platform import entry_text
+from bezel.diagnosis.start_evidence import ASKED_TO_END
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService
 from bezel.rest import GoogleClient
 from bezel.rest.transport import json_object
-from smoke.platform import entry_text
-from smoke.start_evidence import ASKED_TO_END
 
 Source = Literal["container", "platform", "requests", "console"]
 Chosen = Source | Literal["refused", "asked to end"]

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bezel.diagnosis.start_evidence import shows_asked_end, shows_end, shows_good_start
 from bezel.leases.clock import unix
 from bezel.operations.log_reading.lines import LogLine
-from smoke.start_evidence import shows_asked_end, shows_end, shows_good_start
 
 _BEGIN = "non-default args: "
 _LEAST_SECONDS = 600.0

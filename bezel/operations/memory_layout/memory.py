@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from bezel.console import aligned
-from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.log_reading import bounds
@@ -34,6 +32,8 @@ from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, parse
+from bezel_base.console import aligned
+from bezel_base.errors import UserError, one_line
 
 if TYPE_CHECKING:
     from bezel.operations.log_reading.lines import LogLine

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from bezel.console import aligned
-from bezel.errors import Problem, UserError, one_line
 from bezel.operations.checkup.local_checks import planned
 from bezel.operations.context import Context
 from bezel.operations.model_files.registry import RegistryModel, registry_of
@@ -20,11 +18,13 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.planner import AnyPlan
 from bezel.rest import RestError
-from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket
 from bezel.weights.layout import StoredModel, stored_models
 from bezel.weights.progress import size
 from bezel.weights.retry import Watch
+from bezel_base.console import aligned
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.text.shell import quoted
 
 _BUCKET_SECONDS = 60.0
 _GS = "gs://"

@@ -10,7 +10,7 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.rest import ApiError, RestError
 from bezel.rest.vertex_ai import RegisteredModel, registered_models
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 _AT_ONCE = 8
 _API = "aiplatform.googleapis.com"

@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from bezel.errors import Problem, UserError, one_line
 from bezel.operations.context import Context
 from bezel.planner import AnyPlan
 from bezel.rest import ApiError, RestError
 from bezel.rest.vertex_ai import garden_folders
 from bezel.state_folder import state_folder
-from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, ModelSource
 from bezel.weights.hub import Hub, Repository
 from bezel.weights.progress import Progress
 from bezel.weights.retry import Watch
 from bezel.weights.transfer import Journal, Transfer
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.text.shell import quoted
 
 HUB, GARDEN, CLOUD_STORAGE = "hf:", "garden:", "gs://"
 _TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name

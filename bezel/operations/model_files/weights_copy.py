@@ -14,7 +14,6 @@ from typing import TextIO
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, Verdict, plain_all
 from bezel.operations.context import Context
@@ -30,6 +29,7 @@ from bezel.weights.errors import StoppedError
 from bezel.weights.layout import is_wanted, missing_parts
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import Watch
+from bezel_base.errors import Problem, UserError
 
 NAME = "weights_copy"
 _TYPE = "storage.googleapis.com/Object"

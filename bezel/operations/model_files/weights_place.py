@@ -4,10 +4,10 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.redaction import cleaned
 from bezel.planner.base.money import Priced, text
-from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import RestError
 from bezel.rest.buckets import bucket_of
+from bezel_catalog.quantities import GIB
 
 _MODEL_FILES = "pulumi-python:dynamic/components:ModelFiles"
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
-from bezel.errors import UserError, one_line
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.price_line import price_line
 from bezel.leases.container import Action
@@ -31,7 +30,8 @@ from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import RUNNING, WAITING
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import RestError
-from bezel.text.shell import quoted
+from bezel_base.errors import UserError, one_line
+from bezel_base.text.shell import quoted
 
 _MACHINES = "the machines and their containers"
 _METRICS_SECONDS = 5.0

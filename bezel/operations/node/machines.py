@@ -6,7 +6,6 @@ Leaves out the requests themselves (`container`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bezel.errors import Problem, UserError
 from bezel.leases.backend import BackEnd
 from bezel.leases.clock import rfc3339
 from bezel.leases.container import ATTRIBUTE, ContainerReport, report_of
@@ -16,7 +15,8 @@ from bezel.leases.observation import Observation, State, phases_of
 from bezel.operations.deployment.deployment import DeployedLease, Deployment
 from bezel.operations.redaction import cleaned
 from bezel.rest import GoogleClient
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 _UP = frozenset({"READY", "RUNNING"})
 _COMING = frozenset({State.WAITING, State.PROVISIONING})

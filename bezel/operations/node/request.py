@@ -9,14 +9,14 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from bezel.errors import one_line
 from bezel.leases.backend import is_transient
 from bezel.leases.clock import format_duration
 from bezel.leases.container import ATTRIBUTE, Action, ContainerReport, report_of, request_text
 from bezel.leases.observation import State
 from bezel.operations.redaction import cleaned
 from bezel.rest import RestError
-from bezel.text.shell import quoted
+from bezel_base.errors import one_line
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,13 @@ from decimal import Decimal
 
 from pydantic import Field
 
-from bezel.catalog import Price as PriceRow
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.results import Arguments, Result, Usd, lines
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, rounded
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
+from bezel_catalog import Price as PriceRow
 
 
 class CostArguments(Arguments):

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from bezel.catalog import accelerators
 from bezel.planner import AnyPlan, LeasePlan
 from bezel.planner.assemble.quota import (
     CPU_QUOTA,
@@ -16,6 +15,7 @@ from bezel.planner.assemble.quota import (
     service_needs,
 )
 from bezel.planner.base.hardware import Quota, leased_hardware
+from bezel_catalog import accelerators
 
 PlaceKind = Literal["region", "zone"]
 _APIS = {"queued_resource": "the TPU API", "flex_start_vm": "Compute Engine"}

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
 
 # They become parts of addresses and filters.
 Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from bezel.console import aligned
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.quotas.known import KnownQuota, PlaceKind, known_by_id, known_quotas, needs_of
@@ -25,12 +24,13 @@ from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need
 from bezel.planner.assemble.quota import request as gcloud_request
 from bezel.planner.assemble.quota_use import tight_deploy, worst_moment
 from bezel.planner.base.hardware import Quota
-from bezel.planner.base.quantities import duration_text
 from bezel.rest import ApiError, RestError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_everywhere, info_of, value_in
 from bezel.rest.quota_preferences import preferences_of
 from bezel.rest.run_services import services_of
-from bezel.text.shell import quoted
+from bezel_base.console import aligned
+from bezel_base.text.shell import quoted
+from bezel_catalog.quantities import duration_text
 
 _AT_ONCE = 8
 _CONSOLE = "https://console.cloud.google.com/iam-admin/quotas?project={}"

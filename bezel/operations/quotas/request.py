@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.operations.changes.basis import check, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain
 from bezel.operations.context import Context
@@ -22,6 +21,7 @@ from bezel.operations.results import Arguments
 from bezel.operations.touches import BeyondStackError
 from bezel.rest.cloud_quotas import Limit, info_of, value_in
 from bezel.rest.quota_preferences import QuotaPreference, dimensions_of, preferences_of, request_value
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 _NAME = "quota_request"
 _TYPE = "cloudquotas.googleapis.com/QuotaPreference"

@@ -1,19 +1,19 @@
 """Choice of the revision that a rollback moves the traffic to. Pure.
 
-A check is known to have passed by the stack's state, which keeps every revision that passed (smoke.health); Cloud Run
-itself knows only whether a revision once became ready. The last one is the newest that is older than what serves, and
-that no earlier rollback has left, since that was for a fault.
+A check is known to have passed by the stack's state, which keeps every revision that passed (bezel_smoke.health); Cloud
+Run itself knows only whether a revision once became ready. The last one is the newest that is older than what serves,
+and that no earlier rollback has left, since that was for a fault.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.diagnosis.revision_traffic import shares
 from bezel.leases.clock import unix
 from bezel.outside_changes.rollback import Rollback, left_by
-from bezel.text.shell import quoted
-from components.config.revision_traffic import shares
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.text.shell import quoted
 
 _MOST_NAMED = 8
 

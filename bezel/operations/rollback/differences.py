@@ -6,7 +6,7 @@ A variable's value is never shown.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from smoke.served import differences
+from bezel.diagnosis.served import differences
 
 _FIELDS = (
     "containers",

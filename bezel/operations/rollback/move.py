@@ -8,12 +8,12 @@ also reports a newest revision that failed earlier.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bezel.errors import Problem, UserError, caused_by, one_line
+from bezel.diagnosis.revision_traffic import Target, shares
 from bezel.operations.context import Context
 from bezel.operations.rollback.choice import short
 from bezel.outside_changes.rollback import ANNOTATION, Rollback
 from bezel.rest import ApiError, RestError
-from components.config.revision_traffic import Target, shares
+from bezel_base.errors import Problem, UserError, caused_by, one_line
 
 _ATTEMPTS = 5
 _LOOK_SECONDS = 1.0

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from bezel.errors import one_line
 from bezel.operations.context import Context
 from bezel.rest import ApiError, RestError
+from bezel_base.errors import one_line
 
 _IMAGE = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/@]+)/([^/@]+)/([^@]+)@(sha256:[0-9a-f]{64})")
 _SECRET = re.compile(r"(?:projects/([^/]+)/secrets/)?([^/]+)")

@@ -6,10 +6,10 @@ The state is the one place that knows both: Cloud Run has no field for a check, 
 from collections.abc import Mapping
 from typing import Any
 
+from bezel.diagnosis.passed import TOKEN, passed_in
 from bezel.operations.deployment.deployment import Deployment
 from bezel.outside_changes.declared import SWITCH
 from bezel.outside_changes.rollback import Rollback, in_force
-from smoke.passed import TOKEN, passed_in
 
 
 def passed_revisions(deployment: Deployment) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError, one_line
+from bezel.diagnosis.revision_traffic import shares
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.price_line import price_line
 from bezel.operations.changes.basis import check, check_place, place_of
@@ -34,8 +34,8 @@ from bezel.operations.rollback.start import start_notes
 from bezel.operations.status import read_service
 from bezel.outside_changes.rollback import Rollback, in_force, left_by, new_rollback
 from bezel.resource_cost.stack_cost import StackCost
-from bezel.text.shell import quoted
-from components.config.revision_traffic import shares
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.text.shell import quoted
 
 _MOST_REVISIONS = 1000
 _MOST_ORIGINS = 4

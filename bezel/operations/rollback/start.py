@@ -11,7 +11,7 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.results import counted
 from bezel.operations.service_use.service_metrics import running_instances
-from bezel.planner.base.quantities import duration_text
+from bezel_catalog.quantities import duration_text
 
 
 def start_notes(

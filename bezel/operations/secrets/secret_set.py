@@ -5,7 +5,6 @@ that a mistake can be undone. Leaves reading the value from a terminal or a pipe
 for agents, which get `secret_show`.
 """
 
-from bezel.errors import Problem, UserError
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange
 from bezel.operations.context import Context
@@ -14,6 +13,7 @@ from bezel.operations.secrets.users import users_of
 from bezel.planner.base.names import PREFIX
 from bezel.planner.base.problems import setting
 from bezel.rest.secret_manager import MAX_BYTES, SecretState, add_version, create_secret, secret_of
+from bezel_base.errors import Problem, UserError
 
 NAME = "secret_set"
 _SECRET, _VERSION = "secretmanager.googleapis.com/Secret", "secretmanager.googleapis.com/SecretVersion"

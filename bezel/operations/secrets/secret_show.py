@@ -8,7 +8,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from bezel.errors import NOT_SHOWN, shown
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result, lines
 from bezel.operations.secrets.users import SETTING, named_by, users_of
@@ -16,7 +15,8 @@ from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.names import PREFIX
 from bezel.planner.base.problems import setting
 from bezel.rest.secret_manager import SecretState, secret_of
-from bezel.text.shell import quoted
+from bezel_base.errors import NOT_SHOWN, shown
+from bezel_base.text.shell import quoted
 
 
 def _no_value(name: str) -> str:

@@ -1,7 +1,7 @@
 """Stacks that give their servers a secret: by `secrets` of each stack's file."""
 
-from bezel.errors import UserError
 from bezel.operations.context import Context
+from bezel_base.errors import UserError
 
 SETTING = "secrets"
 

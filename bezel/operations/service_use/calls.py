@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from bezel.errors import one_line
 from bezel.leases.clock import unix
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
@@ -33,6 +32,7 @@ from bezel.operations.service_use.call_counts import (
 )
 from bezel.operations.service_use.service_metrics import RequestSample, reason, request_samples
 from bezel.rest import ApiError, GoogleClient, RestError
+from bezel_base.errors import one_line
 
 WINDOW = 600.0
 _SECONDS = 10.0  # of a request, with its retries: neither source must keep a status from being shown

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bezel.errors import one_line
 from bezel.leases.clock import unix
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.redaction import cleaned
 from bezel.rest import ApiError, GoogleClient, RestError
+from bezel_base.errors import one_line
 
 KEPT = timedelta(weeks=6)
 INSTANCE_COUNT = "run.googleapis.com/container/instance_count"

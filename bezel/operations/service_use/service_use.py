@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.errors import one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.results import Result, Usd, utc
@@ -21,6 +20,7 @@ from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.inputs import InputError, Inputs
 from bezel.resource_cost.stack_cost import plain
+from bezel_base.errors import one_line
 
 
 class InstancesNow(Result):

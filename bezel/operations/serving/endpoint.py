@@ -5,7 +5,7 @@ from pydantic import Field
 from bezel.operations.context import Context
 from bezel.operations.deployment.server_access import access_of
 from bezel.operations.results import Arguments, Result, lines
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
 
 
 class EndpointArguments(Arguments):

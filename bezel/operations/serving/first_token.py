@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bezel.errors import UserError, one_line
 from bezel.operations.redaction import cleaned
 from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, streamed
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.sample import Sample, why_not_comparable
+from bezel_base.errors import UserError, one_line
 
 SLOW_SECONDS = 1.0
 """Time outside of the server from which a path is called slow, if it is half of the caller's TTFT or more."""

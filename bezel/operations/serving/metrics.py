@@ -11,13 +11,13 @@ from datetime import datetime
 
 from pydantic import Field
 
-from bezel.console import aligned
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result, utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
+from bezel_base.console import aligned
 
 _READS = 3
 _SECONDS = 30.0

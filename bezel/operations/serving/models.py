@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.console import aligned
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, utc
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
+from bezel_base.console import aligned
 
 _PATH = "/v1/models"
 _MAX_BYTES = 1 << 20

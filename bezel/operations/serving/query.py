@@ -1,6 +1,6 @@
 """Query of a deployed server: one prompt, its answer as it is streamed, and what the stream says about the speed.
 
-Leaves out load and repetition: see bezel.bench. An answer is data: it is shown without control characters and without
+Leaves out load and repetition: see bezel_bench. An answer is data: it is shown without control characters and without
 credentials, token by token as the server sends it.
 """
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
 from bezel.operations.answer_text.cleaning import Cleaning
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.prompt import secrets_of
@@ -22,6 +21,7 @@ from bezel.operations.serving.first_token import FirstToken, measured
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, streamed
+from bezel_base.errors import Problem, UserError
 
 _PATH = "/v1/chat/completions"
 _SECONDS, _WAKE_SECONDS, _READ_SECONDS = 300.0, 900.0, 20.0

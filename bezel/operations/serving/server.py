@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
-from bezel.errors import Problem, UserError
-from bezel.front.refusals import page_words, refusal_of
+from bezel.diagnosis.client import Server
 from bezel.operations.deployment.server_access import access_of
 from bezel.operations.redaction import cleaned
 from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
-from bezel.text.shell import quoted
-from smoke.client import Server
+from bezel_base.errors import Problem, UserError
+from bezel_base.front.refusals import page_words, refusal_of
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from bezel.errors import Problem, UserError
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
+from bezel_base.errors import Problem, UserError
 
 Value = int | str
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.changes.stack_lock import wait_of
 from bezel.operations.context import Context
@@ -17,7 +16,8 @@ from bezel.operations.deploy import Edit, apply_stack, plan_stack
 from bezel.operations.results import Arguments
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted
 
 _SETTING = "restarted_at"
 

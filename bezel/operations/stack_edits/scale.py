@@ -5,7 +5,6 @@ Leaves out the text of the file (`file_text`) and the run of the engine (bezel.o
 
 from pydantic import Field
 
-from bezel.errors import NOT_SET, Problem, UserError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.changes.stack_lock import wait_of
 from bezel.operations.context import Context
@@ -13,7 +12,8 @@ from bezel.operations.deploy import apply_stack, plan_stack
 from bezel.operations.results import Arguments
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
-from bezel.text.shell import quoted
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.text.shell import quoted
 
 _SECTION = "scaling"
 _OWN = ("scaling", "template.scaling")

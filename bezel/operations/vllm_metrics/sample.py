@@ -1,7 +1,7 @@
 """One response of a vLLM server's `/metrics`, summed over its engines, and the process that gave it.
 
 Owns the names of the metrics (vLLM 0.32.0) and how two processes behind one address are distinguished. Leaves the text
-format to bezel.bench.server.counters and the meaning of the numbers to bezel.operations.vllm_metrics.figures.
+format to bezel_bench.server.counters and the meaning of the numbers to bezel.operations.vllm_metrics.figures.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.bench.server.counters import series
+from bezel_bench.server.counters import series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

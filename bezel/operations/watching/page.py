@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.file_settings import file_rows
 from bezel.operations.redaction import cleaned
@@ -22,6 +21,7 @@ from bezel.operations.status import StackStatus, newest_row, outside_rows, stack
 from bezel.operations.verdict import AS_DECLARED, verdict_text
 from bezel.operations.vllm_metrics.figures import Figure, shown
 from bezel.planner.base.money import rounded
+from bezel_base.errors import UserError, one_line
 
 WIDTH = 80
 _NOTE = 300

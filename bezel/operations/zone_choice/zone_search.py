@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bezel.errors import Problem, UserError
 from bezel.leases.availability import PROBE_STACK, probe
 from bezel.leases.backend import NOT_FOUND, no_such_zone
 from bezel.leases.clock import PlatformClock
@@ -21,6 +20,7 @@ from bezel.planner.base.money import lasting, text
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel.rest.cloud_quotas import Limit, quota_of
+from bezel_base.errors import Problem, UserError
 
 PROBE_RUN_SECONDS = 600
 """The platform's shortest run duration, which limits the cost of a probe."""

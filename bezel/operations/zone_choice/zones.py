@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bezel.console import aligned
-from bezel.errors import Problem, UserError
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.zone_choice.zone_search import find
 from bezel.planner import LeasePlan
+from bezel_base.console import aligned
+from bezel_base.errors import Problem, UserError
 
 _HEADS = ("zone", "hardware", "provisioning model", "quota", "USD per hour")
 _UNKNOWN = "unknown"

@@ -23,15 +23,15 @@ from bezel.planner.rules.image_checks import image_plan
 from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
 from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
-from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
-from bezel.planner.sizing.memory import sequences_at_a_time
-from bezel.planner.sizing.roofline import Peaks, estimate, gpu_peaks, tpu_peaks
-from bezel.planner.sizing.speculation import speculative_gain
 from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, render
 from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import drafting
 from bezel.planner.vllm.start_notes import unchecked_relations
+from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
+from bezel_catalog.sizing.memory import sequences_at_a_time
+from bezel_catalog.sizing.roofline import Peaks, estimate, gpu_peaks, tpu_peaks
+from bezel_catalog.sizing.speculation import speculative_gain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 LIVENESS = {"initial_delay_seconds": 0, "period_seconds": 60, "timeout_seconds": 30, "failure_threshold": 3}
 # The releases of these images follow vLLM's own; the TPU image is assumed to exist for each.
 IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
-# The proxy's series in Debian 12, so that tests run the same one; see components/identity_gateway.py.
+# The proxy's series in Debian 12, so that tests run the same one; see components/bezel_components/identity_gateway.py.
 GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6.33")
 NETWORK_LENGTH = 39  # leaves room for the names of its regions' subnetworks
 CACHE_FOLDER = "compile-cache"

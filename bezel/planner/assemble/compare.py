@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from bezel.catalog import accelerator, accelerators, compared_machines, models, tpus
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.planner.cost.service_cost import CostLine, service_cost
 from bezel.planner.cost.token_cost import TokenCost, token_cost
-from bezel.planner.sizing.memory import memory_fit, sequences_at_a_time
-from bezel.planner.sizing.roofline import Estimate, Peaks, estimate, gpu_peaks, tpu_peaks
-from bezel.planner.sizing.tpu_memory import tpu_memory_fit
 from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
+from bezel_catalog import accelerator, accelerators, compared_machines, models, tpus
+from bezel_catalog.sizing.memory import memory_fit, sequences_at_a_time
+from bezel_catalog.sizing.roofline import Estimate, Peaks, estimate, gpu_peaks, tpu_peaks
+from bezel_catalog.sizing.tpu_memory import tpu_memory_fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bezel.catalog import Accelerator, ComparedMachine, Model, TpuSlice
-    from bezel.planner.sizing.memory import MemoryFit
-    from bezel.planner.sizing.tpu_memory import TpuFit
+    from bezel_catalog import Accelerator, ComparedMachine, Model, TpuSlice
+    from bezel_catalog.sizing.memory import MemoryFit
+    from bezel_catalog.sizing.tpu_memory import TpuFit
 
 USERS = 32
 PROMPT_TOKENS, OUTPUT_TOKENS = 1024, 256

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bezel.cron import CronError
 from bezel.planner.assemble.validate import ValidatedStack, Validation
 from bezel.planner.base.hours import share_of_time
 from bezel.planner.base.money import Priced
@@ -32,6 +31,7 @@ from bezel.planner.rules.memory_checks import check_leased_memory, leased_memory
 from bezel.planner.rules.observability_checks import check_observability
 from bezel.planner.rules.startup import lease_start
 from bezel.planner.vllm.arguments import leased_options
+from bezel_base.cron import CronError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +138,7 @@ def _share(lease: LeaseSettings) -> Decimal | None:
 
 
 def _machine_variables(*, tpu: bool, offline: bool) -> dict[str, str]:
-    """Variables that the machine's own program sets, after those of the stack file; see components/node."""
+    """Variables that the machine's own program (startup.sh) sets, after those of the stack file."""
     names = ["VLLM_XLA_CACHE_PATH" if tpu else "VLLM_CACHE_ROOT", *([] if offline else ["HF_HOME"])]
     return dict.fromkeys(names, "")
 

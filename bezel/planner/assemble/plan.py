@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from bezel.catalog import accelerator, model
 from bezel.planner.base.money import Priced, figure
-from bezel.planner.base.option_values import as_int, structured
-from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
 from bezel.planner.vllm.late_values import unchecked_packages
+from bezel_catalog import accelerator, model
+from bezel_catalog.option_values import as_int, structured
+from bezel_catalog.quantities import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from bezel.planner.cost.service_cost import Cost
     from bezel.planner.cost.token_cost import TokenCost
     from bezel.planner.rules.startup import LeaseStart, StartEstimate
-    from bezel.planner.sizing.memory import MemoryFit
-    from bezel.planner.sizing.roofline import Estimate
-    from bezel.planner.sizing.speculation import Gain
-    from bezel.planner.sizing.tpu_memory import TpuFit
+    from bezel_catalog.sizing.memory import MemoryFit
+    from bezel_catalog.sizing.roofline import Estimate
+    from bezel_catalog.sizing.speculation import Gain
+    from bezel_catalog.sizing.tpu_memory import TpuFit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

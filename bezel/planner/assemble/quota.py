@@ -1,7 +1,7 @@
 """Quota check: whether the most that a stack may need fits into the project's quotas, before anything is created.
 
 Owns which limits a stack counts in, what it needs of each, the arithmetic and the request that raises one. Leaves
-looking up a project's limits to `components.lookups.quota`, and the use by other services to
+looking up a project's limits to `bezel_components.lookups.quota`, and the use by other services to
 `bezel.planner.assemble.quota_use`. Pure.
 
 Facts: Cloud Run refuses a service whose maximum of instances exceeds the region's GPUs, CPUs (in thousandths) or memory
@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerator
-from bezel.errors import Problem
 from bezel.planner.base.hardware import Quota
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import QUOTA, to_number
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
+from bezel_catalog import accelerator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import NotInCatalogueError
 from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, USE_API, gpu_quota, is_short, request
-from bezel.planner.base.quantities import duration_text
-from bezel.text.shell import quoted
+from bezel_base.text.shell import quoted
+from bezel_catalog import NotInCatalogueError
+from bezel_catalog.quantities import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,18 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from bezel.catalog import (
-    NotInCatalogueError,
-    Price,
-    accelerator,
-    closest_record,
-    model,
-    price,
-    published,
-    unservable_form,
-    vllm_options,
-)
-from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id, stack_labels
@@ -54,15 +42,27 @@ from bezel.planner.vllm.model.multimodal_checks import check_longest_item
 from bezel.planner.vllm.option_checks import check_fields, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
+from bezel_base.errors import NOT_SET, Problem
+from bezel_catalog import (
+    NotInCatalogueError,
+    Price,
+    accelerator,
+    closest_record,
+    model,
+    price,
+    published,
+    unservable_form,
+    vllm_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import date
 
-    from bezel.catalog import Accelerator, Model, VllmOptions
     from bezel.planner.base.settings import Settings
-    from bezel.planner.sizing.memory import MemoryFit
     from bezel.planner.vllm.arguments import Argument
+    from bezel_catalog import Accelerator, Model, VllmOptions
+    from bezel_catalog.sizing.memory import MemoryFit
 
 Record = TypeVar("Record")
 MAX_CONCURRENCY = 1000  # Cloud Run's own bound

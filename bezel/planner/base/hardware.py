@@ -1,7 +1,7 @@
 """Leased hardware in one shape: TPU slices and machines with several GPUs.
 
 Owns what both have in common: chips that share a model, zones, price rows and machine types. Leaves the records to
-bezel.catalog and what Cloud Run offers to bezel.planner.assemble.validate.
+bezel_catalog and what Cloud Run offers to bezel.planner.assemble.validate.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bezel.catalog import accelerator, gpu_machines, tpus
+from bezel_catalog import accelerator, gpu_machines, tpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Accelerator, TpuSlice
+    from bezel_catalog import Accelerator, TpuSlice
 
 Device = Literal["tpu", "gpu"]
 BackEnd = Literal["queued_resource", "flex_start_vm"]

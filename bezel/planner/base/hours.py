@@ -2,7 +2,7 @@
 
 Hours are windows, each with two cron schedules: the machines are leased from an occurrence of `start` until the next
 one of `end`. Leaves out what may be set (bezel.planner.rules.hours_checks) and who requests and returns the leases
-(components/lease_hours.py). Pure.
+(components/bezel_components/lease_hours.py). Pure.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from bezel.cron import parse_cron, time_zone
 from bezel.planner.base.schedule import FOUR_WEEKS, Entry, minimum_at, occurrences
+from bezel_base.cron import parse_cron, time_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bezel.catalog import Model
     from bezel.planner.base.settings import Settings
+    from bezel_catalog import Model
 
 PREFIX = "bezel"
 SERVICE_LENGTH = 49  # Cloud Run

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bezel.catalog import closest, vllm_options, vllm_versions
-from bezel.errors import NOT_SET, NOT_SHOWN, Problem, shown
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Settings, default_as_written
+from bezel_base.errors import NOT_SET, NOT_SHOWN, Problem, shown
+from bezel_catalog import closest, vllm_options, vllm_versions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,13 +1,13 @@
 """Texts of problems that the rules of the planner share: keys of settings, and repairs by the known values.
 
-Leaves out finding problems, which is the rules' part, and their layout (`bezel.errors`).
+Leaves out finding problems, which is the rules' part, and their layout (`bezel_base.errors`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem, UserError, shown
+from bezel_base.errors import Problem, UserError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _STEP = re.compile(r"(?P<verb>raise|lower) `(?P<key>[\w:.]+)` to (?P<number>\d+(?:\.\d+)?)")
-# A repair, and before it the setting and the number that it repairs, in the usual layout (bezel.errors).
+# A repair, and before it the setting and the number that it repairs, in the usual layout (bezel_base.errors).
 _REPAIR = re.compile(
     r"(?P<problem>(?:(?P<key>bezel:[\w.]+) = (?P<number>\d+(?:\.\d+)?)\n(?:[^\n]+\n)*?)?[^\n]*?\bRepair: )"
     r"(?P<text>[^\n]+)"
@@ -47,7 +47,7 @@ def within(text: str, bounds: Mapping[str, Decimal]) -> str:
     """A text whose repairs keep to bounds: a number is lowered to its bound, and a raise above it is left out.
 
     Args:
-        text: with problems in their usual layout (bezel.errors).
+        text: with problems in their usual layout (bezel_base.errors).
         bounds: full key of a setting -> the most that is allowed.
     """
     return _REPAIR.sub(lambda found: found["problem"] + _repair_within(found, bounds), text)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from bezel.cron import parse_cron, time_zone
+from bezel_base.cron import parse_cron, time_zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     """A minimum that is set at certain times.
 
     Attributes:
-        cron: Schedule of five fields, as of `bezel.cron`.
+        cron: Schedule of five fields, as of `bezel_base.cron`.
         zone: Time zone of the tz database.
         minimum: Instances.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from bezel.planner.base.quantities import (
+from bezel_catalog.quantities import (
     DURATION_PATTERN,
     MEMORY_PATTERN,
     duration_text,

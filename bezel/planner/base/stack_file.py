@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from bezel.errors import NOT_SHOWN, Problem, UserError, shown
+from bezel_base.errors import NOT_SHOWN, Problem, UserError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from bezel.catalog import Price, price
-from bezel.errors import Problem
 from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
 from bezel.planner.cost.service_cost import ALERTS, HOURS_PER_MONTH, SERVICE, CostLine, own_row
+from bezel_base.errors import Problem
+from bezel_catalog import Price, price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NOT_INCLUDED = ("boot disk", "weights in Cloud Storage", "network egress", "logs")
 Provisioning = Literal["flex-start", "on-demand", "spot"]
 GATEWAY_BILLING = "request-based"
-# As in components/identity_gateway.py; a second instance takes over while the first is replaced.
+# As in components/bezel_components/identity_gateway.py; a second instance takes over while the first is replaced.
 GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, Decimal("0.5"), 2
 
 

@@ -1,6 +1,6 @@
 """Price rows of the stack file: their form, and whether a value can be the price of its unit.
 
-Owns the units. Leaves the quantities to bezel.planner.cost.service_cost and the catalogue's own rows to bezel.catalog.
+Owns the units. Leaves the quantities to bezel.planner.cost.service_cost and the catalogue's own rows to bezel_catalog.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerators, closest, prices
-from bezel.catalog.checks.prices import BOUNDS
-from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.problems import one_of, setting
+from bezel_base.errors import NOT_SET, Problem
+from bezel_catalog import accelerators, closest, prices
+from bezel_catalog.checks.prices import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bezel.catalog import Unpriced
     from bezel.planner.base.settings import PriceRow
+    from bezel_catalog import Unpriced
 
 HOUR = 3600
 # Share of the catalogue's lowest price: no discount of Google's goes below it, spot and 3-year commitment included.

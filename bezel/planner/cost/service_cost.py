@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bezel.catalog import Price, price
-from bezel.errors import Problem
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, rounded, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
+from bezel_base.errors import Problem
+from bezel_catalog import Price, price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bezel.catalog import Unpriced as MissingRow
     from bezel.planner.base.settings import PriceRow
+    from bezel_catalog import Unpriced as MissingRow
 
 SERVICE = "cloud-run"
 BILLING = "instance-based"  # Cloud Run's only billing with a GPU; it has no fee for a request

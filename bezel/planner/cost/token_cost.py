@@ -13,7 +13,7 @@ from bezel.planner.base.money import figure, times
 
 if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
-    from bezel.planner.sizing.roofline import Estimate
+    from bezel_catalog.sizing.roofline import Estimate
 
 # Share of the paid time under the stated load; in the rest an instance starts, idles or drains. 1 gives the lowest
 # possible price; only the bill shows the share that a service reaches.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog.storage_locations import location_kind, location_regions, storage_transfers
 from bezel.planner.base.money import Amount, Priced, Unpriced, most_expensive, text, times
+from bezel_catalog.storage_locations import location_kind, location_regions, storage_transfers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

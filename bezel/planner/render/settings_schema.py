@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import yaml
 from pydantic import BaseModel
 
-from bezel.planner.base.quantities import DURATION_PATTERN, MEMORY_PATTERN
 from bezel.planner.base.settings import Settings, default_as_written, is_computed
+from bezel_catalog.quantities import DURATION_PATTERN, MEMORY_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

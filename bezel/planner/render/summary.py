@@ -12,7 +12,6 @@ from bezel.planner.assemble.provenance import COMPUTED, DEFAULT
 from bezel.planner.base.deployment import HEALTH_PATH
 from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import Priced, text
-from bezel.planner.base.quantities import duration_text, memory_text
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.text_table import (
     CATALOGUE,
@@ -31,8 +30,9 @@ from bezel.planner.render.text_table import (
     written,
 )
 from bezel.planner.rules.startup import estimate_start
-from bezel.planner.sizing.memory import MemoryFit
 from bezel.planner.vllm.loading import LOADINGS
+from bezel_catalog.quantities import duration_text, memory_text
+from bezel_catalog.sizing.memory import MemoryFit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

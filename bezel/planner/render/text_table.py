@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog import Price
 from bezel.planner.assemble.provenance import COMPUTED, STACK_FILE
 from bezel.planner.base.money import Unpriced, text
-from bezel.planner.base.quantities import as_gib, gib_text
-from bezel.planner.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
+from bezel_catalog import Price
+from bezel_catalog.quantities import as_gib, gib_text
+from bezel_catalog.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
     from bezel.planner.cost.service_cost import CostLine
     from bezel.planner.cost.token_cost import TokenCost
-    from bezel.planner.sizing.memory import MemoryFit
-    from bezel.planner.sizing.roofline import Estimate
-    from bezel.planner.sizing.speculation import Gain
+    from bezel_catalog.sizing.memory import MemoryFit
+    from bezel_catalog.sizing.roofline import Estimate
+    from bezel_catalog.sizing.speculation import Gain
 
 Row = tuple[str, object, str]
 CATALOGUE = "catalogue"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bezel.cron import CronError, parse_cron, time_zone
-from bezel.errors import Problem
+from bezel_base.cron import CronError, parse_cron, time_zone
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,20 +10,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bezel.catalog import closest, tpu_variables
-from bezel.errors import NOT_SHOWN, Problem, shown
-from bezel.planner.base.option_values import as_float, as_int
 from bezel.planner.base.problems import one_of, setting
 from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED, VARIABLE
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import refused_key
-from bezel.text.redaction import is_secret
+from bezel_base.errors import NOT_SHOWN, Problem, shown
+from bezel_base.text.redaction import is_secret
+from bezel_catalog import closest, tpu_variables
+from bezel_catalog.option_values import as_float, as_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Accelerator, Variable, VllmOptions
     from bezel.planner.base.settings import Settings
+    from bezel_catalog import Accelerator, Variable, VllmOptions
 
 PREFIX = "VLLM_"
 _STRICT = "fail-on-environ-validation"

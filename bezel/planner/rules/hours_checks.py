@@ -1,9 +1,9 @@
 """Checks of a lease's hours: times that occur, in turn, and long enough for what Cloud Scheduler and Google need.
 
-Cloud Scheduler sends a request again while it is refused (components/lease_hours.py): a start while the last lease is
-still being deleted, an end while the machine is still being provisioned. So hours, and the time between them, are
-longer than the last of these attempts; else one could come after the next change, and undo it. They are also longer
-than any start (bezel.planner.rules.startup: half an hour).
+Cloud Scheduler sends a request again while it is refused (components/bezel_components/lease_hours.py): a start while
+the last lease is still being deleted, an end while the machine is still being provisioned. So hours, and the time
+between them, are longer than the last of these attempts; else one could come after the next change, and undo it. They
+are also longer than any start (bezel.planner.rules.startup: half an hour).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem
 from bezel.planner.base.hours import Window, spans
 from bezel.planner.base.problems import setting
-from bezel.planner.base.quantities import duration_text
 from bezel.planner.rules.cron_checks import check_times
+from bezel_base.errors import Problem
+from bezel_catalog.quantities import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import LeaseSettings
 
 MIN_SPAN = timedelta(minutes=45)
-"""Shortest hours, and shortest time between them: five attempts take 35 minutes, see components/lease_hours.py."""
+"""Shortest hours, and shortest time between them: five attempts take 35 minutes (bezel_components.lease_hours)."""
 
 
 def windows_of(lease: LeaseSettings) -> tuple[Window, ...]:

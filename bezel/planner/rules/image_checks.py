@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from bezel.errors import Problem
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Image, Settings
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
 
 COMMAND = "bezel catalog record-options"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")

@@ -10,11 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.catalog import closest
-from bezel.errors import NOT_SET, Problem
-from bezel.planner.base.option_values import as_float
 from bezel.planner.base.problems import of_option, setting
-from bezel.planner.base.quantities import duration_text
 from bezel.planner.base.settings import (
     LeaseSettings,
     NetworkSettings,
@@ -24,15 +20,19 @@ from bezel.planner.base.settings import (
     Vpc,
 )
 from bezel.planner.rules.observability_checks import unwatchable
+from bezel_base.errors import NOT_SET, Problem
+from bezel_catalog import closest
+from bezel_catalog.option_values import as_float
+from bezel_catalog.quantities import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-    from bezel.catalog import Model
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import Settings
     from bezel.planner.rules.startup import StartEstimate
+    from bezel_catalog import Model
 
 _TIMEOUT = "scaling.request_timeout_seconds"
 MINUTE, HOUR, DAY = 60, 3600, 86_400

@@ -1,20 +1,20 @@
 """Memory fit of a model on a stack's hardware, and refusals that name the part that is too large and by how much.
 
 Owns the choice of the calculation by the hardware, and the repairs. Leaves the arithmetic to
-bezel.planner.sizing.memory (GPUs) and bezel.planner.sizing.tpu_memory.
+bezel_catalog.sizing.memory (GPUs) and bezel_catalog.sizing.tpu_memory.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerators, models
-from bezel.errors import Problem
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.problems import of_option, setting
-from bezel.planner.base.quantities import GIB, gib_text, memory_text
-from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
-from bezel.planner.sizing.memory import (
+from bezel_base.errors import Problem
+from bezel_catalog import accelerators, models
+from bezel_catalog.quantities import GIB, gib_text, memory_text
+from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
+from bezel_catalog.sizing.memory import (
     CUDA_PART_BYTES,
     HOST_BASE_BYTES,
     MemoryFit,
@@ -22,15 +22,15 @@ from bezel.planner.sizing.memory import (
     memory_fit,
     sequences_at_a_time,
 )
-from bezel.planner.sizing.tpu_memory import KV_ELEMENT_BYTES as TPU_ELEMENT_BYTES
-from bezel.planner.sizing.tpu_memory import TpuFit, tpu_memory_fit
+from bezel_catalog.sizing.tpu_memory import KV_ELEMENT_BYTES as TPU_ELEMENT_BYTES
+from bezel_catalog.sizing.tpu_memory import TpuFit, tpu_memory_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.catalog import Accelerator, Model
     from bezel.planner.base.hardware import LeasedHardware
     from bezel.planner.vllm.engine_args import EngineArgs
+    from bezel_catalog import Accelerator, Model
 
 LeasedFit = TpuFit | MemoryFit
 MAX_OFFLOADED = 3  # divisor of the weights: at most this part is proposed to be offloaded, as more would be too slow

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import Problem
 from bezel.planner.base.problems import setting
-from bezel.text.shell import quoted
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

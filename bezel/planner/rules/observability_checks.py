@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.members import EMAIL
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Observability
+from bezel_base.errors import NOT_SET, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.catalog import closest
-from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.members import member_problem
 from bezel.planner.base.names import is_own_label
 from bezel.planner.base.problems import setting
-from bezel.planner.base.quantities import memory_text
 from bezel.planner.base.repairs import to_number
 from bezel.planner.vllm.option_checks import refused_key
+from bezel_base.errors import NOT_SHOWN, Problem, shown
+from bezel_catalog import closest
+from bezel_catalog.quantities import memory_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Accelerator
     from bezel.planner.base.settings import Access, ProbeSettings, Resources, Scaling
+    from bezel_catalog import Accelerator
 
 GPU_PROBE_WINDOW_SECONDS = 1800
 PROBE_DELAY_SECONDS = 240

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import as_word
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from bezel.planner.base.problems import setting
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.planner.sizing.roofline import Estimate
+    from bezel_catalog.sizing.roofline import Estimate
 
 LONGEST_TIMEOUT_SECONDS = 3600
 SCALES_AT = 0.6  # of request_concurrency

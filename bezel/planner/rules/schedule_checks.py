@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.cron import parse_cron
-from bezel.errors import Problem
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.base.schedule import Entry, together
 from bezel.planner.rules.cron_checks import check_times
+from bezel_base.cron import parse_cron
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem
 from bezel.planner.base.members import SERVICE_ACCOUNT
 from bezel.planner.base.problems import setting
 from bezel.planner.rules.platform_checks import GPU_PROBE_WINDOW_SECONDS, PROBE_DELAY_SECONDS
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,19 +11,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem
 from bezel.planner.base.problems import setting
 from bezel.planner.rules.platform_checks import GPU_PROBE_WINDOW_SECONDS
 from bezel.planner.vllm.loading import PREFETCH, Loading
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.catalog import Model
     from bezel.planner.base.hardware import LeasedHardware
     from bezel.planner.base.settings import ProbeSettings
-    from bezel.planner.sizing.memory import MemoryFit
-    from bezel.planner.sizing.roofline import Range
+    from bezel_catalog import Model
+    from bezel_catalog.sizing.memory import MemoryFit
+    from bezel_catalog.sizing.roofline import Range
 
 # All but loading the weights: imports, compiling, CUDA graphs, warm-up. Fast: a real vLLM 0.32.0 with a tiny model
 # listens after 20 s. Slow: estimated.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.errors import NOT_SET, Problem, shown
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.problems import setting
+from bezel_base.errors import NOT_SET, Problem, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.catalog import Model
     from bezel.planner.base.settings import Weights
+    from bezel_catalog import Model
 
 # Linux's limit on a name in a folder; Cloud Storage's limit on an object's name, less the name of a model's file.
 _PART_BYTES, _PATH_BYTES = 255, 900

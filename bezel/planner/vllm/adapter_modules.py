@@ -2,7 +2,7 @@
 
 Owns `lora-modules` and `default-mm-loras`. vLLM loads each adapter after its engine has started, and exits if one
 cannot be loaded (vLLM 0.32.0: entrypoints/openai/models/serving.py, entrypoints/launchers/cli_args.py,
-lora/worker_manager.py). Leaves the memory of adapters to bezel.planner.sizing.adapters, and whether a folder is there
+lora/worker_manager.py). Leaves the memory of adapters to bezel_catalog.sizing.adapters, and whether a folder is there
 and what its configuration says to the look at the bucket.
 """
 
@@ -13,14 +13,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import shown
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import as_word
+from bezel_base.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 MODULES, OF_MEDIA = "lora-modules", "default-mm-loras"
 _KEYS = {"name", "path", "base_model_name", "is_3d_lora_weight"}

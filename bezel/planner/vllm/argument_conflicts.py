@@ -10,19 +10,19 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import models
-from bezel.errors import Problem
-from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.base.problems import EXITS, of_option, setting
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.late_values import check_values
 from bezel.planner.vllm.speculation_checks import check_speculation
+from bezel_base.errors import Problem
+from bezel_catalog import models
+from bezel_catalog.option_values import as_float, as_int, human_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model, VllmOptions
     from bezel.planner.vllm.arguments import Argument
+    from bezel_catalog import Model, VllmOptions
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 # Options that vLLM refuses without another one.

@@ -10,12 +10,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.option_values import structured
+from bezel_catalog.option_values import structured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Model, VllmOptions
+    from bezel_catalog import Model, VllmOptions
 
 PORT = 8080
 NODE_PORT = 8000

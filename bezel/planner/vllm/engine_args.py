@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import NOT_SET
-from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.base.problems import of_option
-from bezel.planner.sizing.adapters import Adapters, read_adapters
-from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION
 from bezel.planner.vllm.host_options import check_host_options, offloaded_gib, read_host_options
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
+from bezel_base.errors import NOT_SET
+from bezel_catalog.option_values import as_float, as_int, human_int
+from bezel_catalog.sizing.adapters import Adapters, read_adapters
+from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
-    from bezel.planner.sizing.host_memory import HostOptions
     from bezel.planner.vllm.arguments import Argument
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
+    from bezel_catalog.sizing.host_memory import HostOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Options of vLLM that take host memory, read for the memory fit.
 
 Owns which options these are, by vLLM 0.32.0: weights and KV cache moved out of the GPU, caches of processed images and
-of adapters, further API processes, sleep. Leaves their amounts to bezel.planner.sizing.host_memory and the loading of
+of adapters, further API processes, sleep. Leaves their amounts to bezel_catalog.sizing.host_memory and the loading of
 weights to bezel.planner.vllm.engine_args.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import as_float, as_int
 from bezel.planner.base.problems import of_option
-from bezel.planner.base.quantities import GIB
-from bezel.planner.sizing.adapters import read_adapters
-from bezel.planner.sizing.host_memory import HostOptions, LayerGroups
+from bezel_catalog.option_values import as_float, as_int
+from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.adapters import read_adapters
+from bezel_catalog.sizing.host_memory import HostOptions, LayerGroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _SIMPLE_CACHE_BYTES = 8 * GIB  # default of SimpleCPUOffloadConnector
 # Connectors that keep no cache in this server's own memory.

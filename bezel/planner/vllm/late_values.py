@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest
-from bezel.errors import NOT_SHOWN
-from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import EXITS, of_option, one_of, setting
+from bezel_base.errors import NOT_SHOWN
+from bezel_catalog import closest
+from bezel_catalog.option_values import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _BLOCK_TOKENS = 16  # of Gemma 4's attention on GPUs, where block-size is not set
 _SIZES = {"image": ("width", "height"), "video": ("num_frames", "width", "height"), "audio": ("length",)}

@@ -2,7 +2,7 @@
 
 Owns the table: the model argument, vLLM's options, the mount, the assumed speed. Facts of the streamer were read in the
 source of vLLM 0.32.0 and of runai-model-streamer 0.17. Leaves refusals to bezel.planner.vllm.loading_checks and the
-host's memory to bezel.planner.sizing.memory.
+host's memory to bezel_catalog.sizing.memory.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.quantities import GIB
-from bezel.planner.sizing.host_memory import host_parts
-from bezel.planner.sizing.memory import host_loading_bytes
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.host_options import offloaded_gib, read_host_options
+from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.host_memory import host_parts
+from bezel_catalog.sizing.memory import host_loading_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Model
-    from bezel.planner.sizing.roofline import Range
     from bezel.planner.vllm.engine_args import EngineArgs
+    from bezel_catalog import Model
+    from bezel_catalog.sizing.roofline import Range
 
 # Flags of GCS FUSE, each with its reason. Its file cache stays off: it would be in the instance's memory, where the
 # page cache holds the same bytes.

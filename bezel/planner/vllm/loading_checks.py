@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import Problem
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.argument_conflicts import named_models
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.loading import HUB, LOADINGS, STREAMER, STREAMER_KEYS, Loading
+from bezel_base.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
     from bezel.planner.base.settings import Settings
     from bezel.planner.vllm.arguments import Argument
+    from bezel_catalog import Model
 
 # Variables that stop the hub's libraries from downloading.
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")

@@ -9,19 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bezel.catalog import closest, removed_options
-from bezel.errors import NOT_SHOWN, Problem, shown
-from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.base.problems import of_option, one_of, setting
 from bezel.planner.vllm.arguments import as_word, canonical
 from bezel.planner.vllm.option_schema import misfits
+from bezel_base.errors import NOT_SHOWN, Problem, shown
+from bezel_catalog import closest, removed_options
+from bezel_catalog.option_values import as_float, as_int, human_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import VllmOption, VllmOptions
     from bezel.planner.vllm.arguments import Argument
     from bezel.planner.vllm.option_schema import Misfit
+    from bezel_catalog import VllmOption, VllmOptions
 
 _SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
 _PROBED = "the platform sends plain HTTP to the planned port: no request would get an answer."

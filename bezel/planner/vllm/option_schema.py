@@ -10,7 +10,7 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import as_float, as_int
+from bezel_catalog.option_values import as_float, as_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

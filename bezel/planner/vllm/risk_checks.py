@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest, unjudged, vllm_risks
-from bezel.errors import NOT_SHOWN, Problem
-from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import setting
+from bezel_base.errors import NOT_SHOWN, Problem
+from bezel_catalog import closest, unjudged, vllm_risks
+from bezel_catalog.option_values import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from bezel.catalog import Risk, VllmOptions
     from bezel.planner.base.settings import Settings
     from bezel.planner.vllm.arguments import Argument
+    from bezel_catalog import Risk, VllmOptions
 
 
 def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: VllmOptions) -> Iterator[Problem]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from bezel.errors import Problem
     from bezel.planner.base.settings import Settings
+    from bezel_base.errors import Problem
 
 # What the server does instead of serving chats and completions, by option and value.
 _OTHERWISE = {

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest, models, vllm_options, vllm_versions
-from bezel.errors import NOT_SET
-from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import of_option, one_of
 from bezel.planner.vllm.arguments import MOUNT_PATH
+from bezel_base.errors import NOT_SET
+from bezel_catalog import closest, models, vllm_options, vllm_versions
+from bezel_catalog.option_values import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model, VllmOptions
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model, VllmOptions
 
 # Methods that draft from the text, without a second model.
 DRAFTLESS = ("ngram", "ngram_gpu", "suffix")

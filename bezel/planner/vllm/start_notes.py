@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog.vllm.start_relations import start_relations
+from bezel_catalog.vllm.start_relations import start_relations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog.vllm.start_relations import StartRelation
     from bezel.planner.vllm.arguments import Argument
+    from bezel_catalog.vllm.start_relations import StartRelation
 
 
 def unchecked_relations(arguments: Mapping[str, Argument], *, tpu: bool) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.audit import findings, table
-from bezel.bench.audit.findings import FINDINGS
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit import findings, table
+from bezel_bench.audit.findings import FINDINGS
+from bezel_bench.audit.runner import audit_files
 from tests.support.bench.audited_files import CLEAN, audit, grid
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.audit import findings
-from bezel.bench.audit.runner import Audit, audit_files, judged_relations
+from bezel_bench.audit import findings
+from bezel_bench.audit.runner import Audit, audit_files, judged_relations
 from tests.support.bench.writers.formats import FIGURES, FORMATS, Format, loads, scaled
 from tests.support.bench.writers.reports import guidellm, inference_perf
 from tests.support.bench.writers.requests import Load, closed_load, open_load

@@ -6,8 +6,8 @@ import json
 import random
 from pathlib import Path
 
-from bezel.bench.audit import findings
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit import findings
+from bezel_bench.audit.runner import audit_files
 from tests.support.bench.audited_files import CLEAN, HEAD, audit, grid
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.audit.findings import DRAIN
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit.findings import DRAIN
+from bezel_bench.audit.runner import audit_files
 from tests.support.bench.audit_grids import UNITS, Grid, clean_grid, overloaded_grid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.audit.findings import Finding
+    from bezel_bench.audit.findings import Finding
 
 HELD_OUT = 700_000
 GRIDS, LOADED = 120, 60

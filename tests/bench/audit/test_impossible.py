@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.audit.figure import why_no_figure
-from bezel.bench.audit.runner import Audit, audit_files
+from bezel_bench.audit.figure import why_no_figure
+from bezel_bench.audit.runner import Audit, audit_files
 from tests.support.bench.writers.formats import FORMATS
 from tests.support.bench.writers.requests import closed_load
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.audit import findings
-from bezel.bench.audit.labels import machine_in
-from bezel.bench.audit.machines import EXAMPLE
-from bezel.bench.audit.runner import audit_files
 from bezel.cli.main import main
+from bezel_bench.audit import findings
+from bezel_bench.audit.labels import machine_in
+from bezel_bench.audit.machines import EXAMPLE
+from bezel_bench.audit.runner import audit_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.audit import findings
-from bezel.bench.audit.models import EXAMPLE, stated_model
-from bezel.bench.audit.runner import Audit, audit_files
 from bezel.cli.main import main
+from bezel_bench.audit import findings
+from bezel_bench.audit.models import EXAMPLE, stated_model
+from bezel_bench.audit.runner import Audit, audit_files
 from tests.support.bench.writers.formats import FORMATS
 from tests.support.bench.writers.requests import closed_load
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.audit import labels
-from bezel.bench.audit.figure import figure, whole
-from bezel.bench.audit.findings import SPECULATION, SUMS
-from bezel.bench.audit.readers import detect
-from bezel.bench.audit.runner import audit_files
-from bezel.bench.audit.units import rate_of
 from bezel.cli.main import main
+from bezel_bench.audit import labels
+from bezel_bench.audit.figure import figure, whole
+from bezel_bench.audit.findings import SPECULATION, SUMS
+from bezel_bench.audit.readers import detect
+from bezel_bench.audit.runner import audit_files
+from bezel_bench.audit.units import rate_of
 from tests.support.bench.audit_clean import clean_case
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.audit.spread import Spread
+from bezel_bench.audit.spread import Spread
 
 VALUES = st.lists(st.floats(0.001, 1000.0), min_size=1, max_size=60)
 SHARES = (0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99)

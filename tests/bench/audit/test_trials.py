@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit.runner import audit_files
 from tests.support.bench.audit_clean import KINDS, clean_case
 from tests.support.bench.audit_injected import INJECTIONS, injected
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.audit import checks
-from bezel.bench.audit.readers.claims import read_claims
-from bezel.bench.audit.readers.detect import read
-from bezel.bench.audit.runner import Audit, audit_files, judged_relations
 from bezel.cli.main import main
+from bezel_bench.audit import checks
+from bezel_bench.audit.readers.claims import read_claims
+from bezel_bench.audit.readers.detect import read
+from bezel_bench.audit.runner import Audit, audit_files, judged_relations
 from tests.support.bench.audit_clean import clean_case
 from tests.support.bench.writers.formats import FORMATS
 from tests.support.bench.writers.requests import closed_load

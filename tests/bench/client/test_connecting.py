@@ -9,9 +9,9 @@ from time import monotonic_ns
 
 import pytest
 
-from bezel.bench.load.plan import Body, Replay
-from bezel.bench.metrics.metric_inputs import latencies_of
-from bezel.bench.result.columns import Columns
+from bezel_bench.load.plan import Body, Replay
+from bezel_bench.metrics.metric_inputs import latencies_of
+from bezel_bench.result.columns import Columns
 from tests.support.bench.wire import Prompts, certificate, send, stream
 
 AT_ONCE = 16  # what an open loop of no known rate has ready

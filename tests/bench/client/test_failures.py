@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.load.plan import Closed, Constant
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Closed, Constant
 from tests.support.bench.wire import (
     DONE,
     HEAD,
@@ -29,7 +29,7 @@ from tests.support.bench.wire import (
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from bezel.bench.load.plan import Pattern
+    from bezel_bench.load.plan import Pattern
     from tests.support.bench.wire import Answering
 
 WHOLE = b"".join(stream())

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.load.plan import Target
-from bezel.bench.result.no_response import of_error
-from bezel.bench.server.http_probe import asker
 from bezel.cli.main import main
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Target
+from bezel_bench.result.no_response import of_error
+from bezel_bench.server.http_probe import asker
 from tests.support.bench.wire import certificate, send
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.cell.build_cell import achieved, client_figures
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Body, Closed, Constant
-from bezel.bench.result.cell_status import busy_machine, limits_of_client
-from bezel.bench.result.columns import Columns
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.cell.build_cell import achieved, client_figures
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Body, Closed, Constant
+from bezel_bench.result.cell_status import busy_machine, limits_of_client
+from bezel_bench.result.columns import Columns
 from tests.support.bench.wire import Prompts, WireRequest, good, load, send, serving
 
 pytestmark = pytest.mark.slow
@@ -27,10 +27,10 @@ SENDER = """
 import json, sys
 sys.path[:0] = [{root!r}]
 from tests.support.bench.wire import Prompts, load
-from bezel.bench.cell.build_cell import achieved, client_figures
-from bezel.bench.result.columns import Columns
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Closed
+from bezel_bench.cell.build_cell import achieved, client_figures
+from bezel_bench.result.columns import Columns
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Closed
 measured = run_load(load({url!r}, None, Closed(4), seconds=30.0, workers={workers}), Prompts(), dict, lambda _: None)
 print(json.dumps([measured.client.interrupted, [sample.failure for sample in measured.samples]]))
 """
@@ -167,6 +167,6 @@ def test_a_client_with_time_to_spare_says_nothing() -> None:
 def test_no_request_waits_for_a_heavy_module() -> None:
     """What the import and the first request take in seconds is for `tools/bench/compare_clients.py` to measure."""
     code = (
-        "import bezel.bench.client.load_engine, sys; print(*{'numpy', 'pydantic', 'asyncio', 'httpx'} & {*sys.modules})"
+        "import bezel_bench.client.load_engine, sys; print(*{'numpy', 'pydantic', 'asyncio', 'httpx'} & {*sys.modules})"
     )
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, timeout=60).split() == []

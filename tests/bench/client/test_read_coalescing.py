@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.client.loop import ARRIVES, Loop
-from bezel.bench.client.read_coalescing import LONGEST_NS, rest_after
-from bezel.bench.result.sample import Sample
+from bezel_bench.client.loop import ARRIVES, Loop
+from bezel_bench.client.read_coalescing import LONGEST_NS, rest_after
+from bezel_bench.result.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.client.connection import Connection
-from bezel.bench.client.loop import Lag, Loop
-from bezel.bench.client.pool import Pool
-from bezel.bench.client.response_buffer import ResponseBuffer
-from bezel.bench.client.route import Route
-from bezel.bench.load.patterns import User
-from bezel.bench.load.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
-from bezel.bench.result.failures import of_connecting
-from bezel.bench.result.sample import Sample
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.client.connection import Connection
+from bezel_bench.client.loop import Lag, Loop
+from bezel_bench.client.pool import Pool
+from bezel_bench.client.response_buffer import ResponseBuffer
+from bezel_bench.client.route import Route
+from bezel_bench.load.patterns import User
+from bezel_bench.load.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
+from bezel_bench.result.failures import of_connecting
+from bezel_bench.result.sample import Sample
 from tests.support.bench.wire import Prompts, WireRequest, certificate, chunk, good, replies, send, serving, stream
 
 
@@ -223,7 +223,7 @@ def test_more_connections_than_the_system_allows_are_reported_before_the_first()
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, 400))
 sys.path[:0] = [{str(Path(__file__).parents[3])!r}]
-from bezel.bench.client.pool import allow_files
+from bezel_bench.client.pool import allow_files
 allow_files(300)
 assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 400
 allow_files(400)

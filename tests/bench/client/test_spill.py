@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Closed
-from bezel.bench.result.spill import Spill, spilled
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Closed
+from bezel_bench.result.spill import Spill, spilled
 from tests.support.bench.runs import answered, failed
 from tests.support.bench.wire import Prompts, good, load, serving
 
@@ -29,8 +29,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.support.bench.wire import Prompts, load
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Closed
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Closed
 if __name__ == "__main__":
     wanted = load({url!r}, 100_000, Closed(4), workers={workers}, deadline_seconds=60)
     run_load(wanted, Prompts(), dict, lambda _: None, Path({spill!r}))

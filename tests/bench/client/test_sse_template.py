@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.client.connection import Connection, Owner
-from bezel.bench.client.loop import READ, WRITE, Loop
-from bezel.bench.client.response_buffer import Backlog, ResponseBuffer
-from bezel.bench.client.route import Route
-from bezel.bench.client.sse_template import Alike
-from bezel.bench.load.plan import Target
-from bezel.bench.result.sample import Sample
+from bezel_bench.client.connection import Connection, Owner
+from bezel_bench.client.loop import READ, WRITE, Loop
+from bezel_bench.client.response_buffer import Backlog, ResponseBuffer
+from bezel_bench.client.route import Route
+from bezel_bench.client.sse_template import Alike
+from bezel_bench.load.plan import Target
+from bezel_bench.result.sample import Sample
 from tests.support.bench.wire import DONE, HEAD, ROLE, TOKEN, USAGE, chunk
 
 if TYPE_CHECKING:

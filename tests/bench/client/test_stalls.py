@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.client.stalls import Stalls
+from bezel_bench.client.stalls import Stalls
 from tests.support.bench.runs import MS
 
 if TYPE_CHECKING:

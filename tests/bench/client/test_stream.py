@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.client.response_buffer import LARGE, MANY, Backlog, ResponseBuffer
-from bezel.bench.client.stream import AnswerReader
-from bezel.bench.result.sample import KINDS, Sample
+from bezel_bench.client.response_buffer import LARGE, MANY, Backlog, ResponseBuffer
+from bezel_bench.client.stream import AnswerReader
+from bezel_bench.result.sample import KINDS, Sample
 from tests.support.smoke.fake_service import recorded_stream
 
 RECORDED = [(round(at * 1e6), line) for at, line in recorded_stream("chat-stream-usage.txt")]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bezel.bench.report.charts.palette import DARK, LIGHT, rgb
-from bezel.bench.report.page import as_page
-from bezel.bench.report.report import report_of
+from bezel_bench.report.charts.palette import DARK, LIGHT, rgb
+from bezel_bench.report.page import as_page
+from bezel_bench.report.report import report_of
 from tests.support.bench.results import HOSTILE, drafts, failed, line, saturated, staged, sweep
 
 pytestmark = pytest.mark.slow

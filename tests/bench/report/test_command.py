@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from bezel.bench.report.charts import png
-from bezel.bench.result.document import save
 from bezel.cli.main import main
 from bezel.operations.schemas import schemas_of
+from bezel_bench.report.charts import png
+from bezel_bench.result.document import save
 from tests.support.bench.results import failed, line, sweep
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies
 
-from bezel.bench.report.comparison import FIGURES, Comparison, compare
-from bezel.bench.result.document import Cell, Result, save
-from bezel.bench.result.records import Metric
 from bezel.cli.main import main
+from bezel_bench.report.comparison import FIGURES, Comparison, compare
+from bezel_bench.result.document import Cell, Result, save
+from bezel_bench.result.records import Metric
 from tests.support.bench.results import manifest, staged
 
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from bezel.bench.report.comparison import compare
-from bezel.bench.report.markdown import as_markdown
-from bezel.bench.report.page import as_page
-from bezel.bench.report.report import report_of
-from bezel.bench.result.cell_status import crowded, queued, state_of
-from bezel.bench.result.document import Cell, Result
-from bezel.bench.result.records import Metric
-from bezel.bench.sweep.grid import Bounds, Grid, refusal
-from bezel.bench.validity import load_checks
 from bezel.cli.bench.render.tables import grid_text, run_text, search_text
-from bezel.text.counting import counted
+from bezel_base.text.counting import counted
+from bezel_bench.report.comparison import compare
+from bezel_bench.report.markdown import as_markdown
+from bezel_bench.report.page import as_page
+from bezel_bench.report.report import report_of
+from bezel_bench.result.cell_status import crowded, queued, state_of
+from bezel_bench.result.document import Cell, Result
+from bezel_bench.result.records import Metric
+from bezel_bench.sweep.grid import Bounds, Grid, refusal
+from bezel_bench.validity import load_checks
 from tests.support.bench.results import manifest
 
 UNITS = (

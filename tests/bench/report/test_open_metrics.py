@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from bezel.bench.report.open_metrics import as_open_metrics
-from bezel.bench.result.document import Cell, Result, ServerSeries, save
 from bezel.cli.main import main
+from bezel_bench.report.open_metrics import as_open_metrics
+from bezel_bench.result.document import Cell, Result, ServerSeries, save
 from tests.support.bench import results
 
 SERIES = ServerSeries(

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.report.charts.axes import Axis, scale
-from bezel.bench.report.charts.heat import HeatMap
-from bezel.bench.report.charts.labels import Labels
-from bezel.bench.report.charts.palette import DARK, LIGHT, SERIES, cividis, contrast, ink_on
-from bezel.bench.report.charts.png import as_slide
-from bezel.bench.report.format import compact, number, percent
-from bezel.bench.report.load_figures import curves_of
-from bezel.bench.report.markdown import as_markdown
-from bezel.bench.report.page import as_page
-from bezel.bench.report.report import Report, report_of
-from bezel.bench.report.series import subjects_of
-from bezel.bench.report.sweep_figures import grid_figures
-from bezel.bench.result.document import Cell, Finding, Result, ServerSeries
-from bezel.bench.result.records import Histogram
+from bezel_bench.report.charts.axes import Axis, scale
+from bezel_bench.report.charts.heat import HeatMap
+from bezel_bench.report.charts.labels import Labels
+from bezel_bench.report.charts.palette import DARK, LIGHT, SERIES, cividis, contrast, ink_on
+from bezel_bench.report.charts.png import as_slide
+from bezel_bench.report.format import compact, number, percent
+from bezel_bench.report.load_figures import curves_of
+from bezel_bench.report.markdown import as_markdown
+from bezel_bench.report.page import as_page
+from bezel_bench.report.report import Report, report_of
+from bezel_bench.report.series import subjects_of
+from bezel_bench.report.sweep_figures import grid_figures
+from bezel_bench.result.document import Cell, Finding, Result, ServerSeries
+from bezel_bench.result.records import Histogram
 from tests.support.bench.colour_vision import SIGHTS, distance, perceived
 from tests.support.bench.results import (
     HOSTILE,

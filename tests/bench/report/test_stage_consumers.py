@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings, strategies
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from bezel.bench.audit.runner import audit_files
-from bezel.bench.cell.cell import MeasuredCell
-from bezel.bench.load.plan import Stage, Staged
-from bezel.bench.report.export import as_csv, as_vllm, of_stage
-from bezel.bench.report.open_metrics import as_open_metrics
-from bezel.bench.result.document import Cell, Result, save
-from bezel.bench.result.sample_file import samples_path, write_samples
 from bezel.cli.bench.render.tables import run_text
 from bezel.cli.main import main
 from bezel.operations.benchmarking.summary import summary_of
+from bezel_bench.audit.runner import audit_files
+from bezel_bench.cell.cell import MeasuredCell
+from bezel_bench.load.plan import Stage, Staged
+from bezel_bench.report.export import as_csv, as_vllm, of_stage
+from bezel_bench.report.open_metrics import as_open_metrics
+from bezel_bench.result.document import Cell, Result, save
+from bezel_bench.result.sample_file import samples_path, write_samples
 from tests.bench.test_cell import document, plan, record
 from tests.support.bench.staged import TOKENS, load_of, staged_run
 

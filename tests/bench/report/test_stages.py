@@ -2,12 +2,12 @@
 
 import pytest
 
-from bezel.bench.report.export import as_csv
-from bezel.bench.report.format import number
-from bezel.bench.report.markdown import as_markdown
-from bezel.bench.report.page import as_page
-from bezel.bench.report.report import report_of
 from bezel.cli.bench.render.tables import run_text
+from bezel_bench.report.export import as_csv
+from bezel_bench.report.format import number
+from bezel_bench.report.markdown import as_markdown
+from bezel_bench.report.page import as_page
+from bezel_bench.report.report import report_of
 from tests.support.bench.results import line, staged
 
 THROUGHPUT = "output_tokens_per_second"

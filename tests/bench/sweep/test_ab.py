@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.journal import Ledger
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.journal import Ledger
 from tests.support.bench.oracle import cell_of, run_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.bench.result.document import Cell
+    from bezel_bench.result.document import Cell
 
 WANTED = CellRequest(512, 128, 40, users=4)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.bench.sweep.run import SHARE
+from bezel_bench.sweep.run import SHARE
 from tools.bench.sweeps import engines, made_up
 from tools.bench.sweeps.grids import Oracle, oracle
 from tools.bench.sweeps.methods import own

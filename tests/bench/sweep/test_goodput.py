@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.result.records import Metric
-from bezel.bench.sweep import wording
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search
-from bezel.bench.sweep.journal import Ledger
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.result.records import Metric
+from bezel_bench.sweep import wording
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.goodput import Search, conclude, levels, probability, search
+from bezel_bench.sweep.journal import Ledger
 from tests.support.bench.oracle import cell_of, run_once
 
 if TYPE_CHECKING:
-    from bezel.bench.result.document import Cell
+    from bezel_bench.result.document import Cell
 
 WANTED = CellRequest(512, 128, 50, users=1)
 PLAN = Search(WANTED, levels(1, 256, 0.1, whole=True), {"ttft_p99": 500.0})

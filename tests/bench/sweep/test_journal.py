@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.result.records import ServedBy
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.journal import Journal, Server, Taken
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.result.records import ServedBy
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.journal import Journal, Server, Taken
 from tests.support.bench.oracle import RATE, cell_of
 from tests.support.bench.results import manifest
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bezel.bench.result.document import Cell
+    from bezel_bench.result.document import Cell
 
     Work = Callable[[Path], list[Cell]]
 

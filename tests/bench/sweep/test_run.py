@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.cell.build_cell import client_figures
-from bezel.bench.result.columns import Columns
-from bezel.bench.result.document import Result
-from bezel.bench.result.sample import ClientHealth
-from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.grid import Bounds, Grid
-from bezel.bench.sweep.journal import Journal
-from bezel.bench.sweep.knees import knees
-from bezel.bench.sweep.next_cell import Known, next_cell, ordered
-from bezel.bench.sweep.run import LOST, Sweep, run_sweep
-from bezel.bench.sweep.summarize import conclude
 from bezel.cli.bench.render.tables import grid_text
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.cell.build_cell import client_figures
+from bezel_bench.result.columns import Columns
+from bezel_bench.result.document import Result
+from bezel_bench.result.sample import ClientHealth
+from bezel_bench.sweep.budget import Limits
+from bezel_bench.sweep.grid import Bounds, Grid
+from bezel_bench.sweep.journal import Journal
+from bezel_bench.sweep.knees import knees
+from bezel_bench.sweep.next_cell import Known, next_cell, ordered
+from bezel_bench.sweep.run import LOST, Sweep, run_sweep
+from bezel_bench.sweep.summarize import conclude
 from tests.support.bench.oracle import RATE, Oracle, cell_of
 from tests.support.bench.results import manifest
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
     from pathlib import Path
 
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.cell_request import CellRequest
-    from bezel.bench.sweep.run import Ended, Progress
+    from bezel_bench.result.document import Cell
+    from bezel_bench.sweep.cell_request import CellRequest
+    from bezel_bench.sweep.run import Ended, Progress
 
 GRID = Grid((64, 256, 1024, 4096, 8192), (1, 8, 32, 64, 128, 256), output_tokens=1)
 NO_BOUNDS, NO_LIMITS = Bounds(), Limits()

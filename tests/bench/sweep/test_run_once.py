@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.sweep.ab import Comparison, compare
-from bezel.bench.sweep.budget import Limits, notes
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.goodput import Search, conclude, levels, search
-from bezel.bench.sweep.grid import Bounds, Grid
-from bezel.bench.sweep.journal import Journal, Ledger
-from bezel.bench.sweep.run import Sweep, run_sweep
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
+from bezel_bench.sweep.ab import Comparison, compare
+from bezel_bench.sweep.budget import Limits, notes
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.goodput import Search, conclude, levels, search
+from bezel_bench.sweep.grid import Bounds, Grid
+from bezel_bench.sweep.journal import Journal, Ledger
+from bezel_bench.sweep.run import Sweep, run_sweep
 from tests.support.bench.oracle import RATE, cell_of, run_once
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.ab import Compared
-    from bezel.bench.sweep.goodput import Found
+    from bezel_bench.result.document import Cell
+    from bezel_bench.sweep.ab import Compared
+    from bezel_bench.sweep.goodput import Found
 
 PLAN = Search(CellRequest(64, 128, 60, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
 ARMS = Comparison(("a", "b"), CellRequest(64, 128, 16, users=2), 4)

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from bezel.cli.bench.measure.server_process import StartedServer
-from bezel.errors import UserError
+from bezel_base.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.http.methods import api_prefixes
+from bezel_localcloud.http.methods import api_prefixes
 from tests.support.localcloud.in_process import PARENT, Project
 
 HEADERS = {"Content-Type": "multipart/mixed; boundary=XX"}

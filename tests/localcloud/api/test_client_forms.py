@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bezel.localcloud.http.client_forms import LONGEST_QUERY
-from bezel.localcloud.http.methods import api_prefixes, served
-from bezel.localcloud.http.request_bodies import LARGEST_MESSAGE
+from bezel_localcloud.http.client_forms import LONGEST_QUERY
+from bezel_localcloud.http.methods import api_prefixes, served
+from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE
 from tests.support.localcloud.asgi import answer_of
 from tests.support.localcloud.in_process import PARENT, Project
 

@@ -6,31 +6,31 @@ import time
 
 import pytest
 
-from bezel.localcloud.core.paths import PROJECT_NUMBER
-from bezel.localcloud.http.methods import served
-from bezel.localcloud.services.artifact_registry import api as artifact_registry
-from bezel.localcloud.services.artifact_registry import artifacts_api
-from bezel.localcloud.services.billing import accounts as billing_accounts
-from bezel.localcloud.services.billing import budgets, catalog
-from bezel.localcloud.services.cloud_quotas import preferences_api as cloud_quotas
-from bezel.localcloud.services.cloud_run import api as run
-from bezel.localcloud.services.cloud_run import executions_api, jobs_api
-from bezel.localcloud.services.compute import api as compute
-from bezel.localcloud.services.compute import instances_api, policies_api, vpc_api
-from bezel.localcloud.services.iam import api as iam
-from bezel.localcloud.services.iam import credentials, keys_api, pools_api, roles_api, sts
-from bezel.localcloud.services.kms import api as kms_api
-from bezel.localcloud.services.kms import versions_api
-from bezel.localcloud.services.logging import api as logs
-from bezel.localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
-from bezel.localcloud.services.monitoring import api as monitoring
-from bezel.localcloud.services.resource_manager import api as resource_manager
-from bezel.localcloud.services.scheduler import api as scheduler
-from bezel.localcloud.services.secret_manager import api as secret_manager
-from bezel.localcloud.services.service_usage import api as service_usage
-from bezel.localcloud.services.storage import service as storage
-from bezel.localcloud.services.tpu import api as tpu
-from bezel.localcloud.services.vertex_ai import garden_api as vertex_ai
+from bezel_localcloud.core.paths import PROJECT_NUMBER
+from bezel_localcloud.http.methods import served
+from bezel_localcloud.services.artifact_registry import api as artifact_registry
+from bezel_localcloud.services.artifact_registry import artifacts_api
+from bezel_localcloud.services.billing import accounts as billing_accounts
+from bezel_localcloud.services.billing import budgets, catalog
+from bezel_localcloud.services.cloud_quotas import preferences_api as cloud_quotas
+from bezel_localcloud.services.cloud_run import api as run
+from bezel_localcloud.services.cloud_run import executions_api, jobs_api
+from bezel_localcloud.services.compute import api as compute
+from bezel_localcloud.services.compute import instances_api, policies_api, vpc_api
+from bezel_localcloud.services.iam import api as iam
+from bezel_localcloud.services.iam import credentials, keys_api, pools_api, roles_api, sts
+from bezel_localcloud.services.kms import api as kms_api
+from bezel_localcloud.services.kms import versions_api
+from bezel_localcloud.services.logging import api as logs
+from bezel_localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
+from bezel_localcloud.services.monitoring import api as monitoring
+from bezel_localcloud.services.resource_manager import api as resource_manager
+from bezel_localcloud.services.scheduler import api as scheduler
+from bezel_localcloud.services.secret_manager import api as secret_manager
+from bezel_localcloud.services.service_usage import api as service_usage
+from bezel_localcloud.services.storage import service as storage
+from bezel_localcloud.services.tpu import api as tpu
+from bezel_localcloud.services.vertex_ai import garden_api as vertex_ai
 from tests.support.gitops.issuer import public_key, signed
 from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.billing_harness import billing

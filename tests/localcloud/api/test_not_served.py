@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from bezel.localcloud.core.errors import NOT_SERVED
-from bezel.localcloud.http.methods import service_of, unserved
+from bezel_localcloud.core.errors import NOT_SERVED
+from bezel_localcloud.http.methods import service_of, unserved
 from tests.support.localcloud.asgi import answer_of
 from tests.support.localcloud.in_process import PARENT, Project
 from tools.traffic.discovery_data import all_versions, document, methods_of, path_of, served_methods

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud import control
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.http.messages import checked_message
-from bezel.localcloud.http.methods import served
+from bezel_localcloud import control
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.http.messages import checked_message
+from bezel_localcloud.http.methods import served
 from tests.support.localcloud.client import PARENT, REGION, Client, start_daemon
 from tests.support.localcloud.discovery_check import called, problems
 from tests.support.localcloud.discovery_values import ANY_JSON, spoiled, valid

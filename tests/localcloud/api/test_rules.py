@@ -69,78 +69,78 @@ def test_the_table_of_rules_is_the_committed_one():
                     "what": "jobs: a task that fails for good",
                     "why": "the other tasks continue, and the run's operation ends with the execution, without an "
                     "error; whether Cloud Run ends the others is not known, so a client has to read the execution",
-                    "evidence": "docs: jobs, retries; bezel/localcloud/services/cloud_run/runtime/jobs.py",
+                    "evidence": "docs: jobs, retries; bezel_localcloud/services/cloud_run/runtime/jobs.py",
                 },
                 {
                     "what": "jobs: times",
                     "why": "a task's timeout is in real seconds, as for traffic; SIGKILL follows SIGTERM after two "
                     "seconds, on Cloud Run after ten; a task that ran when the daemon ended starts again",
-                    "evidence": "localcloud's own; bezel/localcloud/services/cloud_run/runtime/jobs.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/cloud_run/runtime/jobs.py",
                 },
                 {
                     "what": "machines: addresses",
                     "why": "a machine with the address 10.64.0.5 is shown and reached at 127.64.0.5, since a process "
                     "without privileges can listen only there; firewall rules and ranges use 10.x",
-                    "evidence": "localcloud's own; bezel/localcloud/services/compute/vpc.py: loopback",
+                    "evidence": "localcloud's own; bezel_localcloud/services/compute/vpc.py: loopback",
                 },
                 {
                     "what": "machines: a connection that no firewall rule allows",
                     "why": "is reset at once; Compute Engine drops its packets, and the caller waits",
-                    "evidence": "docs: VPC firewall rules; bezel/localcloud/node/relay.py",
+                    "evidence": "docs: VPC firewall rules; packages/localcloud/bezel_localcloud/node/relay.py",
                 },
                 {
                     "what": "machines: the startup script",
                     "why": "runs as localcloud's user, not as root, in a folder of its own; "
                     "docker, gsutil and apt-get are stand-ins",
-                    "evidence": "localcloud's own; bezel/localcloud/node/machine.py",
+                    "evidence": "localcloud's own; packages/localcloud/bezel_localcloud/node/machine.py",
                 },
                 {
                     "what": "machines: stock, waits and quotas",
                     "why": "are localcloud's own, so that a rehearsal shows what can happen; Google publishes none",
-                    "evidence": "localcloud's own; bezel/localcloud/data/machines.toml",
+                    "evidence": "localcloud's own; packages/localcloud/bezel_localcloud/data/machines.toml",
                 },
                 {
                     "what": "Monitoring: metrics and filters",
                     "why": "only the use of quotas, and instances and billable time of Cloud Run services, filtered by "
                     "equal labels, with ALIGN_SUM at most; anything else is refused instead of made up",
-                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/api.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/monitoring/api.py",
                 },
                 {
                     "what": "Monitoring: delay until a point can be read",
                     "why": "30 s to 3 minutes of the platform's time after its sample, seeded; a restarted daemon has "
                     "no earlier points. Google does not publish the delay of this metric",
-                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/quota_use.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/monitoring/quota_use.py",
                 },
                 {
                     "what": "Monitoring: billable time of Cloud Run",
                     "why": "is the life of instances that are billed by instance, as all with a GPU are; those that "
                     "are billed by request have none. A revision whose instances all ended keeps being sampled with 0; "
                     "Google does not publish when it stops",
-                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/service_use.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/monitoring/service_use.py",
                 },
                 {
                     "what": "Monitoring: alert policies, uptime checks and dashboards",
                     "why": "are stored and shown: no condition is evaluated, no check is sent, nothing is drawn. A "
                     "metric of a Google service that the catalogue does not list is refused as not served",
-                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/conditions.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/monitoring/conditions.py",
                 },
                 {
                     "what": "Scheduler: time",
                     "why": "the time until a job's next run passes as fast as the platform's waits; missed runs become "
                     "one when a daemon starts",
-                    "evidence": "localcloud's own; bezel/localcloud/services/scheduler/jobs.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/scheduler/jobs.py",
                 },
                 {
                     "what": "Scheduler: targets",
                     "why": "are on this machine: Google's addresses of served APIs lead to localcloud, other ones are "
                     "not called and the job fails",
-                    "evidence": "localcloud's own; bezel/localcloud/services/scheduler/dispatcher.py",
+                    "evidence": "localcloud's own; bezel_localcloud/services/scheduler/dispatcher.py",
                 },
                 {
                     "what": "Compute Engine v1",
                     "why": "is checked against the beta's document, which the provider uses: v1 accepts fields that "
                     "only the beta has",
-                    "evidence": "compute.beta; bezel/localcloud/http/methods.py",
+                    "evidence": "compute.beta; packages/localcloud/bezel_localcloud/http/methods.py",
                 },
             ],
         },

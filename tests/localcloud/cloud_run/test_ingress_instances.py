@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.localcloud.core.clock import PlatformClock
-from bezel.localcloud.core.logbook import Logbook, LogSource
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.processes.sockets import Sockets
-from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
-from bezel.localcloud.services.cloud_run.runtime.autoscaler import DEMAND, MINIMUM, Autoscaler, NoInstanceError, Scaling
-from bezel.localcloud.services.cloud_run.runtime.container_command import Command
-from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-from bezel.localcloud.services.cloud_run.runtime.upstream import passes
-from bezel.localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
+from bezel_localcloud.core.clock import PlatformClock
+from bezel_localcloud.core.logbook import Logbook, LogSource
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.processes.sockets import Sockets
+from bezel_localcloud.services.cloud_run.failures import ContainerFailureError
+from bezel_localcloud.services.cloud_run.runtime.autoscaler import DEMAND, MINIMUM, Autoscaler, NoInstanceError, Scaling
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command
+from bezel_localcloud.services.cloud_run.runtime.instance import Instance
+from bezel_localcloud.services.cloud_run.runtime.upstream import passes
+from bezel_localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
 from tests.support.localcloud.client import SERVICES, is_alive, plain, until
 from tests.support.localcloud.fake_daemon import FAKE
 from tests.support.localcloud.virtual_loop import run_virtually

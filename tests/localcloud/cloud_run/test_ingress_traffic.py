@@ -5,7 +5,7 @@ import random
 import httpx
 import pytest
 
-from bezel.localcloud.services.cloud_run.traffic import bounds, divide, pick, shares
+from bezel_localcloud.services.cloud_run.traffic import bounds, divide, pick, shares
 from tests.support.localcloud.client import SERVICES, plain, until
 
 pytestmark = pytest.mark.slow  # revisions start and end behind it

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.processes.process_status import marked
+from bezel_base.process_status import marked
+from bezel_localcloud import control
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, Client, is_alive, until
 
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"

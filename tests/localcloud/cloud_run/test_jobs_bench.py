@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel.bench_jobs.job_registry import LABELS
 from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
-from bezel.errors import UserError
-from bezel.localcloud import control
-from bezel.localcloud.processes.process_status import marked
+from bezel_base.errors import UserError
+from bezel_base.process_status import marked
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel_localcloud import control
 from tests.support.bench_jobs.container_engine import install
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from tests.support.record_results import check_results

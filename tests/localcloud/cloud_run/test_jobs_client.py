@@ -5,9 +5,9 @@ import os
 import pytest
 
 from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
-from bezel.errors import UserError
-from bezel.localcloud import control
 from bezel.rest import ApiError, Backoff, Credentials, GoogleClient
+from bezel_base.errors import UserError
+from bezel_localcloud import control
 from tests.support.localcloud.client import REGION, until
 
 pytestmark = pytest.mark.slow

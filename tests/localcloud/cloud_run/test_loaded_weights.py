@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from bezel.localcloud import control, seed
 from bezel.planner import make_plan
 from bezel.planner.vllm.loading import LOADINGS
-from bezel.simulated_vllm import synthetic_weights
+from bezel_localcloud import control, seed
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.localcloud.client import REGION, SERVICES, Client
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.runtime.upstream import passes
-from bezel.localcloud.services.cloud_run.spec import ProbeSpec
+from bezel_localcloud.services.cloud_run.runtime.upstream import passes
+from bezel_localcloud.services.cloud_run.spec import ProbeSpec
 
 
 async def _probed(path, address, status="200 OK"):

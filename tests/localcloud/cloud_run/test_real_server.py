@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_localcloud import control
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.localcloud.client import Client
 
 pytestmark = pytest.mark.slow

@@ -4,9 +4,9 @@ import copy
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.checks import violations
-from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
-from bezel.localcloud.services.cloud_run.spec import revision_spec
+from bezel_localcloud.services.cloud_run.checks import violations
+from bezel_localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
+from bezel_localcloud.services.cloud_run.spec import revision_spec
 
 CONTAINER = "service.template.containers[0]"
 LIMITS = f"{CONTAINER}.resources.limits"

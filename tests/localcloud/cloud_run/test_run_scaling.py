@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.runtime.upstream import passes
-from bezel.localcloud.services.cloud_run.spec import ProbeSpec
+from bezel_localcloud.services.cloud_run.runtime.upstream import passes
+from bezel_localcloud.services.cloud_run.spec import ProbeSpec
 from tests.support.localcloud.client import RUNTIME, SERVICES, is_alive, until
 
 pytestmark = pytest.mark.slow

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel.localcloud.core.logbook import Logbook, LogSource
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.processes.sockets import Sockets
-from bezel.localcloud.services.cloud_run.runtime.container_command import Command
-from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-from bezel.localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
+from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel_localcloud.core.logbook import Logbook, LogSource
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.processes.sockets import Sockets
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command
+from bezel_localcloud.services.cloud_run.runtime.instance import Instance
+from bezel_localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
 from tests.support.localcloud.fake_daemon import FAKE
 
 pytestmark = pytest.mark.slow  # whole processes

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.runtime.untrained import untrained
+from bezel_localcloud.services.cloud_run.runtime.untrained import untrained
 
 ONE, OTHER = b"\x80?", b"\x90?"
 

@@ -4,11 +4,11 @@ import ipaddress
 
 import pytest
 
-from bezel.localcloud.cloud import Cloud
-from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.core.paths import Paths
-from bezel.localcloud.core.regions import regions
-from bezel.localcloud.services.compute.auto_mode import AUTO_BLOCK
+from bezel_localcloud.cloud import Cloud
+from bezel_localcloud.core.clock import InstanceTiming
+from bezel_localcloud.core.paths import Paths
+from bezel_localcloud.core.regions import regions
+from bezel_localcloud.services.compute.auto_mode import AUTO_BLOCK
 from tests.support.localcloud.in_process import COMPUTE, PARENT, Clock, Nodes, Project
 
 NETWORKS, FIREWALLS = f"{COMPUTE}/global/networks", f"{COMPUTE}/global/firewalls"

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.http.serving import REFUSAL
-from bezel.localcloud.services.artifact_registry.images import program_of
-from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel.localcloud.services.cloud_run.runtime.container_command import program
-from bezel.loopback.plain_http import NO_TLS
-from components.config.gateway import PROBE_PATH, gateway_configuration
-from components.identity_gateway import CONFIGURATION, IMAGE, SCRIPT, TAG
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_components.config.gateway import PROBE_PATH, gateway_configuration
+from bezel_components.identity_gateway import CONFIGURATION, IMAGE, SCRIPT, TAG
+from bezel_localcloud.core.paths import PROJECT
+from bezel_localcloud.http.serving import REFUSAL
+from bezel_localcloud.services.artifact_registry.images import program_of
+from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel_localcloud.services.cloud_run.runtime.container_command import program
 from tests.support.localcloud.client import RUNTIME, SERVICES, plain
 from tests.support.localcloud.gateway_harness import Node, missing_proxy
 from tests.support.localcloud.malformed_requests import MALFORMED, WELL_FORMED, answer, request

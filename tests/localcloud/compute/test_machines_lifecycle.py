@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.machines.capacity import Held, exceeded, goods, left, quota_values, waits, zones
-from bezel.localcloud.machines.lifecycle import GONE, Conditions, Life, advanced, begun, moved
+from bezel_localcloud.machines.capacity import Held, exceeded, goods, left, quota_values, waits, zones
+from bezel_localcloud.machines.lifecycle import GONE, Conditions, Life, advanced, begun, moved
 
 WAITS = {"creating": 10, "accepted": 20, "provisioning": 90, "stock_out": 600, "suspending": 40, "deleting": 60}
 FULL, EMPTY = Conditions(WAITS, in_stock=True), Conditions(WAITS, in_stock=False)

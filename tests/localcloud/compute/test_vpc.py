@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.services.compute.vpc import (
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.services.compute.vpc import (
     allowed,
     free_address,
     has_nat,
@@ -11,7 +11,7 @@ from bezel.localcloud.services.compute.vpc import (
     loopback,
     private_google_access,
 )
-from bezel.localcloud.services.compute.vpc_kinds import KINDS, checked
+from bezel_localcloud.services.compute.vpc_kinds import KINDS, checked
 
 NET = "projects/p/global/networks/net"
 SUB = "projects/p/regions/us-east5/subnetworks/sub"

@@ -6,8 +6,8 @@ import time
 import httpx
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.access import keys
+from bezel_localcloud import control
+from bezel_localcloud.access import keys
 from tests.support.localcloud.client import SERVICES, Client, plain, start_daemon
 
 pytestmark = pytest.mark.slow  # whole processes

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from bezel.localcloud import control
-from bezel.localcloud.core.store import Store, is_full
-from bezel.localcloud.seed import SeedError, seed
+from bezel_localcloud import control
+from bezel_localcloud.core.store import Store, is_full
+from bezel_localcloud.seed import SeedError, seed
 from tests.support.localcloud.client import PARENT, SERVICES, Client, until
 
 pytestmark = pytest.mark.slow
@@ -103,7 +103,7 @@ def test_a_transaction_that_meets_the_end_of_the_file_is_taken_back_whole(tmp_pa
 def test_a_file_that_may_grow_no_more_is_a_full_disk_too(tmp_path) -> None:
     script = (
         "import resource, sys; sys.path.insert(0, sys.argv[2])\n"
-        "from pathlib import Path; from bezel.localcloud.core.store import Store, is_full\n"
+        "from pathlib import Path; from bezel_localcloud.core.store import Store, is_full\n"
         "store = Store(Path(sys.argv[1])); store.put('kind', 'kept', {'value': 1})\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
         "try:\n    store.put('kind', 'new', {'value': 'x' * 1_000_000})\n"

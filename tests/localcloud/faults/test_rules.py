@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.faults.kinds import KINDS, FaultError, parse_pairs, parse_parameters, table
-from bezel.localcloud.faults.registry import Faults
+from bezel_localcloud.faults.kinds import KINDS, FaultError, parse_pairs, parse_parameters, table
+from bezel_localcloud.faults.registry import Faults
 
 
 def test_every_kind_can_be_put_on_with_its_defaults(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bezel.localcloud.faults.kinds import KINDS
+from bezel_localcloud.faults.kinds import KINDS
 
 TESTS = Path(__file__).parents[2]
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bezel.localcloud.core.paths import DEPLOYER
+from bezel_localcloud.core.paths import DEPLOYER
 from tests.support.gitops.issuer import CLAIMS, LIFETIME, Issuer, public_curve_key, public_key, signed
 from tests.support.localcloud import federation as at
 from tests.support.localcloud.in_process import Project

@@ -8,9 +8,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
-from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
-from bezel.loopback.plain_http import NO_TLS
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from tests.support.localcloud.client import PARENT, RUNTIME, until
 from tests.support.localcloud.node_harness import GATEWAY, NAME, PHASES, SECRET, ZONE, RunningCloud, own_address
 

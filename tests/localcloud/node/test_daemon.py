@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, marked
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, Client, until
 from tests.support.localcloud.node_harness import SHORT_SCRIPT
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from bezel.localcloud.node.reachability import NODE_VARIABLE, owner
-from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
+from bezel_localcloud.node.reachability import NODE_VARIABLE, owner
+from bezel_localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 
 pytestmark = pytest.mark.slow
 CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); sys.stdin.read()"

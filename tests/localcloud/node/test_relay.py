@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from bezel.localcloud.node.relay import Relay
+from bezel_localcloud.node.relay import Relay
 
 
 async def echo(reader, writer):

@@ -9,20 +9,20 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from bezel.localcloud.access import keys
-from bezel.localcloud.access.tokens import Tokens
-from bezel.localcloud.core.clock import PlatformClock
-from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.machines.node_spec import NodeSpec
-from bezel.localcloud.node.commands import answer
-from bezel.localcloud.node.docker import machines
-from bezel.localcloud.node.metadata import Metadata
-from bezel.localcloud.node.reachability import NODE_VARIABLE, Ways
-from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
-from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS, free_address, with_loopback
-from bezel.loopback.plain_http import NO_TLS
-from bezel.simulated_vllm.configuration.hardware import accelerators
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud.access import keys
+from bezel_localcloud.access.tokens import Tokens
+from bezel_localcloud.core.clock import PlatformClock
+from bezel_localcloud.core.paths import PROJECT
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.machines.node_spec import NodeSpec
+from bezel_localcloud.node.commands import answer
+from bezel_localcloud.node.docker import machines
+from bezel_localcloud.node.metadata import Metadata
+from bezel_localcloud.node.reachability import NODE_VARIABLE, Ways
+from bezel_localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
+from bezel_localcloud.services.compute.vpc import FIRST_ADDRESS, free_address, with_loopback
+from bezel_simulated_vllm.configuration.hardware import accelerators
 
 NETWORK = f"projects/{PROJECT}/global/networks/bezel"
 PREFIX = f"projects/{PROJECT}/regions/us-east5"

@@ -7,8 +7,8 @@ import pytest
 
 from bezel.bench_jobs.job_image import DOCKERFILE, ImageRepository, image_of_this_code
 from bezel.cli.main import main
-from bezel.errors import UserError
-from bezel.localcloud import control
+from bezel_base.errors import UserError
+from bezel_localcloud import control
 from tests.support.bench_jobs.container_engine import calls, install
 from tests.support.localcloud.client import PARENT, REGION
 

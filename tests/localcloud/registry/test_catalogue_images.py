@@ -7,9 +7,9 @@ import tarfile
 
 import pytest
 
-from bezel.localcloud.core.blob_files import digest_of
-from bezel.localcloud.services.artifact_registry.images import upstream_image, upstream_manifest
-from bezel.localcloud.services.artifact_registry.manifests import parse_manifest
+from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.services.artifact_registry.images import upstream_image, upstream_manifest
+from bezel_localcloud.services.artifact_registry.manifests import parse_manifest
 from tests.support.localcloud.registry_harness import Registry
 
 NAMES = [("docker.io", name) for name in ("vllm/vllm-openai", "vllm/vllm-tpu", "library/haproxy")]

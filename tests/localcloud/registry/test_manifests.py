@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from bezel.localcloud.core.blob_files import digest_of
-from bezel.localcloud.services.artifact_registry.errors import RegistryError
-from bezel.localcloud.services.artifact_registry.image_store import SESSION_SECONDS
-from bezel.localcloud.services.artifact_registry.manifests import MAX_BYTES, parse_manifest
+from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.services.artifact_registry.errors import RegistryError
+from bezel_localcloud.services.artifact_registry.image_store import SESSION_SECONDS
+from bezel_localcloud.services.artifact_registry.manifests import MAX_BYTES, parse_manifest
 from tests.support.localcloud.registry_harness import (
     APP,
     CONFIG,

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.paths import RUN_AGENT
-from bezel.localcloud.services.artifact_registry.images import parse_reference
-from bezel.localcloud.services.artifact_registry.registry import find_image
-from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel.localcloud.services.cloud_run.runtime.container_command import Command, container_command
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.paths import RUN_AGENT
+from bezel_localcloud.services.artifact_registry.images import parse_reference
+from bezel_localcloud.services.artifact_registry.registry import find_image
+from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, container_command
 from tests.support.localcloud.registry_harness import APP, CONFIG, HOST, LAYER, MANIFEST, Registry
 
 IMAGE = f"{HOST}/bezel-local/tools/app"

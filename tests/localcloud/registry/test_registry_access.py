@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from bezel.localcloud.access.permissions import roles
+from bezel_localcloud.access.permissions import roles
 from tests.support.localcloud.in_process import PARENT
 from tests.support.localcloud.registry_harness import APP, CONTENTS, HOST, REPOSITORY, Registry, basic, code
 

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from bezel.localcloud.core.blob_files import digest_of
-from bezel.localcloud.services.artifact_registry.image_store import SESSION_SECONDS
+from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.services.artifact_registry.image_store import SESSION_SECONDS
 from tests.support.localcloud.registry_harness import APP, HOST, Registry, code
 
 OTHER = f"/v2/{HOST}/bezel-local/tools/other"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.core.checksums import crc32c, joined, measured
-from bezel.localcloud.core.json_types import b64
+from bezel_localcloud.core.checksums import crc32c, joined, measured
+from bezel_localcloud.core.json_types import b64
 
 OBJECTS = "/storage/v1/b/shelf/o"
 UPLOAD = "/upload/storage/v1/b/shelf/o"

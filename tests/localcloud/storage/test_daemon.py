@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.localcloud.client import Client
 
 pytestmark = pytest.mark.slow

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.store import Store
-from bezel.localcloud.services.storage.listing import VERSIONS, Query, page
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.services.storage.listing import VERSIONS, Query, page
 
 NAMES = st.lists(st.text(alphabet="ab/\t\U0010ffff", min_size=1, max_size=5), max_size=12, unique=True)
 PARTS = st.text(alphabet="ab/\t", max_size=3)

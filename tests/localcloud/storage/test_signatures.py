@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bezel.localcloud.core.paths import DEPLOYER
+from bezel_localcloud.core.paths import DEPLOYER
 
 HOST = "127.0.0.1:1"
 

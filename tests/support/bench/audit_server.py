@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bezel.catalog import Model, accelerators, models, tpus
+from bezel_catalog import Model, accelerators, models, tpus
 
 if TYPE_CHECKING:
     import random

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.bench.audit.runner import audit_files
+from bezel_bench.audit.runner import audit_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bezel.bench.report.charts.palette import rgb
+from bezel_bench.report.charts.palette import rgb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,22 +12,22 @@ import secrets
 import signal
 from typing import TYPE_CHECKING
 
-from bezel.bench.sweep.ab import Comparison, compare
-from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.cell_request import CellRequest
-from bezel.bench.sweep.goodput import Search, levels, search
-from bezel.bench.sweep.grid import Bounds, Grid
-from bezel.bench.sweep.journal import Journal
-from bezel.bench.sweep.run import Sweep, run_sweep
+from bezel_bench.sweep.ab import Comparison, compare
+from bezel_bench.sweep.budget import Limits
+from bezel_bench.sweep.cell_request import CellRequest
+from bezel_bench.sweep.goodput import Search, levels, search
+from bezel_bench.sweep.grid import Bounds, Grid
+from bezel_bench.sweep.journal import Journal
+from bezel_bench.sweep.run import Sweep, run_sweep
 from tests.support.bench.oracle import RATE, Oracle, cell_of, run_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.cell_request import Measure
-    from bezel.bench.sweep.run_once import Once
+    from bezel_bench.result.document import Cell
+    from bezel_bench.sweep.cell_request import Measure
+    from bezel_bench.sweep.run_once import Once
 
 GRID = Grid((64, 4096), (1, 64), output_tokens=1)
 SETTINGS = {"url": "http://127.0.0.1:1", "users": [1, 64]}

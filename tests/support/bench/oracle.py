@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.bench.result.document import Cell
-from bezel.bench.result.records import Metric
-from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.journal import Ledger
-from bezel.bench.sweep.run_once import Once
+from bezel_bench.result.document import Cell
+from bezel_bench.result.records import Metric
+from bezel_bench.sweep.budget import Limits
+from bezel_bench.sweep.journal import Ledger
+from bezel_bench.sweep.run_once import Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bezel.bench.sweep.cell_request import CellRequest, Measure
+    from bezel_bench.sweep.cell_request import CellRequest, Measure
 
 RATE = "requests_per_second"
 NO_LIMITS = Limits()

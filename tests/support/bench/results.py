@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bezel.bench.result.document import Cell, Check, Finding, Inferred, Result, StageFigures
-from bezel.bench.result.records import (
+from bezel_bench.result.document import Cell, Check, Finding, Inferred, Result, StageFigures
+from bezel_bench.result.records import (
     Client,
     Distribution,
     Histogram,
@@ -27,7 +27,7 @@ from bezel.bench.result.records import (
 )
 
 if TYPE_CHECKING:
-    from bezel.bench.result.document import State
+    from bezel_bench.result.document import State
 
 CONTEXTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)

@@ -5,8 +5,8 @@ import random
 from array import array
 from collections.abc import Callable, Sequence
 
-from bezel.bench.result.columns import Columns
-from bezel.bench.result.sample import ClientHealth, Measured, Sample
+from bezel_bench.result.columns import Columns
+from bezel_bench.result.sample import ClientHealth, Measured, Sample
 
 SECOND = 1_000_000_000
 MS = 1_000_000

@@ -6,12 +6,12 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING
 
-from bezel.bench.load.patterns import instants, user_windows
-from bezel.bench.load.plan import Load, PromptPlan, Staged, Stop, Target
+from bezel_bench.load.patterns import instants, user_windows
+from bezel_bench.load.plan import Load, PromptPlan, Staged, Stop, Target
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, measured, noise
 
 if TYPE_CHECKING:
-    from bezel.bench.result.sample import Measured, Sample
+    from bezel_bench.result.sample import Measured, Sample
 
 TOKENS = 11
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Body, Closed, Load, Pattern, PromptPlan, Stop, Target
-from bezel.bench.result.sample import Measured
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Body, Closed, Load, Pattern, PromptPlan, Stop, Target
+from bezel_bench.result.sample import Measured
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
 ROLE = b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n'

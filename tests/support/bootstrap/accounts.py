@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
-from bootstrap import deploy as wiring
-from bootstrap.permissions import ROLES
-from bootstrap.settings import Settings, checked_settings
+from bezel.foundation.permissions import ROLES
+from bezel.foundation.settings import Settings, checked_settings
+from bezel_bootstrap import deploy as wiring
+from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from tests.support.bootstrap.project import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bootstrap.pipeline_account import PipelineAccountArgs
+    from bezel_bootstrap.pipeline_account import PipelineAccountArgs
 
 BUCKET = f"{PROJECT}-pulumi-state"
 KEY = f"projects/{PROJECT}/locations/us-east4/keyRings/pulumi/cryptoKeys/states"

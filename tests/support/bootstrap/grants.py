@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.localcloud.core.paths import PROJECT
+from bezel_localcloud.core.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

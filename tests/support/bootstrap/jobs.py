@@ -13,13 +13,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.localcloud import seed
-from bezel.localcloud.core.paths import PROJECT
+from bezel.engine.project.project import Project
+from bezel.engine.run.pulumi_command import pulumi_cli
 from bezel.planner import make_plan
-from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.pulumi_command import pulumi_cli
 from bezel.rest import Credentials
-from bezel.simulated_vllm import synthetic_weights
+from bezel_localcloud import seed
+from bezel_localcloud.core.paths import PROJECT
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.bootstrap.setup_harness import SetupHarness
 from tests.support.e2e import warm_python
 from tests.support.e2e.rehearsal import SECONDS, Run

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.localcloud import clients, control
-from bezel.localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint
-from bezel.pulumi_engine.local_engine import PLUGINS
-from bezel.pulumi_engine.pulumi_command import pulumi_cli
+from bezel.engine.local.local_engine import PLUGINS
+from bezel.engine.run.pulumi_command import pulumi_cli
+from bezel_localcloud import clients, control
+from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint
 from tests.support.e2e import warm_bezel
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Run
 from tests.support.localcloud.client import Client
@@ -48,7 +48,7 @@ class SetupHarness:
     def new(cls, folder: Path) -> SetupHarness:
         """Start a localcloud."""
         directory = folder / "cloud"
-        command = [sys.executable, "-m", "bezel.localcloud", str(directory), "--speed", SPEED, "--emulator"]
+        command = [sys.executable, "-m", "bezel_localcloud", str(directory), "--speed", SPEED, "--emulator"]
         endpoint = control.launch(directory, command)
         environment = {
             **clients.environment(endpoint),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from decimal import Decimal
 
-from bezel.catalog import accelerators
+from bezel_catalog import accelerators
 
 PLACES = {"us-east5": "Columbus", "europe-west4": "Netherlands", "asia-northeast1": "Tokyo"}
 RUN, COMPUTE = "152E-C115-5142", "6F81-5844-456A"

@@ -12,9 +12,12 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
+FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks")
 # Their words are vLLM's own, and Google's.
-OTHERS_WORDS = ("bezel/simulated_vllm/", "bezel/localcloud/routing/iam_policies.py")
+OTHERS_WORDS = (
+    "packages/simulated-vllm/bezel_simulated_vllm/",
+    "packages/localcloud/bezel_localcloud/routing/iam_policies.py",
+)
 PROGRAM = r"(?:(?:\.\./judge/)?\.venv/bin/)?(bezel|make|pulumi) "
 _QUOTED = re.compile(rf"`({PROGRAM}[^`]+)`")
 _SUBSTITUTED = re.compile(rf"\$\(({PROGRAM}[^)]+)\)")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from bezel.localcloud import control
+from bezel_localcloud import control
 from tests.support.localcloud.client import Client
 from tests.support.simulated_vllm.process import MODEL
 

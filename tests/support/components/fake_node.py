@@ -12,7 +12,7 @@ import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[3] / "components" / "node" / "startup.sh"
+SCRIPT = Path(__file__).parents[3] / "components" / "bezel_components" / "node" / "startup.sh"
 COMMANDS = Path(__file__).with_name("fake_node.sh")
 TOKEN = "ya29.token-that-nobody-may-see"
 SECRET = "hf_planted-value-that-nobody-may-see"

@@ -18,10 +18,10 @@ from typing import Any
 
 import httpx
 
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.faults.kinds import KINDS
-from bezel.loopback.plain_http import NO_TLS
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.faults.kinds import KINDS
 from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal, Run, add_version, make_secret
 

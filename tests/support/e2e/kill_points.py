@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from bezel.localcloud import control
-from bezel.localcloud.processes.sockets import free_port
+from bezel_localcloud import control
+from bezel_localcloud.processes.sockets import free_port
 from tests.support.e2e.consistency import problems
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal
 
@@ -37,8 +37,8 @@ COMMANDS = {"up": "up", "update": "up", "refresh": "refresh", "destroy": "down"}
 VICTIMS = {
     "engine": "/pulumi ",
     "program": "pulumi-language-python-exec",
-    "dynamic provider": "components.dynamic_plugin",
-    "stand-in": "bezel.standin_providers.gcp",
+    "dynamic provider": "bezel_components.dynamic_plugin",
+    "stand-in": "bezel_pulumi_offline.gcp",
     "localcloud": "",
     "engine, SIGINT": "/pulumi ",
     "engine, two SIGINT": "/pulumi ",

@@ -1,7 +1,8 @@
 """Processes of dynamic resources to be killed, that start in a moment: each is forked from one that has loaded all.
 
 `python dynamic_victims.py` is the one that waits: for each line on stdin, an engine's address, it starts what the
-engine would (`python -m components.dynamic_plugin ADDRESS`), whose process id and port stand on one line on stdout.
+engine would (`python -m bezel_components.dynamic_plugin ADDRESS`), whose process id and
+port stand on one line on stdout.
 """
 
 import importlib
@@ -21,10 +22,10 @@ from pulumi.runtime.proto import provider_pb2_grpc
 ROOT = Path(__file__).parents[3]
 # What the providers come to need; no thread, connection or channel is there before a process is forked.
 LOADED = (
-    "components.providers.model_files",
-    "smoke.benchmark",
-    "smoke.health",
-    "bezel.bench.cell.cell",
+    "bezel_components.providers.model_files",
+    "bezel_smoke.benchmark",
+    "bezel_smoke.health",
+    "bezel_bench.cell.cell",
     "google.auth",
     "google.oauth2.service_account",
     "httpx",
@@ -93,8 +94,8 @@ def _wait() -> None:
         if pid == 0:
             sys.stdout.write(f"{os.getpid()} ")
             sys.stdout.flush()
-            sys.argv = ["components.dynamic_plugin", line.strip()]
-            runpy.run_module("components.dynamic_plugin", run_name="__main__", alter_sys=True)
+            sys.argv = ["bezel_components.dynamic_plugin", line.strip()]
+            runpy.run_module("bezel_components.dynamic_plugin", run_name="__main__", alter_sys=True)
         # The dead of before. A killed process keeps its number until then, so nobody else can be meant by it.
         unburied = [one for one in [*unburied, pid] if os.waitpid(one, os.WNOHANG) == (0, 0)]
 

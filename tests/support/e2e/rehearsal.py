@@ -17,9 +17,9 @@ from typing import Any
 import httpx
 import yaml
 
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import Endpoint
-from bezel.pulumi_engine.stack_copy import without_keys
+from bezel.engine.state.stack_copy import without_keys
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
 from tests.support.e2e import warm_bezel, warm_python
 
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 
-LOADED = ("bezel.cli.main", "bezel.cli.local.stacks", "bezel.planner", "bezel.localcloud.seed", "bezel.rest", "httpx")
+LOADED = ("bezel.cli.main", "bezel.cli.local.stacks", "bezel.planner", "bezel_localcloud.seed", "bezel.rest", "httpx")
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload([__name__, *LOADED])
 # To start a process looks how all others ended, too; of two threads that look at once the second reads 255.

@@ -33,13 +33,13 @@ LOADED = (
     *("pulumi", "pulumi.dynamic", "pulumi.policy", "pulumi_policy", "pulumi_docker", "dill"),
     *("anyio", "certifi", "google.oauth2.service_account", "h11", "httpcore", "httptools", "httpx", "numpy", "orjson"),
     *(
-        "bezel.bench.cell.cell",
+        "bezel_bench.cell.cell",
         "bezel.leases.inventory",
         "bezel.planner",
-        "components.base.dynamic",
+        "bezel_components.base.dynamic",
         "bezel.resource_cost.stack_cost",
         "bezel.weights.layout",
-        "policies.adapter",
+        "bezel_policies.adapter",
     ),
 )
 # Modules of this SDK load at the first use of a name.

@@ -22,9 +22,9 @@ from typing import Any
 
 import httpx
 
-from bezel.localcloud.cloud import Cloud
-from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel.localcloud.core.paths import DEPLOYER, PROJECT, Paths
+from bezel_localcloud.cloud import Cloud
+from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel_localcloud.core.paths import DEPLOYER, PROJECT, Paths
 from tests.support.e2e.consistency import problems
 from tests.support.localcloud.in_process import Nodes
 

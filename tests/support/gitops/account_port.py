@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from bezel.loopback.plain_http import NO_TLS
+from bezel_base.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

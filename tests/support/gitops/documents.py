@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from pulumi_policy import ResourceValidationPolicy
 
-from bezel.errors import UserError
-from bezel.gitops.engine_events import Violation
+from bezel.engine.events.typed_events import Violation
+from bezel.engine.project.project import Project
 from bezel.gitops.review.preview import with_one_repair
 from bezel.gitops.review.setting_changes import setting_changes
 from bezel.planner import make_plan
-from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StackCost, StateResource, stack_cost
-from stacks.dispatch import deploy
+from bezel_base.errors import UserError
+from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declared, declare
 from tests.support.policies.harness import POLICIES, example, violations
 

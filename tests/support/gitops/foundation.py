@@ -6,10 +6,10 @@ running `bezel init` itself.
 
 from typing import Any
 
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
-from bootstrap import access
-from bootstrap.deploy import APIS
-from bootstrap.settings import checked_settings
+from bezel.foundation.settings import checked_settings
+from bezel_bootstrap import access
+from bezel_bootstrap.deploy import APIS
+from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from tests.support.bootstrap.accounts import Accounts
 from tests.support.bootstrap.project import SETTINGS
 from tests.support.gitops.pipeline import STATES, Pipeline

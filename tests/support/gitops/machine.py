@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bezel.localcloud.processes.process_status import end_marked
+from bezel_base.process_status import end_marked
 from tests.support.gitops.forge import Forge
 from tests.support.gitops.working_copy import ROOT
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import yaml
 
-from bezel.localcloud import clients, control, seed
-from bezel.localcloud.core.paths import PROJECT, Endpoint
+from bezel.engine.local.local_engine import PLUGINS
+from bezel.engine.project.project import Project
 from bezel.planner import make_plan
-from bezel.pulumi_engine.local_engine import PLUGINS
-from bezel.pulumi_engine.project import Project
-from bezel.simulated_vllm import synthetic_weights
+from bezel_localcloud import clients, control, seed
+from bezel_localcloud.core.paths import PROJECT, Endpoint
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.e2e import warm_bezel, warm_python
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Rehearsal, Run
 from tests.support.localcloud.client import Client
@@ -91,7 +91,7 @@ class Pipeline:
     @classmethod
     def _of(cls, folder: Path, checkout: Path) -> "Pipeline":
         directory = folder / "cloud"
-        command = [sys.executable, "-m", "bezel.localcloud", str(directory), "--speed", SPEED, "--emulator"]
+        command = [sys.executable, "-m", "bezel_localcloud", str(directory), "--speed", SPEED, "--emulator"]
         endpoint = control.launch(directory, command)
         cloud = Client(endpoint)
         body = {"name": STATES, "location": "US", "versioning": {"enabled": True}}

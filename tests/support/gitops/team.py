@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from bezel.localcloud import control, seed
-from bezel.pulumi_engine.pipeline_file import FILE
-from bezel.simulated_vllm import synthetic_weights
+from bezel.engine.project.pipeline_file import FILE
+from bezel_localcloud import control, seed
+from bezel_simulated_vllm import synthetic_weights
 from tests.support.gitops import forge as forges
 from tests.support.gitops import foundation
 from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user

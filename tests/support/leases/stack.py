@@ -7,9 +7,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from components.providers.lease_hours import LeaseAfterChecksProvider
-from components.providers.tpu_node import TpuNodeProvider
-from components.providers.tpu_request import TpuRequestProvider
+from bezel_components.providers.lease_hours import LeaseAfterChecksProvider
+from bezel_components.providers.tpu_node import TpuNodeProvider
+from bezel_components.providers.tpu_request import TpuRequestProvider
 from tests.support.leases.harness import NAME, PATIENCE, RUN, STACK, SUBNETWORKS, ZONES, body_of
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Calls of Cloud Billing, Billing Budgets and of the channels that budgets notify, for `ApiHarness`."""
 
-from bezel.localcloud.core.paths import BILLING_ACCOUNT
+from bezel_localcloud.core.paths import BILLING_ACCOUNT
 from tests.support.localcloud.client import PARENT
 
 ACCOUNT = f"/cloudbilling/v1/{BILLING_ACCOUNT}"

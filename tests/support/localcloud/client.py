@@ -7,9 +7,9 @@ from pathlib import Path
 
 import httpx
 
-from bezel.localcloud import control
-from bezel.localcloud.core.paths import PROJECT, Endpoint
-from bezel.loopback.plain_http import NO_TLS
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import PROJECT, Endpoint
 from tests.support.localcloud.discovery_check import answer_problems, called, request_problems
 
 PARENT = f"projects/{PROJECT}"

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from bezel.errors import UserError
-from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.daemon import serve
-from bezel.localcloud.services.cloud_run.runtime.container_command import (
+from bezel_base.errors import UserError
+from bezel_localcloud.core.clock import InstanceTiming
+from bezel_localcloud.daemon import serve
+from bezel_localcloud.services.cloud_run.runtime.container_command import (
     Command,
     Container,
     environment_of,

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel_localcloud.core.paths import PROJECT_NUMBER
 from tests.support.gitops.issuer import Issuer
 from tests.support.localcloud.in_process import PARENT, Project
 

@@ -5,8 +5,8 @@ import random
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from bezel.localcloud.http.messages import definitions
-from bezel.localcloud.http.methods import served
+from bezel_localcloud.http.messages import definitions
+from bezel_localcloud.http.methods import served
 from tests.support.localcloud.in_process import PARENT
 
 DEEP = {"a": {}}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import httpx
 
-from bezel.localcloud.cloud import Cloud
-from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.core.paths import DEPLOYER, PROJECT, Paths
+from bezel_localcloud.cloud import Cloud
+from bezel_localcloud.core.clock import InstanceTiming
+from bezel_localcloud.core.paths import DEPLOYER, PROJECT, Paths
 from tests.support.localcloud.discovery_check import answer_problems, called, request_problems
 
 PARENT = f"projects/{PROJECT}"

@@ -6,9 +6,9 @@ Prints what the merged load was, as JSON.
 import json
 import sys
 
-from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
-from bezel.errors import UserError
+from bezel_base.errors import UserError
+from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 
 IMAGE = "localhost/bezel-bench:0.1.0"
 

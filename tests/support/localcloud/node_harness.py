@@ -6,18 +6,18 @@ import os
 import threading
 from pathlib import Path
 
-from bezel.localcloud.cloud import Cloud, largest_body
-from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel.localcloud.core.paths import PROJECT, Endpoint, Paths
-from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.machines.node_spec import NodeSpec
-from bezel.localcloud.node.machine import Nodes
-from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel_localcloud.cloud import Cloud, largest_body
+from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel_localcloud.core.paths import PROJECT, Endpoint, Paths
+from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.machines.node_spec import NodeSpec
+from bezel_localcloud.node.machine import Nodes
+from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, Client, until
 from tests.support.localcloud.fake_daemon import launch_fake
 from tests.support.localcloud.in_process import Nodes as NotedNodes
 
-SCRIPT = (Path(__file__).parents[3] / "components" / "node" / "startup.sh").read_text()
+SCRIPT = (Path(__file__).parents[3] / "components" / "bezel_components" / "node" / "startup.sh").read_text()
 ZONE = f"{REGION}-a"
 NAME = f"projects/{PROJECT}/zones/{ZONE}/instances/lease"
 NETWORK = f"projects/{PROJECT}/global/networks/bezel"

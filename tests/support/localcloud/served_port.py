@@ -3,8 +3,8 @@
 import asyncio
 import threading
 
-from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 
 
 class ServedPort:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bezel.engine.state.state_file import STACK
 from bezel.leases.clock import PlatformClock
-from bezel.localcloud.services.logging.filters import parse_filter
 from bezel.operations.context import Context
-from bezel.pulumi_engine.state_file import STACK
+from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, serving
 
 NOW = 1_790_000_000.0  # 2026-09-21T14:13:20Z

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.localcloud.services.logging.filters import parse_filter
+from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.operations.deployed import Deployed
 from tests.support.rest.fake_google import Answer, Call
 

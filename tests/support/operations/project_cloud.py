@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from bezel.localcloud.routing.context import Point, Series
 from bezel.operations.context import Context
+from bezel_localcloud.routing.context import Point, Series
 from tests.support.localcloud.in_process import PARENT, Clock, Project
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, serving
 

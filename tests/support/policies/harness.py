@@ -11,8 +11,8 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidatio
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 from bezel.leases.requests import instance_body, queued_body
-from policies.hardware_cost import pack as hardware_cost
-from policies.security import pack as security
+from bezel_policies.hardware_cost import pack as hardware_cost
+from bezel_policies.security import pack as security
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.api import administration
+from bezel_simulated_vllm.api import administration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

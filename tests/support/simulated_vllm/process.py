@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.bench.load.plan import Target
-from bezel.bench.server.http_probe import asker
-from bezel.localcloud.processes.sockets import free_port
+from bezel_bench.load.plan import Target
+from bezel_bench.server.http_probe import asker
+from bezel_localcloud.processes.sockets import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def simulated_vllm(
         "LOCALCLOUD_SPEED": "100000",
         "LOCALCLOUD_SERVING_SPEED": f"{serving_speed:g}",
     }
-    command = [sys.executable, "-m", "bezel.simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
+    command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
     with subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"

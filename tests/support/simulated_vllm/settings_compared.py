@@ -16,15 +16,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bezel.catalog import model, vllm_options
 from bezel.planner.rules.env_checks import check_read
 from bezel.planner.vllm.argument_conflicts import check_conflicts
 from bezel.planner.vllm.arguments import as_word, merge, render
 from bezel.planner.vllm.option_checks import check_fields, check_options
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.options import VERSION, parse
-from bezel.simulated_vllm.configuration.settings import make_settings
+from bezel_catalog import model, vllm_options
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.options import VERSION, parse
+from bezel_simulated_vllm.configuration.settings import make_settings
 from tests.support.simulated_vllm.process import MODEL
 
 ROOT = Path(__file__).parents[3]

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from bezel.localcloud.processes.sockets import free_port
+from bezel_localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.samples import FIXTURES
 
@@ -24,7 +24,7 @@ def bench_against_simulated(folder: Path, environment: dict[str, str]) -> list[s
     """Run the client; what is wrong with its result."""
     port, model = free_port(), folder / "models" / "tiny-gemma4"
     drafting = ["--spec-method=mtp", f"--spec-model={model}-assistant", "--spec-tokens=3"]
-    server = [sys.executable, "-m", "bezel.simulated_vllm", str(model), "--served-model-name=tiny-gemma4", *drafting]
+    server = [sys.executable, "-m", "bezel_simulated_vllm", str(model), "--served-model-name=tiny-gemma4", *drafting]
     speed = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SPEED": "100000"}
     with (
         tempfile.TemporaryDirectory() as out,

@@ -90,7 +90,7 @@ def plugin_running(environment: dict[str, str], directory: Path = ROOT) -> Itera
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "BEZEL_"))}
     with engine_listening() as (engine, address):
         process = subprocess.Popen(
-            [ROOT / "components" / "dynamic_plugin" / "pulumi-resource-pulumi-python", address],
+            [ROOT / "components" / "bezel_components" / "dynamic_plugin" / "pulumi-resource-pulumi-python", address],
             cwd=directory,
             env=inherited | {"PULUMI_RUNTIME_VIRTUALENV": sys.prefix} | environment,
             stdout=subprocess.PIPE,

@@ -12,10 +12,10 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
 
-from bezel.standin_providers.lifecycle.values import decode, encode
-from bezel.standin_providers.plugin.server import Plugin
+from bezel_pulumi_offline.lifecycle.values import decode, encode
+from bezel_pulumi_offline.plugin.server import Plugin
 
-PLUGINS = Path(__file__).parents[3] / "bezel" / "standin_providers" / "plugins"
+PLUGINS = Path(__file__).parents[3] / "packages" / "pulumi-offline" / "bezel_pulumi_offline" / "plugins"
 SEED = b"0123456789abcdef"
 
 
@@ -142,7 +142,7 @@ class StartedProvider(Provider):
             stderr=subprocess.PIPE,
             text=True,
             env={"PATH": os.environ["PATH"], "BEZEL_PYTHON": sys.executable, **environment},
-            cwd=PLUGINS.parents[2],
+            cwd=PLUGINS.parents[3],
         )
         assert self.process.stdout is not None
         super().__init__(int(self.process.stdout.readline()))

@@ -62,11 +62,11 @@ class Prefork:
 
 
 def _wait() -> None:
-    from bezel.standin_providers.plugin.fast_import import lighten
+    from bezel_pulumi_offline.plugin.fast_import import lighten
 
     lighten()
-    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
-    from bezel.standin_providers.plugin.server import serve
+    from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
+    from bezel_pulumi_offline.plugin.server import serve
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are buried by the kernel
     for _ in iter(sys.stdin.readline, ""):

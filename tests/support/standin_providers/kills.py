@@ -11,8 +11,8 @@ from typing import Any, Self
 import grpc
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.lifecycle.values import decode, encode
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin, adoption_advice
+from bezel_pulumi_offline.lifecycle.values import decode, encode
+from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin, adoption_advice
 from tests.support.standin_providers.client import FailedError, ServedProvider, urn
 from tests.support.standin_providers.google import Boundary, FakeGoogle
 from tests.support.standin_providers.killable_process import Prefork

@@ -7,8 +7,8 @@ import re
 import warnings
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import Fields
-from bezel.standin_providers.resources import TYPES
+from bezel_pulumi_offline.lifecycle.fields import Fields
+from bezel_pulumi_offline.resources import TYPES
 
 
 def short(token: str) -> str:

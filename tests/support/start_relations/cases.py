@@ -23,16 +23,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bezel.catalog import model, models, vllm_options
+from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.vllm.arguments import merge, render
-from bezel.pulumi_engine.project import Project
-from bezel.simulated_vllm.configuration.adapters import load_adapters
-from bezel.simulated_vllm.configuration.failures import StartError
-from bezel.simulated_vllm.configuration.hardware import machine_from_environment
-from bezel.simulated_vllm.configuration.options import VERSION, parse
-from bezel.simulated_vllm.configuration.settings import make_settings
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_catalog import model, models, vllm_options
+from bezel_simulated_vllm.configuration.adapters import load_adapters
+from bezel_simulated_vllm.configuration.failures import StartError
+from bezel_simulated_vllm.configuration.hardware import machine_from_environment
+from bezel_simulated_vllm.configuration.options import VERSION, parse
+from bezel_simulated_vllm.configuration.settings import make_settings
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.planner.v6e_stack import L4X8
 
 ROOT = Path(__file__).parents[3]

@@ -11,9 +11,9 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import models
 from bezel.planner import LeasePlan
-from bezel.simulated_vllm.synthetic_weights import model_files
+from bezel_catalog import models
+from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.start_relations.cases import ROOT, Case, command, model_folders, shipped_plan
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from bezel.localcloud import control
-from bezel.loopback.plain_http import NO_TLS
 from bezel.rest import Backoff
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, Outcome, copy_model
@@ -18,12 +16,14 @@ from bezel.weights.hub import Hub, Repository
 from bezel.weights.progress import Progress
 from bezel.weights.retry import Watch
 from bezel.weights.transfer import Journal, Transfer
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud import control
 from tests.support.weights.fake_hub import TOKEN, FakeHub
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.localcloud.core.paths import Endpoint
+    from bezel_localcloud.core.paths import Endpoint
 
 MODEL = "acme/tiny-model"
 PIECE = 256 * 1024

@@ -3,7 +3,7 @@
 An engine runs as many sequences as its slots and its cache hold. A step
 reads weights and caches, prompts are computed between steps, and each request costs the CPU some time. Besides, by
 kind: a cliff where sequences are evicted, a client that is the limit at short contexts, steps of captured batch sizes,
-noise with heavy tails, or noise that grows with the users. Imports nothing of `bezel.bench.sweep` and nothing of the
+noise with heavy tails, or noise that grows with the users. Imports nothing of `bezel_bench.sweep` and nothing of the
 first generator; the seed gives everything.
 """
 

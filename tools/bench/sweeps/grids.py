@@ -11,16 +11,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.bench.result.document import Cell
-from bezel.bench.result.records import Metric
-from bezel.bench.sweep.grid import Grid
+from bezel_bench.result.document import Cell
+from bezel_bench.result.records import Metric
+from bezel_bench.sweep.grid import Grid
 from tools.bench.sweeps import made_up
 from tools.bench.sweeps.twins import FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.sweep.cell_request import CellRequest
+    from bezel_bench.sweep.cell_request import CellRequest
 
 METRIC = "requests_per_second"
 SUCCEEDED = 98.0

@@ -4,7 +4,7 @@
 
 Writes one CSV for each grid in the columns of the measured ones (`tools.bench.sweeps.grids`), so that a reader without
 these can repeat the tables of docs/sweeps.md. The seed gives everything: shape, size, server, noise. Imports nothing of
-`bezel.bench.sweep`: no law, step or size here follows a constant of the method that the grids judge.
+`bezel_bench.sweep`: no law, step or size here follows a constant of the method that the grids judge.
 
 Each law is that of a closed loop: `users / (seconds alone)` while the server has time, its capacity beyond, and a
 corner between that is sharp or round.

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.grid import Bounds, Grid, Place
-from bezel.bench.sweep.journal import Ledger
-from bezel.bench.sweep.next_cell import beyond
-from bezel.bench.sweep.run import SHARE, Sweep, SweepStatus, run_sweep
-from bezel.bench.sweep.summarize import conclude
-from bezel.bench.sweep.validity import usable_cells
+from bezel_bench.sweep.budget import Limits
+from bezel_bench.sweep.grid import Bounds, Grid, Place
+from bezel_bench.sweep.journal import Ledger
+from bezel_bench.sweep.next_cell import beyond
+from bezel_bench.sweep.run import SHARE, Sweep, SweepStatus, run_sweep
+from bezel_bench.sweep.summarize import conclude
+from bezel_bench.sweep.validity import usable_cells
 from tools.bench.sweeps.grids import METRIC, Oracle
 from tools.docs.generated_sections import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bezel.bench.result.document import Cell
+    from bezel_bench.result.document import Cell
 
 FORMER_FILE = ROOT / "tests" / "results" / "sweeps" / "former.json"
 

@@ -12,7 +12,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from bezel.simulated_vllm.scheduling.virtual_load import load, served
+from bezel_simulated_vllm.scheduling.virtual_load import load, served
 from tools.docs.generated_sections import ROOT
 from tools.docs.timing_curves import L4, RTX
 

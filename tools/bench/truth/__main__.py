@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.bench.result.sample_file import read_samples
+from bezel_bench.result.sample_file import read_samples
 from tools.bench.client_errors import Answered, errors
 from tools.bench.client_tables import table
 from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, certificate, machine

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bezel.bench.result.columns import Columns, Floats
+    from bezel_bench.result.columns import Columns, Floats
     from tools.bench.truth.server import Record
 
 RATE_WITHIN = 0.01

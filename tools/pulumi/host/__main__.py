@@ -21,7 +21,8 @@ def _protocol_modules_only() -> None:
     """Put site-packages on the path, and make the SDK's packages bare namespaces without running their `__init__`."""
     lib = Path(sys.executable).parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     site = lib / "site-packages"
-    sys.path += [str(site), str(Path(__file__).parents[3])]
+    root = Path(__file__).parents[3]
+    sys.path += [str(site), str(root), str(root / "packages" / "base")]
     for name in ("pulumi", "pulumi.runtime", "pulumi.runtime.proto"):
         bare = types.ModuleType(name)
         bare.__path__ = [str(site.joinpath(*name.split(".")))]
@@ -40,7 +41,7 @@ def main() -> None:
     from pulumi.runtime.proto import language_pb2_grpc
     from runtime import Host
 
-    from bezel.loopback.grpc_guard import OwnCalls
+    from bezel_base.loopback.grpc_guard import OwnCalls
 
     children = Children()
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]

@@ -1,7 +1,7 @@
 """Measurement of the cells of sweeps, searches and comparisons on real servers.
 
 Owns the load of such a cell: a closed or an open loop, unique prompts. Leaves out how a load is measured:
-`bezel.bench.cell.cell`.
+`bezel_bench.cell.cell`.
 """
 
 import argparse
@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bezel.bench.cell.cell import MeasuredCell, measure_load
-from bezel.bench.cell.plan import ServerView
-from bezel.bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
-from bezel.bench.load.plan_rules import checked
-from bezel.bench.prompts.prompts import learn, make_prompts
-from bezel.bench.prompts.token_calibration import Vocabulary
-from bezel.bench.result.document import Cell, Slo
-from bezel.bench.sweep.cell_request import CellRequest, Measure
 from bezel.cli.bench.measure.manifest import view
 from bezel.cli.bench.measure.target import TargetConnection
 from bezel.cli.bench.render.status_line import Line
-from bezel.errors import Problem, UserError, one_line
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_base.errors import Problem, UserError, one_line
+from bezel_bench.cell.cell import MeasuredCell, measure_load
+from bezel_bench.cell.plan import ServerView
+from bezel_bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
+from bezel_bench.load.plan_rules import checked
+from bezel_bench.prompts.prompts import learn, make_prompts
+from bezel_bench.prompts.token_calibration import Vocabulary
+from bezel_bench.result.document import Cell, Slo
+from bezel_bench.sweep.cell_request import CellRequest, Measure
 
 _MIN_SECONDS = 1.0  # for a load: the time limit may be reached while its server starts
 

@@ -1,7 +1,7 @@
 """Files of a measurement: FILE.json with the result, and checkpoint files beside it, from which a command continues.
 
 Owns the paths of result, journal and samples, and the options and texts of the limits, which sweeps, searches and
-comparisons share. Leaves out what the records mean (`bezel.bench.sweep`).
+comparisons share. Leaves out what the records mean (`bezel_bench.sweep`).
 """
 
 import argparse
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bezel.bench.cell.cell import MeasuredCell
-from bezel.bench.result.columns import Columns
-from bezel.bench.result.document import Cell, Result, save
-from bezel.bench.result.sample_file import read_samples, samples_path, write_samples
-from bezel.bench.server.manifest import shown
-from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.journal import Journal, Ledger
 from bezel.cli.bench.measure.cell_runner import Variant
-from bezel.console import note
-from bezel.errors import Problem, UserError
-from bezel.text.counting import counted
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import counted
+from bezel_bench.cell.cell import MeasuredCell
+from bezel_bench.result.columns import Columns
+from bezel_bench.result.document import Cell, Result, save
+from bezel_bench.result.sample_file import read_samples, samples_path, write_samples
+from bezel_bench.server.manifest import shown
+from bezel_bench.sweep.budget import Limits
+from bezel_bench.sweep.journal import Journal, Ledger
 
 _EXISTS = "it exists, and its result would be lost."
 # Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID

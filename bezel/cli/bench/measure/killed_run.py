@@ -1,24 +1,24 @@
 """Recovery of the samples of a killed `bezel bench run`: stored as a separate result before the load is repeated.
 
 A part of a load is another load, so none of its samples enter the new measurement. Leaves out how samples survive a
-kill (`bezel.bench.result.spill`).
+kill (`bezel_bench.result.spill`).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bezel.bench.cell.build_cell import recorded
-from bezel.bench.cell.plan import CellPlan, ServerView
-from bezel.bench.load.plan import Load
-from bezel.bench.prompts.prompts import make_prompts
-from bezel.bench.prompts.token_calibration import Vocabulary
-from bezel.bench.result.columns import Columns
-from bezel.bench.result.document import Counters, Result, Slo
-from bezel.bench.result.spill import spilled
-from bezel.bench.server.drain import Drained
 from bezel.cli.bench.measure.checkpoint import ResultFiles, write
-from bezel.console import note
-from bezel.text.counting import counted
+from bezel_base.console import note
+from bezel_base.text.counting import counted
+from bezel_bench.cell.build_cell import recorded
+from bezel_bench.cell.plan import CellPlan, ServerView
+from bezel_bench.load.plan import Load
+from bezel_bench.prompts.prompts import make_prompts
+from bezel_bench.prompts.token_calibration import Vocabulary
+from bezel_bench.result.columns import Columns
+from bezel_bench.result.document import Counters, Result, Slo
+from bezel_bench.result.spill import spilled
+from bezel_bench.server.drain import Drained
 
 _WHY = "the run was killed before they were read"
 

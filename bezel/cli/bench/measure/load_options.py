@@ -6,7 +6,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from bezel.bench.load.plan import (
+from bezel_base.errors import Problem, UserError
+from bezel_bench.load.plan import (
     Burst,
     Closed,
     Constant,
@@ -21,10 +22,9 @@ from bezel.bench.load.plan import (
     Stop,
     Target,
 )
-from bezel.bench.load.plan_rules import checked
-from bezel.bench.prompts.datasets import read_text
-from bezel.bench.prompts.traces import Traced, is_trace, read_trace
-from bezel.errors import Problem, UserError
+from bezel_bench.load.plan_rules import checked
+from bezel_bench.prompts.datasets import read_text
+from bezel_bench.prompts.traces import Traced, is_trace, read_trace
 
 _ROUNDS = 10
 """Default number of requests of each user: at least three are needed for a steady state."""

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bezel.bench.cell.plan import ServerView
-from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
-from bezel.bench.server import manifest
 from bezel.cli.bench.measure.target import TargetConnection
+from bezel.engine.project.project import Project
 from bezel.leases.observation import State
 from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.money import Amount, Priced, total
 from bezel.planner.cost.service_cost import CostLine
-from bezel.pulumi_engine.project import Project
+from bezel_bench.cell.plan import ServerView
+from bezel_bench.result.records import Manifest, Platform, PriceBasis, ServedBy
+from bezel_bench.server import manifest
 
 
 def view(project: Project, options: argparse.Namespace, reached: TargetConnection, *, title: str) -> ServerView:

@@ -7,7 +7,7 @@ for the environment, which is passed in.
 import re
 from collections.abc import Mapping, Sequence
 
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, UserError
 
 AUTHORIZATION = "Authorization"
 IDENTITY_BESIDE_A_KEY = "X-Serverless-Authorization"

@@ -10,9 +10,9 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from bezel.bench.load.plan import Target
-from bezel.bench.server.http_probe import asker
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
+from bezel_bench.load.plan import Target
+from bezel_bench.server.http_probe import asker
 
 _POLL_SECONDS = 0.2
 _END_SECONDS = 60.0

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from bezel.bench.client.auth_headers import Fetched, RenewedHeaders
-from bezel.bench.load.plan import Target, TokenSource
-from bezel.bench.load.plan_rules import target_problems
-from bezel.bench.result.no_response import NoResponse, of_refusal
-from bezel.bench.server.http_probe import Ask, asker
 from bezel.cli.bench.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
-from bezel.errors import Problem, UserError
-from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.project.project import Project
+from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
-from bezel.text.counting import counted
-from bezel.text.shell import quoted_for_make
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import counted
+from bezel_base.text.shell import quoted_for_make
+from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
+from bezel_bench.load.plan import Target, TokenSource
+from bezel_bench.load.plan_rules import target_problems
+from bezel_bench.result.no_response import NoResponse, of_refusal
+from bezel_bench.server.http_probe import Ask, asker
 
 # Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
 _TOKEN_SECONDS = 360.0

@@ -1,7 +1,7 @@
 """Mistakes in the options of `bezel bench`, found before a server is asked: wrong values, and options without effect.
 
 An option that a mode ignores looks as if it had worked. Owns the rules for options that no load's plan
-knows; what cannot be sent at all is in `bezel.bench.load.plan_rules`. Pure but for the files that options name.
+knows; what cannot be sent at all is in `bezel_bench.load.plan_rules`. Pure but for the files that options name.
 """
 
 import argparse
@@ -12,16 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bezel.bench.load.plan import GENERATING, Load, Target
-from bezel.bench.prompts.datasets import read_text
-from bezel.bench.prompts.lengths import lengths_of
-from bezel.bench.prompts.media import size_of
-from bezel.bench.prompts.prompts import make_prompts
-from bezel.bench.prompts.traces import is_trace
-from bezel.bench.server.http_probe import ProbeResponse
 from bezel.cli.argparser import defaults_of
 from bezel.cli.bench.measure.own_headers import own_headers
-from bezel.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError
+from bezel_bench.load.plan import GENERATING, Load, Target
+from bezel_bench.prompts.datasets import read_text
+from bezel_bench.prompts.lengths import lengths_of
+from bezel_bench.prompts.media import size_of
+from bezel_bench.prompts.prompts import make_prompts
+from bezel_bench.prompts.traces import is_trace
+from bezel_bench.server.http_probe import ProbeResponse
 
 _LEAVE_OUT = "leave it out"
 _TASKS = "the tasks send the load, and get neither this machine's variables nor its headers."

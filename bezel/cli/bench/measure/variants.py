@@ -8,12 +8,12 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bezel.bench.sweep.cell_request import CellRequest
 from bezel.cli.bench.measure.cell_runner import Variant, variant_of
 from bezel.cli.bench.measure.server_process import StartedServer
 from bezel.cli.bench.measure.target import reach
 from bezel.cli.bench.render.status_line import Line
-from bezel.pulumi_engine.project import Project
+from bezel.engine.project.project import Project
+from bezel_bench.sweep.cell_request import CellRequest
 
 
 class Variants(NamedTuple):

@@ -1,16 +1,16 @@
 """Texts of results, at most 120 columns wide unless a table itself is wider: one each for a run, a sweep, a search.
 
-Leaves out the figures (`bezel.bench.metrics`). A figure that is unknown is left out or shown as "-".
+Leaves out the figures (`bezel_bench.metrics`). A figure that is unknown is left out or shown as "-".
 """
 
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from bezel.bench.load.plan import GENERATING
-from bezel.bench.result.document import Cell, Inferred, Result
-from bezel.bench.result.records import Distribution, Metric
-from bezel.bench.sweep.wording import counted
+from bezel_bench.load.plan import GENERATING
+from bezel_bench.result.document import Cell, Inferred, Result
+from bezel_bench.result.records import Distribution, Metric
+from bezel_bench.sweep.wording import counted
 
 _RATES = (
     *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest
-from bezel.catalog.vllm.attention_backends import attention_backends
-from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import EXITS, of_option, one_of
 from bezel.planner.vllm.model.multimodal_checks import item_tokens
+from bezel_catalog import closest
+from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.attention_backends import attention_backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.catalog.vllm.attention_backends import AttentionBackend
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
+    from bezel_catalog.vllm.attention_backends import AttentionBackend
 
 DEFAULT = "TRITON_ATTN"
 _OPTION, _CONFIG = "attention-backend", "attention-config"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import as_int, human_int
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.model.multimodal_checks import media_are_off
+from bezel_catalog.option_values import as_int, human_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 
 def check_bounds(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:

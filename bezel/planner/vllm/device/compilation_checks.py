@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest
-from bezel.planner.base.option_values import as_int, human_int
 from bezel.planner.base.problems import EXITS, of_option, one_of
+from bezel_catalog import closest
+from bezel_catalog.option_values import as_int, human_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _CONFIG, _SIZES, _LARGEST = "compilation-config", "cudagraph-capture-sizes", "max-cudagraph-capture-size"
 _MODES = {

@@ -20,8 +20,8 @@ from bezel.planner.vllm.speculation_checks import drafting
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Accelerator, Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Accelerator, Model
 
 # tpu-inference 0.32.0, platforms/tpu_platform.py (check_and_update_config).
 _TPU_MODULE = "tpu_inference.distributed.tpu_connector"

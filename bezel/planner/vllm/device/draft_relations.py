@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import as_float, as_int
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
+from bezel_catalog.option_values import as_float, as_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _OPTION = "speculative-config"
 _RUNNER = "VLLM_USE_V2_MODEL_RUNNER"

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog.vllm.kernels import OPTIONS, refused_kernels
 from bezel.planner.base.problems import of_option
+from bezel_catalog.vllm.kernels import OPTIONS, refused_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 _LAYERS = {"moe-backend": "experts", "linear-backend": "layers"}
 _OF_DEEPSEEK = "flashinfer_moe_ep_mega_deep_gemm"  # refused by bezel.planner.vllm.device.parallel_checks

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import EXITS, of_option
+from bezel_catalog.option_values import as_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 _TENSOR, _DECODE, _PREFILL = "tensor-parallel-size", "decode-context-parallel-size", "prefill-context-parallel-size"
 _OF_DEEPSEEK = "flashinfer_moe_ep_mega_deep_gemm"

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest
-from bezel.planner.base.option_values import as_float, as_int
 from bezel.planner.base.problems import EXITS, of_option, one_of
-from bezel.planner.sizing.kv_cache import block_sizes
+from bezel_catalog import closest
+from bezel_catalog.option_values import as_float, as_int
+from bezel_catalog.sizing.kv_cache import block_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 _KV, _EC, _SIZE = "kv-transfer-config", "ec-transfer-config", "kv-offloading-size"
 _OFFLOADING, _MULTI = "OffloadingConnector", "MultiConnector"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import human_int
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
+from bezel_catalog.option_values import human_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _CONFIG = "speculative-config"
 

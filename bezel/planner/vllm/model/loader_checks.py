@@ -14,7 +14,7 @@ from bezel.planner.vllm.loading import STREAMER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _EXTRA, _EXITS = "model-loader-extra-config", "vLLM exits while it loads the weights."
 _FILES = ("auto", "hf", "safetensors", "fastsafetensors", "instanttensor", "mistral", "npcache", "pt")

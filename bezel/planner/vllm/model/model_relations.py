@@ -17,8 +17,8 @@ from bezel.planner.vllm.model.processor_checks import check_processor
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model, VllmOptions
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model, VllmOptions
 
 
 def check_model_relations(

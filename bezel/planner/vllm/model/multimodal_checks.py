@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog.vllm.multimodal import multimodal_tokens
-from bezel.planner.base.option_values import as_int, human_int
 from bezel.planner.base.problems import of_option
+from bezel_catalog.option_values import as_int, human_int
+from bezel_catalog.vllm.multimodal import multimodal_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 _BATCHED, _LIMITS = "max-num-batched-tokens", "limit-mm-per-prompt"
 _UNLIMITED = 999  # vLLM's own number for a modality without a limit

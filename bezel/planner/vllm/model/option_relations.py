@@ -11,15 +11,15 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.model.multimodal_checks import takes_items_whole
+from bezel_catalog.option_values import as_float, as_int, human_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 # Options of models that Gemma 4 is not: their layers, or their architecture.
 _OF_OTHER_MODELS = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog.vllm.parsers import ParserVerdict, parser_verdicts
 from bezel.planner.base.problems import EXITS, of_option, one_of
+from bezel_catalog.vllm.parsers import ParserVerdict, parser_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
 
 _REASONING, _TOOL, _MODE, _TEMPLATE = "reasoning-parser", "tool-call-parser", "tokenizer-mode", "chat-template"
 _MAPS, _KEY = ("structured-outputs-config", "reasoning-config"), "reasoning_parser"

@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog.vllm.multimodal import multimodal_tokens
-from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.model.multimodal_checks import item_tokens
+from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.multimodal import multimodal_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from bezel.catalog import Model
-    from bezel.errors import Problem
+    from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 _DEVICE = re.compile(r"(cpu|cuda|xpu|xla|tpu|meta|mps|hip|hpu|mtia)(:\d+)?")
 _KWARGS = "mm-processor-kwargs"

@@ -1,1 +1,0 @@
-"""Report of results: HTML page, Markdown and pictures. Leaves out the meaning of figures (bezel.bench.metrics)."""

@@ -1,0 +1,1 @@
+"""Causes that a service's answers, log and platform tell of. Pure but for the client."""

@@ -1,0 +1,1 @@
+"""Events of a run of the engine, as typed values."""

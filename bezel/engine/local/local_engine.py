@@ -1,0 +1,299 @@
+"""The Pulumi engine on localcloud: its environment, its state folder, its stacks, the record of its runs.
+
+Only the environment differs from a run against Google; program and stack files are used unchanged. Leaves out
+localcloud itself (`bezel_localcloud`) and the summary that is printed (`bezel.cli.up_summary`).
+"""
+
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import bezel_pulumi_offline
+from bezel.engine.local import local_pulumi
+from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
+from bezel.engine.project.project import Project
+from bezel.engine.recover.recover import Recovered, recover
+from bezel.engine.recover.runs import MARK, LastRun
+from bezel.engine.run.output import displayed
+from bezel.engine.run.process import GRACE_SECONDS, End, run_to_end
+from bezel.engine.run.pulumi_command import printed
+from bezel.engine.run.waiting import Waiting, reported
+from bezel.engine.state.resource_ids import derived_id
+from bezel.engine.state.stack_copy import copy_of, salt_line
+from bezel.engine.state.state_file import outputs_in, pending_in, remove_truncated, restore
+from bezel_base.atomic_write import write_whole
+from bezel_base.console import note, say
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted_for_make
+from bezel_localcloud import clients
+
+Provider = Literal["stand-in", "real"]
+PLUGINS = Path(bezel_pulumi_offline.__file__).parent / "plugins"
+STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
+# The user's own variables that are taken away: another passphrase would not open the state, and a plain `pulumi` is not
+# the engine's.
+FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE", local_pulumi.VARIABLE)
+QUICK_SECONDS = 120
+ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
+_LOOK_SECONDS = 0.2
+_EVENT_LOG = "--event-log="
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory).
+
+    Attributes:
+        held: File descriptors that stay open while a run continues, also if this process is killed before its end.
+    """
+
+    project: Project
+    folder: Path
+    cloud: Mapping[str, str]
+    provider: Provider = "stand-in"
+    held: tuple[int, ...] = ()
+
+    def environment(self) -> dict[str, str]:
+        """The variables that make the engine run against localcloud, to be added to the present ones."""
+        folder = self.folder.absolute()
+        added = {
+            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+            "PULUMI_HOME": str(self._home()),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase"),
+            "PULUMI_SKIP_UPDATE_CHECK": "1",
+            "BEZEL_PYTHON": sys.executable,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+            **self.cloud,
+        }
+        if self.provider == "stand-in":
+            # With this a missing plugin is an error at once instead of a download from the internet.
+            added["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "1"
+        return added
+
+    def prepare(self, stack: str, *, accepted: bool = True) -> None:
+        """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.
+
+        The engine gets a copy of the stack file, into which it writes its encryption salt; it writes the whole
+        configuration into its events and its history. So a refused stack file is not copied: the reason of the refusal
+        may be a secret in it. The copy of the last accepted one stays.
+
+        Raises:
+            UserError: The engine cannot make the stack.
+            ProjectError: There is no such stack file.
+        """
+        copy = self.stack_copy(stack)
+        # The engine, run by hand, writes another backend's salt into the stack file.
+        given = self.project.stack_file(stack).read_text()
+        if not accepted:
+            given = copy.read_text() if copy.exists() else "config: {}"
+        if self.provider == "stand-in":
+            self._install_plugins()
+        copies = copy.parent
+        for folder in (self.folder, self.folder / "state", copies):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        passphrase = self.folder / "passphrase"
+        if not passphrase.exists():
+            write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
+        write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
+        if not copy.exists() or not salt_line(copy.read_text()):
+            write_whole(copy, copy_of(given), mode=0o600)
+            self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
+        text = copy_of(given, copy.read_text())
+        if copy.read_text() != text:
+            write_whole(copy, text, mode=0o600)
+
+    def stack_copy(self, stack: str) -> Path:
+        """The copy of the stack file that the engine reads."""
+        return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> End:
+        """Run `pulumi COMMAND` on the stack in the project's folder, with its output on this process's streams.
+
+        On a terminal it has the engine's own display; elsewhere each failure is shown once (`engine_texts`).
+
+        The lock and the processes that a killed run left are removed first, with a message. The changes that it had
+        begun are left to `recover`, which needs the record that a run keeps unless it ends well.
+
+        Raises:
+            UserError: That lock cannot be removed, or another run is still under way.
+        """
+        self._settle(stack, waits=command != "preview")
+        last = self._last_run(stack)
+        alone = not last.is_running()  # else the engine will refuse, and the record belongs to the other run
+        # The engine writes one log: the record. A log that the options name becomes a copy of it.
+        copies = [Path(option.removeprefix(_EVENT_LOG)) for option in options if option.startswith(_EVENT_LOG)]
+        options = [option for option in options if not option.startswith(_EVENT_LOG)]
+        arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
+        environment = self._full_environment()
+        if alone:
+            last.end_leftovers()
+            environment[MARK] = last.begin() if command != "preview" else last.mark()
+            # The engine hides the option of its event log unless this is set; it has no other effect.
+            environment["PULUMI_DEBUG_COMMANDS"] = "1"
+            arguments += ["--event-log", str(last.events)] if command != "preview" else []
+        # On a terminal the engine's own display shows what it waits for.
+        silent = command != "preview" and alone and not sys.stdout.isatty()
+        meanwhile = reported(Waiting(last.events)) if silent else None
+        command_line = [self._pulumi(), *arguments]
+        with displayed() as streams:
+            end = run_to_end(
+                command_line, self.project.folder, environment, self.held, meanwhile=meanwhile, streams=streams
+            )
+        if alone:
+            last.end_leftovers()
+            for copy in copies:
+                if last.events.exists():
+                    shutil.copyfile(last.events, copy)
+            if end.code == 0 and command != "preview":
+                last.forget(refused=command != "refresh")
+        return end
+
+    def recover(self, stack: str, *, adopt: bool = False, always: bool = False) -> Recovered:
+        """Repair what a killed run left: its lock, its processes, its changes with an unknown outcome.
+
+        Args:
+            stack: The stack's name.
+            adopt: Adopt also the resources that the last run could not create because they exist already.
+            always: Check the state even if the last run is known to have ended well.
+
+        Raises:
+            UserError: The stack cannot be recovered automatically, or its state cannot be read.
+        """
+        unlocked = self._settle(stack)
+        pending = pending_in(self.folder / "state", self.project.name, stack)
+        last = self._last_run(stack)
+        if last.is_running() or (last.ended_well() and not unlocked and not always):
+            return Recovered()
+        last.end_leftovers()
+        changes = last.open_changes(existing=adopt)
+        listed = {change.urn for change in changes}
+        refused = [] if adopt else [change for change in last.refused() if change.urn not in listed]
+        if not changes and not pending:
+            return Recovered()
+        copy = self.stack_copy(stack).absolute()
+
+        def pulumi(arguments: Sequence[str]) -> str:
+            if arguments[0] != "refresh":
+                return self._quick([*arguments, "--stack", stack], cwd=copy.parent)
+            # In the program's folder, where the plugin of dynamic resources finds the virtual environment.
+            options = ["--stack", stack, "--config-file", str(copy)]
+            return self._quick([*arguments, *options], cwd=self.project.folder)
+
+        project = self.project.cloud_project(stack, self.cloud)
+        return recover(pulumi, project, say, changes, lambda still_open: last.remember([*still_open, *refused]))
+
+    def refused(self, stack: str) -> list[str]:
+        """The resources that no run could create because they exist already: their ids, or names if no id is known."""
+        project = self.project.cloud_project(stack, self.cloud)
+        texts = []
+        for change in self._last_run(stack).refused():
+            kind = str(change.resource["type"])
+            texts.append(f"{derived_id(kind, change.resource.get('inputs', {}), project) or change.name} ({kind})")
+        return texts
+
+    def forget_refused(self, stack: str) -> int:
+        """Forget the resources that exist already and belong to another owner; return how many."""
+        last = self._last_run(stack)
+        count = len(last.refused())
+        if count:
+            last.remember([change for change in last.open_changes() if not change.exists])
+        return count
+
+    def _settle(self, stack: str, *, waits: bool = True) -> bool:
+        """Remove what a dead engine left; return whether that was a lock. Wait for an engine that is ending."""
+        remove_truncated(self.folder / "state")
+        if waits:
+            self._wait_for_others(stack)
+        dead = stale_lock_pids(self.folder / "state", self.project.name, stack)
+        for pid in dead:
+            say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
+        if dead:
+            self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
+        self._restore(stack)
+        return bool(dead)
+
+    def _restore(self, stack: str) -> None:
+        """Restore the previous state where a full disk truncated the last, unless a live engine will write it again."""
+        state, project = self.folder / "state", self.project.name
+        if live_lock(state, project, stack) or not restore(state, project, stack):
+            return
+        since = (
+            "the next `up`, `down` or `recover` looks in the cloud for the later changes of the last run"
+            if self._last_run(stack).note_set_back()
+            else "the last run left no log, so its last changes may be in the cloud and not in the state"
+        )
+        # To standard error: programs read the outputs on standard output.
+        note(f"bezel: the state of {stack} was truncated, e.g. by a full disk; restored the previous one; {since}")
+
+    def _wait_for_others(self, stack: str) -> None:
+        announced, end = False, time.monotonic() + ENDING_SECONDS
+        while lock := live_lock(self.folder / "state", self.project.name, stack):
+            if not self._last_run(stack).is_orphan() or time.monotonic() > end:
+                consequence = (
+                    f"another run is active (pulumi, process {lock.pid}, since {lock.since[:19]}); each of two would "
+                    "undo the other's changes."
+                )
+                repair = f"wait until it has ended, or interrupt it (kill -INT {lock.pid}); then run the command again."
+                raise UserError(Problem(f"stack {stack}", None, consequence, repair))
+            if not announced:
+                say(f"the last run on {stack} lost its command and is ending (process {lock.pid}): waiting for it")
+            announced = True
+            time.sleep(_LOOK_SECONDS)
+
+    def _last_run(self, stack: str) -> LastRun:
+        return LastRun(self.folder.absolute() / "runs" / stack)
+
+    def outputs(self, stack: str) -> dict[str, object]:
+        """The stack's outputs, secrets masked.
+
+        Raises:
+            UserError: The stack does not exist.
+        """
+        self._restore(stack)
+        outputs = outputs_in(self.folder / "state", self.project.name, stack)
+        if outputs is None:
+            consequence = "it is not on this localcloud, so it has no outputs."
+            raise UserError(
+                Problem(f"stack {stack}", None, consequence, f"run `make up STACK={quoted_for_make(stack)}` first.")
+            )
+        return outputs
+
+    def _full_environment(self) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name not in FOREIGN} | self.environment()
+
+    def _home(self) -> Path:
+        """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
+        return self.folder.absolute() / f"pulumi-home-{self.provider}"
+
+    def _install_plugins(self) -> None:
+        """Link the stand-ins into the engine's plugin folder, under the versions that the SDKs request."""
+        import importlib.metadata  # late: slow, and needed only to run a program
+
+        for name, package in STAND_INS.items():
+            plugin = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
+            for folder in (plugin.parents[1], plugin.parent, plugin):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            link = plugin / f"pulumi-resource-{name}"
+            target = PLUGINS / link.name
+            if not link.is_symlink() or link.readlink() != target:
+                part = link.with_name(f".{link.name}.{os.getpid()}")
+                part.symlink_to(target)
+                part.replace(link)
+
+    def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
+        command = [self._pulumi(), *arguments]
+        return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._full_environment())
+
+    @staticmethod
+    def _pulumi() -> str:
+        own = Path(sys.executable).parent / "pulumi"
+        if not own.exists():
+            consequence = "the Pulumi CLI is not set up in this virtual environment."
+            raise UserError(Problem("pulumi", None, consequence, "run `make setup`."))
+        return str(own)

@@ -1,0 +1,215 @@
+"""The `pulumi` command after `bezel local env`: the CLI itself, in a folder where copies stand for the stack files.
+
+Pulumi writes its keys, and what `pulumi config set` changes, into the stack file beside Pulumi.yaml; many of its
+commands take no other file. So it runs in a folder of localcloud that has links to everything of the project and
+copies of Pulumi.yaml and of the stack files: no file of the project changes. A copy is renewed when its stack file has
+changed; until then it keeps what pulumi wrote. Imports little: every plain `pulumi` waits for it. Leaves out the
+engine's environment (`local_engine`), which the shell has already.
+"""
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bezel.engine import LOCAL_PULUMI
+from bezel.engine.project.project_folder import PROJECT_FILE
+from bezel.engine.state.stack_copy import copy_of
+from bezel_base.atomic_write import write_whole
+
+VARIABLE = LOCAL_PULUMI
+_SEEN = ".stack-files.json"
+# Commands that read no stack: they stay in the user's folder, where their relative paths are meant.
+_ELSEWHERE = frozenset(
+    (
+        *("new", "convert", "login", "logout", "whoami", "version", "gen-completion", "plugin", "package", "schema"),
+        *("policy", "org", "install", "template", "help", "project", "api", "do", "env", "neo", "insights"),
+    )
+)
+# Options that name files, of Pulumi 3.259's commands that read a stack.
+_PATHS = frozenset(
+    (
+        *("--save-plan", "--plan", "--import-file", "--policy-pack", "--policy-pack-config"),
+        *("--event-log", "--file", "--out", "--path"),
+    )
+)
+_IMPORT_PATHS = {"-f", "-o"}
+_CONFIG_FILE = "--config-file"
+_FOLDER = ("-C", "--cwd")
+# Global options with a value of their own, before which no command is looked for.
+_VALUED = {"--color", "--tracing", "--profiling", "--memprofilerate", "--otel-traces", "-v", "--verbose", *_FOLDER}
+
+
+def install(project: Path, cloud: Path) -> dict[str, str]:
+    """Write the command into localcloud's folder; return the variables by which a shell finds it.
+
+    Args:
+        project: Folder of the Pulumi project.
+        cloud: localcloud's folder.
+    """
+    script = cloud.resolve() / "bin" / "pulumi"
+    script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    places = [str(project.resolve()), str(cloud.resolve())]
+    words = [sys.executable, "-P", "-m", "bezel.engine.local.local_pulumi", *places]
+    write_whole(script, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', mode=0o700)
+    return {VARIABLE: str(script)}
+
+
+def run(project: Path, cloud: Path, arguments: Sequence[str]) -> None:
+    """Become the Pulumi CLI, in the folder with the copies where the arguments concern the project's stacks.
+
+    Args:
+        project: Folder of the Pulumi project.
+        cloud: localcloud's folder.
+        arguments: Arguments of `pulumi`.
+
+    Raises:
+        OSError: There is no Pulumi CLI, or the folder cannot be written.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    own = cloud / "bin"
+    entries = [entry for entry in environment.get("PATH", "").split(os.pathsep) if Path(entry) != own]
+    environment["PATH"] = os.pathsep.join(entries)
+    beside = Path(sys.executable).parent / "pulumi"
+    command = str(beside) if beside.exists() else shutil.which("pulumi", path=environment["PATH"])
+    if command is None:
+        raise FileNotFoundError("the Pulumi CLI is neither beside this Python nor on PATH: run `make setup`")
+    here, others = _folder_of(arguments)
+    if not _concerns_stacks(here, project, cloud) or command_of(others) in _ELSEWHERE:
+        os.execve(command, [command, *arguments], environment)  # noqa: S606 - an argument list, never a shell's
+    view = renew(project, cloud)
+    inside = view / here.relative_to(project)
+    os.chdir(inside)
+    environment["PWD"] = str(inside)  # the engine looks for Pulumi.yaml above this path, not above the link's target
+    os.execve(command, [command, *with_paths(others, here, project, view)], environment)  # noqa: S606 - as above
+
+
+def renew(project: Path, cloud: Path) -> Path:
+    """Bring the folder with the links and the copies up to date; return it.
+
+    Args:
+        project: Folder of the Pulumi project.
+        cloud: localcloud's folder.
+    """
+    view = cloud / "stacks"
+    view.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _link(project, cloud, view)
+    seen = _seen(view)
+    found: dict[str, str] = {}
+    for file in sorted(project.glob("Pulumi.*.yaml")):
+        text, copy = file.read_text(encoding="utf-8"), view / file.name
+        found[file.name] = hashlib.sha256(text.encode()).hexdigest()
+        if not copy.exists() or seen.get(file.name) != found[file.name]:
+            write_whole(copy, copy_of(text, copy.read_text(encoding="utf-8") if copy.exists() else ""), mode=0o600)
+    for name, content in (
+        (PROJECT_FILE, (project / PROJECT_FILE).read_text(encoding="utf-8")),
+        (_SEEN, json.dumps(found)),
+    ):
+        if not (view / name).exists() or (view / name).read_text(encoding="utf-8") != content:
+            write_whole(view / name, content, mode=0o600)
+    return view
+
+
+def _link(project: Path, cloud: Path, view: Path) -> None:
+    """Link everything of the project but what has a copy, and localcloud's own folder; remove links to what is gone."""
+    wanted = {
+        entry.name: entry
+        for entry in project.iterdir()
+        if not _has_copy(entry.name) and not cloud.is_relative_to(entry)
+    }
+    for link in view.iterdir():
+        if link.is_symlink() and (link.name not in wanted or link.readlink() != wanted[link.name]):
+            link.unlink(missing_ok=True)
+    for name, entry in wanted.items():
+        with suppress(FileExistsError):  # another `pulumi` was faster, or pulumi wrote a file of that name
+            (view / name).symlink_to(entry)
+
+
+def _has_copy(name: str) -> bool:
+    return name in (PROJECT_FILE, _SEEN) or (name.startswith("Pulumi.") and name.endswith(".yaml"))
+
+
+def _seen(view: Path) -> Mapping[str, str]:
+    """Digests of the stack files that the copies were made from."""
+    try:
+        found = json.loads((view / _SEEN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _folder_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
+    """The folder in which pulumi is to run, and the arguments without the option that names it."""
+    here, others = Path.cwd(), []
+    rest = iter(arguments)
+    for argument in rest:
+        name, is_joined, value = argument.partition("=")
+        if argument == "--":
+            others += [argument, *rest]
+        elif name in _FOLDER:
+            here /= value if is_joined else next(rest, "")
+        elif argument.startswith("-C") and not argument.startswith("--"):
+            here /= argument[2:]
+        else:
+            others.append(argument)
+    return here.resolve(), others
+
+
+def _concerns_stacks(here: Path, project: Path, cloud: Path) -> bool:
+    """Whether the nearest Pulumi.yaml of a folder is the project's."""
+    if here.is_relative_to(cloud) or not here.is_relative_to(project):
+        return False
+    return next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).exists()), None) == project
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """The first word of the arguments that is no option; "" for none."""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _VALUED:
+            next(rest, None)
+        elif not argument.startswith("-"):
+            return argument
+    return ""
+
+
+def with_paths(arguments: Sequence[str], here: Path, project: Path, view: Path) -> list[str]:
+    """Arguments whose files are named as seen from the user's folder; a stack file is its copy."""
+    names = _PATHS | (_IMPORT_PATHS if command_of(arguments) == "import" else set())
+    changed: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        name, is_joined, value = argument.partition("=")
+        if argument == "--":
+            return [*changed, argument, *rest]
+        if name not in names and name != _CONFIG_FILE:
+            changed.append(argument)
+            continue
+        given = value if is_joined else next(rest, None)
+        if given is None:
+            changed.append(argument)
+            continue
+        shown = ",".join(_named(path, here, project, view, name) for path in given.split(","))
+        changed += [f"{name}={shown}"] if is_joined else [name, shown]
+    return changed
+
+
+def _named(path: str, here: Path, project: Path, view: Path, option: str) -> str:
+    if not path:
+        return path
+    file = Path(os.path.normpath(here / path))
+    if option == _CONFIG_FILE and file.resolve().parent == project and _has_copy(file.name):
+        return str(view / file.name)
+    return str(file)
+
+
+if __name__ == "__main__":
+    try:
+        run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    except OSError as error:
+        sys.exit(f"bezel: pulumi cannot be started on localcloud: {error}")

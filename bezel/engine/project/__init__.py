@@ -1,0 +1,1 @@
+"""The project's files: Pulumi.yaml and bezel.toml."""

@@ -1,0 +1,195 @@
+"""The Pulumi project on disk: its folder, its stacks, a stack's configuration as the program gets it from the engine.
+
+Leaves out what the values mean: see `bezel.planner`.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from bezel.engine.project.project_folder import project_folder
+from bezel.planner.base.names import is_project_id
+from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
+from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_catalog import closest
+
+STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
+_SHOWN = 100  # characters of a wrong name that a message repeats
+
+
+class ProjectError(UserError):
+    """There is no such project or stack, or its files cannot be read."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder that holds a Pulumi.yaml.
+
+    Attributes:
+        folder: The folder.
+        scope: The only stacks that it is read for; empty for all. Every other one is as if it had no file.
+    """
+
+    folder: Path
+    scope: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The project's name, also the namespace of its configuration."""
+        return str(self._declared()["name"])
+
+    def stacks(self) -> list[str]:
+        """Names of the stacks that have a file, sorted."""
+        files = (file.name for file in self.folder.glob("Pulumi.*.yaml"))
+        names = sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
+        return [name for name in names if not self.scope or name in self.scope]
+
+    def stack_file(self, stack: str) -> Path:
+        """The stack's file.
+
+        Raises:
+            ProjectError: There is none.
+        """
+        file = self.folder / f"Pulumi.{stack}.yaml"
+        # Looked for by its listing first: a name may be longer than any file's, or lead out of the folder.
+        if stack in self.stacks() and file.is_file():
+            return file
+        near = closest(stack, self.stacks())
+        hint = f"did you mean {near}? " if near else ""
+        repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}"
+        if STACK_NAME.fullmatch(stack):
+            raise ProjectError(Problem("STACK", stack, f"there is no {file.name}.", f"{repair}, or write {file.name}."))
+        consequence = "a stack's name has at most 100 letters, digits, periods, hyphens and underscores."
+        raise ProjectError(Problem("STACK", stack[:_SHOWN], consequence, f"{repair}."))
+
+    def configuration(self, stack: str) -> dict[str, object]:
+        """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
+
+        Raises:
+            ProjectError: There is no such stack, or its file is not YAML of the right shape, or spells a key as the
+                engine does not name it.
+        """
+        prefix = f"{self.name}:"
+        values = self.engine_configuration(stack)
+        return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+
+    def engine_configuration(self, stack: str) -> dict[str, object]:
+        """The stack's values of every namespace by the engine's keys, defaults of Pulumi.yaml included.
+
+        Raises:
+            ProjectError: As of `configuration`.
+        """
+        declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
+        values: dict[str, object] = {}
+        for key, schema in declared.items():
+            values |= {engine_key(key, self.name): _as_passed_on(value) for value in _declared_values(schema)}
+        return values | {key: _as_passed_on(value) for key, value in self._given(stack).items()}
+
+    def given_keys(self, stack: str) -> frozenset[str]:
+        """The keys of the project's own namespace that the stack's file has, without the prefix."""
+        prefix = f"{self.name}:"
+        return frozenset(key.removeprefix(prefix) for key in self._given(stack) if key.startswith(prefix))
+
+    def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
+        """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""
+        given = self._given(stack).get("gcp:project")
+        return str(given) if given else cloud_project_of(environment)
+
+    def _given(self, stack: str) -> Mapping[str, object]:
+        """Values of the stack's file by their keys as the engine names them."""
+        file = self.stack_file(stack)
+        content = _read(file)
+        given = _mapping(content.get("config"), f"{file.name}: config")
+        if problems := problems_of_spellings(content, self.name, file.name):
+            raise ProjectError(*problems)
+        return {engine_key(key, self.name): value for key, value in given.items()}
+
+    def _declared(self) -> Mapping[str, object]:
+        return _read(self.folder / "Pulumi.yaml")
+
+
+def cloud_project_of(environment: Mapping[str, str]) -> str | None:
+    """The Google Cloud project that an environment names."""
+    return environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
+
+
+def checked_cloud_project(given: str | None) -> str:
+    """The Google Cloud project that an option names, else the environment.
+
+    Raises:
+        ProjectError: None is named, or its name cannot be that of a project.
+    """
+    project = given or cloud_project_of(os.environ)
+    if not project:
+        consequence = "no Google Cloud project is named."
+        raise ProjectError(Problem("--project", NOT_SET, consequence, "add it, or set GOOGLE_CLOUD_PROJECT."))
+    if not is_project_id(project):
+        repair = "choose the ID of a project: `gcloud projects list`."
+        raise ProjectError(Problem("--project", project, "it is not the ID of a Google Cloud project.", repair))
+    return project
+
+
+def find_project(start: Path) -> Project:
+    """The project of `start` or of the nearest folder above it.
+
+    Raises:
+        ProjectError: None of them has a Pulumi.yaml.
+    """
+    if folder := project_folder(start):
+        return Project(folder)
+    consequence = "there is no Pulumi.yaml in this folder or above, so no Pulumi project."
+    raise ProjectError(Problem(str(start), None, consequence, "change to the clone's folder."))
+
+
+def _read(file: Path) -> Mapping[str, object]:
+    try:
+        content = json.loads(_as_json(file.read_text(encoding="utf-8"), file.name))
+    except StackFileError as error:
+        raise ProjectError(*error.problems, title=error.title) from None
+    except UnicodeDecodeError as error:
+        raise ProjectError(Problem(file.name, None, f"it is not UTF-8 text: {error}.", "save it as UTF-8.")) from None
+    return _mapping(content, file.name)
+
+
+def _declared_values(schema: object) -> list[object]:
+    """The value of a key below `config` of Pulumi.yaml, if it has one: a provider's key has no default but a value."""
+    if not isinstance(schema, Mapping):
+        return [] if schema is None else [schema]
+    return [schema[word] for word in ("default", "value") if word in schema]
+
+
+@lru_cache
+def _as_json(text: str, name: str) -> str:
+    """A file as cached JSON: parsing Pulumi.yaml takes longer than planning a stack, and every stack needs it.
+
+    Raises:
+        ProjectError: Parsers read a value in it in different ways.
+        StackFileError: It is not valid YAML.
+    """
+    content, problems = read_stack_file(text, name)
+    if problems:
+        raise ProjectError(*problems)
+    return json.dumps(content)
+
+
+def _as_passed_on(value: object) -> object:
+    """A top-level value as the engine passes it to a program: anything but a map or a list is text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    return "" if value is None else value
+
+
+def _mapping(value: object, what: str) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        consequence = "expected a mapping of keys to values."
+        # Its content may be a password.
+        raise ProjectError(Problem(what, None, consequence, "write settings as in README, Configuration."))
+    return value

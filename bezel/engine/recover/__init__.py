@@ -1,0 +1,1 @@
+"""Recovery after a run that was cut off."""

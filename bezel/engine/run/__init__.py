@@ -1,0 +1,1 @@
+"""Runs of the engine as processes: its command, its output, its time limits."""

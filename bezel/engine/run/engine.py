@@ -1,0 +1,287 @@
+"""Runs of the engine on any backend and cloud: preview, up, refresh, destroy, with policy packs and a time limit.
+
+Uses the present environment (PULUMI_BACKEND_URL, GOOGLE_*, ...). The engine's own display goes to standard error, so
+that standard output holds the command's result alone. Leaves out the meaning of the events (`engine_events`), the copy
+of the stack's file that a run gets (`stack_engine`), and the engine on localcloud (bezel.engine.local.local_engine).
+"""
+
+import contextlib
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bezel.engine.events.denied_permissions import account_of, missing_roles
+from bezel.engine.events.event_log import Change as UnfinishedChange
+from bezel.engine.events.event_log import unfinished
+from bezel.engine.events.typed_events import PACK_FAILED, Change, Events, Violation, read_events
+from bezel.engine.project.pipeline_file import environment_of
+from bezel.engine.project.project import Project
+from bezel.engine.run.policy_packs import PACK, with_packs
+from bezel.engine.run.process import End, run_to_end
+from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.run.saved_plans import let_computed_values_differ
+from bezel.engine.run.texts import plain_errors
+from bezel.engine.run.waiting import Waiting, reported
+from bezel_base.console import note
+from bezel_base.errors import Problem, UserError
+from bezel_base.json_documents import read_json
+
+Operation = Literal["preview", "up", "refresh", "destroy"]
+
+SECONDS = 6 * 3600.0
+"""Time limit of a run, as that of a forge's job; each wait of a stack, for leased machines too, has one of its own."""
+PREVIEW_SECONDS = 1800.0
+"""Time limit of a preview, which waits for no change in the cloud."""
+QUICK_SECONDS = 120.0
+# Without --plan the engine shows this option only, and takes both, with it.
+_EXPERIMENTAL = "PULUMI_EXPERIMENTAL"
+_LONGEST = 4000
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """Result of a run.
+
+    Attributes:
+        end: The engine's exit code, and what requested its end.
+        events: What it planned, did and reported.
+        packs: Number of policy packs that it ran with.
+        text: The engine's last words on standard error: what failed before there was an event.
+        unfinished: Changes whose outcome is unknown although the engine lived: a plugin died, or its connection.
+        account: E-mail of the account that a failed run had; "" where it is unknown.
+    """
+
+    end: End
+    events: Events
+    packs: int
+    text: str = ""
+    unfinished: tuple[UnfinishedChange, ...] = ()
+    account: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the engine ended well."""
+        return self.end.code == 0
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The planned or completed changes, each resource once."""
+        return self.events.changes
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What the policy packs report."""
+        return self.events.violations
+
+    @property
+    def errors(self) -> list[str]:
+        """The messages of the failure, without repetitions, and the role that a denied permission needs."""
+        texts = [item.message for item in self.events.diagnostics if item.severity == "error"]
+        if self.end.timed_out:
+            texts.append("the time limit was reached, so the engine was interrupted")
+        if not texts and not self.ok and self.text:
+            texts.append(self.text)
+        causes = plain_errors(texts)
+        return causes + missing_roles(causes, self.account)
+
+    @property
+    def packs_unable(self) -> list[str]:
+        """Why the packs did not evaluate the stack; empty where they did, or the program failed before they could."""
+        if not self.packs:
+            return []
+        if self.events.packs_failed:
+            return [item.message for item in self.events.diagnostics if item.message.startswith(PACK_FAILED)]
+        if not self.events.complete and "polic" in self.text.lower():
+            return [self.text]  # a pack is missing, did not start, or has an invalid configuration
+        refused = any(violation.refuses for violation in self.violations)
+        if (self.ok or refused) and len(self.events.analysed) < self.packs:
+            return [f"{self.packs} policy packs were given, and {len(self.events.analysed)} evaluated the stack"]
+        return []
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Pulumi on one stack of a project, in an environment.
+
+    Attributes:
+        project: The project.
+        stack: The stack's name.
+        environment: The engine's complete environment.
+        config_file: A copy of the stack's file. The engine writes what names its secrets provider into the file that it
+            is given; a checkout whose own file has changed is refused by the next deploy.
+        seconds: Time limit of a run.
+        show: Gets each step as a line instead of the engine's own display on standard error.
+        cancelled: Ends a run as soon as it is set; an interrupt of a run sets it.
+    """
+
+    project: Project
+    stack: str
+    environment: Mapping[str, str]
+    config_file: Path
+    seconds: float = SECONDS
+    show: Callable[[str], None] | None = None
+    cancelled: threading.Event | None = None
+
+    def run(
+        self,
+        operation: Operation,
+        *,
+        packs: Sequence[Path] = (),
+        options: Sequence[str] = (),
+        plan: Path | None = None,
+        save_plan: Path | None = None,
+        limits_of: object = None,
+        meanwhile: contextlib.AbstractContextManager[None] | None = None,
+    ) -> EngineRun:
+        """Run `pulumi OPERATION` without prompts, and return what it planned or did.
+
+        Args:
+            operation: `refresh`, `destroy` and `up` change the cloud or the state, `preview` nothing.
+            packs: Folders of policy packs; each with the limits in the file beside it that is named after it and the
+                environment (bezel.engine.run.policy_packs).
+            options: More options.
+            plan: The plan that an `up` has to keep to.
+            save_plan: The file that a preview writes its plan to; its secrets are encrypted as in the state.
+            limits_of: The environment whose limits hold; by default that of the stack.
+            meanwhile: Entered while the engine runs, and only once it does: it may start threads.
+
+        Raises:
+            UserError: There is no Pulumi CLI, or `bezel.toml` has problems.
+        """
+        arguments = [operation, *self._named(), "--non-interactive", "--color", "never"]
+        arguments += self.pack_options(packs, limits_of)
+        arguments += {"preview": [], "up": ["--yes", "--skip-preview"]}.get(operation, ["--yes", "--skip-preview"])
+        arguments += [f"--plan={plan}"] if plan else []
+        arguments += [f"--save-plan={save_plan}"] if save_plan else []
+        # The engine hides the option of its event log unless this is set; it has no other effect.
+        variables = {**self.environment, "PULUMI_DEBUG_COMMANDS": "1", "PULUMI_SKIP_UPDATE_CHECK": "1"}
+        if plan or save_plan:
+            variables[_EXPERIMENTAL] = "1"
+        with (
+            tempfile.TemporaryDirectory(prefix="bezel-run-") as folder,
+            _errors_of(Path(folder), is_shown=self.show is None) as (file, text),
+            (Path(folder) / "display").open("wb") as display,
+        ):
+            log = Path(folder) / "events.jsonl"
+            waiting = Waiting(log, show=self.show or note, each=self.show is not None and operation != "preview")
+            end = run_to_end(
+                [pulumi_cli(), *arguments, "--event-log", str(log), *options],
+                self.project.folder,
+                variables,
+                meanwhile=_both(reported(waiting), meanwhile),
+                streams=(_standard_error() if self.show is None else display.fileno(), file),
+                seconds=min(self.seconds, PREVIEW_SECONDS) if operation == "preview" else self.seconds,
+                cancelled=self.cancelled,
+            )
+            if end.interrupted and self.cancelled is not None:
+                self.cancelled.set()  # what follows the run is given up as well
+            if save_plan and not end.code and save_plan.is_file():
+                let_computed_values_differ(save_plan)
+            unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
+            account = account_of(self.environment) if end.code else ""
+            return EngineRun(end, read_events(log), len(packs), text(), unknown, account)
+
+    def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
+        """The output of a short command on the stack.
+
+        Raises:
+            CommandError: The command failed, or did not end in time.
+        """
+        return _printed(self.project, self.stack, self.environment, arguments, seconds)
+
+    def exported(self) -> dict[str, Any] | None:
+        """The stack's state: see `exported_state`.
+
+        Raises:
+            CommandError: The backend cannot be read.
+        """
+        return exported_state(self.project, self.stack, self.environment)
+
+    def pack_options(self, packs: Sequence[Path], limits_of: object = None) -> list[str]:
+        """The engine's options for policy packs and their configurations; the arguments are those of `run`.
+
+        Raises:
+            UserError: `bezel.toml` has problems.
+        """
+        options = [f"{PACK}={pack.absolute()}" for pack in packs]
+        limits = limits_of if limits_of is not None or not options else environment_of(self.project, self.stack)
+        return with_packs(options, here=Path.cwd(), environment=limits)
+
+    def _named(self) -> list[str]:
+        return ["--stack", self.stack, "--config-file", str(self.config_file)]
+
+
+def exported_state(project: Project, stack: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """The state of a stack, which needs no file, its secrets encrypted; None where the backend has no such stack.
+
+    Raises:
+        CommandError: The backend cannot be read.
+    """
+    try:
+        text = _printed(project, stack, environment, ("stack", "export"), QUICK_SECONDS)
+    except CommandError as error:
+        if f"no stack named '{stack}' found" in str(error):
+            return None
+        raise
+    try:
+        state: dict[str, Any] = read_json(text)
+    except ValueError as error:
+        raise CommandError(f"the state of {stack} cannot be read: {error}") from None
+    return state
+
+
+def _printed(
+    project: Project, stack: str, environment: Mapping[str, str], arguments: Sequence[str], seconds: float
+) -> str:
+    command = [pulumi_cli(), *arguments, "--stack", stack]
+    return printed(command, folder=project.folder, seconds=seconds, environment=environment)
+
+
+def check_packs(packs: Sequence[Path]) -> None:
+    """Refuse a policy pack that is not there: the engine's own error names the file only.
+
+    Raises:
+        UserError: It holds a problem for each.
+    """
+    missing = [pack for pack in packs if not (pack / "PulumiPolicy.yaml").is_file()]
+    if missing:
+        consequence = "there is no policy pack in this folder, so the policies cannot be evaluated."
+        repair = "name a folder with a PulumiPolicy.yaml, or restore it."
+        raise UserError(*(Problem("--pack", str(pack), consequence, repair) for pack in missing))
+
+
+@contextlib.contextmanager
+def _both(
+    first: contextlib.AbstractContextManager[None], second: contextlib.AbstractContextManager[None] | None
+) -> Iterator[None]:
+    with first, second or contextlib.nullcontext():
+        yield
+
+
+def _standard_error() -> int:
+    """The descriptor that shows the engine's progress."""
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError):  # captured, or closed
+        return 2
+
+
+@contextlib.contextmanager
+def _errors_of(folder: Path, *, is_shown: bool) -> Iterator[tuple[int, Any]]:
+    """A descriptor for the engine's errors, and a function that returns their end; shown at the end if asked for."""
+    path = folder / "errors"
+    with path.open("w+b") as file:
+
+        def text() -> str:
+            content = path.read_text(encoding="utf-8", errors="replace").strip()
+            return content[-_LONGEST:]
+
+        try:
+            yield file.fileno(), text
+        finally:
+            if is_shown and (shown := text()):
+                note(shown)

@@ -1,0 +1,1 @@
+"""Settings and rules of a project's foundation. Pure."""

@@ -1,0 +1,162 @@
+"""Permissions of the pipeline's two accounts: what the stacks of this repository call, and nothing else. Pure.
+
+Custom roles, because each predefined one gives more: `roles/run.admin` runs jobs, `roles/iam.serviceAccountAdmin`
+changes who may act as an account, `roles/storage.admin` reads every bucket. Owns the lists, by what needs them. A test
+runs stacks with them on localcloud, and takes each grant away in turn. Leaves out who gets which role (`deploy.py`).
+
+The deploy account may act as every service account of the project, because Google has no condition on their names: in
+a project of its own there is no other account with more rights than its own.
+"""
+
+from dataclasses import dataclass
+
+PREVIEW_ACCOUNT, DEPLOY_ACCOUNT = "pipeline-preview", "pipeline-deploy"
+"""Ids of the two accounts."""
+
+
+@dataclass(frozen=True)
+class CustomRole:
+    """A role of the project.
+
+    Attributes:
+        id: Its id: letters, digits, dots and underscores.
+        title: What it is for.
+        permissions: Its permissions, sorted.
+    """
+
+    id: str
+    title: str
+    permissions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, id_: str, title: str, *permissions: str) -> "CustomRole":
+        """A role with the permissions of some lists, each of them blank-separated."""
+        return cls(id_, title, tuple(sorted({name for part in permissions for name in part.split()})))
+
+
+# What a plan asks about the project: enabled APIs, quotas, their use.
+_PROJECT_READS = """
+resourcemanager.projects.get serviceusage.services.get serviceusage.services.list
+cloudquotas.quotas.get monitoring.timeSeries.list
+"""
+_SERVICE_READS = """
+artifactregistry.repositories.get compute.subnetworks.get iam.serviceAccounts.get
+run.operations.get run.revisions.get run.revisions.list run.services.get run.services.getIamPolicy run.services.list
+"""
+# Who has access to what a stack has, user-managed keys, and undeclared jobs: `bezel ci drift` and
+# the health check of a deploy compare them with what the program declares.
+_OUTSIDE_READS = """
+artifactregistry.repositories.getIamPolicy cloudscheduler.jobs.list
+compute.instances.getIamPolicy compute.networks.getEffectiveFirewalls compute.projects.get
+compute.routers.list compute.subnetworks.getIamPolicy
+iam.serviceAccountKeys.list iam.serviceAccounts.getIamPolicy
+"""
+# The reason of a failed start is in the logs; the smoke checks are requests to the service.
+_SERVICE_WRITES = """
+artifactregistry.repositories.create artifactregistry.repositories.delete artifactregistry.repositories.update
+artifactregistry.repositories.downloadArtifacts
+iam.serviceAccounts.actAs iam.serviceAccounts.create iam.serviceAccounts.delete iam.serviceAccounts.update
+logging.logEntries.list
+run.routes.invoke run.services.create run.services.delete run.services.update
+"""
+# Jobs of Cloud Scheduler change a service's minimum, or request and delete machines, by the hour.
+_SCHEDULE_READS = "cloudscheduler.jobs.get iam.serviceAccounts.getIamPolicy"
+# A new job is resumed by the provider, though it is never paused.
+_SCHEDULE_WRITES = """
+cloudscheduler.jobs.create cloudscheduler.jobs.delete cloudscheduler.jobs.enable cloudscheduler.jobs.update
+"""
+# `bezel ci expire` looks for what no stack holds any more.
+_LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
+_ALERT_READS = """
+monitoring.alertPolicies.get monitoring.dashboards.get monitoring.notificationChannels.get
+monitoring.uptimeCheckConfigs.get
+"""
+_ALERT_WRITES = """
+monitoring.alertPolicies.create monitoring.alertPolicies.delete monitoring.alertPolicies.update
+monitoring.dashboards.create monitoring.dashboards.delete monitoring.dashboards.update
+monitoring.notificationChannels.create monitoring.notificationChannels.delete monitoring.notificationChannels.update
+monitoring.uptimeCheckConfigs.create monitoring.uptimeCheckConfigs.delete monitoring.uptimeCheckConfigs.update
+"""
+_LEASE_READS = """
+artifactregistry.repositories.getIamPolicy
+compute.firewalls.get compute.instances.get compute.instances.list compute.networks.get compute.routers.get
+compute.subnetworks.get
+tpu.nodes.get tpu.nodes.list tpu.queuedResources.get tpu.queuedResources.list
+"""
+_LEASE_WRITES = """
+compute.disks.create compute.disks.setLabels
+compute.firewalls.create compute.firewalls.delete compute.firewalls.update
+compute.globalOperations.get compute.regionOperations.get compute.zoneOperations.get
+compute.instances.create compute.instances.delete compute.instances.getGuestAttributes
+compute.instances.getSerialPortOutput compute.instances.setLabels compute.instances.setMetadata
+compute.instances.setServiceAccount compute.instances.setTags
+compute.networks.create compute.networks.delete compute.networks.updatePolicy compute.networks.use
+compute.routers.create compute.routers.delete compute.routers.update
+compute.subnetworks.create compute.subnetworks.delete compute.subnetworks.update compute.subnetworks.use
+tpu.nodes.create tpu.nodes.delete tpu.nodes.getGuestAttributes
+tpu.operations.get tpu.queuedResources.create tpu.queuedResources.delete
+"""
+_WEIGHTS_READS = "storage.buckets.get storage.buckets.getIamPolicy storage.objects.list"
+_WEIGHTS_WRITES = """
+storage.buckets.delete storage.buckets.setIamPolicy storage.buckets.update storage.objects.delete
+"""
+
+PREVIEW = CustomRole.of(
+    "bezelPreview",
+    "Read what stacks consist of",
+    _PROJECT_READS,
+    _SERVICE_READS,
+    _ALERT_READS,
+    _LEASE_READS,
+    _OUTSIDE_READS,
+    _SCHEDULE_READS,
+    "secretmanager.secrets.getIamPolicy resourcemanager.projects.getIamPolicy",
+)
+PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
+# A bucket is created in the project: no condition on its name can hold before it exists.
+DEPLOY = CustomRole.of(
+    "bezelDeploy",
+    "Deploy services on Cloud Run",
+    _PROJECT_READS,
+    _SERVICE_READS,
+    _SERVICE_WRITES,
+    _ALERT_READS,
+    _ALERT_WRITES,
+    _LEFTOVER_READS,
+    _OUTSIDE_READS,
+    _SCHEDULE_READS,
+    _SCHEDULE_WRITES,
+    "storage.buckets.create",
+)
+DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)
+DEPLOY_WEIGHTS = CustomRole.of(
+    "bezelDeployWeights", "Create and share buckets of weights", _WEIGHTS_READS, _WEIGHTS_WRITES
+)
+DEPLOY_SECRETS = CustomRole.of(
+    "bezelDeploySecrets",
+    "Give servers access to secrets",
+    "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
+)
+# Each is granted under a condition that limits it to the roles that stacks grant on that (`access.only_roles`,
+# `bezel_components.base.granted_roles`): the account could else grant any role, to itself as well. Three, because a
+# role may be harmless on a service and not on the project.
+DEPLOY_PROJECT_GRANTS = CustomRole.of(
+    "bezelDeployProjectGrants",
+    "Let machines write log entries, and jobs lease machines",
+    "resourcemanager.projects.getIamPolicy resourcemanager.projects.setIamPolicy",
+)
+DEPLOY_ACCOUNT_GRANTS = CustomRole.of(
+    "bezelDeployAccountGrants",
+    "Let jobs name accounts",
+    "iam.serviceAccounts.getIamPolicy iam.serviceAccounts.setIamPolicy",
+)
+DEPLOY_RESOURCE_GRANTS = CustomRole.of(
+    "bezelDeployGrants",
+    "Share services and images",
+    "run.services.getIamPolicy run.services.setIamPolicy",
+    "artifactregistry.repositories.getIamPolicy artifactregistry.repositories.setIamPolicy",
+)
+LIMITED = (DEPLOY_PROJECT_GRANTS, DEPLOY_ACCOUNT_GRANTS, DEPLOY_RESOURCE_GRANTS)
+"""Roles that are granted under a condition on the roles that may be granted by them."""
+ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, *LIMITED)
+"""All custom roles of the foundation."""

@@ -1,0 +1,1 @@
+"""Dynamic provider behind the guard of the stacks, called by the engine."""

@@ -1,0 +1,130 @@
+"""Alerts of a Cloud Run service with the address that they are mailed to, a dashboard, an uptime check and a budget.
+
+Owns the alert policies, their channel and the dashboard. Leaves out the budget of the whole project
+(`bootstrap/bezel_bootstrap/spending_alert.py`) and vLLM's own metrics, which need a collector beside the server. A
+policy mails to no one without an address: its incidents are shown in the console.
+
+Example:
+    ```python
+    from bezel_components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+
+    ServiceObservability(
+        "observability",
+        ServiceObservabilityArgs(
+            project="acme-llm", service="chat", location="us-east4", email="llm@acme.example", alerts=True,
+            dashboard=True, start_seconds=1830,
+        ),
+    )
+    ```
+"""
+
+import json
+from collections.abc import Mapping
+
+import pulumi
+from pulumi_gcp import monitoring
+
+from bezel_components.base.arguments import ComponentArgs, child_options
+from bezel_components.observability.alerts import service_alerts
+from bezel_components.observability.budget import StackBudget, StackBudgetArgs
+from bezel_components.observability.charts import dashboard
+from bezel_components.observability.policies import AUTO_CLOSE, declare_alert, declare_channel
+from bezel_components.observability.uptime import PERIOD_SECONDS, UptimeCheck, UptimeCheckArgs
+
+_UNREACHABLE = (
+    "Google's checkers do not get an answer: look at the service's revision and at its log. With 403 the right of the "
+    "Monitoring service agent to call the service is missing."
+)
+
+
+class ServiceObservabilityArgs(ComponentArgs):
+    """Arguments of `ServiceObservability`."""
+
+    project: str
+    service: str
+    """Name of the service."""
+    location: str
+    alerts: bool = True
+    dashboard: bool = True
+    email: str = ""
+    """Address that gets the alerts; "" for none."""
+    start_seconds: int = 1830
+    """Time that an instance may take to start."""
+    max_error_share: float = 0.05
+    max_cold_starts: int | None = None
+    idle_hours: int | None = None
+    logs_statistics: bool = True
+    """Whether vLLM logs its statistics, which one alert reads."""
+    uptime: UptimeCheckArgs | None = None
+    """A check from outside; None for none. Its alert is made with the others."""
+    budget: StackBudgetArgs | None = None
+    """A monthly budget; None for none."""
+    labels: Mapping[str, str] = {}
+
+
+class ServiceObservability(pulumi.ComponentResource):
+    """Alert policies and dashboard of one service."""
+
+    def __init__(self, name: str, args: ServiceObservabilityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:observability:ServiceObservability", name, None, opts)
+        options = child_options(self, opts)
+        channels: list[pulumi.Output[str]] = []
+        if (args.alerts or args.budget) and args.email:
+            channels.append(
+                declare_channel(
+                    name,
+                    project=args.project,
+                    watched=args.service,
+                    email=args.email,
+                    labels=args.labels,
+                    opts=options,
+                )
+            )
+        alerts = service_alerts(
+            args.service,
+            args.location,
+            max_error_share=args.max_error_share,
+            start_seconds=args.start_seconds,
+            max_cold_starts=args.max_cold_starts,
+            idle_hours=args.idle_hours,
+            logs_statistics=args.logs_statistics,
+        )
+        for alert in alerts if args.alerts else ():
+            declare_alert(name, alert, project=args.project, channels=channels, labels=args.labels, opts=options)
+        if args.uptime is not None:
+            check = UptimeCheck(f"{name}-uptime", args.uptime, opts=options)
+            if args.alerts:
+                monitoring.AlertPolicy(
+                    f"{name}-unreachable",
+                    project=args.project,
+                    display_name=f"{args.service}: checks from outside fail",
+                    combiner="OR",
+                    conditions=[_unreachable(check.filter)],
+                    severity="CRITICAL",
+                    notification_channels=channels,
+                    documentation=monitoring.AlertPolicyDocumentationArgs(content=_UNREACHABLE),
+                    alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=AUTO_CLOSE),
+                    user_labels=args.labels,
+                    opts=options,
+                )
+        if args.budget is not None:
+            StackBudget(f"{name}-stack", args.budget, channels, opts=options)
+        if args.dashboard:
+            content = dashboard(f"{args.service} ({args.location})", args.service, args.location)
+            monitoring.Dashboard(
+                f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options
+            )
+        self.register_outputs({})
+
+
+def _unreachable(results: pulumi.Output[str]) -> monitoring.AlertPolicyConditionArgs:
+    """Less than half of the checks of ten minutes pass."""
+    aggregation = monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(
+        alignment_period=f"{2 * PERIOD_SECONDS}s",
+        per_series_aligner="ALIGN_FRACTION_TRUE",
+        cross_series_reducer="REDUCE_MEAN",
+    )
+    threshold = monitoring.AlertPolicyConditionConditionThresholdArgs(
+        filter=results, comparison="COMPARISON_LT", threshold_value=0.5, duration="0s", aggregations=[aggregation]
+    )
+    return monitoring.AlertPolicyConditionArgs(display_name="unreachable", condition_threshold=threshold)

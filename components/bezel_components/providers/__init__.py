@@ -1,0 +1,1 @@
+"""Dynamic providers behind the components, called by the engine."""

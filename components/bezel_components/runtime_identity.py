@@ -1,0 +1,122 @@
+"""Service account of a model server, with the few rights that it has.
+
+Owns the account and its access to the named secrets. Leaves the right to read the weights to `WeightsBucket`, which
+knows the bucket. Grants nothing on the project unless the server writes log entries itself: Cloud Run's platform writes
+logs and metrics, and its own agent pulls images.
+
+Example:
+    ```python
+    identity = RuntimeIdentity(
+        "runtime", RuntimeIdentityArgs(project="acme-llm", account_id="vllm-chat", secrets=("hf-token",))
+    )
+    pulumi.export("account", identity.email)
+    ```
+"""
+
+import pulumi
+from pulumi_gcp.serviceaccount import Account
+
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
+from bezel_components.base.arguments import ComponentArgs, child_options
+from bezel_components.base.explained_errors import REFUSED, explaining
+from bezel_components.base.granted_roles import LOG_WRITER, SECRET_ACCESSOR
+
+
+class RuntimeIdentityArgs(ComponentArgs):
+    """Arguments of `RuntimeIdentity`."""
+
+    project: str
+    account_id: str
+    """The part before the @: 6 to 30 characters, unique in the project."""
+    description: str = "Runs vLLM"
+    secrets: tuple[str, ...] = ()
+    """Ids of Secret Manager secrets of the same project whose values the server reads."""
+    writes_logs: bool = False
+    """Whether it writes log entries itself, as a leased machine does: it then has that role on the project."""
+
+
+class RuntimeIdentity(pulumi.ComponentResource):
+    """A service account of least privilege; make what runs as it depend on this component.
+
+    Attributes:
+        email: The account's e-mail address, computed, so that a policy can judge it in a preview.
+        member: The same as a member of an IAM binding.
+    """
+
+    def __init__(self, name: str, args: RuntimeIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:identity:RuntimeIdentity", name, None, opts)
+        account = Account(
+            f"{name}-account",
+            project=args.project,
+            account_id=args.account_id,
+            display_name=args.description,
+            opts=child_options(self, opts),
+        )
+        self.email = service_account_email(args.account_id, args.project)
+        self.member = f"serviceAccount:{self.email}"
+        if args.secrets:
+            from pulumi_gcp.secretmanager import SecretIamMember  # 0.1 s that few stacks need
+
+            for secret in sorted(set(args.secrets)):
+                SecretIamMember(
+                    f"{name}-secret-{secret}",
+                    project=args.project,
+                    secret_id=secret,
+                    role=SECRET_ACCESSOR,
+                    member=self.member,
+                    opts=child_options(
+                        self,
+                        opts,
+                        depends_on=[account],
+                        hooks=explaining(
+                            f"{name}-missing-{secret}", ("not found",), _missing_secret(secret, args.project)
+                        ),
+                    ),
+                )
+        if args.writes_logs:
+            from pulumi_gcp.projects import IAMMember
+
+            IAMMember(
+                f"{name}-log-writer",
+                project=args.project,
+                role=LOG_WRITER,
+                member=self.member,
+                opts=child_options(
+                    self,
+                    opts,
+                    depends_on=[account],
+                    hooks=explaining(f"{name}-refused-grant", REFUSED, _refused_grant(args.project)),
+                ),
+            )
+        self.register_outputs({"email": self.email, "member": self.member})
+
+
+def service_account_email(account_id: str, project: str) -> str:
+    """Compute the e-mail address of a service account.
+
+    It holds a project id with a domain, as in `example.com:my-project`, in reverse order.
+    """
+    domain, _, local = project.rpartition(":")
+    return f"{account_id}@{local}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
+
+
+def _missing_secret(secret: str, project: str) -> Problem:
+    command = f"gcloud secrets create {quoted(secret)} --project={quoted(project)} --data-file=FILE"
+    return Problem(
+        f"secret {secret}",
+        f"does not exist in the project {project}",
+        "the server could not start, as a variable of its environment would have no value.",
+        f"correct the secret's name, or create it from a file with its value: `{command}`; then run the same command "
+        "again.",
+    )
+
+
+def _refused_grant(project: str) -> Problem:
+    return Problem(
+        f"{LOG_WRITER} on the project {project}",
+        "cannot be granted",
+        "the machines could not write the notice before their leases end, and no alert would open.",
+        "give the account that deploys resourcemanager.projects.setIamPolicy for this one role (docs/leases.md, "
+        "Requirements of the project), or set `bezel:observability.alerts` to false.",
+    )

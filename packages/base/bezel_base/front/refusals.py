@@ -1,0 +1,105 @@
+"""Refusals of a front end: whose answer a response is, what it means, and the command that helps. Pure.
+
+A server of models answers in JSON. What comes as a page, as a bare line of text or as a redirect was written by
+something in front of it, and its markup is for browsers: it is said in words.
+"""
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bezel_base.text.shell import quoted
+
+_BARE = re.compile(
+    r"^(?:Rate exceeded|upstream connect error|upstream request timeout|no healthy upstream|Service Unavailable|"
+    r"fault filter abort|RBAC: access denied|Forbidden|Unauthorized)",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"^\s*(?:<!--.*?-->\s*)*<(?:!doctype|\?xml|html|head|body|title)\b", re.IGNORECASE | re.DOTALL)
+_HIDDEN = re.compile(r"<(style|script|title)\b.*?</\1\s*>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_WORDS = 200
+_ANY_STACK = "STACK"
+
+
+@dataclass(frozen=True)
+class FrontRefusal:
+    """A refusal of a front end.
+
+    Attributes:
+        kind: Its kind, e.g. `no_instance`.
+        cause: What it means, as a clause about the request.
+        repair: What helps.
+        next: The command that shows more, as a sentence; "" where none is needed.
+    """
+
+    kind: str
+    cause: str
+    repair: str
+    next: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What helps the sender of the request."""
+        return f"{self.repair} {self.next}".rstrip()
+
+
+def refusal_of(status: int, body: str, stack: str = _ANY_STACK) -> FrontRefusal | None:
+    """The front end's refusal that a response is; None for an answer of the server itself.
+
+    Args:
+        status: HTTP status.
+        body: The body, or its begin.
+        stack: Name of the stack, for the command.
+    """
+    if not _is_of_front(status, body):
+        return None
+    return refusal_named(status, body, stack)
+
+
+def refusal_named(status: int, text: str, stack: str = _ANY_STACK) -> FrontRefusal:
+    """The refusal of a status, by the text of its page or of the request log's message."""
+    for row, patterns in _rows():
+        is_named = not patterns or any(pattern.search(text) for pattern in patterns)
+        if is_named and (status in row["status"] or not row["status"]):
+            repair, more = (str(row.get(key, "")).format(stack=quoted(stack)) for key in ("repair", "next"))
+            return FrontRefusal(row["kind"], row["cause"], repair, more)
+    raise AssertionError("the last row of refusals.toml fits any status")
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is a page for browsers, by its begin."""
+    return _MARKUP.match(text) is not None
+
+
+def page_words(page: str) -> str:
+    """The text of a page in one line, without markup, printable, at most 200 characters; "" for an empty page."""
+    text = _HIDDEN.sub(" ", page)
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:_WORDS]
+
+
+def _is_of_front(status: int, body: str) -> bool:
+    """Whether a response was written by something in front of the server."""
+    if 300 <= status < 400 or _MARKUP.match(body):
+        return True
+    if status < 300:
+        return False
+    if _BARE.match(body.strip()):
+        return True
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        # vLLM answers 503 to a probe of its health without a body, and says what it refuses in JSON or in a sentence.
+        return not body.strip() and status in {401, 403, 413, 429, 502, 504}
+    return False
+
+
+@cache
+def _rows() -> tuple[tuple[dict[str, Any], tuple[re.Pattern[str], ...]], ...]:
+    table = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))["refusal"]
+    return tuple(
+        (row, tuple(re.compile(pattern, re.IGNORECASE) for pattern in row.get("patterns", ()))) for row in table
+    )

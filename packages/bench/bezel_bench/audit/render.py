@@ -1,0 +1,89 @@
+"""Renderer of an audit: as text for people, as plain values for JSON."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from bezel_bench.audit.findings import FINDINGS, Finding
+from bezel_bench.audit.runner import Audit, judged_relations
+from bezel_bench.audit.words import count, grouped
+
+_COLUMNS = 100
+_CELLS = 4
+_ITEMS, _FIELDS = 3, 60
+
+
+def as_text(audit: Audit) -> Iterator[str]:
+    """Yield lines for a terminal: findings first, then open questions."""
+    for source in audit.sources:
+        what = count(len(source.claims), "claim") if source.claims else count(len(source.rows), "row")
+        yield f"read: {source.item} ({source.format}, {what})"
+        if source.unread:
+            yield from _wrapped(f"not read of it: {_some(source.unread, _FIELDS)}.")
+    for finding in audit.findings:
+        yield ""
+        yield f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (finding {finding.kind})"
+        yield from _wrapped(finding.arithmetic)
+        if len(finding.cells) > 1:
+            yield from _wrapped(f"Cells: {_cells(finding)}.")
+        yield from _wrapped(f"Repair: {finding.repair}.")
+    if audit.questions:
+        yield ""
+        yield "Not judged, because the data lack a value:"
+        for (kinds, text), alike in grouped(audit.questions, lambda question: (question.kinds, question.text)).items():
+            about = " or ".join(FINDINGS[kind] for kind in kinds)
+            items = _some([question.item for question in alike], _ITEMS)
+            yield from _wrapped(f"{items}: {about}? {text}.")
+    yield ""
+    accused = len({item for finding in audit.findings for item in finding.items[:1]})
+    if audit.findings:
+        yield f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}"
+    else:
+        yield "no findings in what was judged" if audit.questions else "no findings"
+
+
+def as_values(audit: Audit) -> dict[str, object]:
+    """Return plain values for JSON."""
+    return {
+        "read": [
+            {
+                "item": source.item,
+                "format": source.format,
+                "rows": len(source.rows),
+                "claims": len(source.claims),
+                "judged": list(judged_relations(source)),
+                "not_read": list(source.unread),
+            }
+            for source in audit.sources
+        ],
+        "findings": [
+            {
+                "fault": finding.kind,
+                "name": finding.name,
+                "severity": finding.severity,
+                "items": list(finding.items),
+                "arithmetic": finding.arithmetic,
+                "cells": list(finding.cells),
+                "repair": finding.repair,
+            }
+            for finding in audit.findings
+        ],
+        "not_judged": [
+            {"faults": list(question.kinds), "item": question.item, "text": question.text}
+            for question in audit.questions
+        ],
+        "unreadable": list(audit.unreadable),
+    }
+
+
+def _cells(finding: Finding) -> str:
+    more = len(finding.cells) - _CELLS
+    return "; ".join(finding.cells[:_CELLS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _COLUMNS, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)

@@ -1,0 +1,408 @@
+"""One process that sends load: connects, waits for the start, sends each request when due, returns the samples.
+
+Owns the timing of requests (by the plan's windows and instants), their deadlines, and the consequence of a broken
+connection. Leaves out the plan (`bezel_bench.load.patterns`), several processes (`bezel_bench.client.workers`) and
+every figure.
+"""
+
+import contextlib
+import gc
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from time import monotonic_ns
+from typing import Final
+
+from bezel_base.errors import UserError
+from bezel_bench.client.connection import Connection
+from bezel_bench.client.loop import Loop
+from bezel_bench.client.pool import Pool, allow_files
+from bezel_bench.client.read_coalescing import LONGEST_NS, rest_after
+from bezel_bench.client.response_buffer import Backlog, ResponseBuffer
+from bezel_bench.client.route import Route
+from bezel_bench.client.silence import Silence
+from bezel_bench.load.patterns import User, instants, user_windows
+from bezel_bench.load.plan import (
+    Bodies,
+    Burst,
+    Constant,
+    Load,
+    Poisson,
+    ReplyingBodies,
+    Staged,
+    TokenSource,
+    is_closed,
+)
+from bezel_bench.result import sample as kinds
+from bezel_bench.result.failures import of_broken, of_connecting, unconnected
+from bezel_bench.result.sample import ClientHealth, Measured, Sample
+from bezel_bench.result.spill import Spill
+
+_SECOND: Final = 1_000_000_000
+_OK: Final = 200
+# After a failure without a response a user waits, so that requests to a lost server are not sent in a tight loop.
+_PAUSE_NS: Final = 100_000_000
+# So many failures in a row, and of every user so many, end a load: the rest would say nothing else.
+_FAILURES_IN_A_ROW: Final = 200
+_FAILURES_A_USER: Final = 4
+# Idle connections that an open loop holds ready beyond those in use.
+_SPARE: Final = 16
+_MOST_AHEAD: Final = 1024
+
+
+class Sender:
+    """One process's share of a load: `run`, or `connect` and then `send`.
+
+    Attributes:
+        samples: One for each request begun, in the order of their beginning.
+    """
+
+    def __init__(
+        self, load: Load, bodies: Bodies, headers: TokenSource, worker: int = 0, spill: Path | None = None
+    ) -> None:
+        """Resolve the server's name, without connecting.
+
+        Args:
+            load: The load of all workers together.
+            bodies: The bodies of the requests.
+            headers: Source of the headers that authorise them.
+            worker: The number of this worker.
+            spill: A file for the samples so far, readable after a kill.
+
+        Raises:
+            UserError: The server has no address.
+        """
+        self.samples: list[Sample] = []
+        self._load, self._bodies, self._headers, self._worker = load, bodies, headers, worker
+        self._limit = math.inf if load.stop.requests is None else load.stop.requests
+        self._route = Route(load.target)
+        self._spill = Spill(spill) if spill else None
+        self._backlog = Backlog(self._keep if spill else None)
+        self._loop = Loop(self._backlog.read_one)
+        self._loop.each_tick(self._expire)
+        self._pool = Pool(lambda: Connection(self._loop, self._route, self), self._ask, self._missed)
+        self._users: list[User] = []
+        if is_closed(load.pattern):
+            windows = user_windows(load)
+            self._users = [User(n, windows[n]) for n in range(worker, len(windows), load.workers)]
+        # In the order of sending, which is the order of deadlines.
+        self._asking: dict[ResponseBuffer, Connection] = {}
+        self._conversation = worker
+        # Users who may send more, or 1 for an open loop that may.
+        self._coming = 0
+        self._began = 0
+        self._done = 0
+        self._replying = bodies if isinstance(bodies, ReplyingBodies) else None
+        self._rest = LONGEST_NS
+        self._interrupted = False
+        self._silence = Silence(round(load.deadline_seconds * _SECOND))
+        self._hangs = False
+        self._failing, self._fails = 0, False
+        self._crowd = 0
+        self._most_at_once = math.inf if load.max_in_flight is None else load.max_in_flight / load.workers
+        self._most_failing = max(_FAILURES_IN_A_ROW, _FAILURES_A_USER * len(self._users))
+        self._think = round(load.think_seconds * _SECOND)
+
+    def run(self) -> Measured:
+        """Connect, then send at once: the whole life of a load's only sender."""
+        self.connect()
+        with gc_disabled():
+            return self.send(monotonic_ns())
+
+    def connect(self) -> None:
+        """Open the connections that the load begins with.
+
+        Raises:
+            UserError: None could be opened, or the system allows too few open files.
+        """
+        wanted = len(self._users) or _ahead(self._load)
+        allow_files(wanted)
+        self._pool.fill(wanted)
+        self._loop.run(lambda: self._pool.filled or self._interrupted)
+        if not self._pool.made and self._pool.error:
+            raise UserError(unconnected(self._load.target.url, self._pool.error))
+
+    def send(self, began: int) -> Measured:
+        """Send the load from an instant (ns) on, wait for every response, and return the measurement."""
+        connected = self._pool.made
+        try:
+            cpu = self._send_all(began)
+        finally:
+            for connection in self._asking.values():
+                connection.close()
+            self._pool.close()
+            self._loop.close()
+            if self._spill:
+                self._spill.close()
+        for sample in self.samples:
+            if sample.detail:
+                sample.detail = self._route.without_secrets(sample.detail)
+        ended = max((sample.done for sample in self.samples), default=monotonic_ns())
+        wall = (ended - began) / _SECOND
+        health = ClientHealth(
+            workers=1,
+            cpu_seconds=cpu,
+            busiest_cpu_share=cpu / wall if wall > 0 else 0.0,
+            wall_seconds=wall,
+            loop_lag_p99_ms=self._loop.lag.p99_ms,
+            loop_lag_max_ms=self._loop.lag.max_ms,
+            stall_p99_ms=self._loop.stalls.p99_ms,
+            connections=self._pool.made,
+            reconnections=self._pool.made - connected,
+            connect_failures=self._pool.failed,
+            backlog=self._backlog.most,
+            interrupted=self._interrupted,
+            silent_seconds=self._silence.lasted / _SECOND if self._hangs else 0.0,
+            failing_requests=self._failing if self._fails else 0,
+            crowd=self._crowd,
+        )
+        return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
+
+    def _send_all(self, began: int) -> float:
+        """Send, and wait for every response; return the CPU seconds used."""
+        self._began = began
+        if self._spill:
+            self._spill.begin(began)
+        if self._users:
+            for user in self._users:
+                self._coming += 1
+                self._loop.at(began, partial(self._next, user, began))
+        else:
+            plan = instants(self._load.pattern, self._load.stop, self._load.prompts.seed)
+            self._pool.keep_spare(_SPARE)
+            self._coming = 1
+            self._prepare(itertools.islice(plan, self._worker, None, self._load.workers))
+        self._loop.lag.clear()
+        self._loop.stalls.clear()
+        cpu = time.process_time()
+        self._loop.run(lambda: self._ends or not (self._coming or self._asking or self._pool.waiting))
+        self._abandon()
+        self._backlog.read_all()
+        return time.process_time() - cpu
+
+    def interrupt(self) -> None:
+        """Send nothing more and wait for nothing; may be called by a signal's handler."""
+        self._interrupted = True
+
+    def progress(self) -> tuple[int, int, int, int]:
+        """Return requests begun, ended, and awaited, and for how long (ns) none of these got a response."""
+        awaited = len(self._asking)
+        return len(self.samples), self._done, awaited, self._silence.so_far(monotonic_ns()) if awaited else 0
+
+    @property
+    def _ends(self) -> bool:
+        """Whether no more is sent: the load was interrupted, or the server hangs or fails every request."""
+        return self._interrupted or self._hangs or self._fails
+
+    # Notifications of a connection.
+
+    def opened(self, connection: Connection) -> None:
+        """The connection can send."""
+        self._pool.opened(connection)
+
+    def not_opened(self, connection: Connection, error: OSError) -> None:
+        """The connection could not be made."""
+        self._pool.not_opened(connection, error)
+
+    def closed(self, connection: Connection) -> None:
+        """The server closed the connection while it was idle."""
+        self._pool.closed(connection)
+
+    def more(self, answer: ResponseBuffer) -> None:
+        """Enough of a response has arrived to be read."""
+        self._backlog.add(answer)
+
+    def answered(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
+        """A response is complete; `kept` is whether the connection can send another request."""
+        del self._asking[answer]
+        self._silence.hears(monotonic_ns())
+        if kept:
+            self._pool.give(connection)
+        self._ended(answer)
+
+    def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
+        """The connection ended before the response did."""
+        del self._asking[answer]
+        if failure := of_broken(error, begun=begun, status=answer.sample.status):
+            answer.failure = failure
+        else:
+            answer.cut = True
+        if begun:
+            self._silence.hears(monotonic_ns())
+        else:
+            self._listen(answer)
+        self._ended(answer)
+
+    # Sending.
+
+    def _next(self, user: User, planned: int) -> None:
+        """Send a user's next request, which is ready to be sent at `planned`."""
+        begin = None if self._ends else user.present(planned - self._began)
+        if begin is None:
+            self._coming -= 1
+            return
+        if begin + self._began > planned:
+            later = begin + self._began
+            self._loop.at(later, partial(self._next, user, later))
+            return
+        if not user.turn:
+            user.conversation, self._conversation = self._conversation, self._conversation + self._load.workers
+        index = user.conversation * self._bodies.turns + user.turn
+        if index >= self._limit:
+            self._coming -= 1
+            return
+        if self._replying:
+            body = self._replying.reply(user.conversation, user.turn, user.said)
+        else:
+            body = self._bodies.body(user.conversation, user.turn)
+        sample = Sample(index, self._worker, user.number, user.turn, body.group, planned)
+        sample.asked_tokens = body.asked_tokens
+        user.turn = (user.turn + 1) % self._bodies.turns
+        self._send(ResponseBuffer(sample, body.data, user, keeps=self._replying is not None))
+
+    def _prepare(self, plan: Iterator[float]) -> None:
+        """Make the open loop's next request, before it is due."""
+        at = next(plan, None)
+        if len(self._asking) + len(self._pool.waiting) >= self._most_at_once and at is not None:
+            self._crowd, at = len(self._asking) + len(self._pool.waiting), None
+        if at is None or self._ends:
+            self._coming = 0
+            return
+        index, self._conversation = self._conversation, self._conversation + self._load.workers
+        body = self._bodies.body(index)
+        sample = Sample(index, self._worker, group=body.group, planned=self._began + round(at * _SECOND))
+        sample.asked_tokens = body.asked_tokens
+        answer = ResponseBuffer(sample, body.data)
+        self._loop.at(sample.planned, partial(self._due, answer, plan))
+
+    def _due(self, answer: ResponseBuffer, plan: Iterator[float]) -> None:
+        self._send(answer)
+        self._prepare(plan)
+
+    def _send(self, answer: ResponseBuffer) -> None:
+        answer.sample.begun = monotonic_ns()
+        self.samples.append(answer.sample)
+        self._pool.want(answer)
+
+    def _ask(self, connection: Connection, answer: ResponseBuffer) -> None:
+        if not self._asking:
+            self._silence.waits(monotonic_ns())
+        self._asking[answer] = connection
+        connection.ask(self._route.request(self._headers(), answer.body), answer)
+        answer.body = b""
+
+    def _keep(self, sample: Sample) -> None:
+        """Write an ended request to the spill file, so that it survives a kill."""
+        sample.detail = self._route.without_secrets(sample.detail)
+        if self._spill:
+            self._spill.add(sample)
+
+    # Ends of requests.
+
+    def _missed(self, answer: ResponseBuffer, error: OSError) -> None:
+        answer.failure = of_connecting(error)
+        answer.at = monotonic_ns()
+        self._listen(answer)
+        self._ended(answer)
+
+    def _listen(self, answer: ResponseBuffer) -> None:
+        """Check, after a request failed without a response, whether the server hangs."""
+        if self._silence.misses(answer.sample.sent or answer.sample.planned, answer.at):
+            self._hangs = self._hangs or self._has_more(answer)
+
+    def _has_more(self, answer: ResponseBuffer) -> bool:
+        """Whether more is to be sent after a response; else each awaited request has its own deadline."""
+        if self._conversation * self._bodies.turns >= self._limit or not self._coming:
+            return False
+        return answer.user is None or answer.user.present(answer.at - self._began) is not None
+
+    def _ended(self, answer: ResponseBuffer) -> None:
+        self._done += 1
+        if answer.sample.status == _OK and not (answer.cut or answer.failure[0]):
+            self._failing = 0
+        else:
+            self._failing += 1
+            self._fails = self._fails or (self._failing >= self._most_failing and self._has_more(answer))
+        if self._rest:
+            self._rest = self._loop.rest = rest_after(self._rest, answer.sample, answer.at)
+        if user := answer.user:
+            if self._replying:
+                self._hear(user, answer)
+            if answer.sample.status and not self._think:
+                self._next(user, answer.at)
+            else:
+                ready = answer.at + max(self._think, 0 if answer.sample.status else _PAUSE_NS)
+                self._loop.at(ready, partial(self._next, user, ready))
+        self._backlog.add(answer)
+
+    def _hear(self, user: User, answer: ResponseBuffer) -> None:
+        """Keep a response for the next turn; without one its conversation ends."""
+        answer.read()
+        if answer.sample.failure or not user.turn:
+            user.turn = 0
+            user.said.clear()
+        else:
+            user.said.append(answer.text)
+
+    def _expire(self, now: int) -> None:
+        """Give up requests past their deadline."""
+        self._pool.expire(now)
+        seconds = self._load.deadline_seconds
+        earliest = now - round(seconds * _SECOND)
+        late = [*itertools.takewhile(lambda asked: asked[0].sample.sent <= earliest, self._asking.items())]
+        for answer, connection in late:
+            kind = kinds.TIMEOUT if answer.sample.status else kinds.NO_ANSWER
+            self._give_up(answer, connection, (kind, f"not answered within {seconds:g} s"))
+
+    def _give_up(self, answer: ResponseBuffer, connection: Connection, failure: tuple[str, str]) -> None:
+        del self._asking[answer]
+        connection.close()
+        answer.failure, answer.at = failure, monotonic_ns()
+        if not self._ends:
+            self._listen(answer)
+        self._ended(answer)
+
+    def _abandon(self) -> None:
+        """End the requests left open by an interruption, which is not the server's failure, or by its silence."""
+        for answer, connection in [*self._asking.items()]:
+            self._give_up(answer, connection, self._why_abandoned(answer))
+        while self._pool.waiting:
+            answer = self._pool.waiting.popleft()
+            answer.failure, answer.at = self._why_abandoned(answer), monotonic_ns()
+            self._ended(answer)
+
+    def _why_abandoned(self, answer: ResponseBuffer) -> tuple[str, str]:
+        if self._interrupted:
+            return kinds.CLIENT, "interrupted by the user"
+        kind = kinds.TIMEOUT if answer.sample.status else kinds.NO_ANSWER
+        if self._fails:
+            return kind, f"given up, as the last {self._failing} requests had all failed"
+        return kind, f"given up, as no request at all was answered for {self._silence.lasted / _SECOND:.3g} s"
+
+
+@contextlib.contextmanager
+def gc_disabled() -> Iterator[None]:
+    """Disable the garbage collector: a collection takes tens of milliseconds in a process with many samples."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _ahead(load: Load) -> int:
+    """Return the connections that an open loop's worker opens before the start: enough for responses of one second."""
+    match load.pattern:
+        case Constant(rate) | Poisson(rate) | Burst(rate, _):
+            level = rate
+        case Staged(_, stages):
+            level = max(stage.level for stage in stages)
+        case _:
+            level = 0.0
+    max_ahead = _MOST_AHEAD if load.stop.requests is None else min(_MOST_AHEAD, load.stop.requests)
+    return min(max_ahead, max(_SPARE, math.ceil(level / load.workers)))

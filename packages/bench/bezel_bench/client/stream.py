@@ -1,0 +1,257 @@
+"""Reader of one response, whole or in pieces, into its `Sample`: events, tokens, `usage`, errors inside.
+
+Pure: takes pieces of a body with their arrival instants, however the network cut them. Owns the definition of a token
+of any channel, and of the complete responses that are failures. Leaves out HTTP, and when pieces are read: the sender
+stores them until it has time, so that reading one response delays no other. Events that need no parser are matched by
+`bezel_bench.client.sse_template`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import orjson
+
+from bezel_bench.client.sse_template import Alike
+from bezel_bench.result import sample as kinds
+from bezel_bench.result.failures import error_text, of_status, said, short
+from bezel_bench.result.sample import Sample
+
+# An event stream begins with a comment or a field (data, event, id, retry); anything else is one document.
+_BEGINS_STREAM: Final = b":deir"
+_LESSONS: Final = 4
+# Fields of documents whose values are computed of the prompt: embeddings, and ranks.
+_COMPUTED: Final = ("data", "results")
+
+
+class AnswerReader:
+    """Fills the sample of one response.
+
+    An event counts at the instant of the piece that completed its line. Of several failures the first is recorded.
+
+    Attributes:
+        alike: The template of the stream's events, once known; None where texts are kept.
+        texts: The response's texts in order; None where they are not needed, which is faster.
+        rest: The beginning of an unfinished line.
+        sample: The sample to fill.
+    """
+
+    __slots__ = (
+        "_chunk",
+        "_computed",
+        "_document",
+        "_ended",
+        "_failure",
+        "_is_stream",
+        "_lessons",
+        "_usage",
+        "_wordless",
+        "alike",
+        "rest",
+        "sample",
+        "texts",
+    )
+
+    def __init__(self, sample: Sample, *, keeps: bool = False) -> None:
+        self.sample = sample
+        self.texts: list[str] | None = [] if keeps else None
+        self._is_stream = False
+        self._document: list[bytes] = []
+        self.rest = b""
+        self._ended = False
+        # Embeddings or ranks came, of a request for no token.
+        self._computed = False
+        self._failure = ("", "")
+        self._usage: Any = None
+        # Chunks with a token but without text.
+        self._wordless = 0
+        self._chunk = sample.chunks.append
+        self.alike: Alike | None = None
+        self._lessons = 0 if keeps else _LESSONS
+
+    def feed(self, instants: Iterable[int], pieces: Iterable[bytes]) -> None:
+        """Read pieces of the body, in order, each with the instant (ns) of its arrival; no piece is empty."""
+        for at, piece in zip(instants, pieces, strict=True):
+            if not self._is_stream:
+                if self._document or self.sample.status != 200 or piece[0] not in _BEGINS_STREAM:
+                    self._document.append(piece)
+                    continue
+                self._is_stream = True
+            lines = piece.split(b"\n")
+            if self.rest:
+                lines[0] = self.rest + lines[0]
+            self.rest = lines.pop()
+            for line in lines:
+                if line[:5] == b"data:" and not (self.alike and self.alike.event(at, line + b"\n\n")):
+                    self._event(at, line[5:])
+
+    def finish(self, at: int, *, cut: bool = False) -> Sample:
+        """Return the sample, with `failure` and `detail` set.
+
+        Args:
+            at: The instant at which the response ended (ns).
+            cut: Whether the connection closed before the response's end, or only its closing could mark the end.
+        """
+        if self.rest[:5] == b"data:":
+            found = self._failure
+            self._event(at, self.rest[5:])
+            if self._failure[0] == kinds.BAD_JSON:
+                # Half an event is not a malformed one: the stream was cut.
+                self._failure = found
+        sample = self.sample
+        if sample.chunks:
+            sample.last = max(sample.last, sample.chunks[-1])
+        if kind := of_status(sample.status):
+            sample.failure, sample.detail = kind, said(b"".join(self._document))
+        elif self._is_stream:
+            if not self._ended:
+                self._fail(kinds.TRUNCATED, "the stream ended without [DONE]")
+        elif self._document:
+            self._whole(at, b"".join(self._document), cut=cut)
+        else:
+            self._fail(kinds.TRUNCATED if cut else kinds.NO_TOKEN, "the answer has no body")
+        if not sample.failure:
+            self._count()
+            sample.failure, sample.detail = self._failure
+        return sample
+
+    def _learn(self, data: bytes) -> None:
+        if alike := Alike.learn(data, self._chunk):
+            self._lessons -= 1
+            self.alike = alike
+
+    def _end(self) -> None:
+        self._ended = True
+        self.alike = None
+
+    def _event(self, at: int, data: bytes) -> None:
+        if self._ended:
+            return
+        if data.startswith(b" [DONE]"):
+            self._end()
+            return
+        try:
+            event = orjson.loads(data)
+            if event.get("error") or event.get("object") == "error":
+                self._fail(kinds.ERROR_IN_STREAM, error_text(event))
+                return
+            if usage := event.get("usage"):
+                self._usage = usage
+            texts = self._texts()
+            self._choices(at, event.get("choices") or ())
+            # Not from the first event, which may hold a role.
+            if self._lessons and texts and self._texts() > texts:
+                self._learn(data)
+        except orjson.JSONDecodeError:
+            if data.strip() == b"[DONE]":
+                self._end()
+            elif data.strip():
+                self._fail(kinds.BAD_JSON, f"an event is not JSON: {data[:80].decode(errors='replace')}")
+        except (AttributeError, TypeError):
+            self._fail(kinds.BAD_JSON, f"an event is not a completion: {data[:80].decode(errors='replace')}")
+
+    def _choices(self, at: int, choices: Sequence[dict[str, Any]]) -> None:
+        content = text = call = False
+        for choice in choices:
+            delta = choice.get("delta")
+            if self.texts is not None:
+                self.texts.append(str((choice.get("text") if delta is None else delta.get("content")) or ""))
+            if delta is None:
+                content = content or bool(choice.get("text"))
+            elif delta.get("content"):
+                content = True
+            elif delta.get("reasoning") or delta.get("reasoning_content"):
+                text = True
+            elif calls := delta.get("tool_calls"):
+                call = call or _calls(calls)
+        if content or text or call:
+            self._token(at, content=content, text=content or text)
+        elif choices:
+            # A token without a text, which `usage` counts: part of a character's bytes, or a special token.
+            self.sample.last = at
+
+    def _token(self, at: int, *, content: bool, text: bool) -> None:
+        sample = self.sample
+        if not sample.first:
+            sample.first = at
+        if content and not sample.first_content:
+            sample.first_content = at
+        sample.last = at
+        self._chunk(at)
+        self._wordless += not text
+
+    def _texts(self) -> int:
+        """Return the number of chunks that held a text."""
+        return len(self.sample.chunks) - self._wordless
+
+    def _whole(self, at: int, document: bytes, *, cut: bool) -> None:
+        """Read a response that is one document: its tokens arrive when all of it has."""
+        try:
+            answer = orjson.loads(document)
+            if answer.get("error") or answer.get("object") == "error":
+                self._fail(kinds.ERROR_IN_BODY, error_text(answer))
+                return
+            self._usage = answer.get("usage")
+            content = text = call = False
+            for choice in answer.get("choices") or ():
+                message = choice.get("message") or {"content": choice.get("text")}
+                if self.texts is not None:
+                    self.texts.append(str(message.get("content") or ""))
+                content = content or bool(message.get("content"))
+                text = text or bool(message.get("reasoning") or message.get("reasoning_content"))
+                call = call or bool(message.get("tool_calls"))
+        except (AttributeError, TypeError, orjson.JSONDecodeError):
+            if cut:
+                self._fail(kinds.TRUNCATED, "the connection closed inside the answer")
+            else:
+                self._fail(kinds.BAD_JSON, f"the response is not a completion: {said(document[:80])}")
+        else:
+            if content or text or call:
+                self._token(at, content=content, text=content or text)
+            elif answer.get("choices"):
+                self.sample.last = at
+            elif not self.sample.asked_tokens and any(isinstance(answer.get(name), list) for name in _COMPUTED):
+                self.sample.last, self._computed = at, True
+
+    def _count(self) -> None:
+        """Take the counts of `usage`, and record contradictions among them."""
+        sample, usage = self.sample, self._usage
+        if isinstance(usage, dict):
+            sample.prompt_tokens = _number(usage.get("prompt_tokens"))
+            sample.output_tokens = _number(usage.get("completion_tokens"))
+            sample.cached_tokens = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
+            sample.reasoning_tokens = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
+        if self._computed:
+            total = _number(usage.get("total_tokens")) if isinstance(usage, dict) else -1
+            sample.prompt_tokens = sample.prompt_tokens if sample.prompt_tokens > 0 else total
+            sample.output_tokens = 0
+            if sample.prompt_tokens < 1:
+                self._fail(kinds.BAD_USAGE, short(f"usage counts no tokens: {usage}"))
+            return
+        # Tokens without a text count too, as the server generated them: only the arrival of the first is unknown.
+        if not sample.chunks and (sample.output_tokens < 1 or not sample.last):
+            self._fail(kinds.NO_TOKEN, "the answer is complete and holds no token")
+        elif not isinstance(usage, dict):
+            self._fail(kinds.BAD_USAGE, "the answer has no usage")
+        elif sample.prompt_tokens < 1 or sample.output_tokens < 1:
+            self._fail(kinds.BAD_USAGE, short(f"usage counts no tokens: {usage}"))
+        elif sample.output_tokens < (texts := self._texts()):
+            self._fail(kinds.BAD_USAGE, f"usage counts {sample.output_tokens} tokens, and {texts} chunks held one")
+
+    def _fail(self, kind: str, detail: str) -> None:
+        if not self._failure[0]:
+            self._failure = (kind, detail)
+
+
+def _calls(calls: Any) -> bool:
+    """Whether a delta of tool calls has content: one with neither name nor arguments is empty."""
+    return any(
+        (call.get("function") or {}).get("name") or (call.get("function") or {}).get("arguments") for call in calls
+    )
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int else -1
+
+
+def _detail(details: Any, key: str) -> int:
+    return _number(details.get(key)) if isinstance(details, dict) else -1

@@ -1,0 +1,441 @@
+"""Prompts of an exact length in tokens, by number, deterministic in every worker.
+
+A prompt is `LEAD`, then its own words (which come first so that no cached prefix serves it), then words that fill it
+up. Its own words are picked by a digest of seed, run, every setting that shapes the run, and its number: prompts of
+another run differ. A word is one token (`bezel_bench.prompts.token_calibration`), so lengths are counted in words;
+the server counts the longest prompt of each load before it is sent.
+
+In a conversation the model's turns are generated words too, unless the server's own responses are asked for: every run
+of a plan sends the same requests, and a server that cached its own response matches the prompt before it, not the
+response.
+"""
+
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from bezel_base.errors import Problem, UserError
+from bezel_base.text import counting
+from bezel_bench.load.plan import GENERATING, Bodies, Body, Load, PromptPlan
+from bezel_bench.prompts.datasets import read_entries, read_text
+from bezel_bench.prompts.lengths import Lengths, lengths_of
+from bezel_bench.prompts.media import with_media
+from bezel_bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
+from bezel_bench.prompts.traces import BLOCK_TOKENS, Traced, read_trace
+from bezel_bench.server.http_probe import Ask
+
+_OWN = 12  # own words at the beginning of a prompt
+_FILLERS = 8
+# With fewer bits two of some thousand prompts may begin alike.
+_BITS = 32
+_RANKED = b', "query": "Which of these texts is about the harbour?", "documents": ["'
+_USER, _MODEL, _END = b'{"role":"user","content":"', b'{"role":"assistant","content":"', b'"}'
+
+
+@dataclass(frozen=True)
+class Frame:
+    """JSON around the texts of every request of a load; picklable, for workers.
+
+    Attributes:
+        begin: The JSON before the texts.
+        end: The JSON after them.
+        chat: Whether texts are messages, alternately of the user and of the model; else one prompt, a text a line.
+        asked_tokens: The requested `max_tokens`; 0 where nothing is generated.
+        between: The JSON between two texts, unless they are messages.
+    """
+
+    begin: bytes
+    end: bytes
+    chat: bool
+    asked_tokens: int
+    between: bytes = b"\\n"
+
+    def body(self, texts: Sequence[bytes]) -> bytes:
+        """Return the request with these texts, each escaped as in a JSON string."""
+        if not self.chat:
+            return self.begin + self.between.join(texts) + self.end
+        if len(texts) == 1:
+            return self.begin + _USER + texts[0] + _END + self.end
+        said = b",".join((_MODEL if at % 2 else _USER) + text + _END for at, text in enumerate(texts))
+        return self.begin + said + self.end
+
+    def of_messages(self, messages: Sequence[Mapping[str, Any]]) -> bytes:
+        """Return the request with these messages; of a chat."""
+        return self.begin + json.dumps(list(messages))[1:-1].encode() + self.end
+
+
+def frame(load: Load) -> Frame:
+    """Return the frame of a load's requests: streamed, with `usage`, of an exact length unless overridden."""
+    if load.target.endpoint not in GENERATING:
+        given = json.dumps({"model": load.target.model, **load.extra_body})[:-1].encode()
+        if load.target.endpoint == "rerank":
+            return Frame(given + _RANKED, b'"]}', chat=False, asked_tokens=0, between=b'","')
+        return Frame(given + b', "input": "', b'"}', chat=False, asked_tokens=0)
+    fields: dict[str, Any] = {
+        "model": load.target.model,
+        "max_tokens": load.prompts.output_tokens,
+        "ignore_eos": True,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **load.extra_body,
+    }
+    asked = fields.get("max_completion_tokens", fields["max_tokens"])
+    begin = json.dumps(fields)[:-1].encode()
+    chat = load.target.endpoint == "chat"
+    return Frame(
+        begin + (b', "messages": [' if chat else b', "prompt": "'),
+        b"]}" if chat else b'"}',
+        chat,
+        int(asked),
+    )
+
+
+def quoted(text: str) -> bytes:
+    """Return a text escaped as in a JSON string."""
+    return json.dumps(text)[1:-1].encode()
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The requests of a load, ready to be sent.
+
+    Attributes:
+        bodies: By number; picklable.
+        notes: Notes for the reader of the figures; empty where the server counted the requested length.
+    """
+
+    bodies: Bodies
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Words selected by a key: the words of a position are predictable only with the key."""
+
+    key: bytes
+    words: tuple[str, ...]
+    table: tuple[bytes, ...]
+
+    def own(self, count: int, *place: int) -> bytes:
+        digest = blake2b(repr(place).encode(), key=self.key, digest_size=_OWN).digest()
+        return b"".join([self.table[byte] for byte in digest[:count]])
+
+    def fill(self, count: int, *place: int) -> bytes:
+        dice = random.Random(self.key + repr(place).encode())  # noqa: S311 - words, no secrets
+        return "".join(f" {word}" for word in dice.choices(self.words, k=count)).encode()
+
+
+@dataclass(frozen=True)
+class _Single:
+    """One request a number, of `texts`: each its group's prefix (or none), its own words, words that fill it up."""
+
+    frame: Frame
+    words: _Words
+    prefixes: tuple[bytes, ...]
+    grouped: bool
+    own: int
+    fillers: tuple[bytes, ...]
+    texts: int = 1
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        texts = [self._text(index * self.texts + number) for number in range(self.texts)]
+        group = index % len(self.prefixes) if self.grouped else -1
+        return Body(self.frame.body(texts), self.frame.asked_tokens, 0, group)
+
+    def _text(self, number: int) -> bytes:
+        group = self.prefixes[number % len(self.prefixes)]
+        return group + self.words.own(self.own, number) + self.fillers[number % _FILLERS]
+
+
+@dataclass(frozen=True)
+class _Varied:
+    """Prompts and responses of lengths drawn for each number; None is the same length for all.
+
+    `begin` ends where the number of `max_tokens` follows. `least` words make a prompt distinct.
+    """
+
+    begin: bytes
+    frame: Frame
+    words: _Words
+    overhead: int
+    least: int
+    seed: str
+    inputs: Lengths | None
+    outputs: Lengths | None
+    input_tokens: int
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        asked = self.outputs.of(index, f"{self.seed}/out") if self.outputs else self.frame.asked_tokens
+        room = (self.inputs.of(index, f"{self.seed}/in") if self.inputs else self.input_tokens) - self.overhead
+        own = max(self.least, min(_OWN, room))
+        text = _LEAD + self.words.own(own, index) + self.words.fill(max(0, room - own), 7, index)
+        begin = self.begin + str(asked).encode() + self.frame.begin
+        return Body(replace(self.frame, begin=begin).body((text,)), asked)
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """Several turns a number; each repeats the earlier ones."""
+
+    frame: Frame
+    words: _Words
+    turns: int
+    own: int
+    first: bytes
+    later: bytes
+    answer: bytes
+
+    def body(self, index: int, turn: int = 0) -> Body:
+        return self._turn(index, turn, [_LEAD + self.answer] * turn)
+
+    def _turn(self, index: int, turn: int, answers: Sequence[bytes]) -> Body:
+        texts = [_LEAD + self.words.own(self.own, index, 0) + self.first]
+        for number, answer in enumerate(answers, 1):
+            texts += [answer, _LEAD + self.words.own(self.own, index, number) + self.later]
+        return Body(self.frame.body(texts), self.frame.asked_tokens, turn)
+
+
+@dataclass(frozen=True)
+class _Replies(_Conversation):
+    """The same with the server's own responses."""
+
+    def reply(self, index: int, turn: int, said: Sequence[str]) -> Body:
+        return self._turn(index, turn, [quoted(text) for text in said])
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The requests of a file, repeated in order."""
+
+    bodies: tuple[bytes, ...]
+    asked_tokens: int
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        return Body(self.bodies[index % len(self.bodies)], self.asked_tokens)
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """The requests of a trace: equal blocks have equal words, and what no block covers has words of its own.
+
+    `room` is what the template leaves of a prompt's length. Frames differ by the length of the response.
+    """
+
+    frames: Mapping[int, Frame]
+    words: _Words
+    entries: tuple[Traced, ...]
+    overhead: int
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        entry = self.entries[index % len(self.entries)]
+        room, text = max(0, entry.input_tokens - self.overhead), _LEAD
+        for block in entry.blocks:
+            text += self.words.fill(min(room, BLOCK_TOKENS), 5, block)
+            room -= min(room, BLOCK_TOKENS)
+        text += self.words.fill(room, 6, index)
+        made = self.frames[entry.output_tokens]
+        return Body(made.body((text,)), made.asked_tokens)
+
+
+_LEAD = LEAD.encode()
+
+
+def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> Prompts:
+    """Make the prompts of a load: one request to learn the server's tokens, one to verify a prompt's length.
+
+    Args:
+        load: The load.
+        ask: Sends the server a request; a server without token counts gets prompts of as many words, which is noted.
+        vocabulary: The vocabulary, if already learned from the same server and model: it saves the first request.
+
+    Raises:
+        UserError: A prompt would be too short for its required words, or the file cannot be read.
+    """
+    plan = load.prompts
+    if plan.images or plan.audio_seconds:
+        texts = make_prompts(replace(load, prompts=replace(plan, images=0, audio_seconds=0.0)), ask, vocabulary)
+        told = [f"{plan.images} images of {plan.image_size} pixels"] if plan.images else []
+        told += [f"{plan.audio_seconds:g} s of audio"] if plan.audio_seconds else []
+        note = f"each prompt has {' and '.join(told)} beside its text; the requested length is the text's"
+        return Prompts(with_media(texts.bodies, plan), (*texts.notes, note))
+    made = frame(load)
+    if plan.kind == "trace":
+        return _of_trace(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
+    if plan.kind == "lengths":
+        return _of_lengths(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
+    if plan.kind == "file":
+        return _of_file(load, made)
+    tokenizer = Tokenizer(ask, load)
+    known = vocabulary or learn(load, ask)
+    bodies, wanted = _bodies(load, made, known, tokenizer)
+    doubt = known.doubt
+    if not doubt:
+        counted = tokenizer.tokens(bodies.body(0, bodies.turns - 1).data)
+        if isinstance(counted, str):
+            doubt = counted
+        elif len(counted) != wanted:
+            doubt = f"the server counts {counting.counted(len(counted), 'tokens')} in a prompt made for {wanted}"
+    if load.prompts.served_answers and not doubt:
+        doubt = "later turns hold the server's own responses"
+    notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
+    return Prompts(bodies, notes)
+
+
+def learn(load: Load, ask: Ask) -> Vocabulary:
+    """Learn the vocabulary of a load's server, for several loads of the same model and endpoint."""
+    made = frame(load)
+    return Tokenizer(ask, load).learn(lambda text: made.body((quoted(text),)))
+
+
+def _of_file(load: Load, made: Frame) -> Prompts:
+    """The entries of a file as requests.
+
+    Raises:
+        UserError: The file cannot be read, or has messages that the endpoint does not take.
+    """
+    name = Path(load.prompts.file).name
+    entries = read_entries(Path(load.prompts.file))
+    texts = [entry.text for entry in entries]
+    if not made.chat and None in texts:
+        consequence = f"entry {texts.index(None) + 1} has several messages, and this endpoint takes one text."
+        raise UserError(Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out."))
+    bodies = [
+        made.body((quoted(text),)) if text is not None else made.of_messages(entry.messages)
+        for entry, text in zip(entries, texts, strict=True)
+    ]
+    note = (
+        f"{counting.counted(len(entries), 'entries')} of {name}, repeated in order: a repeated one may "
+        "come from a cache"
+    )
+    return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
+
+
+def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
+    """The requests of a trace, of its lengths and with its shared prefixes.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    file = Path(load.prompts.file)
+    entries = read_trace(file, read_text(file, "--trace"))
+    lengths = {entry.output_tokens for entry in entries}
+    frames = {each: frame(replace(load, prompts=replace(load.prompts, output_tokens=each))) for each in lengths}
+    words = _words(load, known)
+    recorded = _Recorded(frames, words, entries, known.head + known.tail)
+    doubt = known.doubt
+    if not doubt:
+        longest = max(range(len(entries)), key=lambda number: entries[number].input_tokens)
+        counted = tokenizer.tokens(recorded.body(longest).data)
+        wanted = max(entries[longest].input_tokens, known.head + known.tail)
+        if isinstance(counted, str) or len(counted) != wanted:
+            doubt = counted if isinstance(counted, str) else f"the server counts {len(counted)} tokens, not {wanted}"
+    note = (
+        f"{counting.counted(len(entries), 'requests')} of {file.name}: lengths and shared prefixes are "
+        "those of the trace, the words are not"
+    )
+    return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
+
+
+def _of_lengths(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
+    """Prompts whose lengths are drawn, those of their responses too.
+
+    Raises:
+        UserError: A distribution cannot be read, or a field of every request fixes the responses' length.
+    """
+    plan = load.prompts
+    fixed = [name for name in ("max_tokens", "max_completion_tokens") if name in load.extra_body]
+    if fixed and plan.output_lengths:
+        consequence = f"{fixed[0]} of --extra-body gives all responses one length."
+        raise UserError(Problem("--output-lengths", plan.output_lengths, consequence, "leave one of them out."))
+    made = frame(load)
+    before, found, after = made.begin.partition(b'"max_tokens": ')
+    split = (before + found, replace(made, begin=after.lstrip(b"0123456789"))) if found else (b"", made)
+    inputs = lengths_of("--input-lengths", plan.input_lengths) if plan.input_lengths else None
+    outputs = lengths_of("--output-lengths", plan.output_lengths) if plan.output_lengths else None
+    words = _words(load, known)
+    least = math.ceil(_BITS / math.log2(len(known.words)))
+    varied = _Varied(
+        *split, words, known.head + known.tail, least, f"{plan.seed}/{plan.run}", inputs, outputs, plan.input_tokens
+    )
+    notes = [f"lengths are drawn for each request; a prompt has at least {known.head + known.tail + least} tokens"]
+    doubt = known.doubt
+    if not doubt:
+        counted = tokenizer.tokens(varied.body(0).data)
+        doubt = counted if isinstance(counted, str) else ""
+    return Prompts(varied, (*notes, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
+
+
+def _words(load: Load, known: Vocabulary) -> _Words:
+    table = tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
+    return _Words(_key(load), known.words, table)
+
+
+def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
+    """Return the bodies, and the tokens of the last turn of each."""
+    plan = load.prompts
+    words = _words(load, known)
+    room = plan.input_tokens - known.head - known.tail
+    if plan.kind == "multi_turn" and plan.turns > 1:
+        more = _turn_frame(made, known, tokenizer)
+        own = _own(plan, min(room, plan.input_tokens - more), known)
+        conversation = (_Replies if plan.served_answers else _Conversation)(
+            made,
+            words,
+            plan.turns,
+            own,
+            words.fill(max(0, room - own), 0),
+            words.fill(max(0, plan.input_tokens - more - own), 1),
+            words.fill(plan.output_tokens, 2),
+        )
+        return conversation, plan.turns * plan.input_tokens + (plan.turns - 1) * plan.output_tokens
+    shared = plan.prefix_tokens - known.head if plan.kind == "shared_prefix" else 0
+    if shared < 0 and not known.doubt:
+        consequence = (
+            f"the server's template puts {known.head} tokens before a text, so all prompts share these anyway."
+        )
+        raise UserError(Problem("--prefix-tokens", plan.prefix_tokens, consequence, f"give more than {known.head}."))
+    own = _own(plan, room - shared, known)
+    groups = plan.groups if plan.kind == "shared_prefix" else 1
+    prefixes = tuple(_LEAD + words.fill(max(0, shared), 3, group) for group in range(groups))
+    fillers = tuple(words.fill(max(0, room - shared - own), 4, number) for number in range(_FILLERS))
+    single = _Single(made, words, prefixes, plan.kind == "shared_prefix", own, fillers, plan.documents)
+    return single, plan.input_tokens
+
+
+def _own(plan: PromptPlan, room: int, known: Vocabulary) -> int:
+    """Return the number of own words of a text with room for `room` words.
+
+    Raises:
+        UserError: Too few to make some thousand texts distinct.
+    """
+    needed = math.ceil(_BITS / math.log2(len(known.words)))
+    if room < needed and not known.doubt:
+        consequence = (
+            f"the template and the shared prefix leave room for {max(0, room)} words, so prompts would begin alike and "
+            "be served from the cache."
+        )
+        repair = f"give {plan.input_tokens - room + needed} or more."
+        raise UserError(Problem("--input-tokens", plan.input_tokens, consequence, repair))
+    return max(needed, min(_OWN, room))
+
+
+def _turn_frame(made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> int:
+    """Return the tokens that one more turn adds beside its words and those of the response before it."""
+    counted = tokenizer.tokens(made.body((_LEAD, _LEAD, _LEAD)))
+    single = known.head + known.tail
+    return single if isinstance(counted, str) else len(counted) - single
+
+
+def _key(load: Load) -> bytes:
+    shaping = (asdict(load.prompts), repr(load.pattern), asdict(load.stop), load.target.endpoint)
+    return blake2b(repr(shaping).encode(), digest_size=32).digest()

@@ -1,0 +1,95 @@
+"""Collection of a manifest's values: from the server, the caller, and this machine.
+
+Leaves the shape to bezel_bench.result.records. A value that no source reports is null, never guessed.
+"""
+
+import os
+import platform as host
+from importlib import metadata
+from pathlib import Path
+
+from bezel_bench.result.records import Client, Machine, ServedBy
+from bezel_bench.server.counters import series
+from bezel_bench.server.http_probe import Ask
+
+_SECRET_OPTIONS = ("--header", "--api-key", "--token", "--extra-body")
+_HIDDEN = "(hidden)"
+
+
+def this_client(*, workers: int, tls: bool) -> Client:
+    """Return this machine as a client."""
+    return Client(
+        bezel=metadata.version("bezel"), python=host.python_version(), machine=this_machine(), workers=workers, tls=tls
+    )
+
+
+def this_machine() -> Machine:
+    """Return the cores that this process may use, the processor's name, memory and kernel."""
+    cpu = _value("/proc/cpuinfo", "model name") or host.machine()
+    kibibytes = _value("/proc/meminfo", "MemTotal").removesuffix("kB")
+    memory = int(kibibytes) * 1024 if kibibytes else None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Machine(
+        cores=cores,
+        cpu=cpu,
+        memory_bytes=memory,
+        kernel=f"{host.system()} {host.release()}",
+    )
+
+
+def reported_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
+    """Return the server's own report, completed by the values that the caller knows.
+
+    Args:
+        ask: Sends it a request.
+        model: The served id.
+        known: The caller's values, which take precedence.
+    """
+    version = ask("/version", None).json().get("version")
+    entries = ask("/v1/models", None).json().get("data")
+    listed = entries if isinstance(entries, list) else []
+    entry = next((entry for entry in listed if isinstance(entry, dict) and entry.get("id") == model), {})
+    length = entry.get("max_model_len")
+    reported = {
+        "vllm_version": version if isinstance(version, str) else None,
+        "max_model_len": length if isinstance(length, int) else None,
+        "kv_cache_dtype": cache_config(ask).get("cache_dtype"),
+    }
+    return known.model_copy(update={name: value for name, value in reported.items() if getattr(known, name) is None})
+
+
+def cache_config(ask: Ask) -> dict[str, str]:
+    """Return the labels of `vllm:cache_config_info`, {} where there is none."""
+    response = ask("/metrics", None)
+    lines = series(response.text) if response.status == 200 else ()
+    return next((labels for name, labels, _ in lines if name == "vllm:cache_config_info"), {})
+
+
+def kv_cache_tokens(config: dict[str, str]) -> int | None:
+    """Return the tokens that the KV cache holds, from the labels of `vllm:cache_config_info`; None if not given."""
+    tokens = config.get("kv_cache_size_tokens", "")
+    return int(tokens) if tokens.isdecimal() else None
+
+
+def shown(command: list[str]) -> list[str]:
+    """Return a command line without its secrets."""
+    hidden, result = False, []
+    for word in command:
+        option, equals, _ = word.partition("=")
+        if hidden:
+            result.append(_HIDDEN)
+        elif option in _SECRET_OPTIONS and equals:
+            result.append(f"{option}={_HIDDEN}")
+        else:
+            result.append(word)
+        hidden = word in _SECRET_OPTIONS
+    return result
+
+
+def _value(path: str, name: str) -> str:
+    """Return the value of the first line of that name in a file of `/proc`; "" where there is none."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")

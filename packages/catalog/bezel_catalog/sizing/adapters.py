@@ -1,0 +1,61 @@
+"""Memory of LoRA adapters, which vLLM reserves at its start, whether any is loaded or not.
+
+Arithmetic: for each adapter two 16-bit matrices beside every linear layer of the language model. Compared with the
+buffers of vLLM 0.32.0 with a tiny Gemma 4, 8 adapters of rank 64: 2,293,760 bytes in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel_catalog.option_values import as_int
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from bezel_catalog import Architecture
+
+# vLLM's own defaults.
+_LORAS, _RANK = 1, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """Number of adapters served at a time, and their largest rank; both are 0 without LoRA."""
+
+    count: int = 0
+    rank: int = 0
+
+
+def read_adapters(values: Mapping[str, Any]) -> Adapters:
+    """The adapters that the options request."""
+    if values.get("enable-lora") is not True:
+        return Adapters()
+    count, rank = as_int(values.get("max-loras", _LORAS)), as_int(values.get("max-lora-rank", _RANK))
+    return Adapters(max(0, count or 0), max(0, rank or 0))
+
+
+def adapter_bytes(shape: Architecture, adapters: Adapters, *, shards: int = 1) -> int:
+    """Bytes on each device. One matrix of each pair is split over the devices, as its layer is.
+
+    Layers that share a cache are counted with sliding heads, as most of them have those.
+    """
+    hidden, heads = shape.hidden_size, shape.attention_heads
+    kinds = (
+        (shape.sliding_layers + shape.shared_kv_layers, shape.sliding_kv_heads, shape.sliding_head_dim),
+        (shape.full_layers, shape.full_kv_heads, shape.full_head_dim),
+    )
+    total = 0
+    for layers, kv_heads, head_dim in kinds:
+        queries, keys = heads * head_dim, kv_heads * head_dim
+        attention = 3 * hidden + (queries + 2 * keys) // shards + queries // shards + hidden
+        total += layers * (attention + _mlp(hidden, shape.intermediate_size, shards))
+    total += shape.layers * shape.experts * _mlp(hidden, shape.expert_intermediate_size, shards)
+    return total * adapters.count * adapters.rank * 2
+
+
+def _mlp(hidden: int, inner: int, shards: int) -> int:
+    """Elements of one rank: gate and up side by side, then down."""
+    return 2 * hidden + 2 * (inner // shards) + inner // shards + hidden

@@ -1,0 +1,107 @@
+"""Permission test: predefined and custom roles, and the policies of a resource and of its parents."""
+
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from pathlib import Path
+
+from bezel_localcloud.access.checks import note_permission
+from bezel_localcloud.access.conditions import ConditionError, holds
+from bezel_localcloud.access.principals import FederatedPrincipal
+from bezel_localcloud.core.clock import PlatformClock
+from bezel_localcloud.core.json_types import Json
+from bezel_localcloud.core.paths import PROJECT
+from bezel_localcloud.core.store import Store
+
+PROJECT_NAME = f"projects/{PROJECT}"
+ROLE = "role"
+"""Kind of the rows of custom roles in the store."""
+_BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "projectViewer": "roles/viewer"}
+
+
+@cache
+def roles() -> dict[str, tuple[str, ...]]:
+    """Permission patterns of each role that can be granted."""
+    table = tomllib.loads((Path(__file__).parents[1] / "data" / "roles.toml").read_text())
+    return {role: tuple(patterns) for role, patterns in table.items()}
+
+
+@lru_cache(maxsize=4096)
+def _role_has(role: str, permission: str) -> bool:
+    return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
+
+
+class Access:
+    """Tests permissions against the policies in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def allows(self, email: str | None, permission: str, resource: str, modified: frozenset[str] = frozenset()) -> bool:
+        """Whether a caller (e-mail or federated principal; None: unauthenticated) has a permission on a resource.
+
+        The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count;
+        a billing account is not part of the project. `modified` has the roles whose grants the request changes.
+        """
+        granted = any(self._grants(name, email, permission, resource, modified) for name in _with_parents(resource))
+        note_permission(email, permission, granted=granted)
+        return granted
+
+    def _grants(self, name: str, email: str | None, permission: str, resource: str, modified: frozenset[str]) -> bool:
+        policy = self._store.policy(name) or {}
+        return any(
+            self._holds(binding["role"], permission)
+            and self._is_member(email, binding.get("members", []))
+            and _applies(binding, resource, modified)
+            for binding in policy.get("bindings", [])
+        )
+
+    def _holds(self, role: str, permission: str) -> bool:
+        if not role.startswith("projects/"):
+            return _role_has(role, permission)
+        custom = self._store.get(ROLE, role) or {}
+        effective = not custom.get("deleted") and custom.get("stage") != "DISABLED"
+        return effective and permission in custom.get("includedPermissions", [])
+
+    def _is_member(self, email: str | None, members: list[str]) -> bool:
+        if "allUsers" in members:
+            return True
+        if email is None:
+            return False
+        if isinstance(email, FederatedPrincipal):  # allAuthenticatedUsers are Google's own accounts
+            return not {email, *email.sets}.isdisjoint(members)
+        if not {"allAuthenticatedUsers", f"serviceAccount:{email}", f"user:{email}"}.isdisjoint(members):
+            return True
+        return any(self._is_basic_member(email, member) for member in members)
+
+    def _is_basic_member(self, email: str, member: str) -> bool:
+        kind, _, project = member.partition(":")
+        role = _BASIC.get(kind)
+        if role is None or project != PROJECT:
+            return False
+        policy = self._store.policy(PROJECT_NAME) or {}
+        own = {f"serviceAccount:{email}", f"user:{email}"}
+        return any(b["role"] == role and not own.isdisjoint(b.get("members", [])) for b in policy.get("bindings", []))
+
+
+def _applies(binding: Json, resource: str, modified: frozenset[str]) -> bool:
+    condition = binding.get("condition")
+    if condition is None:
+        return True
+    try:
+        return holds(condition.get("expression", ""), resource, PlatformClock.now(), modified)
+    except ConditionError:  # written before conditions were checked: it grants nothing
+        return False
+
+
+_MOST_PARTS = 100  # of a resource with a policy: a caller's name can have thousands of slashes
+
+
+def _with_parents(resource: str) -> list[str]:
+    bucket, inside, _ = resource.partition("/objects/")
+    if inside and bucket.startswith("projects/_/buckets/"):  # the slashes of an object's name are no parents
+        return [resource, bucket, PROJECT_NAME]
+    parts = resource.split("/")
+    ends = [len(parts), *range(min(len(parts) - 1, _MOST_PARTS), 1, -1)]
+    parents = ["/".join(parts[:end]) for end in ends]
+    return parents if parts[0] == "billingAccounts" else list(dict.fromkeys([*parents, PROJECT_NAME]))

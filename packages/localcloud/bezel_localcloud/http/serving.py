@@ -1,0 +1,248 @@
+"""HTTP server: uvicorn on a bound socket, started and stopped within a running event loop."""
+
+import asyncio
+import contextlib
+import re
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from bezel_base.loopback.asgi_guard import LINGER, LINGER_SECONDS, OWN, Door
+from bezel_base.loopback.peer_uid import is_own
+from bezel_localcloud.http.http2_refusal import PREFACE, Http2Refusal
+
+LONGEST_HEAD = 64 * 1024
+_PAGE = """\
+<!DOCTYPE html>
+<html lang=en><meta charset=utf-8><title>Error 400 (Bad Request)!!1</title>
+<p><b>400.</b> That's an error.<p>Your client has issued a malformed or illegal request.
+"""
+REFUSAL = (
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=UTF-8\r\n"
+    f"Content-Length: {len(_PAGE)}\r\nConnection: close\r\n\r\n{_PAGE}"
+).encode()
+"""The whole response to a malformed request; the connection ends with it."""
+
+_ESCAPED = rb"%[0-9A-Fa-f]{2}"
+_NAME = rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|" + _ESCAPED + rb")*)(?::[0-9]*)?"
+_PATH = rb"/(?:[\w.~!$&'()*+,;=:@/-]|" + _ESCAPED + rb")*"
+_HOST = re.compile(_NAME)
+_ORIGIN = re.compile(_PATH)
+_QUERY = re.compile(rb"(?:[\w.~!$&'()*+,;=:@/?-]|" + _ESCAPED + rb")*")
+_WHOLE = re.compile(rb"(?i:https?)://(?P<host>(?!:|/|$)" + _NAME + rb")(?P<path>" + _PATH + rb")?")
+_VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+_IN_A_LINE, _IN_THE_FIRST = 4, 12  # ": " and the end of a line; two spaces, the version and the end
+
+
+def well_formed(scope: Scope) -> Scope | None:
+    """Return a request with a path as its target; None if it is not HTTP/1.1.
+
+    Args:
+        scope: uvicorn's scope of a request that h11 accepted.
+    """
+    names = [name for name, _ in scope["headers"]]
+    framed_twice = b"transfer-encoding" in names and (b"content-length" in names or scope["http_version"] == "1.0")
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    if (
+        not scope["http_version"].startswith("1.")
+        or framed_twice
+        or not all(map(_HOST.fullmatch, hosts))
+        or not all(_VALUE.fullmatch(value) for _, value in scope["headers"])
+        or not _QUERY.fullmatch(scope["query_string"])
+        or _length(scope) > LONGEST_HEAD
+    ):
+        return None
+    target: bytes = scope["raw_path"]
+    if _ORIGIN.fullmatch(target):
+        return scope if scope["method"] != "CONNECT" else None
+    if target == b"*":
+        return scope if scope["method"] == "OPTIONS" and not scope["query_string"] else None
+    if not (whole := _WHOLE.fullmatch(target)) or scope["method"] == "CONNECT":
+        return None
+    path = whole["path"] or b"/"
+    headers = [(b"host", whole["host"]), *((name, value) for name, value in scope["headers"] if name != b"host")]
+    return {**scope, "raw_path": path, "path": unquote(path.decode()), "headers": headers}
+
+
+def _length(scope: Scope) -> int:
+    """Length of the head as it is sent to the application behind."""
+    lines = sum(len(name) + len(value) + _IN_A_LINE for name, value in scope["headers"])
+    return lines + len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"]) + _IN_THE_FIRST
+
+
+_HANG_UP = "localcloud.hang_up"
+
+
+async def hang_up(scope: Scope, receive: Receive) -> None:
+    """Close the connection of a request, whatever has been sent so far; return when it is closed."""
+    scope[_HANG_UP]()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class _Protocol(H11Protocol):
+    """A connection that knows its peer's user, and that an application may close: ASGI itself supports neither.
+
+    A request that is not HTTP/1.1 gets one response here and ends the connection; the application does not see it.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._first: bytes | None = b""
+        self._http2: Http2Refusal | None = None
+        self._refused = False
+        self._discarded = 0
+        app = self.app
+
+        async def with_both(scope: Scope, receive: Receive, send: Send) -> None:
+            request = well_formed(scope)
+            if request is None:
+                self._refuse()
+                return
+            request[_HANG_UP] = self.transport.close
+            request[OWN] = self._own
+            await app(request, receive, send)
+
+        self.app = with_both
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Look up the peer's user at once: it is unknown once the client has gone."""
+        super().connection_made(transport)
+        self._own = is_own(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
+
+    def data_received(self, data: bytes) -> None:
+        """Pass the data to the parser; of a client that was refused, read and discard a little instead.
+
+        A close over unread bytes would reset the connection, and the client might never see the response.
+        """
+        if self._first is not None:
+            self._begin(self._first + data)
+            return
+        if not self._refused:
+            (self._http2.receive if self._http2 else super().data_received)(data)
+            return
+        self._discarded += len(data)
+        if self._discarded > LINGER:
+            self.transport.close()
+
+    def _begin(self, data: bytes) -> None:
+        """Take a connection's first bytes: they show whether the client speaks HTTP/2."""
+        if len(data) < len(PREFACE) and PREFACE.startswith(data):
+            self._first = data
+            return
+        self._first = None
+        if data.startswith(PREFACE):
+            self._http2 = Http2Refusal(self.transport.write, self._hang_up)
+            data = data[len(PREFACE) :]
+        self.data_received(data)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text for input that it refuses
+        """Respond to input that the parser refuses."""
+        self._refuse()
+
+    def _refuse(self) -> None:
+        begun = self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}
+        if self.cycle is not None:  # the error may be in the body of a request that an application already handles
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if begun or self.transport.is_closing():
+            self._refused = True
+            self.transport.close()
+            return
+        self.transport.write(REFUSAL)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Close the connection once the client has had time to read what was written."""
+        self._refused = True
+        if self.transport.can_write_eof():  # not over TLS
+            self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+class _Server(uvicorn.Server):
+    """A server without signal handling and without idle wake-ups: the daemon handles signals once for all servers."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """Stop accepting and cut off running requests."""
+        self.should_exit = self.force_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        """Keep the Date header current; uvicorn's own loop checks ten times a second whether it should end."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), 1.0)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class HttpServer:
+    """One listening socket and the application behind its guard."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        max_body: Callable[[str], int],
+        certificate: tuple[Path, Path] | None = None,
+    ) -> None:
+        """Serve an application on a socket.
+
+        Args:
+            app: The served application.
+            listener: Bound and listening.
+            max_body: Path -> limit of a request's body there in bytes.
+            certificate: Files of the certificate and its key for https; None for http.
+        """
+        chain, key = certificate or (None, None)
+        config = uvicorn.Config(
+            Door(app, max_body),
+            http=_Protocol,
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            access_log=False,
+            log_config=None,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=1,
+            ssl_certfile=chain,
+            ssl_keyfile=key,
+        )
+        config.load()
+        if config.ssl is not None:
+            # Clients that know both get HTTP/1.1; one that knows HTTP/2 alone, as gRPC does, is refused in its words.
+            config.ssl.set_alpn_protocols(["http/1.1", "h2"])
+        self._server = _Server(config)
+        self._listener = listener
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start serving; return when connections are accepted."""
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        while not self._server.started and not self._task.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+
+    async def close(self) -> None:
+        """Stop accepting and cut off running requests."""
+        self._server.end()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._listener.close()

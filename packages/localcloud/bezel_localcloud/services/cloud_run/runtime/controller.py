@@ -1,0 +1,292 @@
+"""Controller of Cloud Run services: starts revisions, shifts traffic and retires revisions as the store requires.
+
+Owns deployments, pools of instances and ingresses of all services; after a restart it continues from the store. Leaves
+out the API's messages (api.py) and the path of one request (ingress.py).
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from functools import partial
+
+from bezel_localcloud.core.background import BackgroundTasks
+from bezel_localcloud.core.clock import InstanceTiming
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.json_types import Json
+from bezel_localcloud.core.logbook import LogSource
+from bezel_localcloud.core.store import written
+from bezel_localcloud.routing.context import Context, RevisionUse
+from bezel_localcloud.services.cloud_run import egress, failures, status, traffic
+from bezel_localcloud.services.cloud_run.failures import KilledError, RevisionFailureError
+from bezel_localcloud.services.cloud_run.references import check_image, check_quota
+from bezel_localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
+from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress, listen
+from bezel_localcloud.services.cloud_run.runtime.instance import Instance
+from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
+from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
+
+log = logging.getLogger(__name__)
+_KILLS = 3  # number of killed containers that one start replaces before it fails
+_PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
+
+
+class Controller:
+    """All running parts behind Cloud Run's API."""
+
+    def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
+        self._cloud = cloud
+        self._launcher = launcher
+        self._timing = timing
+        self._ingresses: dict[tuple[str, str], Ingress] = {}
+        self._random = random.Random()  # noqa: S311 - shares of traffic
+        self._pools: dict[str, RevisionRoute] = {}
+        self._instances = InstanceRegister()
+        self._deployments: dict[str, asyncio.Task[None]] = {}
+        self._background = BackgroundTasks()
+
+    async def resume(self) -> None:
+        """Restore the state in the store: ingresses, minimum instances, unfinished deployments."""
+        for name, service in self._cloud.store.rows("service"):
+            uri = self.open_ingress(name)
+            urls = {"uri": uri, "urls": [uri]} | self.routing(service)
+            if any(service.get(key) != value for key, value in urls.items()):
+                self._cloud.store.put("service", name, service | urls)
+            if (pending := self._cloud.store.get("deployment", name)) is not None:
+                self._start_deployment(name, pending["operation"], pending["revision"])
+            for revision in self._reachable(service):
+                self._pool(revision, service).pool.fit()
+
+    async def close(self) -> None:
+        """End all instances and ingresses; the store keeps the desired state."""
+        for task in self._deployments.values():
+            task.cancel()
+        await asyncio.gather(*self._deployments.values(), return_exceptions=True)
+        await asyncio.gather(*(ingress.close() for ingress in self._ingresses.values()))
+        await asyncio.gather(*(routed.pool.close() for routed in self._pools.values()))
+        await self._background.end()
+
+    def open_ingress(self, name: str, tag: str = "") -> str:
+        """Return the address of a service or of a tag; a name keeps its address while its port is free."""
+        if (name, tag) not in self._ingresses:
+            key = f"front {name} {tag}".rstrip()
+            ingress = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
+            self._ingresses[name, tag] = ingress
+            self._cloud.store.set_setting(key, str(ingress.port))
+            self._spawn(ingress.start())
+        return self._ingresses[name, tag].uri
+
+    def routing(self, service: Json) -> Json:
+        """The part of a service's status that shows its traffic; its tags have addresses from now on."""
+        if not service.get("latestReadyRevision"):
+            return {}
+        tags = {target["tag"] for target in service["traffic"] if target.get("tag")}
+        for name, tag in [key for key in self._ingresses if key[0] == service["name"] and key[1]]:
+            if tag not in tags:
+                self._spawn(self._ingresses.pop((name, tag)).close())
+        statuses = [
+            dict(target) | ({"uri": self.open_ingress(service["name"], target["tag"])} if target.get("tag") else {})
+            for target in service["traffic"]
+        ]
+        return {"trafficStatuses": statuses}
+
+    def deploy(self, name: str, operation: str, revision: str) -> None:
+        """Start a revision that the store holds, and end the operation with it."""
+        self._cloud.store.put("deployment", name, {"operation": operation, "revision": revision})
+        self._start_deployment(name, operation, revision)
+
+    def abort_deployment(self, name: str) -> None:
+        """Abort the operation of a running deployment that a newer one replaces."""
+        if task := self._deployments.pop(name, None):
+            task.cancel()
+            self._background.keep(task)
+        if pending := self._cloud.store.get("deployment", name):
+            error = ApiError("ABORTED", f"The operation was superseded by a newer change of {status.short(name)}.")
+            self._cloud.operations.finish(pending["operation"], error=error)
+            self._cloud.store.delete("deployment", name)
+
+    def apply_scaling(self, service: Json) -> None:
+        """Apply a change of a service's traffic or scaling bounds."""
+        for revision in self._reachable(service):
+            pool = self._pool(revision, service).pool
+            pool.scaling = self._scaling(revision, service)
+            pool.fit()
+        self._retire_unreachable(service)
+
+    def remove(self, name: str) -> None:
+        """End the ingresses and all instances of a deleted service."""
+        self.abort_deployment(name)
+        for key in [key for key in self._ingresses if key[0] == name]:
+            self._spawn(self._ingresses.pop(key).close())
+        for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
+            self._spawn(self._pools.pop(revision).pool.close())
+
+    def held(self, name: str) -> Counter[str]:
+        """Number of instances of each revision of a service at this moment, retired ones included."""
+        return self._instances.held(name)
+
+    def use(self, name: str) -> dict[str, RevisionUse]:
+        """Instances of each revision of a service by state, and how long its instances ran in all."""
+        return self._instances.use(name)
+
+    def subnetwork_of(self, instance: str) -> str:
+        """Full name of the subnetwork that an instance sends from, "" for none or for an unknown instance."""
+        if (found := self._instances.find(instance)) is None:
+            return ""
+        revision, sender = found
+        return egress.subnetwork_of(self._cloud.store.get("revision", revision) or {}, sender.source.location)
+
+    def route(self, name: str, tag: str = "") -> RevisionRoute | None:
+        """The route of the next request to a service, or to a tag's own address; None while no revision is ready."""
+        service = self._cloud.store.get("service", name)
+        if service is None:
+            return None
+        if tag:
+            chosen = next((target.revision for target in traffic.targets(service) if target.tag == tag), None)
+        else:
+            chosen = traffic.pick(traffic.shares(service), self._random.random())
+        revision = self._cloud.store.get("revision", chosen) if chosen else None
+        return self._pool(revision, service) if revision else None
+
+    def _reachable(self, service: Json) -> list[Json]:
+        """The revisions that can get requests, by a share of the traffic or by a tag."""
+        names = dict.fromkeys(target.revision for target in traffic.targets(service) if target.percent or target.tag)
+        return [revision for name in names if (revision := self._cloud.store.get("revision", name))]
+
+    def _pool(self, revision: Json, service: Json) -> RevisionRoute:
+        if revision["name"] not in self._pools:
+            self._pools[revision["name"]] = self._new_pool(revision, service)
+        return self._pools[revision["name"]]
+
+    def _new_pool(self, revision: Json, service: Json) -> RevisionRoute:
+        spec, name = revision_spec(revision, service.get("scaling") or {}), revision["name"]
+        source = LogSource(service["name"].split("/")[3], status.short(service["name"]), status.short(name))
+        start = partial(self._start, spec, source, name)
+        return RevisionRoute(Autoscaler(start, self._scaling(revision, service)), spec, source)
+
+    def _scaling(self, revision: Json, service: Json) -> Scaling:
+        spec = revision_spec(revision, service.get("scaling") or {})
+        idle_seconds, queue_seconds = self._timing.idle_seconds, self._timing.queue_seconds
+        bounds = traffic.bounds(service, revision)
+        return Scaling(spec.concurrency, *bounds, idle_seconds, queue_seconds, spec.liveness)
+
+    async def _start(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
+        for _ in range(_KILLS):
+            with contextlib.suppress(KilledError):
+                return await self._start_once(spec, source, revision, reason)
+        return await self._start_once(spec, source, revision, reason)
+
+    async def _start_once(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
+        instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
+        try:
+            platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
+            speed = self._timing.startup_speed
+            command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
+            # Set before the start: its first packet already comes from its subnetwork.
+            self._instances.add(revision, instance)
+            try:
+                await instance.start(command, reason)
+            except OSError as error:
+                self._instances.remove(instance)
+                raise failures.ContainerFailureError(f"Application exec likely failed: {error}.") from None
+            healthy = await instance.healthy(spec.startup, self._timing)
+        except RevisionFailureError as failure:
+            self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
+            raise
+        except BaseException:
+            await instance.stop()
+            self._instances.remove(instance)
+            raise
+        if not healthy:
+            why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
+            killed = instance.was_killed
+            await instance.stop()
+            raise KilledError(why) if killed else failures.ContainerFailureError(why)
+        return instance
+
+    def _start_deployment(self, name: str, operation: str, revision: str) -> None:
+        task = asyncio.create_task(self._deploy(name, operation, revision))
+        self._deployments[name] = task
+
+        def forget(done: asyncio.Task[None]) -> None:
+            if self._deployments.get(name) is done:
+                del self._deployments[name]
+
+        task.add_done_callback(forget)
+
+    async def _deploy(self, name: str, operation: str, revision_name: str) -> None:
+        store = self._cloud.store
+        await asyncio.sleep(self._cloud.pace.seconds(_PROVISION_SECONDS))
+        service, revision = store.get("service", name), store.get("revision", revision_name)
+        if service is None or revision is None:
+            return
+        # Its bounds are those of the traffic to the latest ready revision.
+        routed = self._new_pool(revision, service | {"latestReadyRevision": revision_name})
+        try:
+            check_quota(self._cloud, routed.source.location, routed.spec)
+            check_image(self._cloud, routed.spec.image)
+            if not service["template"].get("healthCheckDisabled"):
+                await routed.pool.first()
+        except RevisionFailureError as failure:
+            await written(partial(self._finish_failed, name, operation, revision_name, failure))
+        except asyncio.CancelledError:
+            await routed.pool.close()
+            raise
+        except Exception:
+            log.exception("deployment of %s failed", revision_name)
+            await written(partial(self._finish_failed, name, operation, revision_name, failures.internal_failure()))
+        else:
+            self._pools[revision_name] = routed
+            await written(partial(self._finish_ready, name, operation, revision_name))
+
+    def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
+            store.put("revision", revision_name, status.ready_revision(revision, now))
+            service |= {"latestReadyRevision": revision_name} | status.ready_status(service, now)
+            service |= self.routing(service)
+            store.put("service", name, service)
+            store.delete("deployment", name)
+            self._cloud.operations.finish(operation, response=status.typed("Service", service))
+        self.apply_scaling(service)
+
+    def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
+            store.put("revision", revision_name, status.failed_revision(revision, failure, now))
+            store.put("service", name, service | status.failed_status(service, revision_name, failure, now))
+            store.delete("deployment", name)
+            message = status.failure_message(revision_name, failure)
+            self._cloud.operations.finish(operation, error=ApiError(failure.code, message))
+
+    def _retire_unreachable(self, service: Json) -> None:
+        reachable = {revision["name"] for revision in self._reachable(service)}
+        for name in [key for key in self._pools if key.startswith(f"{service['name']}/") and key not in reachable]:
+            retired = self._pools.pop(name)
+            self._spawn(retired.pool.close(patience=retired.spec.timeout))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        self._background.keep(asyncio.create_task(_logged(work)))
+
+
+async def _logged(work: Coroutine[None, None, None]) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        try:
+            await work
+        except Exception:
+            log.exception("background work failed")
+
+
+def _why_unhealthy(spec: RevisionSpec, probe: ProbeSpec, *, exited: bool) -> str:
+    if probe.path is not None and not exited:
+        return "The user-provided container failed the configured startup probe checks."
+    return (
+        "The user-provided container failed to start and listen on the port defined provided by the "
+        f"PORT={spec.port} environment variable within the allocated timeout. This can happen when the container port "
+        "is misconfigured or if the timeout is too short. The health check timeout can be extended."
+    )

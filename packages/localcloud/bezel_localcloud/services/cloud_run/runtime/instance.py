@@ -1,0 +1,260 @@
+"""Instance of a revision or task: its process group, its output in the log, its probes, its end.
+
+Owns the process from start to the last byte of its output. Leaves out the number of instances (autoscaler.py).
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from bezel_localcloud.core.clock import InstanceTiming
+from bezel_localcloud.core.logbook import Logbook, LogSource
+from bezel_localcloud.processes.process_guard import Output, guard
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command
+from bezel_localcloud.services.cloud_run.runtime.upstream import passes
+from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
+
+INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
+REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
+_LONGEST_LINE = 64 * 1024
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
+_OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would have killed a real one
+_INTERPRETER = 60.0  # real seconds for a process to print its first output
+
+
+class Instance:
+    """A running container.
+
+    Attributes:
+        id: Made-up id, in the log's labels and in the process's environment.
+        address: Path of the socket that it listens on.
+        in_flight: Requests that it handles at this moment.
+        idle_since: Time of its last request's end, in the event loop's seconds.
+        exited: Set when the process has ended.
+        code: Its exit status, minus the signal's number if a signal ended it; None while it runs.
+        source: The revision or task, and this instance's id.
+    """
+
+    def __init__(self, source: LogSource, spec: RevisionSpec, address: str, logbook: Logbook) -> None:
+        self.id = uuid.uuid4().hex
+        self.address = address
+        self._socket = Path(address)
+        self.in_flight = 0
+        self.idle_since = 0.0
+        self._started_at = self._ended_at = 0.0
+        self.exited = asyncio.Event()
+        self.code: int | None = None
+        self.source = replace(source, instance=self.id)
+        self._spec = spec
+        self._logbook = logbook
+        self._has_output = asyncio.Event()
+        self._stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+        # A simulated server writes the duration of its start here, in seconds of the platform.
+        self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
+        self._process: asyncio.subprocess.Process | None = None
+        self._guard: asyncio.subprocess.Process | None = None
+        self._output: dict[str, Output] = {}
+
+    async def start(self, command: Command, reason: str) -> None:
+        """Start the process and log the reason; its output goes to the log from now on.
+
+        Raises:
+            OSError: If there is no such command.
+        """
+        self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
+        for note in command.notes:
+            self._logbook.platform(self.source, "NOTICE", note)
+        self._output = {name: Output() for name in ("stdout", "stderr")}
+        try:
+            self._process = await self._spawn(command)
+            self._started_at = time.monotonic()
+            self._guard = await guard(self._process.pid)
+        except OSError:
+            self._signal(signal.SIGKILL)
+            self._close_output()
+            raise
+        pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in self._output.items()]
+        self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
+
+    async def _spawn(self, command: Command) -> asyncio.subprocess.Process:
+        environment = {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())}
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=self._output["stdout"].inlet,
+                stderr=self._output["stderr"].inlet,
+                env=dict(command.environment) | environment,
+                pass_fds=(self._report.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            for pipe in self._output.values():
+                os.close(pipe.inlet)
+
+    def _close_output(self) -> None:
+        for pipe in self._output.values():
+            pipe.close()
+
+    async def healthy(self, probe: ProbeSpec, timing: InstanceTiming) -> bool:
+        """Wait until a startup probe passes; False if the process ends or the probe's window does.
+
+        The window is in the platform's time. For a simulated server the start time that it reports counts: the time
+        that this machine needs to run a process would be hours on a fast clock. Any other process has the window from
+        its first output on. The result is logged.
+        """
+        attempts = await self._attempts(probe, timing)
+        kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
+        if attempts:
+            if reported := self._start_seconds():
+                attempts = 1 + int(max(0.0, reported - probe.initial_delay) / probe.period)
+            text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
+            self._logbook.platform(self.source, "INFO", text)
+        else:
+            # A probe whose container ended was cut off; one that gave up has failed as often as it may.
+            cut_off = self.exited.is_set()
+            failed = _times(1 if cut_off else probe.failures, "time")
+            text = f"{kind} probe failed {failed} consecutively for {where}. The instance was not started."
+            how = "CANCELLED" if cut_off else "ERROR_CONNECTION_FAILED"
+            self._logbook.platform(self.source, "ERROR", f"{text}\nConnection failed with status {how}.")
+        return attempts > 0
+
+    async def _attempts(self, probe: ProbeSpec, timing: InstanceTiming) -> int:
+        """Number of tries until the probe passed; 0 if it did not pass in time."""
+        tried = 0
+        loop, speed = asyncio.get_running_loop(), timing.startup_speed
+        first_output_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
+        ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
+        while not self.exited.is_set() and loop.time() < deadline:
+            if deadline == float("inf") and (self._has_output.is_set() or loop.time() > first_output_by):
+                ready_at = loop.time() + probe.initial_delay / speed
+                deadline = loop.time() + probe.window / speed + timing.machine_seconds
+            if loop.time() >= ready_at:
+                tried += 1
+                if await self._passes(probe, max(probe.timeout / speed, 1.0)):
+                    return 0 if self.exited.is_set() or self._start_seconds() > probe.window else tried
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), pause)
+        return 0
+
+    async def alive(self, probe: ProbeSpec) -> None:
+        """Return when a liveness probe has failed as often as it may; its times are never sped up, as for traffic."""
+        failures = 0
+        await asyncio.sleep(probe.initial_delay)
+        while failures < probe.failures:
+            await asyncio.sleep(probe.period)
+            failures = 0 if await self._passes(probe, probe.timeout) else failures + 1
+        where = _where(self.source.service, probe, self._spec.port)
+        text = f"{_kind('LIVENESS', probe)} probe failed {_times(failures, 'time')} consecutively for {where}."
+        self._logbook.platform(self.source, "ERROR", f"{text} The instance has been shut down.")
+
+    async def stop(self) -> None:
+        """End the whole process group, with SIGTERM first; return when all its processes have ended."""
+        self._stopping = True
+        if self._process is None:
+            return
+        self._signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.exited.wait(), _GRACE)
+        self._signal(signal.SIGKILL)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _passes(self, probe: ProbeSpec, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
+        # Only the port that takes requests exists here, as a socket; a probe of another port fails.
+        return probe.port in {0, self._spec.port} and await passes(probe, self.address, timeout)
+
+    def _start_seconds(self) -> float:
+        """Duration of a simulated server's start in the platform's seconds; 0 while it starts or for others."""
+        if self._report.closed:
+            return 0.0
+        self._report.seek(0)
+        return float(self._report.read() or 0)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
+        rest = b""
+        while chunk := await stream.read(_LONGEST_LINE):
+            self._has_output.set()
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LONGEST_LINE:
+                lines, rest = [*lines, rest], b""
+            if texts := [line.decode(errors="replace").rstrip("\r") for line in lines if line.strip()]:
+                self._logbook.output(self.source, name, texts)
+        if rest.strip():
+            self._logbook.output(self.source, name, [rest.decode(errors="replace")])
+
+    async def _watch(self, pumps: list[asyncio.Task[None]]) -> None:
+        if self._process is None:
+            return
+        code = await self._process.wait()
+        # A grandchild may hold the pipes open: it is killed with the group.
+        self._signal(signal.SIGKILL)
+        _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
+        for pump in deaf:  # a process that left the group holds the pipes open
+            pump.cancel()
+        self._close_output()
+        # A process that the platform stopped ends by the signal; one that had ended by itself is logged all the same.
+        if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
+            self._logbook.platform(self.source, *self._last_words(code))
+        self._report.close()
+        self._socket.unlink(missing_ok=True)
+        if self._guard is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._guard.kill()
+            await self._guard.wait()
+        self.code = code
+        self._ended_at = time.monotonic()
+        self.exited.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has started and handles no request at this moment."""
+        return self.in_flight == 0 and self.idle_since > 0.0
+
+    @property
+    def lived_seconds(self) -> float:
+        """Real seconds from its start until now, or until its end."""
+        if not self._started_at:
+            return 0.0
+        return (self._ended_at or time.monotonic()) - self._started_at
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether an outside signal killed it: neither its own exit nor the platform's stop."""
+        return self.code == -signal.SIGKILL
+
+    def _last_words(self, code: int) -> tuple[str, str]:
+        # The memory of a simulated server is simulated as well: it reports by its exit status that it used too much. No
+        # other container has a memory limit here, so a killed one did not run out of memory.
+        if code == _OUT_OF_MEMORY:
+            page = "https://cloud.google.com/run/docs/configuring/memory-limits"
+            text = f"Memory limit of {self._spec.memory // 1024**2} MiB exceeded."
+            return "ERROR", f"{text} Consider increasing the memory limit, see {page}"
+        if code < 0:
+            return "ERROR", f"Container terminated on signal {-code}."
+        return "WARNING" if code else "INFO", f"Container called exit({code})."
+
+
+def _kind(role: str, probe: ProbeSpec) -> str:
+    """Name of a probe in the platform's log."""
+    return f"{role} HTTP" if probe.path is not None else f"Default {role} TCP" if role == "STARTUP" else f"{role} TCP"
+
+
+def _where(service: str, probe: ProbeSpec, port: int) -> str:
+    path = f' path "{probe.path}"' if probe.path is not None else ""
+    return f'container "{service}-1" on port {probe.port or port}{path}'
+
+
+def _times(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

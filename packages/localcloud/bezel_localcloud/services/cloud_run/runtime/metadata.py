@@ -1,0 +1,50 @@
+"""Metadata server of a job's execution: the location of its tasks, and the tokens of their account."""
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bezel_localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
+from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.routing.context import Context
+from bezel_localcloud.services.cloud_run.runtime.ingress import listen
+
+
+class TaskMetadata(HttpServer):
+    """One server for all tasks of an execution, at a port of 127.0.0.1 of its own.
+
+    Attributes:
+        address: HOST:PORT, for GCE_METADATA_HOST.
+    """
+
+    def __init__(self, cloud: Context, region: str, service_account: str) -> None:
+        listener = listen(0)
+        self.address = "{}:{}".format(*listener.getsockname())
+        self._cloud = cloud
+        self._account = service_account
+        self._fixed = {
+            "project/project-id": PROJECT,
+            "project/numeric-project-id": PROJECT_NUMBER,
+            "instance/region": f"projects/{PROJECT_NUMBER}/regions/{region}",
+        }
+        routes = [Route("/", self._root), Route(f"{ROOT}/{{path:path}}", self._read)]
+        super().__init__(Starlette(routes=routes), listener, lambda _: 0)
+
+    def environment(self) -> dict[str, str]:
+        """Variables by which Google's libraries find it, in place of the fixed address that Google's has."""
+        return {"GCE_METADATA_HOST": self.address, "GCE_METADATA_IP": self.address}
+
+    async def _root(self, _: Request) -> Response:
+        """Response by which a library detects the server."""
+        return Response("computeMetadata/\n", headers=HEADERS)
+
+    async def _read(self, request: Request) -> Response:
+        if refusal := stranger(request):
+            return refusal
+        path = str(request.path_params["path"])
+        if path.startswith(ACCOUNTS):
+            account = path.removeprefix(ACCOUNTS)
+            return answer_of_account(account, request, self._account, self._cloud.store, self._cloud.tokens)
+        return text(self._fixed.get(path))

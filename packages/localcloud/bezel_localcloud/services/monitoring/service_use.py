@@ -1,0 +1,126 @@
+"""Samples of Cloud Run services: number of instances, billable time, and requests by the status of their response.
+
+Owns the history of three metrics. Leaves out the instances themselves (cloud_run/runtime) and the response (api.py).
+
+As Google's list of metrics documents for `container/instance_count`, `container/billable_instance_time` and
+`request_count`: a sample every 60 seconds of the platform's time, readable after up to 120. A request counts when it
+ends, and only where it reached an instance: one that was refused before, such as a 429, is in the request log alone.
+A revision that never had an instance has no series;
+an interval without billable time has no point. Instances that are billed by request have no billable time here, as
+localcloud does not measure the time of their requests. A daemon that starts knows no earlier sample.
+"""
+
+import asyncio
+import logging
+import random
+from collections import Counter
+
+from bezel_localcloud.core.background import BackgroundTasks
+from bezel_localcloud.core.store import Store
+from bezel_localcloud.routing.context import Context, RevisionSeries, RevisionUse, Sample
+from bezel_localcloud.services.cloud_run.spec import serving_container
+
+log = logging.getLogger(__name__)
+INSTANCES = "run.googleapis.com/container/instance_count"
+BILLABLE = "run.googleapis.com/container/billable_instance_time"
+REQUESTS = "run.googleapis.com/request_count"
+_SAMPLED, _LATEST = 60.0, 120.0  # seconds of the platform's time
+_LEAST_TICK = 1.0
+_MOST_SAMPLES = 4096  # of a series; older ones are merged
+
+
+class ServiceUse:
+    """The samples since the daemon's start."""
+
+    def __init__(self, cloud: Context) -> None:
+        self._cloud = cloud
+        self._samples: dict[RevisionSeries, list[Sample]] = {}
+        self._billed: dict[str, float] = {}
+        self._requests = Counter[tuple[str, int]]()
+        self._since = cloud.pace.now()
+        self._tasks = BackgroundTasks()
+
+    def sample(self) -> None:
+        """Add a sample to each series of every service."""
+        store, start, now = self._cloud.store, self._since, self._cloud.pace.now()
+        self._since = now
+        for service, _ in store.rows("service"):
+            for revision, use in self._cloud.services.use(service).items():
+                self._count(revision, use, now)
+                if is_billed_by_instance(store, revision):
+                    self._bill(revision, use.seconds, start, now)
+        requests, self._requests = self._requests, Counter()
+        for (revision, status), number in requests.items():
+            self._add(_key(REQUESTS, revision, response_code=str(status)), Sample(start, now, number))
+
+    def add_request(self, revision: str, status: int) -> None:
+        """Count a request that an instance of a revision (`.../services/S/revisions/R`) answered."""
+        self._requests[revision, status] += 1
+
+    def series(self) -> dict[RevisionSeries, list[Sample]]:
+        """The samples that can be read by now, oldest first."""
+        now = self._cloud.pace.now()
+        readable = {
+            series: [sample for sample in samples if sample.end + self.delay(series, sample) <= now]
+            for series, samples in self._samples.items()
+        }
+        return {series: samples for series, samples in readable.items() if samples}
+
+    def delay(self, series: RevisionSeries, sample: Sample) -> float:
+        """Real seconds until a sample can be read."""
+        dice = random.Random(f"{' '.join(series)} {sample.end:.3f}")  # noqa: S311 - no secret
+        return self._cloud.pace.seconds(dice.uniform(0.0, _LATEST))
+
+    def resume(self) -> None:
+        """Start sampling."""
+        self._tasks.keep(asyncio.create_task(self._tick()))
+
+    async def close(self) -> None:
+        """Stop sampling."""
+        await self._tasks.end()
+
+    async def _tick(self) -> None:
+        while True:
+            try:
+                self.sample()
+            except Exception:
+                log.exception("the instances of services could not be sampled")
+            await asyncio.sleep(max(_LEAST_TICK, self._cloud.pace.seconds(_SAMPLED)))
+
+    def _count(self, revision: str, use: RevisionUse, now: float) -> None:
+        for state, number in (("active", use.active), ("idle", use.idle)):
+            series = _key(INSTANCES, revision, state)
+            samples = self._samples.setdefault(series, [])
+            samples.append(Sample(now, now, number))
+            del samples[:-_MOST_SAMPLES]
+
+    def _bill(self, revision: str, seconds: float, start: float, now: float) -> None:
+        if (more := seconds - self._billed.get(revision, 0.0)) <= 0.0:
+            return
+        self._billed[revision] = seconds
+        self._add(_key(BILLABLE, revision), Sample(start, now, more))
+
+    def _add(self, series: RevisionSeries, sample: Sample) -> None:
+        samples = self._samples.setdefault(series, [])
+        samples.append(sample)
+        if len(samples) > _MOST_SAMPLES:
+            self._samples[series] = _merged(samples)
+
+
+def is_billed_by_instance(store: Store, revision: str) -> bool:
+    """Whether a revision's instances are billed for their whole life: stated resources without `cpuIdle` mean so."""
+    found = store.get("revision", revision) or {}
+    resources = serving_container(found).get("resources") or {}
+    return bool(resources) and not resources.get("cpuIdle")
+
+
+def _key(metric: str, revision: str, state: str = "", response_code: str = "") -> RevisionSeries:
+    _, _, _, location, _, service, _, name = revision.split("/")
+    return RevisionSeries(metric, location, service, name, state, response_code)
+
+
+def _merged(samples: list[Sample]) -> list[Sample]:
+    """The samples, the older half of them merged in pairs: their sum stays."""
+    half = len(samples) // 4 * 2
+    pairs = zip(samples[:half:2], samples[1:half:2], strict=True)
+    return [*(Sample(one.start, two.end, one.value + two.value) for one, two in pairs), *samples[half:]]

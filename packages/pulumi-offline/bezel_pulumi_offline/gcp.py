@@ -1,0 +1,17 @@
+"""Entry point of the `gcp` stand-in: `python -m bezel_pulumi_offline.gcp`, started by the engine."""
+
+from bezel_pulumi_offline.plugin.fast_import import lighten
+
+
+def main() -> None:
+    """Start the provider; it prints its port and serves."""
+    lighten()
+    # Imported only after `lighten`: these modules import the protocol, which would otherwise import the whole SDK.
+    from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
+    from bezel_pulumi_offline.plugin.server import serve
+
+    serve(GooglePlugin())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Administrative routes, which no client of a model needs but which respond to every caller.
+
+`--api-key` guards only those under /v1 and /inference. Scaling of experts fails as it does on one engine; the scale-out
+routes return the error of a disabled feature (the option that enables them is not simulated).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from bezel_simulated_vllm.api.bodies import content_of
+from bezel_simulated_vllm.api.errors import json_response, refused
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_SCALE_OUT = (
+    *("/inference/v1/generate", "/inference/v1/abort_requests"),
+    *("/v1/chat/completions/render", "/v1/chat/completions/derender", "/v1/completions/render"),
+    *("/v1/completions/derender", "/v1/messages/render", "/v1/responses/render"),
+)
+
+
+def administration_routes() -> list[Route]:
+    """Return the routes of this module."""
+    return [
+        Route("/scale_elastic_ep", _scale, methods=["POST"]),
+        Route("/is_scaling_elastic_ep", _is_scaling, methods=["POST"]),
+        Route("/kv_event_sources", _kv_event_sources, methods=["GET"]),
+        *(Route(path, _scale_out, methods=["POST"]) for path in _SCALE_OUT),
+    ]
+
+
+async def _scale(request: Request) -> Response:
+    body = content_of(request.headers.get("content-type", ""), await request.body())
+    size = body.get("new_data_parallel_size") if isinstance(body, dict) else None
+    if size is None:
+        raise refused("no-size")
+    if not isinstance(size, int) or size <= 0:
+        raise refused("size")
+    raise refused("scale")
+
+
+async def _is_scaling(_: Request) -> Response:
+    return json_response({"is_scaling_elastic_ep": False})
+
+
+async def _kv_event_sources(_: Request) -> Response:
+    return json_response({})
+
+
+async def _scale_out(_: Request) -> Response:
+    raise refused("scale-out")
+
+
+@cache
+def description(paths: frozenset[str]) -> dict[str, Any]:
+    """Return the release's OpenAPI document, reduced to the paths that are served here and the schemas they use.
+
+    `openapi.json.gz` is the document that the real server of the release sent.
+    """
+    document = json.loads(gzip.decompress(Path(__file__).with_name("openapi.json.gz").read_bytes()))
+    served = {path: item for path, item in document["paths"].items() if path in paths}
+    schemas, needed, left = document["components"]["schemas"], set[str](), _references(served)
+    while left:
+        needed |= left
+        left = set().union(*(_references(schemas[name]) for name in left)) - needed
+    used = {name: schema for name, schema in schemas.items() if name in needed}
+    return {**document, "paths": served, "components": {"schemas": used}}
+
+
+def _references(part: object) -> set[str]:
+    return set(re.findall(r'"\$ref": "[^"]*/([^"/]*)"', json.dumps(part)))

@@ -1,0 +1,207 @@
+"""Request bodies: the fields that are read here, of those that vLLM's own models accept (`validation`).
+
+A body is validated by the recorded model first, so that a field here has the form that is written here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import ValidationError
+from starlette.exceptions import HTTPException
+
+from bezel_simulated_vllm.api.errors import malformed, refused
+from bezel_simulated_vllm.api.validation.recorded import validator
+
+
+class Body(BaseModel):
+    """Base of all bodies: unknown fields are ignored.
+
+    Attributes:
+        recorded: the name of the recorded model.
+    """
+
+    recorded: ClassVar[str] = ""
+    _validated: Any = None
+
+    @property
+    def validated(self) -> Any:
+        """What the recorded model made of the body: its lists may be read once, and are validated then."""
+        return self._validated
+
+    model_config = ConfigDict(extra="ignore", from_attributes=True, strict=False)
+
+
+class StreamOptions(Body):
+    """The `stream_options` of a body: usage in a stream beside the text."""
+
+    include_usage: bool | None = False
+    continuous_usage_stats: bool | None = False
+
+
+class _Sampling(Body):
+    model: str | None = None
+    max_tokens: int | None = None
+    n: int | None = 1
+    min_tokens: int = 0
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    include_stop_str_in_output: bool = False
+    ignore_eos: bool = False
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    stop_token_ids: list[int] | None = None
+    allowed_token_ids: list[int] | None = None
+    bad_words: list[str] = []
+    logit_bias: dict[str, float] | None = None
+    use_beam_search: bool = False
+    prompt_logprobs: int | None = None
+    logprob_token_ids: list[int] | None = None
+    thinking_token_budget: int | None = None
+    truncate_prompt_tokens: int | None = None
+    truncation_side: str | None = None
+    routed_experts_prompt_start: int = 0
+    repetition_detection: dict[str, Any] | None = None
+    echo: bool | None = False
+    response_format: dict[str, Any] | None = None
+    structured_outputs: dict[str, Any] | None = None
+    return_token_ids: bool | None = None
+    return_tokens_as_token_ids: bool | None = None
+    request_id: str | None = None
+    cache_salt: str | None = None
+    vllm_xargs: dict[str, Any] | None = None
+    kv_transfer_params: dict[str, Any] | None = None
+    ec_transfer_params: dict[str, Any] | None = None
+
+    @property
+    def stops(self) -> list[str]:
+        """The stop strings."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
+
+
+class _Messages(Body):
+    messages: list[dict[str, Any]]
+
+
+class ChatBody(_Sampling, _Messages):
+    """POST /v1/chat/completions."""
+
+    recorded = "chat"
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = False
+    top_logprobs: int | None = 0
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    include_reasoning: bool = True
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+    return_prompt_text: bool | None = None
+    chat_template: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    mm_processor_kwargs: dict[str, Any] | None = None
+    media_io_kwargs: dict[str, Any] | None = None
+
+    @property
+    def sample_logprobs(self) -> int | None:
+        """How many log probabilities of each token are requested."""
+        return self.top_logprobs if self.logprobs else None
+
+
+class CompletionBody(_Sampling):
+    """POST /v1/completions."""
+
+    recorded = "completion"
+    prompt: list[int] | list[list[int]] | str | list[str] | None = None
+    prompt_embeds: Any = None
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    suffix: str | None = None
+
+    @property
+    def sample_logprobs(self) -> int | None:
+        """How many log probabilities of each token are requested."""
+        return self.logprobs
+
+
+class TokenizeBody(Body):
+    """POST /tokenize, with a prompt or with messages."""
+
+    recorded = "tokenize"
+    model: str | None = None
+    prompt: Any = None
+    messages: list[dict[str, Any]] | None = None
+    add_generation_prompt: bool = True
+    continue_final_message: bool = False
+    return_token_strs: bool | None = False
+    chat_template: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    mm_processor_kwargs: dict[str, Any] | None = None
+    media_io_kwargs: dict[str, Any] | None = None
+
+
+class DetokenizeBody(Body):
+    """POST /detokenize."""
+
+    recorded = "detokenize"
+    model: str | None = None
+    tokens: list[int]
+
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
+    """Parse a body of the requested kind.
+
+    Raises:
+        ApiError: it is not JSON, or does not have that shape.
+    """
+    content = content_of(content_type, raw)
+    validated = check(kind.recorded, content)
+    body = kind.model_validate(content)
+    body._validated = validated  # noqa: SLF001 - the field of the base class
+    return body
+
+
+def check(recorded: str, content: object) -> Any:
+    """Validate a body by a recorded model, and return what it makes of it.
+
+    Raises:
+        ApiError: it does not have that shape, or a rule refuses it.
+    """
+    try:
+        return validator(recorded).validate_python(content, from_attributes=True)
+    except ValidationError as error:
+        raise malformed([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
+
+
+def content_of(content_type: str, raw: bytes) -> object:
+    """Return the JSON of a body.
+
+    Raises:
+        ApiError: it is not JSON.
+    """
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise refused("media-type")
+    missing = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
+    if not raw:
+        raise malformed([missing])
+    try:
+        content = json.loads(raw)
+    except json.JSONDecodeError as error:
+        row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
+    except UnicodeDecodeError:
+        raise HTTPException(400, "There was an error parsing the body") from None
+    if content is None:
+        raise malformed([missing])
+    return content

@@ -1,0 +1,99 @@
+"""Validators of the recorded request models: pydantic's own, made from `requests.json.gz`.
+
+The recording (`tools/vllm/recorded_requests.py`) holds types, bounds, words, defaults and unions of vLLM's models, and
+the names of their functions; `rules.py` has what those functions do. Errors are therefore pydantic's own, in vLLM's
+order. A model is built at its first use.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import SchemaValidator
+
+from bezel_simulated_vllm.api.validation.rules import DEFAULTS, RULES
+
+
+class _Model:
+    """Base of the classes of recorded models, with the attributes that pydantic sets."""
+
+    __slots__ = ("__dict__", "__pydantic_extra__", "__pydantic_fields_set__", "__pydantic_private__")
+
+
+class _Nothing:
+    """A class that a recorded model names and no JSON value belongs to."""
+
+
+@functools.cache
+def _recording() -> dict[str, Any]:
+    text = gzip.decompress(Path(__file__).with_name("requests.json.gz").read_bytes())
+    recording: dict[str, Any] = json.loads(text)
+    return recording
+
+
+@functools.cache
+def validator(name: str) -> SchemaValidator:
+    """Return the validator of the body of that name; a field that passes may be changed in place, as in vLLM."""
+    return SchemaValidator(_built(_recording()["models"][name]))
+
+
+@functools.cache
+def fields(name: str) -> tuple[str, ...]:
+    """Return the names of a body's fields; of both branches where it has two."""
+    found: list[str] = []
+
+    def collect(part: Any) -> None:
+        if isinstance(part, dict):
+            if part.get("type") == "model-fields":
+                found.extend(name for name in part["fields"] if name not in found)
+            else:
+                for key in ("schema", "choices"):
+                    collect(part.get(key))
+        elif isinstance(part, list):
+            for branch in part:
+                collect(branch)
+
+    collect(_recording()["models"][name])
+    return tuple(found)
+
+
+def _built(part: Any) -> Any:
+    """Return a recorded schema with its classes and functions."""
+    if isinstance(part, list):
+        return [_built(branch) for branch in part]
+    if not isinstance(part, dict):
+        return part
+    built = dict(part)
+    for key, value in part.items():
+        if key in ("fields", "choices") and isinstance(value, dict):  # by names of fields, or of a union's branches
+            built[key] = {name: _built(inner) for name, inner in value.items()}
+        elif key == "function":
+            built[key] = {"type": value["type"], "function": RULES[value["name"]]}
+        elif key != "default":
+            built[key] = _built(value)
+    return built | _classes(part)
+
+
+def _classes(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the classes and factories of a recorded schema."""
+    match part.get("type"):
+        case "default" if "default_factory" in part:
+            return {"default_factory": DEFAULTS.get(part["default_factory"], str)}
+        case "model":
+            return {"cls": type(part["cls"], (_Model,), {})}
+        case "dataclass":
+            return {"cls": type(part["cls"], (), {"__post_init__": RULES[part["cls"]]})}
+        case "enum":
+            words = enum.EnumMeta.__call__(enum.Enum, part["cls"], {str(value): value for value in part["members"]})
+            return {"cls": words, "members": list(words)}
+        case "is-instance":
+            return {"cls": Sequence if part["cls"] == "Sequence" else _Nothing}
+        case "typed-dict" if "cls" in part:
+            return {"cls": type(part["cls"], (dict,), {})}
+    return {}

@@ -1,0 +1,142 @@
+"""Rules that vLLM's request models share: cache salts, formats of answers, structural tags, numbers of thoughts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import PydanticCustomError
+
+from bezel_simulated_vllm.api.errors import refused
+from bezel_simulated_vllm.api.validation.grammars import check_tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SALT_CHARACTERS = 128
+_NOT_IN_SALT = frozenset("@/\\\x00")
+
+
+def same(value: Any) -> Any:
+    """Return the value: for functions that only log, or that change what is not read here."""
+    return value
+
+
+def wrapped(value: Any, validate: Callable[[Any], Any]) -> Any:
+    """Return the validated value: for functions around a model that only log its unknown fields."""
+    return validate(value)
+
+
+def sequence(value: Any, validate: Callable[[Any], Any]) -> Any:
+    """Return a validated list; a text is no sequence."""
+    if isinstance(value, str):
+        text = "'{type_name}' instances are not allowed as a Sequence value"
+        raise PydanticCustomError("sequence_str", text, {"type_name": "str"})
+    return validate(value)
+
+
+def null_is_zero(value: Any) -> Any:
+    """Return 0 for null."""
+    return 0 if value is None else value
+
+
+def thinking_budget(value: Any) -> Any:
+    """Return the budget of a thought, None where it is not limited."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < -1:
+        raise refused("thinking-budget", value=value)
+    return None if value == -1 else value
+
+
+def cache_salt(data: Any) -> Any:
+    """Check the salt of the prefix cache."""
+    salt = data.get("cache_salt") if isinstance(data, dict) else None
+    if salt is None:
+        return data
+    if not isinstance(salt, str) or not salt:
+        raise refused("salt-empty")
+    if len(salt) > _SALT_CHARACTERS or _NOT_IN_SALT & set(salt):
+        raise refused("salt")
+    return data
+
+
+def stream_options(data: Any) -> Any:
+    """Check that options of a stream come with one."""
+    if isinstance(data, dict) and data.get("stream_options") and not data.get("stream"):
+        raise refused("stream-options")
+    return data
+
+
+def response_format(data: Any) -> Any:
+    """Check that a format has what its type needs."""
+    form = data.get("response_format") if isinstance(data, dict) else None
+    if not isinstance(form, dict):
+        # The real server fails on anything else than an object, with the words of Python.
+        return data
+    if form.get("type") == "json_schema" and form.get("json_schema") is None:
+        raise refused("no-schema")
+    if form.get("type") == "structural_tag" and not check_tag(form):
+        raise refused("tag", parameter="response_format")
+    return data
+
+
+def generation_prompt(data: Any) -> Any:
+    """Check that a message is not both continued and followed by a new one."""
+    if isinstance(data, dict) and data.get("continue_final_message") and data.get("add_generation_prompt"):
+        raise refused("two-prompts")
+    return data
+
+
+def constraints(data: dict[str, Any]) -> int:
+    """Return how many of the three usual kinds of structured output a body names, and check its structural tag."""
+    outputs = data["structured_outputs"]
+    if not isinstance(outputs, dict):
+        raise refused("python-500", text=f"'{type(outputs).__name__}' object has no attribute 'get'")
+    return sum(outputs.get(name) is not None for name in ("json", "regex", "choice"))
+
+
+def structural_tag(data: dict[str, Any]) -> None:
+    """Check the structural tag of a body's structured outputs."""
+    tag = data["structured_outputs"].get("structural_tag")
+    if tag is not None and not check_tag(tag):
+        raise refused("tag", parameter="structured_outputs")
+
+
+def number(data: dict[str, Any], name: str) -> float | None:
+    """Return a number of log probabilities; booleans count as numbers.
+
+    Raises:
+        ApiError: it is none.
+    """
+    value = data.get(name)
+    if value is not None and not isinstance(value, int | float):
+        raise refused("no-integer", name=name, value=value)
+    return value
+
+
+def prompt_logprobs(data: dict[str, Any]) -> None:
+    """Check the number of a prompt's log probabilities."""
+    value = data.get("prompt_logprobs")
+    if value is None:
+        return
+    if data.get("stream") and (value > 0 or value == -1):
+        raise refused("prompt-logprobs-stream")
+    if value < 0 and value != -1:
+        raise refused("prompt-logprobs", value=value)
+
+
+def one_kind(outputs: Any) -> None:
+    """Check that structured outputs are of exactly one kind."""
+    kinds = ("json", "regex", "choice", "grammar", "json_object", "structural_tag")
+    count = sum(getattr(outputs, kind) is not None for kind in kinds)
+    if count != 1:
+        shown = dict(vars(outputs))
+        raise refused("kinds" if count else "no-kind", shown=shown)
+
+
+def repetition(found: Any) -> None:
+    """Check the sizes of the patterns whose repetition ends an answer."""
+    if found.max_pattern_size < 0 or not 0 <= found.min_pattern_size <= found.max_pattern_size:
+        raise refused("pattern-size")
+    if found.max_pattern_size > 0 and found.min_count < 2:
+        raise refused("pattern-count")

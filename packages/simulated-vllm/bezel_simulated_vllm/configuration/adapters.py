@@ -1,0 +1,164 @@
+"""LoRA adapters of `--lora-modules` and `--default-mm-loras`, loaded at the end of a start as vLLM 0.32.0 loads them.
+
+Owns the words of the option, the configuration of an adapter, and the errors of a failing load
+(entrypoints/openai/models/serving.py, lora/peft_helper.py). Each text was observed on a real engine. The tensors are
+not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bezel_simulated_vllm.configuration.failures import StartError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "adapter_model.pt")
+_PATH = re.compile(r"/(?:home|usr|opt|var|tmp|root|lib|mnt|srv)(?:/[\w.\-]+)+")
+_INITS = ("gaussian", "eva", "orthogonal", "mica", "lora_ga")
+_UNSUPPORTED = {
+    "use_dora": "vLLM does not yet support DoRA.",
+    "lora_bias": "vLLM does not support LoRA bias (lora_bias).",
+    "alora_invocation_tokens": "vLLM does not support Activated LoRA (aLoRA).",
+    "layer_replication": "vLLM does not support layer_replication.",
+    "use_bdlora": "vLLM does not support block-diagonal LoRA (BD-LoRA).",
+    "use_qalora": "vLLM does not support QALoRA.",
+}
+
+
+@dataclass(frozen=True)
+class LoRAModulePath:
+    """One adapter of the command line; called as vLLM's own class, whose name is in the parser's message."""
+
+    name: str
+    path: str
+    base_model_name: str | None = None
+    is_3d_lora_weight: bool = False
+
+
+def parse_modules(words: Sequence[str] | None, fail: Callable[[str], object]) -> list[LoRAModulePath] | None:
+    """Return the adapters of the words of `--lora-modules`; `fail` ends the process with a message.
+
+    Args:
+        words: of the option; None where it is not given.
+        fail: the parser's `error`.
+    """
+    if words is None:
+        return None
+    modules = []
+    for word in words:
+        if not word:
+            continue
+        if "=" in word and "," not in word:
+            name, _, path = word.partition("=")
+            modules.append(LoRAModulePath(name, path))
+            continue
+        try:
+            modules.append(LoRAModulePath(**json.loads(word)))
+        except json.JSONDecodeError:
+            fail(f"Invalid JSON format for --lora-modules: {word}")
+        except TypeError as error:
+            fail(f"Invalid fields for --lora-modules: {word} - {error}")
+    return modules
+
+
+def load_adapters(
+    options: argparse.Namespace, served: Sequence[str], resolve: Callable[[str], Path]
+) -> tuple[LoRAModulePath, ...]:
+    """Load the adapters that the command line names, in its order.
+
+    Args:
+        options: the parsed command line.
+        served: names of the model.
+        resolve: the directory of this machine for a path of the container.
+
+    Raises:
+        StartError: one of them cannot be loaded: the server ends after its engine has started.
+    """
+    media = (options.default_mm_loras or {}) if options.enable_lora else {}
+    modules = [*(options.lora_modules or ()), *(LoRAModulePath(name, path) for name, path in media.items())]
+    loaded: dict[str, LoRAModulePath] = {}
+    for module in modules:
+        if problem := _conflict(module, served, loaded) or _problem(module, options, resolve(module.path)):
+            # vLLM strips paths from the messages of its API.
+            raise StartError("ValueError", _PATH.sub("<path>", problem))
+        loaded[module.name] = module
+    return tuple(loaded.values())
+
+
+def _conflict(module: LoRAModulePath, served: Sequence[str], loaded: Iterable[str]) -> str | None:
+    if not module.name or not module.path:
+        return "Both 'lora_name' and 'lora_path' must be provided."
+    if module.name in served:
+        return f"The lora adapter '{module.name}' conflicts with a served base model."
+    if module.name in loaded:
+        return (
+            f"The lora adapter '{module.name}' has already been loaded. If you want to load the adapter in place, set "
+            "'load_inplace' to True."
+        )
+    return None
+
+
+def _problem(module: LoRAModulePath, options: argparse.Namespace, directory: Path) -> str | None:
+    missing = f"Loading lora {module.name} failed: No adapter found for {module.path}"
+    if not options.enable_lora:
+        reason: str | None = "LoRA is not enabled. Use --enable-lora to enable LoRA."
+    else:
+        try:
+            config = json.loads((directory / "adapter_config.json").read_text(encoding="utf-8"))
+        except OSError:
+            return missing
+        except ValueError as error:
+            reason = str(error)
+        else:
+            reason = refused_config(config, options.max_lora_rank)
+            if reason is None and not any((directory / name).is_file() for name in _WEIGHTS):
+                reason = f"{module.path} doesn't contain tensors"
+    if reason is not None and options.tensor_parallel_size > 1:  # the engine hears of it from a worker process
+        reason = f"Worker failed with error '{reason}', please check the stack trace above for the root cause"
+    return reason and f"Call to add_lora method failed: {reason}"
+
+
+def refused_config(config: object, max_rank: int) -> str | None:
+    """Return why vLLM refuses the configuration of an adapter, None where it does not."""
+    if not isinstance(config, dict):
+        return "list indices must be integers or slices, not str"
+    if missing := {"r", "lora_alpha", "target_modules"} - config.keys():
+        return f"Missing required configuration fields: {missing}"
+    rank, pattern = config["r"], config.get("rank_pattern") or {}
+    if not isinstance(rank, int):
+        return f"'<=' not supported between instances of '{type(rank).__name__}' and 'int'"
+    if rank <= 0:
+        return f"LoRA rank `r` must be a positive integer, got {rank}."
+    for key, own in pattern.items():
+        if not isinstance(own, int) or own <= 0:
+            return f"LoRA rank for `{key}` in `rank_pattern` must be a positive integer, got {own}."
+    found = list(_unsupported(config))
+    if (largest := max([rank, *pattern.values()])) > max_rank:
+        found.append(f"LoRA rank {largest} is greater than max_lora_rank {max_rank}.")
+    if config.get("bias", "none") != "none":
+        found.append("Adapter bias is not supported.")
+    return f"{' '.join(found)}" if found else None
+
+
+def _unsupported(config: dict[str, Any]) -> Iterable[str]:
+    if saved := [name for name in config.get("modules_to_save") or () if name not in ("classifier", "score")]:
+        yield (
+            'vLLM only supports modules_to_save being either None or ["classifier", "score"] for classification '
+            f"models. Unsupported modules_to_save: {saved}"
+        )
+    for key in ("use_dora", "lora_bias"):
+        if config.get(key):
+            yield _UNSUPPORTED[key]
+    init = config.get("init_lora_weights", True)
+    if isinstance(init, str) and init.lower() not in _INITS:
+        yield f"vLLM does not support init_lora_weights={init!r}."
+    for key, text in list(_UNSUPPORTED.items())[2:]:
+        if config.get(key):
+            yield text

@@ -1,0 +1,93 @@
+"""Reasoning parsers, tool parsers and tokenizer modes, as the server constructs them with the tokenizer of Gemma 4.
+
+Source: vllm 0.32.0, config/reasoning.py, parser/parser_manager.py and tokenizers/registry.py; the parsers' own errors
+are those that its classes raised (catalogue, vllm/parsers.toml).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel_catalog.vllm.parsers import parser_verdicts
+from bezel_simulated_vllm.configuration.failures import StartError, refusal
+
+if TYPE_CHECKING:
+    import argparse
+
+_TOKENIZERS = ("deepseek_v32", "deepseek_v4", "deepseek_v41", "hf", "kimi_k3")
+_FAILING = ("cohere", "inkling", "kimi_audio", "mistral")
+
+
+def check_reasoning_config(options: argparse.Namespace) -> None:
+    """Check the parser that the engine's configuration constructs to find the marks of a thought.
+
+    Raises:
+        StartError: its class refuses the tokenizer.
+    """
+    name = options.reasoning_parser or _key(options.reasoning_config)
+    verdicts = parser_verdicts().reasoning
+    if name and name not in verdicts and not options.reasoning_parser_plugin:
+        raise refusal("reasoning-parser", name=name, known=", ".join(verdicts))
+    verdict = verdicts.get(name or "")
+    if verdict is None or verdict.stage != "config" or options.tokenizer or name == "hf":
+        return
+    if verdict.exception == "ValueError":  # pydantic's validator catches this kind
+        raise refusal("parser-class", reason=verdict.error)
+    raise StartError(verdict.exception, verdict.error)
+
+
+def check_structured_outputs(options: argparse.Namespace) -> None:
+    """Check the name of the parser inside --structured-outputs-config.
+
+    Raises:
+        StartError: the server knows no such parser.
+    """
+    name, known = _key(options.structured_outputs_config), parser_verdicts().reasoning
+    if name and name not in known and not options.reasoning_parser_plugin:
+        raise refusal("structured-parser", name=name, known=",".join(known))
+
+
+def check_tokenizer(options: argparse.Namespace) -> None:
+    """Check the mode of the tokenizer, which the API process loads before it starts the engine.
+
+    Raises:
+        StartError: there is no such mode, or its files or tokens are missing.
+    """
+    mode = options.tokenizer_mode
+    if mode in _FAILING:
+        raise refusal(f"tokenizer-{mode}", model=options.model)
+    if mode not in (*_TOKENIZERS, "auto"):
+        raise refusal("tokenizer-mode", mode=mode)
+
+
+def check_application(options: argparse.Namespace) -> None:
+    """Check what the API process constructs when the engine runs: both parsers together.
+
+    Raises:
+        StartError: one of them cannot be constructed.
+    """
+    reasoning = options.reasoning_parser or _key(options.structured_outputs_config)
+    tool = options.tool_call_parser if options.enable_auto_tool_choice else None
+    # The server combines the parsers by their names, that of tool calls also where they are off.
+    named = options.tool_call_parser if reasoning or tool else None
+    names = {name for name in (reasoning, named) if name}
+    if "hf" in names:
+        if len(names) > 1:
+            raise refusal("parser-hf")
+        return
+    for verdict in (parser_verdicts().reasoning.get(reasoning or ""), parser_verdicts().tool.get(named or "")):
+        if verdict is not None and verdict.exception == "ImportError":
+            raise StartError(verdict.exception, verdict.error, "application")
+    if options.tokenizer:
+        return
+    for verdict in (parser_verdicts().reasoning.get(reasoning or ""), parser_verdicts().tool.get(tool or "")):
+        if verdict is None or not verdict.error:
+            continue
+        flags = [f"--tool-call-parser {tool}"] if tool else []
+        flags += [f"--reasoning-parser {reasoning}"] if reasoning else []
+        raise refusal("parser-tokens", flags=" and ".join(flags), model=options.model, reason=verdict.error)
+
+
+def _key(value: object) -> str:
+    name = value.get("reasoning_parser") if isinstance(value, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,179 @@
+"""Serving process: the engine's task and the HTTP server in one event loop, until a signal ends both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from bezel_base.loopback.asgi_guard import Bounded
+from bezel_simulated_vllm.api.web import Server
+from bezel_simulated_vllm.configuration.logs import log, log_shutdown, traceback, uvicorn_logging
+from bezel_simulated_vllm.scheduling.engine import Engine, RealClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from bezel_simulated_vllm.configuration.faults import ServingFaults
+    from bezel_simulated_vllm.configuration.settings import EngineSettings
+
+_STATS_SECONDS = 10.0
+_BACKLOG = 4096
+_LARGEST = 32 << 20  # bytes of a body: Cloud Run's limit; the real server has no limit of its own
+_WATCHDOG_SECONDS = 5.0
+_CRASH_CHECK_SECONDS = 0.2
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without raising the signal again after shutdown, so that the container ends with status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._asked_to_end, number)
+        yield
+
+    def _asked_to_end(self, number: int) -> None:
+        if not self.should_exit:
+            log_shutdown()
+        self.handle_exit(number, None)
+
+
+def _with_lifespan(app: ASGIApp) -> ASGIApp:
+    """The application with a lifespan, so that uvicorn logs its begin and its end as the real server's does."""
+
+    async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        for event in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{event}.complete"})
+
+    return whole
+
+
+async def serve(
+    settings: EngineSettings,
+    listen: str,
+    *,
+    speed: float,
+    log_level: str,
+    access_log: bool,
+    faults: ServingFaults | None,
+    outlives_engine: bool,
+) -> int:
+    """Serve until SIGTERM or SIGINT, or until the engine has died.
+
+    Args:
+        settings: the settings of the engine.
+        listen: address as HOST:PORT, or unix:PATH:PORT for the socket file PATH:PORT of a container's port.
+        speed: seconds of the engine per real second.
+        log_level: uvicorn's log level.
+        access_log: whether each request is logged.
+        faults: faults injected while the server runs, None for none.
+        outlives_engine: whether the server continues after its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
+
+    Returns:
+        The exit status.
+    """
+    host, port, path = listen_address(listen, settings.host)
+    uvicorn_logging(log_level, access=access_log)
+    engine = Engine(settings, RealClock(speed), faults)
+    api = Server(engine)
+    application = Bounded(api.application(), lambda _: _LARGEST)
+    for name in ("tasks", "scale-out", "template"):
+        log(name)
+    config = uvicorn.Config(
+        _with_lifespan(application),
+        host=host,
+        port=port,
+        log_config=None,
+        lifespan="on",
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=1,
+        access_log=access_log,
+    )
+    log("listening", host=host, port=port)
+    log("routes")
+    for path_of_route, methods in api.routes:
+        log("route", path=path_of_route, methods=", ".join(methods))
+    server = _Uvicorn(config)
+    tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
+    if not outlives_engine:
+        tasks.append(asyncio.create_task(_end_with_engine(engine, server)))
+    if faults:
+        tasks.append(asyncio.create_task(_crash(faults)))
+    try:
+        await server.serve([_bound_socket(path)] if path else None)
+    except SystemExit:
+        # uvicorn has logged why it could not listen.
+        return 1
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return 0
+
+
+def listen_address(listen: str, container_host: str) -> tuple[str, int, str]:
+    """Host, port and socket file of a listen address; the file is "" for TCP, and keeps the :PORT at its end."""
+    host, _, port = listen.rpartition(":")
+    if listen.startswith("unix:"):
+        return container_host, int(port), listen.removeprefix("unix:")
+    return host, int(port), ""
+
+
+def _bound_socket(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    return listener
+
+
+async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
+    """Shut down once a client has got the error of the engine's death, or _WATCHDOG_SECONDS after it."""
+    await engine.died.wait()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(engine.death_reported.wait(), _WATCHDOG_SECONDS)
+    server.should_exit = True
+
+
+async def _crash(faults: ServingFaults) -> None:
+    while not faults.crashes():  # noqa: ASYNC110 - the faults come from a file
+        await asyncio.sleep(_CRASH_CHECK_SECONDS)
+    traceback("RuntimeError", "can't start new thread")
+    # As abrupt as a real crash: open connections are cut.
+    sys.stdout.flush()
+    os._exit(1)
+
+
+async def _log_statistics(engine: Engine) -> None:
+    prompt, generated, idle = 0, 0, True
+    while True:
+        await asyncio.sleep(_STATS_SECONDS)
+        read, written = engine.prompt_tokens - prompt, engine.generated_tokens - generated
+        prompt, generated = engine.prompt_tokens, engine.generated_tokens
+        running, waiting = len(engine.scheduler.running), len(engine.scheduler.waiting)
+        was_idle, idle = idle, not (read or written or running or waiting)
+        if idle and was_idle:
+            continue
+        queries = engine.metrics.value("prefix_cache_queries_total") or 1.0
+        hits = engine.metrics.value("prefix_cache_hits_total") / queries
+        log(
+            "statistics",
+            read=read / _STATS_SECONDS,
+            written=written / _STATS_SECONDS,
+            running=running,
+            waiting=waiting,
+            usage=engine.scheduler.pool.usage,
+            hits=hits,
+        )

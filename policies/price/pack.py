@@ -1,9 +1,0 @@
-"""Policies of the pack; they have no configuration."""
-
-from pulumi_policy import Policy
-
-from policies.adapter import advice
-from policies.price.rules import price_line
-
-NAME = "price"
-POLICIES: list[Policy] = advice(price_line)

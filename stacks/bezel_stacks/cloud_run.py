@@ -1,0 +1,224 @@
+"""Resources of a Cloud Run plan: the service's prerequisites, the service, and its smoke checks.
+
+The code declares resources in order. The prerequisites are made before the service (and deleted after it),
+the model's files are checked before the service is made, and the smoke checks depend on the newest created revision. In
+a gated rollout they send requests to that revision's own address, and the traffic moves after them.
+"""
+
+from typing import Any
+
+import pulumi
+
+from bezel.planner import Plan, Problem
+from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.names import ACCOUNT_LENGTH, resource_name
+from bezel.planner.base.settings import ProbeSettings
+from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
+from bezel.rest import RestError
+from bezel_base.errors import one_line
+from bezel_components.cloud_run_gpu_service import (
+    SERVICE_SECONDS,
+    CloudRunGpuService,
+    CloudRunGpuServiceArgs,
+    VpcEgress,
+)
+from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
+from bezel_components.lookups.network import look_up_subnetwork
+from bezel_components.lookups.project import project_number
+from bezel_components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+from bezel_components.observability.uptime import UptimeCheckArgs
+from bezel_components.runtime_identity import service_account_email
+from bezel_components.scaling_schedule import ScalingSchedule, ScalingScheduleArgs
+from bezel_components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
+from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
+from bezel_smoke.hooks import service_failure_hook
+from bezel_stacks import config, quota
+from bezel_stacks.declared import DeclaredResources
+from bezel_stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
+from bezel_stacks.smoke_tests import check_and_measure, shared_outputs, template_fingerprint
+
+
+def deploy(plan: Plan) -> dict[str, Any]:
+    """Declare the stack's resources.
+
+    Returns:
+        The stack's outputs: url, revision, settings, image, model, arguments, plan, smoke, simulated.
+    """
+    gated = plan.settings.rollout == "gated"
+    resources = DeclaredResources()
+    refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
+    service, image = _service(plan, gated=gated)
+    _schedule(plan, service)
+    _observability(plan, service)
+    switch: TrafficSwitch | None = None
+    if service.unpins:
+        switch = TrafficSwitch("traffic", _switch_args(service, newest=True), opts=after(service))
+    health, benchmark = check_and_measure(
+        plan,
+        service=service.resource_name,
+        declared=service.declared,
+        resources=resources,
+        url=service.newest_url,
+        # Without a gate there is one address, and the state of older stacks holds no other.
+        audience=service.url if gated else None,
+        revision=service.created_revision,
+        earlier=(service,) if switch is None else (service, switch),
+    )
+    revision: pulumi.Output[str] = service.revision
+    if gated:
+        revision = TrafficSwitch("traffic", _switch_args(service), opts=after(benchmark)).revision
+    return {"url": service.url, "revision": revision, **shared_outputs(plan, image, health, benchmark)}
+
+
+def _switch_args(service: CloudRunGpuService, *, newest: bool = False) -> TrafficSwitchArgs:
+    return TrafficSwitchArgs(
+        service=service.resource_name,
+        revision=service.created_revision,
+        template=template_fingerprint(service.declared),
+        newest=newest,
+    )
+
+
+def _subnetwork_problems(plan: Plan) -> list[Problem]:
+    """Problems of a missing or unfit subnetwork; in previews, a warning about what cannot be checked."""
+    if plan.service.vpc is None:
+        return []
+    name = subnetwork_name(plan.service.vpc, plan.project, plan.service.region)
+    try:
+        return list(check_subnetwork(name, look_up_subnetwork(name), plan.service))
+    except RestError as error:
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.warn(f"{name} could not be checked: {one_line(error)} If it does not exist, the deploy fails.")
+        return []
+
+
+def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
+    """The service with its prerequisites, and its image by digest."""
+    project, planned = plan.project, plan.service
+    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
+    identity = runtime_identity(plan, planned.service_account_id, planned.name, apis)
+    bucket = weights(plan, identity, apis, location=planned.region, labels=planned.labels)
+    image = container_image(
+        "image",
+        planned.image,
+        project=project,
+        location=planned.region,
+        repository_id=planned.image_repository_id,
+        labels=planned.labels,
+        earlier=(apis,),
+    )
+    service = CloudRunGpuService(
+        "service",
+        CloudRunGpuServiceArgs(
+            project=project,
+            location=planned.region,
+            service=planned.name,
+            container=_container(plan),
+            image=image.reference,
+            accelerator=planned.accelerator,
+            zonal_redundancy=planned.zonal_redundancy,
+            service_account=identity.email,
+            min_instances=planned.min_instances,
+            max_instances=planned.max_instances,
+            request_concurrency=planned.request_concurrency,
+            scheduled_minimum=max((entry.minimum for entry in planned.schedule), default=0),
+            restarted_at=planned.restarted_at,
+            timeout_seconds=planned.timeout_seconds,
+            ingress=INGRESS[planned.ingress],
+            vpc=_vpc(plan),
+            invokers=planned.invokers,
+            public=planned.public,
+            gated=gated,
+            retries_failed=True,
+            deletion_protection=planned.deletion_protection,
+            labels=planned.labels,
+            deadline_seconds=config.deadline(SERVICE_SECONDS),
+            hooks=pulumi.ResourceHookBinding(on_error=[service_failure_hook()]),
+        ),
+        opts=after(identity, *bucket, image),
+    )
+    return service, image.reference
+
+
+def _schedule(plan: Plan, service: CloudRunGpuService) -> None:
+    """Jobs that change the minimum of instances, where the stack file has a schedule."""
+    planned = plan.service
+    if not planned.schedule:
+        return
+    args = ScalingScheduleArgs(
+        project=plan.project,
+        location=planned.region,
+        service=planned.name,
+        runtime_account=service_account_email(planned.service_account_id, plan.project),
+        account_id=resource_name(plan.stack, suffix="scale", length=ACCOUNT_LENGTH),
+        entries=planned.schedule,
+        service_inputs=service.fingerprint,
+    )
+    ScalingSchedule("schedule", args, opts=after(service))
+
+
+def _observability(plan: Plan, service: CloudRunGpuService) -> None:
+    """What watches the service, where the stack file asks for it; made after the service, deleted before it."""
+    chosen, planned = plan.settings.observability, plan.service
+    if not (chosen.alerts or chosen.dashboard or chosen.uptime or chosen.budget is not None):
+        return
+    uptime = UptimeCheckArgs(
+        project=plan.project,
+        number=project_number(plan.project) if chosen.uptime else "",
+        service=planned.name,
+        location=planned.region,
+        url=service.url,
+        path=HEALTH_PATH,
+        public=planned.public,
+    )
+    probe = planned.startup_probe
+    args = ServiceObservabilityArgs(
+        project=plan.project,
+        service=planned.name,
+        location=planned.region,
+        alerts=chosen.alerts,
+        dashboard=chosen.dashboard,
+        email=chosen.email or "",
+        start_seconds=probe.initial_delay_seconds + probe.period_seconds * probe.failure_threshold,
+        max_error_share=chosen.max_error_share,
+        max_cold_starts=chosen.max_cold_starts,
+        idle_hours=chosen.idle_hours if planned.min_instances else None,
+        logs_statistics="--disable-log-stats" not in planned.arguments,
+        uptime=uptime if chosen.uptime else None,
+        budget=stack_budget(plan, planned.labels),
+        labels=planned.labels,
+    )
+    ServiceObservability("observability", args, opts=after(service))
+
+
+def _container(plan: Plan) -> VllmContainer:
+    planned, source = plan.service, plan.weights
+    mounts: tuple[BucketMount, ...] = ()
+    if source.bucket and source.mount_path:
+        mounts = (BucketMount(bucket=source.bucket, path=source.mount_path, options=source.mount_options),)
+    return VllmContainer(
+        arguments=planned.arguments,
+        environment=planned.environment,
+        secrets=planned.secrets,
+        port=planned.port,
+        cpu=planned.cpu,
+        memory_gib=planned.memory_gib,
+        accelerators=planned.accelerator_count,
+        cpu_boost=planned.cpu_boost,
+        startup_probe=_probe(planned.startup_probe),
+        liveness_probe=_probe(planned.liveness_probe),
+        mounts=mounts,
+    )
+
+
+def _probe(probe: ProbeSettings) -> Probe:
+    path = HEALTH_PATH if probe.kind == "http" else ""
+    return Probe(path=path, **probe.model_dump(exclude={"kind"}))
+
+
+def _vpc(plan: Plan) -> VpcEgress | None:
+    vpc = plan.service.vpc
+    if vpc is None:
+        return None
+    egress = vpc.egress.replace("-", "_").upper()
+    return VpcEgress(network=vpc.network or "", subnetwork=vpc.subnetwork or "", egress=egress, tags=vpc.tags)

@@ -1,0 +1,248 @@
+"""Resources of a plan for leased machines: network, machines, a gateway with identity, and the smoke checks.
+
+The code declares resources in order. Requests for machines are in the state before the wait for them begins;
+the gateway is created once the machines respond, and the checks go through it as any caller does. A lease that ended is
+reported and not renewed, and the gateway then returns an error that no machine is there.
+
+With hours (`lease.hours`) machines come and go between deploys. So the gateway is created first, for every address that
+they may get, and a lease is requested for whatever makes the checks run again; after these it is returned, if the
+present time is outside its hours.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pulumi
+
+from bezel.leases.names import labels
+from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
+from bezel.planner import LeasePlan
+from bezel.planner.base.money import Priced
+from bezel_components.base.arguments import Text
+from bezel_components.config.node_metadata import node_metadata
+from bezel_components.container_image import ContainerImage
+from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
+from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
+from bezel_components.lease_hours import again_jobs, start_jobs
+from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
+from bezel_components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
+from bezel_components.runtime_identity import RuntimeIdentity
+from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
+from bezel_stacks import config, quota
+from bezel_stacks.declared import DeclaredResources
+from bezel_stacks.lease_hours import checks_of, schedule
+from bezel_stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
+from bezel_stacks.smoke_tests import check_and_measure, shared_outputs
+
+
+def deploy(plan: LeasePlan) -> dict[str, Any]:
+    """Declare the stack's resources.
+
+    Returns:
+        The stack's outputs: url, leases, settings, image, model, arguments, plan, smoke, simulated.
+    """
+    resources = DeclaredResources()
+    refuse(plan, quota.lease_problems(plan))
+    hours = plan.terms.hours
+    apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
+    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis, writes_logs=_tells_its_end(plan))
+    shared: dict[str, Any] = {
+        "project": plan.project,
+        "location": plan.gateway.region,
+        "labels": plan.labels,
+        "earlier": (apis, identity),
+    }
+    # Each machine pulls the server's image itself; Cloud Run pulls the proxy's.
+    repository = plan.image_repository_id
+    image = container_image("image", plan.node.image, repository_id=repository, readers=(identity.email,), **shared)
+    proxy = container_image("gateway-image", plan.gateway.image, repository_id=f"{repository}-gateway", **shared)
+    network = NodeNetwork(
+        "network",
+        NodeNetworkArgs(
+            project=plan.project,
+            network=plan.network.name,
+            regions=plan.network.regions,
+            gateway_region=plan.gateway.region,
+            port=plan.node.port,
+            nat=plan.network.nat,
+            machines=len(plan.terms.names) if hours else None,
+        ),
+        opts=after(apis),
+    )
+    cache = plan.node.compile_cache.removeprefix(f"gs://{plan.weights.bucket}/")
+    bucket = weights(plan, identity, apis, location=plan.gateway.region, labels=plan.labels, written_folder=cache)
+    earlier = (identity, image, network, *bucket)
+    bodies = {name: _body(plan, name, network, image, identity) for name in plan.terms.names}
+    gateway = _gateway(plan, network, proxy, network.addresses[plan.terms.zones[0].region]) if hours else None
+    checked = checks_of(plan, gateway) if gateway else ""
+    leases = {name: _lease(plan, name, network, body, checked, earlier) for name, body in bodies.items()}
+    gateway = gateway or _gateway(plan, network, proxy, [lease.address for lease in leases.values()])
+    _observability(plan, gateway)
+    # A new lease or a new gateway has to be checked again. With hours everything is: only the health check waits until
+    # the gateway has seen the machine.
+    identities = [lease.lease for lease in leases.values()]
+    revision = pulumi.Output.all(gateway.created_revision, *identities, *([checked] if hours else [])).apply(" ".join)
+    health, benchmark = check_and_measure(
+        plan,
+        service=gateway.resource_name,
+        declared=gateway.declared,
+        resources=resources,
+        url=gateway.url,
+        audience=None,
+        revision=revision,
+        earlier=(gateway, *leases.values()),
+        leases=[_place(plan, name, lease) for name, lease in leases.items()],
+    )
+    if hours:
+        schedule(plan, network, identity, bodies, leases, benchmark)
+    states = {
+        name: {"state": lease.state, "zone": lease.zone, "ends_at": lease.ends_at, "cost": lease.cost}
+        | ({"hours": [window._asdict() for window in hours]} if hours else {})
+        for name, lease in leases.items()
+    }
+    return {"url": gateway.url, "leases": states, **shared_outputs(plan, image.reference, health, benchmark)}
+
+
+def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
+    """Where a lease is: in a zone of the plan, or in that of an earlier plan."""
+    zones = [{"zone": zone.zone, "patience_seconds": zone.patience_seconds} for zone in plan.terms.zones]
+    own = {"project": plan.project, "name": name, "stack": plan.labels["stack"], "back_end": plan.terms.back_end}
+    return {**own, "zones": zones, "former_zones": [lease.zone]}
+
+
+def _lease(
+    plan: LeasePlan,
+    name: str,
+    network: NodeNetwork,
+    body: dict[str, Any],
+    checked: pulumi.Input[str],
+    earlier: tuple[pulumi.Resource, ...],
+) -> TpuLease:
+    terms, number = plan.terms, plan.terms.names.index(name)
+    hourly = {zone: line.hourly for zone, line in plan.cost.by_zone.items()}
+    return TpuLease(
+        f"lease-{number}" if number else "lease",
+        TpuLeaseArgs(
+            project=plan.project,
+            name=name,
+            stack=plan.labels["stack"],
+            back_end=terms.back_end,
+            zones=tuple(ZoneChoice(zone.zone, zone.patience_seconds) for zone in terms.zones),
+            subnetworks=network.subnetworks,
+            body=body,
+            renew=terms.renew,
+            provisioning_deadline_seconds=terms.provisioning_deadline_seconds,
+            boot_deadline_seconds=config.deadline(terms.boot_deadline_seconds),
+            hourly_usd={
+                zone: float(amount.usd) if isinstance(amount, Priced) else None for zone, amount in hourly.items()
+            },
+            run_seconds=terms.run_seconds,
+            port=plan.node.port,
+            hours=terms.hours,
+            checked=checked,
+        ),
+        opts=after(*earlier),
+    )
+
+
+def _body(
+    plan: LeasePlan, name: str, network: NodeNetwork, image: ContainerImage, identity: RuntimeIdentity
+) -> dict[str, Any]:
+    terms, node = plan.terms, plan.node
+    hardware = terms.hardware
+    shared: dict[str, Any] = {
+        "labels": labels(name, plan.labels["stack"], plan.labels),
+        "metadata": node_metadata(
+            image=image.reference,
+            arguments=node.arguments,
+            environment=node.environment,
+            secrets=node.secrets,
+            weights=node.weights.address,
+            model_folder=node.weights.model if node.weights.bucket else "",
+            compile_cache=node.compile_cache,
+            port=node.port,
+            device=hardware.device,
+            packages=node.packages,
+            end_notice=(name, plan.labels["stack"], terms.run_seconds) if _tells_its_end(plan) else None,
+        ),
+        "service_account": identity.email,
+        "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
+        "run_seconds": terms.run_seconds,
+        "tags": (network.tag,),
+    }
+    if terms.back_end == "flex_start_vm":
+        return instance_body(
+            machine_type=hardware.machine_type,
+            source_image=hardware.machine_image,
+            disk_type=hardware.disk_type,
+            **shared,
+        )
+    assert hardware.slice is not None  # noqa: S101 - the plan allows only slices there
+    return queued_body(
+        name,
+        accelerator_type=hardware.slice.id,
+        runtime_version=hardware.slice.runtime_version,
+        network=network.network,
+        **shared,
+    )
+
+
+def _gateway(
+    plan: LeasePlan, network: NodeNetwork, proxy: ContainerImage, addresses: Sequence[Text]
+) -> IdentityGateway:
+    planned = plan.gateway
+    return IdentityGateway(
+        "gateway",
+        IdentityGatewayArgs(
+            project=plan.project,
+            location=planned.region,
+            service=planned.name,
+            account_id=planned.service_account_id,
+            image=proxy.reference,
+            nodes=tuple(addresses),
+            machines=len(plan.terms.names) if plan.terms.hours else None,
+            port=plan.node.port,
+            network=network.network,
+            subnetwork=network.gateway_subnetwork,
+            max_instances=planned.max_instances,
+            timeout_seconds=planned.timeout_seconds,
+            ingress=INGRESS[planned.ingress],
+            invokers=planned.invokers,
+            public=planned.public,
+            deletion_protection=planned.deletion_protection,
+            labels=plan.labels,
+        ),
+        opts=after(proxy, network),
+    )
+
+
+def _tells_its_end(plan: LeasePlan) -> bool:
+    """Whether a machine writes that its lease is about to end: with hours that is no news."""
+    return plan.settings.observability.alerts and not plan.terms.hours
+
+
+def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
+    """What watches leases and gateway, where the stack file asks for it; made after the gateway, deleted before it."""
+    chosen = plan.settings.observability
+    if not (chosen.alerts or chosen.dashboard or chosen.budget is not None):
+        return
+    args = LeaseObservabilityArgs(
+        project=plan.project,
+        stack=plan.labels["stack"],
+        gateway=plan.gateway.name,
+        location=plan.gateway.region,
+        alerts=chosen.alerts,
+        dashboard=chosen.dashboard,
+        email=chosen.email or "",
+        max_error_share=chosen.max_error_share,
+        renews=plan.terms.renew,
+        starts=tuple(job for name in plan.terms.names for job in start_jobs(name, plan.terms.hours)),
+        agains=tuple(
+            job
+            for name in plan.terms.names
+            for job in again_jobs(name, plan.terms.hours, plan.terms.zones[0].patience_seconds)
+        ),
+        budget=stack_budget(plan, plan.labels),
+        labels=plan.labels,
+    )
+    LeaseObservability("observability", args, opts=after(gateway))

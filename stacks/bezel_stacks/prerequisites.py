@@ -1,0 +1,169 @@
+"""Resources of every kind of stack: service account, images and weights before its server; the refusal; the budget."""
+
+from collections.abc import Mapping
+
+import pulumi
+
+from bezel.planner import AnyPlan, PlanError, Problem
+from bezel.planner.base.deployment import ImagePlan
+from bezel.planner.cost.weights_transfer import BucketPlace
+from bezel.rest import RestError
+from bezel_base.errors import one_line
+from bezel_components.container_image import ContainerImage, ContainerImageArgs
+from bezel_components.enabled_apis import EnabledApis
+from bezel_components.lookups.bucket import look_up_bucket
+from bezel_components.lookups.project import project_number
+from bezel_components.model_files import ModelFiles, ModelFilesArgs
+from bezel_components.observability.budget import LABEL, StackBudgetArgs
+from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from bezel_components.weights_bucket import WeightsBucket, WeightsBucketArgs
+
+INGRESS = {
+    "all": "INGRESS_TRAFFIC_ALL",
+    "internal": "INGRESS_TRAFFIC_INTERNAL_ONLY",
+    "internal-and-cloud-load-balancing": "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER",
+}
+"""Cloud Run's ingress values."""
+
+
+def after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
+    """Options of a resource that is created after others and deleted before them."""
+    return pulumi.ResourceOptions(depends_on=list(earlier))
+
+
+def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
+    """Stop before anything is declared if the cloud is known to have no room for it.
+
+    Raises:
+        PlanError: There are problems; it holds all of them.
+    """
+    if problems:
+        raise PlanError.of(problems, plan.stack)
+
+
+def runtime_identity(
+    plan: AnyPlan, account_id: str, runs: str, apis: EnabledApis, *, writes_logs: bool = False
+) -> RuntimeIdentity:
+    """Declare the service account of the server: it reads the stack's secrets and, if asked to, writes log entries."""
+    args = RuntimeIdentityArgs(
+        project=plan.project,
+        account_id=account_id,
+        description=f"Runs {runs}",
+        secrets=tuple(plan.secrets.values()),
+        writes_logs=writes_logs,
+    )
+    return RuntimeIdentity("runtime", args, opts=after(apis))
+
+
+def stack_budget(plan: AnyPlan, labels: Mapping[str, str]) -> StackBudgetArgs | None:
+    """The monthly budget of what has the stack's label; None where the stack file has none."""
+    chosen = plan.settings.observability
+    if chosen.budget is None:
+        return None
+    return StackBudgetArgs(
+        number=project_number(plan.project),
+        stack=labels[LABEL],
+        billing_account=chosen.billing_account or "",
+        amount=chosen.budget,
+        currency=chosen.currency,
+    )
+
+
+def container_image(
+    name: str,
+    image: ImagePlan,
+    *,
+    project: str,
+    location: str,
+    repository_id: str,
+    labels: Mapping[str, str],
+    earlier: tuple[pulumi.Resource, ...],
+    readers: tuple[str, ...] = (),
+) -> ContainerImage:
+    """Declare an image in the project's own registry; `readers` pull it themselves."""
+    args = ContainerImageArgs(
+        project=project,
+        location=location,
+        repository_id=repository_id,
+        registry=image.registry,
+        image=image.repository,
+        tag=image.tag,
+        digest=image.digest,
+        readers=readers,
+        labels=labels,
+    )
+    return ContainerImage(name, args, opts=after(*earlier))
+
+
+def weights(
+    plan: AnyPlan,
+    identity: RuntimeIdentity,
+    apis: EnabledApis,
+    *,
+    location: str,
+    labels: Mapping[str, str],
+    written_folder: str = "",
+) -> tuple[pulumi.Resource, ...]:
+    """Declare the bucket and the checks of its models and adapters; nothing where the model comes from elsewhere.
+
+    Args:
+        plan: Plan of the stack.
+        identity: Service account of the server; it reads the bucket.
+        apis: The enabled APIs.
+        location: Region of the bucket.
+        labels: Labels of the bucket.
+        written_folder: The one folder that the server may write to; "" for none.
+    """
+    planned = plan.weights
+    if planned.bucket is None:
+        return ()
+    if not planned.create and pulumi.runtime.is_dry_run():
+        _report_place(plan, planned.bucket)
+    bucket = WeightsBucket(
+        "weights",
+        WeightsBucketArgs(
+            project=plan.project,
+            bucket=planned.bucket,
+            location=location,
+            create=planned.create,
+            readers=(identity.email,),
+            writers={written_folder: (identity.email,)} if written_folder else {},
+            force_destroy=plan.environment == "dev",
+            labels=labels,
+        ),
+        opts=after(identity),
+    )
+    models: list[tuple[str, str, str, bool, int | None]] = [("model", planned.path, planned.source, False, None)]
+    models += [(f"draft-{number}", *draft, True, None) for number, draft in enumerate(planned.drafts.items())]
+    models += [
+        (f"adapter-{number}", path, "", False, rank) for number, (path, rank) in enumerate(planned.adapters.items())
+    ]
+    return bucket, *(
+        ModelFiles(
+            name,
+            ModelFilesArgs(
+                bucket=bucket.bucket,
+                path=path,
+                source=source,
+                draft=draft,
+                adapter_rank=rank,
+                bucket_url=bucket.url,
+            ),
+            opts=after(apis),
+        )
+        for name, path, source, draft, rank in models
+    )
+
+
+def _report_place(plan: AnyPlan, bucket: str) -> None:
+    """Warn in a preview of a bucket that is far from the servers; name one whose location is not known."""
+    try:
+        place = BucketPlace.of(look_up_bucket(bucket))
+    except RestError as error:
+        pulumi.log.info(
+            f"the location of gs://{bucket} is not known, so starts may read across regions: {one_line(error)}"
+        )
+        return
+    transfer = plan.transfer(place)
+    if transfer is not None and (warning := transfer.warning()):
+        pulumi.log.warn(warning)

@@ -1,0 +1,155 @@
+"""Check of the project's quotas against the needs of a stack, before anything is declared.
+
+A known shortage stops the run, in a preview as in an `up`. Previews also report unknown quotas, the use of quotas as
+far as Cloud Monitoring or Cloud Run's list of services shows it, and shortages that may follow from that use.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+import pulumi
+
+from bezel.planner import LeasePlan, Plan, Problem
+from bezel.planner.assemble.quota import (
+    Need,
+    is_short,
+    lease_needs,
+    lease_shortage,
+    leases_that_fit,
+    request,
+    service_needs,
+    shortage,
+    unknown,
+)
+from bezel.planner.assemble.quota_use import (
+    changed_since,
+    crowding,
+    has_already,
+    is_crowded,
+    own_most,
+    tight_deploy,
+    uncounted,
+    use_line,
+    used_by_others,
+    worst_moment,
+)
+from bezel.rest.cloud_quotas import Limit
+from bezel_components.lookups.quota import QuotaState, leases_there, look_up
+
+
+def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
+    """Check that the region has quota for a service; return a problem for each shortage.
+
+    A service that already holds as much never stops the run: its shortage is only reported.
+    """
+    service = plan.service
+    needs = service_needs(service, gated=gated)
+    state = _look_up(plan.project, needs, service.region)
+    problems: list[Problem] = []
+    services = _services(state)
+    for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
+        if isinstance(allowed, str):
+            continue
+        others = used_by_others(services, service.name, need.quota.id)
+        own = own_most(services, service.name, need.quota.id)
+        if is_short(need, allowed, others.held):
+            holders = ", ".join(others.holders)
+            problem = shortage(need, allowed, project=plan.project, held=others.held, holders=holders)
+            if has_already(services, service.name, need):
+                _warn(
+                    f"{problem.key}: {problem.consequence} The present revision keeps serving; an update fails. "
+                    f"{problem.repair}"
+                )
+            else:
+                problems.append(problem)
+            continue
+        if not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own):
+            _warn(crowding(need, allowed, counted, plan.project))
+        if warning := tight_deploy(worst_moment(need, services, service.name), allowed, plan.project):
+            _warn(warning)
+    _report(needs, state, plan.project, service.name)
+    if isinstance(state.services, str):
+        _warn(
+            f"the use of quotas by other services of {service.region} is not known ({state.services}): what they and "
+            "an old revision may hold during this deploy is not judged."
+        )
+    return problems
+
+
+def lease_problems(plan: LeasePlan) -> list[Problem]:
+    """Check that the zones of a lease together have quota for it. Existing leases already hold theirs."""
+    terms = plan.terms
+    needs = lease_needs(terms)
+    state = _look_up(plan.project, needs)
+    known = {need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, str)}
+    _report(needs, state, plan.project)
+    if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
+        problem = lease_shortage(plan, known)
+        if not _exist(plan):
+            return [problem]
+        _warn(f"{problem.key}: {problem.consequence} Existing leases stay; new ones are refused. {problem.repair}")
+        return []
+    for need, value in known.items():
+        if is_short(need, value):
+            _warn(
+                f"{need.place}: a lease needs {need.quota.describe(need.amount)}, this project has {value:.0f} there: "
+                f"the zone is skipped. `{request(need, plan.project, need.amount)}` requests more."
+            )
+    crowded = [
+        (need, allowed, counted)
+        for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True)
+        if not isinstance(allowed, str) and not isinstance(counted, str)
+        if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
+    ]
+    # An existing lease is part of the counted use, and needs no more.
+    if crowded and not _exist(plan):
+        for need, allowed, counted in crowded:
+            _warn(crowding(need, allowed, counted, plan.project))
+    return []
+
+
+def _exist(plan: LeasePlan) -> bool:
+    terms = plan.terms
+    return leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones])
+
+
+def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> QuotaState:
+    limits = [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
+    # Use is reported in previews and decides nothing: an `up` does not wait for it.
+    return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
+
+
+def _services(state: QuotaState) -> list[dict[str, Any]]:
+    return [] if isinstance(state.services, str) else state.services
+
+
+def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own: str = "") -> None:
+    """Report in a preview what is not known, and the use of what is known; `own` is the service's name."""
+    services = _services(state)
+    lines: list[str] = []
+    unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)
+    for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
+        if isinstance(allowed, str):
+            unread[allowed].append(need)
+            continue
+        line = use_line(
+            need,
+            allowed,
+            used_by_others(services, "", need.quota.id).held,
+            counted,
+            moment=worst_moment(need, services, own) if own else None,
+            changed=() if isinstance(counted, str) else changed_since(services, counted.age, state.read_at),
+        )
+        lines.append(line)
+        if isinstance(counted, str):
+            unseen[counted].append(need)
+    for why, concerned in unread.items():
+        _warn(unknown(tuple(concerned), project, why))
+    lines += [uncounted(concerned, project, why) for why, concerned in unseen.items()]
+    if lines and pulumi.runtime.is_dry_run():
+        pulumi.log.info("quotas and their use:\n  " + "\n  ".join(lines))
+
+
+def _warn(text: str) -> None:
+    if pulumi.runtime.is_dry_run():
+        pulumi.log.warn(text)

@@ -1,0 +1,109 @@
+"""Health check and short benchmark of a deployment, and its outputs: the same for all kinds of stacks."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from bezel.planner import AnyPlan
+from bezel.planner.base.money import Priced
+from bezel_smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
+from bezel_smoke.health import HealthCheck, HealthCheckArgs
+from bezel_stacks import config
+from bezel_stacks.declared import DeclaredResources
+from bezel_stacks.prerequisites import after
+
+
+def check_and_measure(
+    plan: AnyPlan,
+    *,
+    service: str,
+    declared: Mapping[str, Any],
+    resources: DeclaredResources,
+    url: pulumi.Input[str],
+    audience: pulumi.Input[str] | None,
+    revision: pulumi.Input[str],
+    earlier: Sequence[pulumi.Resource],
+    leases: Sequence[Mapping[str, Any]] = (),
+) -> tuple[HealthCheck, ShortBenchmark]:
+    """Declare the health check and the short benchmark.
+
+    Args:
+        plan: Plan of the stack.
+        service: `projects/P/locations/L/services/S` of the checked service.
+        declared: The declared inputs of that service.
+        resources: All resources that the program declares.
+        url: Address for the requests.
+        audience: Audience of the identity token, where it is another address than `url`.
+        revision: A value that changes when the checks must run again.
+        earlier: Resources that must exist first.
+        leases: The leases that serve behind it: see `HealthCheckArgs`.
+    """
+    smoke = plan.smoke
+    server: dict[str, Any] = {
+        "service": service,
+        "url": url,
+        "audience": audience,
+        "revision": revision,
+        "served_model": plan.served_model,
+        "public": plan.settings.access.public,
+        "impersonate": smoke.impersonate,
+    }
+    health = HealthCheck(
+        "health",
+        HealthCheckArgs(
+            **server,
+            planned=declared,
+            resources=resources.output(),
+            speculative=smoke.speculative,
+            min_draft_acceptance=smoke.min_draft_acceptance,
+            random_weights=smoke.random_weights,
+            deadline_seconds=smoke.deadline_seconds,
+            leases=list(leases) or None,
+            start=_start(plan),
+        ),
+        opts=after(*earlier),
+    )
+    benchmark = ShortBenchmark(
+        "benchmark",
+        ShortBenchmarkArgs(
+            **server,
+            template=template_fingerprint(declared),
+            requests=smoke.requests,
+            concurrency=smoke.concurrency,
+            prompt_tokens=smoke.prompt_tokens,
+            output_tokens=smoke.output_tokens,
+            simulated=config.simulated(),
+        ),
+        opts=after(health),
+    )
+    return health, benchmark
+
+
+def _start(plan: AnyPlan) -> dict[str, Any]:
+    """What a start of the server takes by the plan: seconds and USD, each as [low, high]; None for an unknown price."""
+    costs = [plan.cost.start(seconds) for seconds in plan.start.seconds]
+    known = [float(cost.usd) for cost in costs if isinstance(cost, Priced)]
+    usd = known if len(known) == len(costs) else None
+    return {"seconds": [round(seconds) for seconds in plan.start.seconds], "usd": usd}
+
+
+def template_fingerprint(declared: Mapping[str, Any]) -> pulumi.Output[str]:
+    """A fingerprint of the declared template: a new one makes a new revision, which the preview does not know yet."""
+    text = pulumi.Output.json_dumps(declared["template"], default=vars, sort_keys=True)
+    return text.apply(lambda known: hashlib.sha256(known.encode()).hexdigest()[:16])
+
+
+def shared_outputs(plan: AnyPlan, image: str, health: HealthCheck, benchmark: ShortBenchmark) -> dict[str, Any]:
+    """Outputs of every stack: settings, image, model, arguments, plan, smoke, simulated."""
+    return {
+        # As they were deployed: a later preview shows what a stack file changes in its own words.
+        "settings": config.settings(),
+        "image": image,
+        "model": plan.served_model,
+        "arguments": list(plan.server.arguments),
+        "plan": plan.as_output(),
+        "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
+        "simulated": config.simulated(),
+    }
