@@ -1,38 +1,157 @@
-"""The wheel holds what another program imports, and the files that its modules read."""
+"""Each wheel holds one package of the project's own name: its files, its types, its readme and its license."""
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
+import tomllib
 import zipfile
+from dataclasses import dataclass
+from email import message_from_bytes
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from email.message import Message
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
+# Folders that a program of somebody else has too.
+COMMON_NAMES = {
+    "bootstrap",
+    "components",
+    "docs",
+    "packages",
+    "policies",
+    "providers",
+    "smoke",
+    "stacks",
+    "tests",
+    "tools",
+}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A distribution of the workspace: its folder and what its pyproject.toml says."""
+
+    folder: Path
+    project: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        """Name of its package."""
+        return str(self.project["name"]).replace("-", "_")
+
+
+@functools.cache
+def members() -> tuple[Member, ...]:
+    """The distributions of the workspace, the program first."""
+    own = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    folders = [folder for glob in own["tool"]["uv"]["workspace"]["members"] for folder in sorted(ROOT.glob(glob))]
+    read = [tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders]
+    return (
+        Member(ROOT, own["project"]),
+        *(Member(*pair) for pair in zip(folders, (r["project"] for r in read), strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """What a wheel holds: the names of its files, and its metadata."""
+
+    files: frozenset[str]
+    metadata: Message
+
+    @classmethod
+    def read(cls, path: Path) -> Wheel:
+        """Read a wheel."""
+        with zipfile.ZipFile(path) as archive:
+            names = frozenset(name for name in archive.namelist() if not name.endswith("/"))
+            described = next(name for name in names if name.endswith(".dist-info/METADATA"))
+            return cls(names, message_from_bytes(archive.read(described)))
+
+    @property
+    def top_level(self) -> set[str]:
+        """Names that it installs into a folder for packages."""
+        return {name.partition("/")[0] for name in self.files if ".dist-info/" not in name}
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    folder = tmp_path_factory.mktemp("wheel")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Wheel]:
+    """Package -> its wheel."""
+    folder = tmp_path_factory.mktemp("wheels")
     tool = str(ROOT / "tools" / "release" / "wheel.py")
     subprocess.run([sys.executable, tool, str(folder)], check=True, capture_output=True, timeout=120)
-    return set(zipfile.ZipFile(next(folder.glob("*.whl"))).namelist())
+    return {path.name.partition("-")[0]: Wheel.read(path) for path in folder.glob("*.whl")}
+
+
+def tracked(member: Member) -> set[str]:
+    """Files of a member's package in git, relative to the member's folder."""
+    listed = subprocess.run(
+        ["git", "ls-files", member.name], cwd=member.folder, check=True, capture_output=True, text=True, timeout=60
+    )
+    return set(listed.stdout.split())
+
+
+def readme(metadata: Message) -> str:
+    """The text below a wheel's metadata."""
+    payload = metadata.get_payload(decode=True)
+    assert isinstance(payload, bytes)
+    return payload.decode().strip()
 
 
 @pytest.mark.slow
-def test_every_file_of_the_packages_is_in_the_wheel(files: set[str]) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", *PACKAGES], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60
-    ).stdout.split()
-    assert set(tracked) - files == set()
+def test_every_member_has_a_wheel_and_nothing_else_has(wheels: dict[str, Wheel]) -> None:
+    assert set(wheels) == {member.name for member in members()}
+    assert len(wheels) >= 12
 
 
 @pytest.mark.slow
-def test_each_package_says_that_it_is_typed(files: set[str]) -> None:
-    assert {f"{package}/py.typed" for package in PACKAGES} <= files
+@pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
+def test_a_wheel_installs_one_name_with_all_files(wheels: dict[str, Wheel], member: Member) -> None:
+    wheel = wheels[member.name]
+    assert wheel.top_level == {member.name}
+    assert tracked(member) - wheel.files == set()
+    assert len(tracked(member)) > 8
 
 
-def test_nothing_else_is_in_the_wheel(files: set[str]) -> None:
-    assert {name.split("/")[0] for name in files if ".dist-info/" not in name} == set(PACKAGES)
+@pytest.mark.slow
+def test_no_wheel_installs_a_name_that_other_programs_have(wheels: dict[str, Wheel]) -> None:
+    found = {name for wheel in wheels.values() for name in wheel.top_level}
+    assert not found & COMMON_NAMES
+    assert all(name == "bezel" or name.startswith("bezel_") for name in found)
+    assert len(found) == len(wheels), "two wheels install one name"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
+def test_a_wheel_says_what_it_is(wheels: dict[str, Wheel], member: Member) -> None:
+    metadata, files = wheels[member.name].metadata, wheels[member.name].files
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in files)
+    assert metadata["Summary"] == member.project["description"]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert readme(metadata) == (member.folder / "README.md").read_text().strip()
+    assert f"{member.name}/py.typed" in files
+
+
+def test_members_have_one_version_license_and_python() -> None:
+    for key in ("version", "license", "requires-python"):
+        assert {str(member.project[key]) for member in members()} == {str(members()[0].project[key])}, key
+    texts = {(member.folder / "LICENSE").read_text() for member in members()}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (("bezel_x/__init__.py", "bezel_x-1.dist-info/METADATA"), {"bezel_x"}),
+        (("bezel_x/__init__.py", "components/providers/x.py", "smoke.py"), {"bezel_x", "components", "smoke.py"}),
+        (("bezel_x-1.data/purelib/tests/x.py",), {"bezel_x-1.data"}),
+    ],
+)
+def test_a_second_name_in_a_wheel_is_seen(files: tuple[str, ...], expected: set[str]) -> None:
+    assert Wheel(frozenset(files), message_from_bytes(b"")).top_level == expected

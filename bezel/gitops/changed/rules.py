@@ -15,7 +15,7 @@ STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Folders and files of which nothing is part of a deploy.
 _MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|smoke|stacks)"
 _APART = re.compile(
-    rf"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$)"
+    rf"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$|LICENSE$)"
 )
 # Folders of packs, and of the modules that states of stacks name.
 _IN_A_FOLDER = re.compile(r"(?:bootstrap|components|policies|smoke|stacks)/(?!pyproject\.toml$).")

@@ -10,7 +10,7 @@ _JUDGED_BY_OTHERS = re.compile(
     r"__main__\.py|(?:docs|tests)/.+"  # the program; texts; tests, which no deploy loads
     # Nothing else of these folders: their packages are imported from them, as from the project's own.
     r"|(?:components/(?:bezel_components|providers)|smoke/bezel_smoke|stacks/bezel_stacks)/.+|smoke/(?:base|benchmark|health)\.py"
-    r"|(?:packages/[^/]+|bootstrap|components|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md)"
+    r"|(?:packages/[^/]+|bootstrap|components|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md|LICENSE)"
     r"|tools/(?!toolchain/|pulumi/).+"  # scripts for developers; the other two install and start the engine
     r"|[^/]+\.md|LICENSE|\.pre-commit-config\.yaml"
 )
