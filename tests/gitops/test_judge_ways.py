@@ -43,7 +43,7 @@ FILES = {
     "Pulumi.dev.yaml": STACK,
     "Pulumi.other.yaml": STACK,
     "__main__.py": "",
-    "components/service.py": "",
+    "components/bezel_components/service.py": "",
     "docs/gitops.md": "# Deploy\n",
 }
 
@@ -87,7 +87,8 @@ def embeds(path: str) -> Callable[[Path], None]:
 
 
 def moves_pack(folder: Path) -> None:
-    (folder / "policies/hardware_cost").rename(folder / "policies/hardware_cost_old")
+    rules = folder / "policies" / "bezel_policies" / "hardware_cost"
+    rules.rename(rules.with_name("hardware_cost_old"))
 
 
 WAYS = {
@@ -167,7 +168,7 @@ HARMLESS = {
     "another stack's limit": edits("Pulumi.other.yaml", "max_hourly_usd: 1", "max_hourly_usd: 9"),
     "document": edits("docs/gitops.md", "Deploy", "Deploy more"),
     "program": edits("__main__.py", "", "import os\n"),
-    "component": writes("components/another.py"),
+    "component": writes("components/bezel_components/another.py"),
     "test": writes("tests/test_x.py"),
     "nothing": lambda _: None,
 }

@@ -15,7 +15,7 @@ from bezel.engine.project.pipeline_file import pipeline_of
 from bezel.engine.project.project import Project
 from bezel.gitops.changed import plan_probe
 from bezel.gitops.changed.git_trees import base_of, changes_between, checked_git, write_tree
-from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures
+from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures, import_roots
 from bezel.gitops.changed.report import ChangedReport
 from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
 from bezel_base.console import note
@@ -104,7 +104,8 @@ def plans(tree: Path) -> Plans:
     # -P keeps the script's own folder off the path; the tree comes before the installed program.
     command = [sys.executable, "-P", plan_probe.__file__]
     environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    environment |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    roots = os.pathsep.join(map(str, import_roots(tree)))
+    environment |= {"PYTHONPATH": roots, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(
             command,

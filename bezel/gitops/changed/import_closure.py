@@ -16,7 +16,9 @@ _DISPATCH = "bezel_stacks.dispatch"
 _PROGRAM = "__main__"
 # Folders of the workspace's members: packages are imported from them, as from the project's own folder.
 _MEMBERS = ("packages/*", "bootstrap", "components", "policies", "smoke", "stacks")
-_PACKAGE = re.compile(r"(?:(?:packages/[^/]+|bootstrap|components|policies|smoke|stacks)/)?bezel(?:_\w+)?(?=/)")
+_IN_PACKAGE = re.compile(
+    r"bezel(?=/)|(?:packages/(?P<package>[^/]+)|(?P<member>bootstrap|components|policies|smoke|stacks))/(?P<name>[^/]+)(?=/)"
+)
 
 
 class UnparsedError(Exception):
@@ -24,14 +26,24 @@ class UnparsedError(Exception):
 
 
 def package_of(path: str) -> str | None:
-    """The folder of the package that a path is in, e.g. `packages/base/bezel_base`; None outside of any."""
-    match = _PACKAGE.match(path)
-    return match[0] if match else None
+    """The folder of the package that a path is in, e.g. `packages/base/bezel_base`; None outside of any.
+
+    A member owns one package, named after its folder. One of another name in it may hide that of another member.
+    """
+    match = _IN_PACKAGE.match(path)
+    if match is None or (match["name"] and match["name"] != _package_name(match["package"] or match["member"])):
+        return None
+    return match[0]
+
+
+def _package_name(member: str) -> str:
+    return f"bezel_{member.replace('-', '_')}"
 
 
 def import_roots(tree: Path) -> list[Path]:
-    """Folders of a tree from which its packages are imported."""
-    return [tree, *(folder for pattern in _MEMBERS for folder in sorted(tree.glob(pattern)) if folder.is_dir())]
+    """Folders of a tree from which its packages are imported: its own, then those of members that hold a package."""
+    members = (folder for pattern in _MEMBERS for folder in sorted(tree.glob(pattern)))
+    return [tree, *(folder for folder in members if (folder / _package_name(folder.name)).is_dir())]
 
 
 def modules_of(tree: Path) -> dict[str, str]:
@@ -39,9 +51,8 @@ def modules_of(tree: Path) -> dict[str, str]:
     started = [tree / "__main__.py", *sorted(tree.glob("policies/*/__main__.py"))]
     found = {_module_name(file.relative_to(tree)): file for file in started if file.is_file()}
     for root in import_roots(tree):
-        for package in sorted(root.glob("bezel*/")):
-            if package_of(f"{package.relative_to(tree).as_posix()}/"):
-                found |= {_module_name(file.relative_to(root)): file for file in sorted(package.rglob("*.py"))}
+        package = root / ("bezel" if root == tree else _package_name(root.name))
+        found |= {_module_name(file.relative_to(root)): file for file in sorted(package.rglob("*.py"))}
     return {name: file.relative_to(tree).as_posix() for name, file in found.items()}
 
 

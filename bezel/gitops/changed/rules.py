@@ -15,10 +15,14 @@ STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Folders and files of which nothing is part of a deploy.
 _MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|smoke|stacks)"
 _APART = re.compile(
-    rf"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$|LICENSE$)"
+    r"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$"
+    rf"|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$|LICENSE$)"
 )
-# Folders of packs, and of the modules that states of stacks name.
-_IN_A_FOLDER = re.compile(r"(?:bootstrap|components|policies|smoke|stacks)/(?!pyproject\.toml$).")
+# What packs are started with. Another file beside the packages of a member's folder may be imported by any process, as
+# that folder is on the environment's path, or stands for a provider that a state names: it concerns every stack.
+_PACK_FILE = re.compile(r"policies/(?:[^/]+/(?:__main__\.py|PulumiPolicy\.yaml)|[^/]+\.json)")
+# Of the foundation's own states.
+_EARLIER_FOUNDATION = re.compile(r"bootstrap/providers/[^/]+\.py")
 # Scripts for developers; those that set up the tools of a deploy are left to the rule of unknown files.
 _SCRIPTS = re.compile(r"tools/(?!toolchain/|pulumi/)")
 
@@ -99,7 +103,7 @@ def _concerned_by(change: FileChange, program: Program) -> tuple[dict[str, str] 
     path = change.path
     if file := STACK_FILE.fullmatch(path):
         return {file["stack"]: "the stack's own file" + (" is new" if change.status == "A" else "")}, ""
-    if _APART.match(path) or _SCRIPTS.match(path):
+    if _APART.match(path) or _SCRIPTS.match(path) or _EARLIER_FOUNDATION.fullmatch(path):
         return {}, ""
     if path.startswith(CATALOGUE):
         return {stack: f"its plan differs ({parts})" for stack, parts in program.differing.items()}, ""
@@ -120,7 +124,7 @@ def _loaded(path: str, closure: Collection[str]) -> str:
     # A data file may be read by any module of its package: bezel/NAME, or a package of a member.
     package = package_of(path) or path.partition("/")[0]
     if package == "bezel":
-        package = "/".join(path.split("/")[:2])
+        package = "/".join(path.split("/")[:2]) if path.count("/") > 1 else package
     return "read by the program or a policy pack" if any(file.startswith(f"{package}/") for file in closure) else ""
 
 
@@ -130,7 +134,7 @@ def needs_program(changes: Iterable[FileChange]) -> bool:
 
 
 def _is_program(path: str) -> bool:
-    return path == "__main__.py" or package_of(path) is not None or bool(_IN_A_FOLDER.match(path))
+    return path == "__main__.py" or package_of(path) is not None or bool(_PACK_FILE.fullmatch(path))
 
 
 def needs_plans(changes: Iterable[FileChange], program: Program) -> list[str]:

@@ -8,8 +8,9 @@ import re
 
 _JUDGED_BY_OTHERS = re.compile(
     r"__main__\.py|(?:docs|tests)/.+"  # the program; texts; tests, which no deploy loads
-    # Nothing else of these folders: their packages are imported from them, as from the project's own.
-    r"|(?:components/(?:bezel_components|providers)|smoke/bezel_smoke|stacks/bezel_stacks)/.+|smoke/(?:base|benchmark|health)\.py"
+    # The rest of these folders judges: they are on the path of every process, so a file may stand for another's module.
+    r"|(?:components/(?:bezel_components|providers)|smoke/bezel_smoke|stacks/bezel_stacks)/(?!(?:.+/)?pyproject\.toml$).+"
+    r"|smoke/(?:base|benchmark|health)\.py"
     r"|(?:packages/[^/]+|bootstrap|components|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md|LICENSE)"
     r"|tools/(?!toolchain/|pulumi/).+"  # scripts for developers; the other two install and start the engine
     r"|[^/]+\.md|LICENSE|\.pre-commit-config\.yaml"
@@ -18,10 +19,11 @@ STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Outside of the project's folder: the forge's files, and what applies to every folder below it.
 _ABOVE = re.compile(r"/(?:\.(?:github|gitea|forgejo|ci)/.+|(?![^/]+\.md$|LICENSE$)[^/]+)")
 # Modules, data of the packages, and what the environment is made of. The packs are run from an export of the base.
-_LOADED = re.compile(r"(?:bezel|bootstrap|packages)/.+|(?!policies/|tools/)[^/].*\.(?:py|pyc|so|pth)")
-_ENVIRONMENT = re.compile(
-    r"uv\.(?:lock|toml)|(?:packages/[^/]+/|[^/]+/)?pyproject\.toml|requirements[^/]*\.txt|(?i:\.venv)(?:/.+)?"
+_LOADED = re.compile(
+    r"(?:bezel|bootstrap|packages)/.+|(?!policies/(?:bezel_policies/|[^/]+/__main__\.py$)|tools/)[^/].*\.(?:py|pyc|so|pth)"
+    r"|(?:[^/]+/){0,2}[^/]+\.(?:dist|egg)-info/.+"  # entry points that libraries load
 )
+_ENVIRONMENT = re.compile(r"uv\.(?:lock|toml)|(?:[^/]+/)*pyproject\.toml|requirements[^/]*\.txt|(?i:\.venv)(?:/.+)?")
 
 
 def is_judge(path: str) -> bool:
