@@ -5,21 +5,21 @@ Owns signing, verifying and the key file's shape. Leaves out what a claim allows
 
 import base64
 import hashlib
-import importlib
+import json
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.x509 import load_pem_x509_certificate
 
 from bezel_base.atomic_write import write_whole
 from bezel_localcloud.access.claim_times import is_time
 from bezel_localcloud.access.token_parts import TokenParts, token_parts
 from bezel_localcloud.core.json_types import Json
 
-# google-auth has no types for these.
-_crypt: Any = importlib.import_module("google.auth.crypt")
-_jwt: Any = importlib.import_module("google.auth.jwt")
+_CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 
 class TokenError(Exception):
@@ -56,7 +56,13 @@ def key_id(key: rsa.RSAPrivateKey) -> str:
 
 def sign(claims: Json, key: rsa.RSAPrivateKey) -> str:
     """A JSON Web Token with these claims."""
-    return str(_jwt.encode(_crypt.RSASigner(key, key_id(key)), claims), "ascii")
+    header = {"typ": "JWT", "alg": "RS256", "kid": key_id(key)}
+    signed = ".".join(_base64(json.dumps(part).encode()) for part in (header, claims))
+    return f"{signed}.{_base64(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
 def header_and_claims(token: str) -> tuple[Json, Json]:
@@ -85,12 +91,12 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     header, claims, signature, signed = _parts(token)
     if header.get("alg") != "RS256":
         raise TokenError("not signed with RS256")
-    if not _crypt.verify_signature(signed, signature, public_key):
+    if not _is_signed(signed, signature, public_key):
         raise TokenError("signature does not fit")
     expires, issued = claims.get("exp"), claims.get("iat", 0)
     if not is_time(expires) or not is_time(issued):
         raise TokenError("without a time of expiry")
-    # Google tolerates a clock skew of five minutes at issue and of none at expiry; google.auth.jwt one for both.
+    # Google tolerates a clock skew of five minutes at issue and of none at expiry.
     if now >= expires:
         raise TokenError("expired")
     if issued > now + 300:
@@ -98,13 +104,24 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     return claims
 
 
+def _is_signed(signed: str, signature: bytes, public_key: str) -> bool:
+    """Whether a signature is that of the key: its text, or a certificate's."""
+    text = public_key.encode()
+    is_certificate = _CERTIFICATE in public_key
+    key = load_pem_x509_certificate(text).public_key() if is_certificate else serialization.load_pem_public_key(text)
+    if not isinstance(key, rsa.RSAPublicKey):
+        return False
+    try:
+        key.verify(signature, signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+    except (InvalidSignature, ValueError):  # ValueError: a signature of another length
+        return False
+    return True
+
+
 def jwk(key: rsa.RSAPrivateKey) -> Json:
     """The public half as a JSON Web Key."""
     numbers = key.public_key().public_numbers()
-    exponent, modulus = (
-        base64.urlsafe_b64encode(n.to_bytes((n.bit_length() + 7) // 8, "big")).rstrip(b"=").decode()
-        for n in (numbers.e, numbers.n)
-    )
+    exponent, modulus = (_base64(n.to_bytes((n.bit_length() + 7) // 8, "big")) for n in (numbers.e, numbers.n))
     return {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": key_id(key), "n": modulus, "e": exponent}
 
 
