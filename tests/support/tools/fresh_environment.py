@@ -1,0 +1,161 @@
+"""A virtual environment as an installation of wheels makes it, without a network.
+
+The project's own distributions come from their wheels. What they need of others is linked from the environment of the
+tests, distribution by distribution, so that nothing is there that no metadata asks for.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email import message_from_bytes
+from functools import cache
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[3]
+SECONDS = 120
+_IMPORT_ALL = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+        print(module.name)
+"""
+
+
+def build_wheels(folder: Path) -> Path:
+    """Build the wheel of each distribution of the workspace into a folder; return it."""
+    tool = str(ROOT / "tools" / "release" / "wheel.py")
+    subprocess.run([sys.executable, tool, str(folder)], check=True, capture_output=True, timeout=SECONDS)
+    return folder
+
+
+@dataclass(frozen=True)
+class FreshEnvironment:
+    """A virtual environment.
+
+    Attributes:
+        folder: The environment.
+        installed: Names of its distributions, normalized.
+    """
+
+    folder: Path
+    installed: frozenset[str]
+
+    @classmethod
+    def make(cls, folder: Path, wheels: Path, *requirements: str) -> "FreshEnvironment":
+        """Install distributions of the workspace, and what they need, into a new environment."""
+        own = {_normalized(path.name.partition("-")[0]): path for path in wheels.glob("*.whl")}
+        names = frozenset(_closure(requirements, own))
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=SECONDS)
+        made = cls(folder, names)
+        made._install([own[name] for name in names if name in own])
+        for name in names - own.keys():
+            made._link(_present()[name])
+        return made
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        """Its folder of packages."""
+        return Path(sysconfig.get_path("purelib", vars={"base": str(self.folder), "platbase": str(self.folder)}))
+
+    def imports(self, package: str) -> list[str]:
+        """Import each module of a package in a process of its own; return their names.
+
+        Raises:
+            AssertionError: One cannot be imported.
+        """
+        command = [self.python, "-I", "-c", _IMPORT_ALL, package]
+        ended = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        return ended.stdout.split()
+
+    def _install(self, wheels: list[Path]) -> None:
+        sys.path.insert(0, str(ROOT / "tools" / "toolchain"))
+        from environment import find_uv
+
+        command = [
+            find_uv(),
+            "pip",
+            "install",
+            "--quiet",
+            "--offline",
+            "--no-index",
+            "--no-deps",
+            "--python",
+            self.python,
+        ]
+        ended = subprocess.run([*command, *wheels], capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert ended.returncode == 0, ended.stderr
+
+    def _link(self, distribution: Distribution) -> None:
+        for path in {_linked(file.parts) for file in distribution.files or () if file.parts[0] != ".."}:
+            place = self.packages / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            target = Path(str(distribution.locate_file(path)))
+            if target.exists() and not place.exists():
+                place.symlink_to(target)
+
+
+def _linked(parts: tuple[str, ...]) -> Path:
+    """The uppermost path of a file that is of one distribution alone."""
+    return Path(*parts[: 2 if parts[0] in _shared() else 1])
+
+
+@cache
+def _shared() -> frozenset[str]:
+    """Folders of packages of more than one distribution: namespaces, as `google`."""
+    tops = Counter(top for one in distributions() for top in {file.parts[0] for file in one.files or ()})
+    return frozenset(name for name, count in tops.items() if count > 1)
+
+
+@cache
+def _present() -> Mapping[str, Distribution]:
+    return {_normalized(one.metadata["Name"]): one for one in distributions()}
+
+
+def _closure(requirements: tuple[str, ...], own: Mapping[str, Path]) -> Iterator[str]:
+    """Names of the distributions that requirements need, their own included."""
+    waiting, seen = [Requirement(text) for text in requirements], set[tuple[str, frozenset[str]]]()
+    while waiting:
+        wanted = waiting.pop()
+        name, extras = _normalized(wanted.name), frozenset(wanted.extras)
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        yield name
+        for requirement in map(Requirement, _requires(name, own)):
+            marker = requirement.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in (extras or {""})):
+                waiting.append(requirement)
+
+
+def _requires(name: str, own: Mapping[str, Path]) -> list[str]:
+    if name not in own:
+        return _present()[name].requires or []
+    with zipfile.ZipFile(own[name]) as archive:
+        described = next(file for file in archive.namelist() if file.endswith(".dist-info/METADATA"))
+        return message_from_bytes(archive.read(described)).get_all("Requires-Dist") or []
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def without_this_clone(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Variables of a process that finds no module of this clone."""
+    return {name: value for name, value in environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
