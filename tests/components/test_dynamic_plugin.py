@@ -36,6 +36,15 @@ PLUGIN = ROOT / "components" / "bezel_components" / "dynamic_plugin" / "pulumi-r
 # As it stands in the states of deployed stacks, and before 0.1.0.
 STORED = "gASVQwAAAAAAAACMJWJlemVsX2Jvb3RzdHJhcC5wcm92aWRlcnMuc3RhY2tfZ3VhcmSUjBJTdGFja0d1YXJkUHJvdmlkZXKUk5QpgZQu"
 EARLIER = "gASVPQAAAAAAAACMH2Jvb3RzdHJhcC5wcm92aWRlcnMuc3RhY2tfZ3VhcmSUjBJTdGFja0d1YXJkUHJvdmlkZXKUk5QpgZQu"
+OWN_CLASS = "class ModelFilesProvider(pulumi.dynamic.ResourceProvider):\n    pass\n"
+# Without the folder of this repository, which has modules of these names.
+READ = """
+import sys
+import bezel_components.providers.model_files
+from bezel_components.dynamic_plugin.unpickling import load_provider
+sys.path.remove(sys.argv[2])
+print(type(load_provider(bytes.fromhex(sys.argv[1]))).__module__)
+"""
 PROVIDERS = (
     HealthCheckProvider,
     LeaseAfterChecksProvider,
@@ -122,6 +131,19 @@ def test_the_pickle_that_states_hold_stays_the_same() -> None:
 
 def test_a_provider_is_read_by_the_name_that_states_before_0_1_0_have() -> None:
     assert type(load_provider(base64.b64decode(EARLIER))) is StackGuardProvider
+
+
+@pytest.mark.parametrize("has_class", [False, True])
+def test_a_folder_of_the_program_by_an_earlier_name_hides_no_provider(tmp_path: Path, has_class: bool) -> None:
+    folder = tmp_path / "components" / "providers"
+    folder.mkdir(parents=True)
+    (folder / "model_files.py").write_text(f"import pulumi.dynamic\n{OWN_CLASS if has_class else ''}")
+    (tmp_path / "read.py").write_text(READ)
+    held = pickled("components.providers.model_files", "ModelFilesProvider").hex()
+    command = [sys.executable, "read.py", held, str(ROOT)]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    module = "components.providers.model_files" if has_class else "bezel_components.providers.model_files"
+    assert (ended.stdout, ended.stderr) == (f"{module}\n", "")
 
 
 def test_every_provider_of_the_program_is_listed() -> None:

@@ -8,6 +8,7 @@ come from another module, which is read in the same way. Leaves out classes that
 import ast
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 _PROVIDERS = frozenset({"pulumi.dynamic.ResourceProvider", "pulumi.dynamic.dynamic.ResourceProvider"})
 
@@ -92,11 +93,14 @@ def _source(module: str) -> str:
     for position in range(len(parts)):
         name = ".".join(parts[: position + 1])
         found = (finder.find_spec(name, path) for finder in sys.meta_path)
-        spec = next((one for one in found if one is not None), None)
         try:
+            spec = next((one for one in found if one is not None), None)
             path = list(spec.submodule_search_locations or ()) or None if spec else None
-        except KeyError:  # a package without a file of its own within another such: only importing it tells where it is
-            return ""
+        except KeyError:
+            # A package without a file of its own within another such: the finder wants the outer one imported.
+            folders = [str(Path(entry) / parts[position]) for entry in path or ()]
+            path = [folder for folder in folders if Path(folder).is_dir()]
+            continue
         if spec is None or (path is None and position < len(parts) - 1):
             return ""
     read = getattr(spec.loader if spec else None, "get_source", None)
