@@ -98,7 +98,7 @@ RUN_BY = {
     "make -C ../judge setup": "tests/gitops/life/test_change.py",
     "make up": "tests/e2e/test_prod_repairs.py",
     "pulumi stack init": "tests/clients/test_pulumi_states.py",
-    "pulumi stack import": "tests/pulumi_engine/test_recover.py",
+    "pulumi stack import": "tests/engine/test_recover.py",
     "pulumi stack rm": "tests/clients/test_pulumi_states.py",
     "pulumi cancel": "tests/e2e/test_kill_points.py",
     "pulumi config set": "tests/cli/test_repair_commands.py",
