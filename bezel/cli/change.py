@@ -9,7 +9,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from bezel.operations.changes.confirmations import Confirmations
 from bezel_base.console import note, say
 from bezel_base.text.shell import quoted

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bezel.engine.project.project_folder import project_folder
+from bezel.engine.project.folder import project_folder
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
 

@@ -4,10 +4,10 @@ Owns the forge's facts from the environment of a run, requests with deadlines, a
 writes: comments, runs, issues, branches, pull requests, commit statuses. Leaves out the texts of comments and issues.
 """
 
-from bezel.gitops.forge.client import Forge, forge_of
-from bezel.gitops.forge.environment import Facts, PullRequestEvent, pull_request_of
-from bezel.gitops.forge.errors import ForgeError
-from bezel.gitops.forge.objects import Comment, Issue, PullRequest, RunState
+from bezel.forge.client import Forge, forge_of
+from bezel.forge.environment import Facts, PullRequestEvent, pull_request_of
+from bezel.forge.errors import ForgeError
+from bezel.forge.objects import Comment, Issue, PullRequest, RunState
 
 __all__ = [
     "Comment",

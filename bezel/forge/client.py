@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, Literal, Self
 from urllib.parse import quote
 
-from bezel.gitops.forge.environment import Facts
-from bezel.gitops.forge.errors import ForgeError
-from bezel.gitops.forge.objects import Comment, Issue, PullRequest, RunState, branch_of, run_state_of, sha_of
-from bezel.gitops.forge.transport import Transport
+from bezel.forge.environment import Facts
+from bezel.forge.errors import ForgeError
+from bezel.forge.objects import Comment, Issue, PullRequest, RunState, branch_of, run_state_of, sha_of
+from bezel.forge.transport import Transport
 
 _PULLS = "pull-requests: write"
 _ISSUES = "issues: write"

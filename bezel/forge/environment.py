@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-from bezel.gitops.forge.errors import ForgeError
+from bezel.forge.errors import ForgeError
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
 

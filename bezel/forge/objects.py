@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bezel.gitops.forge.errors import ForgeError
+from bezel.forge.errors import ForgeError
 from bezel_base.errors import shown
 from bezel_base.json_documents import whole_number
 

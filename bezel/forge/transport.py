@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.gitops.forge.environment import Facts
-from bezel.gitops.forge.errors import ForgeError, no_token, refused, unreachable
+from bezel.forge.environment import Facts
+from bezel.forge.errors import ForgeError, no_token, refused, unreachable
 from bezel.rest import AddressError, Backoff, guarded
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
 from bezel.rest.transport import new_client, reason_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.pipeline_file import FILE, Pipeline
 from bezel.engine.project.project import Project
-from bezel.gitops.outcomes import Exit
 from bezel.planner import make_plan
 from bezel.planner.cost.price_rows import UnpricedProblem
 from bezel_base.errors import UserError, one_line

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bezel.engine.events.typed_events import Events, Violation, read_events
+from bezel.engine.events.reader import Events, Violation, read_events
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.pipeline_file import PACKS, REQUIRED_PACKS
 from bezel.engine.project.project import Project
 from bezel.gitops.judge.base import BaseJudge
 from bezel.gitops.judge.document import KEY, text_lines
-from bezel.gitops.outcomes import Exit
-from bezel.gitops.price_line import price_now
 from bezel.gitops.rehearsal_place import OutOfTimeError, Place, place
+from bezel.resource_cost.price_line import price_now
 from bezel.resource_cost.stack_cost import StackCost, stack_cost
 from bezel_base.text.markdown import code, prose
 

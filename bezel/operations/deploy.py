@@ -14,13 +14,12 @@ from tempfile import TemporaryDirectory
 
 from pydantic import Field
 
-from bezel.engine.run.stack_engine import StackEngine, stack_engine
-from bezel.gitops.checkout import Checkout
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.price_line import price_line
-from bezel.gitops.review.change_report import ChangeReport, smoke_line
-from bezel.gitops.review.deploy import finish
-from bezel.gitops.review.preview import Previewed, packs_of, preview_on
+from bezel.engine.changes.outcome import finish
+from bezel.engine.changes.preview import Previewed, packs_of, preview_on
+from bezel.engine.changes.report import ChangeReport, smoke_line
+from bezel.engine.locks.held import HeldLock
+from bezel.engine.project.checkout import Checkout
+from bezel.engine.run.stack import StackEngine, stack_engine
 from bezel.operations.changes.basis import ChangedError, basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
@@ -29,6 +28,7 @@ from bezel.operations.changes.stack_runs import is_pending, planned, quiet, run_
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments
 from bezel.planner.base.money import Amount, Priced
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError

@@ -9,10 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.engine.run.stack_engine import stack_engine
-from bezel.engine.state.stack_state import resources_of
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.price_line import price_line
+from bezel.engine.locks.held import HeldLock
+from bezel.engine.run.stack import stack_engine
+from bezel.engine.state.exported import resources_of
 from bezel.operations.changes.basis import basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange
@@ -22,6 +21,7 @@ from bezel.operations.changes.staying import is_check, refuses_deletion, staying
 from bezel.operations.context import Context, NotDeployedError
 from bezel.operations.deploy import price_of, refuse_pending
 from bezel.operations.results import Arguments, counted
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel_base.errors import Problem
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from bezel.engine.state.state_file import masked
+from bezel.engine.state.folder import masked
 from bezel.operations.context import Context
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import Declared, Grant, declared_in, entries_in

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.run.pulumi_command import pulumi_cli
+from bezel.engine.run.command import pulumi_cli
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 OBJECTS = "/storage/v1/b/states/o"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control
 

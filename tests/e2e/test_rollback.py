@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
 from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.events.typed_events import Change, events_of
+from bezel.engine.changes.preview import fill
+from bezel.engine.changes.report import ChangeReport
+from bezel.engine.events.reader import Change, events_of
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
-from bezel.gitops.review.change_report import ChangeReport
-from bezel.gitops.review.preview import fill
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import StackCost
 from tests.support.gitops.events import BUCKET, OBJECT, STACK, analysed, said, step, summary, urn, violation

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from bezel.gitops.checkout import checkout_of
+from bezel.engine.project.checkout import checkout_of
 from bezel_base.errors import UserError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.run.pulumi_command import CommandError, printed
+from bezel.engine.run.command import CommandError, printed
 
 HERE = Path(__file__).parent
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bezel.engine.events.typed_events import events_of, read_events
+from bezel.engine.events.reader import events_of, read_events
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from tests.support.gitops.events import (

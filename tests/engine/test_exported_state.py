@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from bezel.engine.run.stack_engine import provider_of
-from bezel.engine.state.stack_state import has_pending, provider_lines, state_digest
+from bezel.engine.run.stack import provider_of
+from bezel.engine.state.exported import has_pending, provider_lines, state_digest
 from bezel_base.errors import UserError
 
 RESOURCE = {"urn": "u::a", "id": "a", "inputs": {"n": "1"}, "created": "2026-01-01", "modified": "2026-01-02"}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.local.local_engine import LocalEngine, Provider
+from bezel.engine.local.engine import LocalEngine, Provider
 from bezel.engine.project.project import Project, ProjectError
 from bezel.engine.recover.recover import Recovered
-from bezel.engine.recover.runs import LastRun
+from bezel.engine.run.record import LastRun
 from bezel_base.errors import UserError
 from tests.support.cli.refused import NETWORK, refused_create
 

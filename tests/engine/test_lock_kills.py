@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 # Two processes of a machine: the first is killed by the server at one of its requests.
 HOLDER = """
 import os, sys
-from bezel.gitops.locks.taker import Surroundings, hold
-from bezel.engine.state.state_bucket import StateBucket
+from bezel.engine.locks.taker import Surroundings, hold
+from bezel.engine.state.bucket import StateBucket
 around = Surroundings(os.environ, lambda run: "unknown", lambda line: print(line, flush=True))
 with StateBucket.of("gs://states") as states:
     for _ in range(int(sys.argv[1])):

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from bezel.engine.locks import engine_locks
 from bezel.engine.locks.engine_locks import STOP_SECONDS, EngineLock
+from bezel.engine.locks.held import BLIND_SECONDS, WATCH_SECONDS
 from bezel.engine.locks.process import Process, is_alive, started_at, this_process
+from bezel.engine.locks.record import Lock, Owner, Run, judge, object_name, parse, run_of, to_json
+from bezel.engine.locks.taker import owner_of, run_state
 from bezel.engine.run.process import GRACE_SECONDS
-from bezel.gitops.forge import forge_of
-from bezel.gitops.locks.held import BLIND_SECONDS, WATCH_SECONDS
-from bezel.gitops.locks.record import Lock, Owner, Run, judge, object_name, parse, run_of, to_json
-from bezel.gitops.locks.taker import owner_of, run_state
+from bezel.forge import forge_of
 from bezel_base.errors import UserError
 from bezel_base.process_status import MOST_PID
 from tests.support.gitops.fake_forge import REPOSITORY, fake_forge

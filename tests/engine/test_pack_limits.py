@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pulumi_policy import ResourceValidationPolicy
 
-from bezel.gitops.review.change_report import ChangeReport
-from bezel.gitops.review.limits import bounds_of, instance_hourly, limits_in
-from bezel.gitops.review.preview import keep_to_limits
+from bezel.engine.changes.limits import bounds_of, instance_hourly, limits_in
+from bezel.engine.changes.preview import keep_to_limits
+from bezel.engine.changes.report import ChangeReport
 from bezel.planner import make_plan
 from bezel_base.errors import UserError
 from tests.support.components.fake_cloud_run import running

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.engine.events.typed_events import Change
-from bezel.gitops.review.planned_changes import (
+from bezel.engine.changes.planned import (
     UNKNOWNS,
     Planned,
     changed_outputs,
@@ -17,6 +16,7 @@ from bezel.gitops.review.planned_changes import (
     is_rest_of,
     planned_changes,
 )
+from bezel.engine.events.reader import Change
 from tests.support.gitops.events import BUCKET, OBJECT, urn
 
 NAMES = st.text("abcdefxyz-", min_size=1, max_size=8)

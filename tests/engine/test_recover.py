@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.events.event_log import Change, unfinished
+from bezel.engine.events.log import Change, unfinished
+from bezel.engine.recover.plan import State
 from bezel.engine.recover.recover import Recovered, recover
-from bezel.engine.recover.recovery_plan import State
-from bezel.engine.recover.runs import LastRun
+from bezel.engine.run.record import LastRun
 from bezel_base.errors import UserError
 
 URN = "urn:pulumi:one::bezel::gcp:cloudrunv2/service:Service::service"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.recover.runs import MARK, LastRun
+from bezel.engine.run.record import MARK, LastRun
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="other processes' environments can be read on Linux only"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.gitops.review.setting_changes import deployed_settings, setting_changes
+from bezel.engine.changes.settings import deployed_settings, setting_changes
 from bezel_base.errors import NOT_SET, NOT_SHOWN
 
 OLD = {"model": "m", "scaling": {"max_instances": 1}, "cost": {"max_hourly_usd": 1.1}}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.local import local_pulumi
-from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.local import shell_pulumi
+from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from tests.support.e2e import warm_python
 
@@ -47,9 +47,9 @@ def content(folder: Path) -> dict[str, str]:
 def shell_of(clone: Path, cloud: Path) -> dict[str, str]:
     """The variables of a shell after `bezel local env`."""
     engine = LocalEngine(Project(clone), cloud, {"GOOGLE_PROJECT": "bezel-local"}).environment()
-    own = local_pulumi.install(clone, cloud)
+    own = shell_pulumi.install(clone, cloud)
     found = {**os.environ, **engine, **own}
-    return found | {"PATH": f"{Path(own[local_pulumi.VARIABLE]).parent}:{engine['PATH']}"}
+    return found | {"PATH": f"{Path(own[shell_pulumi.VARIABLE]).parent}:{engine['PATH']}"}
 
 
 # (folder, arguments, text of the answer); each works on what the ones before it left.
@@ -103,26 +103,26 @@ def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path) -> Non
 
 
 def test_a_copy_is_renewed_when_its_stack_file_changes_and_keeps_its_salt(clone: Path, tmp_path: Path) -> None:
-    view = local_pulumi.renew(clone, tmp_path / "cloud")
+    view = shell_pulumi.renew(clone, tmp_path / "cloud")
     copy = view / "Pulumi.one.yaml"
     assert copy.read_text() == STACK
     copy.write_text(f"{STACK}  small:set: by-pulumi\nencryptionsalt: own\n")
-    local_pulumi.renew(clone, tmp_path / "cloud")
+    shell_pulumi.renew(clone, tmp_path / "cloud")
     assert "by-pulumi" in copy.read_text()
     (clone / "Pulumi.one.yaml").write_text(
         STACK.replace("1.10", "1.20") + FOREIGN + "secretsprovider: gcpkms://theirs\n"
     )
-    local_pulumi.renew(clone, tmp_path / "cloud")
+    shell_pulumi.renew(clone, tmp_path / "cloud")
     assert copy.read_text() == STACK.replace("1.10", "1.20") + "encryptionsalt: own\n"
 
 
 def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: Path) -> None:
     cloud = clone / ".localcloud"
-    view = local_pulumi.renew(clone, cloud)
+    view = shell_pulumi.renew(clone, cloud)
     assert {link.name for link in view.iterdir() if link.is_symlink()} == {"__main__.py", "below"}
     shutil.rmtree(clone / "below")
     (clone / "new.py").write_text("")
-    local_pulumi.renew(clone, cloud)
+    shell_pulumi.renew(clone, cloud)
     assert {link.name for link in view.iterdir() if link.is_symlink()} == {"__main__.py", "new.py"}
     assert not (view / "Pulumi.one.yaml").is_symlink()
 
@@ -142,7 +142,7 @@ def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: P
     ],
 )
 def test_files_are_those_of_the_users_folder_and_stack_files_the_copies(given: str, expected: str) -> None:
-    made = local_pulumi.with_paths(given.split(), Path("/clone/below"), Path("/clone"), Path("/view"))
+    made = shell_pulumi.with_paths(given.split(), Path("/clone/below"), Path("/clone"), Path("/view"))
     assert made == expected.split()
 
 
@@ -151,4 +151,4 @@ def test_files_are_those_of_the_users_folder_and_stack_files_the_copies(given: s
     [("preview -s one", "preview"), ("--color always stack ls", "stack"), ("-v 3 new x", "new"), ("--help", "")],
 )
 def test_the_command_is_found_behind_global_options(given: str, command: str) -> None:
-    assert local_pulumi.command_of(given.split()) == command
+    assert shell_pulumi.command_of(given.split()) == command

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.engine.state.state_bucket import BackendError, PreconditionError, StateBucket, parse
+from bezel.engine.state.bucket import BackendError, PreconditionError, StateBucket, parse
 from bezel.rest import AddressError, RestError, UnreachableError
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.rest.fake_google import Answer

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from bezel.engine.state.state_file import remove_truncated
+from bezel.engine.state.folder import remove_truncated
 
 if TYPE_CHECKING:
     from pathlib import Path

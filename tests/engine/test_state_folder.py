@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.state.state_file import SECRET, SIGNATURE, STACK, outputs_in, pending_in, restore
+from bezel.engine.state.folder import SECRET, SIGNATURE, STACK, outputs_in, pending_in, restore
 from bezel_base.errors import UserError
 
 HIDDEN = {SIGNATURE: SECRET, "ciphertext": "v1:abc"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.gitops.forge import Facts, Forge, ForgeError, forge_of, pull_request_of
-from bezel.gitops.forge.transport import Transport
+from bezel.forge import Facts, Forge, ForgeError, forge_of, pull_request_of
+from bezel.forge.transport import Transport
 from tests.support.gitops.fake_forge import BOTS, REPOSITORY, TOKEN, Fault, fake_forge
 
 pytestmark = pytest.mark.slow

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.engine.events.typed_events import Change, Violation, events_of
+from bezel.engine.changes.outcome import finish, smoke_of
+from bezel.engine.changes.planned import digest, planned_changes
+from bezel.engine.changes.report import ChangeReport
+from bezel.engine.events.reader import Change, Violation, events_of
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.gitops.review import deploy_record
 from bezel.gitops.review.approval import Decision, Known, decide
-from bezel.gitops.review.change_report import ChangeReport
-from bezel.gitops.review.deploy import finish, refuse, smoke_of
-from bezel.gitops.review.planned_changes import digest, planned_changes
+from bezel.gitops.review.deploy import refuse
 from bezel.gitops.review.reviews import Review
 from tests.support.gitops.events import BUCKET, STACK, analysed, step, summary, urn, violation
 from tests.support.gitops.fake_bucket import fake_bucket

@@ -11,11 +11,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from bezel.cli.main import main
+from bezel.forge import ForgeError, forge_of
 from bezel.gitops.comment.body import LONGEST, MARKER, body_of, sections_in, sections_of, visible
 from bezel.gitops.comment.comment import comment
 from bezel.gitops.comment.sections import FOLDED, VISIBLE, section
 from bezel.gitops.comment.sticky import StickyComment
-from bezel.gitops.forge import ForgeError, forge_of
 from bezel_base.errors import UserError
 from bezel_base.text.markdown import code, prose
 from tests.support.gitops.fake_forge import BOTS, Fault, fake_forge
@@ -186,9 +186,13 @@ def judged(*changes: str) -> dict[str, Any]:
 
 def test_what_judges_comes_first_as_old_and_new() -> None:
     line = "policies/hardware_cost.prod.json monthly-ceiling.limits.prod 1600 → 16000"
-    text = section(document(**judged(line, "bezel/gitops/git.py is changed")))
+    text = section(document(**judged(line, "bezel/engine/project/git.py is changed")))
     lines = [row for row in text.splitlines() if row]
-    assert lines[:3] == ["**Judge: the base 1a2b3c4d judges.**", f"- `{line}`", "- `bezel/gitops/git.py is changed`"]
+    assert lines[:3] == [
+        "**Judge: the base 1a2b3c4d judges.**",
+        f"- `{line}`",
+        "- `bezel/engine/project/git.py is changed`",
+    ]
     assert "USD/h" in lines[3]
     assert "stops until its owner has approved what judges" in text
     assert "sha256:111" in text

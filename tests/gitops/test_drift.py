@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.engine.events.typed_events import Change, Diagnostic, Events
+from bezel.engine.events.reader import Change, Diagnostic, Events
+from bezel.engine.outcomes import Exit
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
-from bezel.engine.run.stack_engine import StackEngine
-from bezel.gitops.outcomes import Exit
+from bezel.engine.run.stack import StackEngine
 from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.outside_changes.change import Findings, OutsideChange

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.pipeline_file import Pipeline, read_pipeline
 from bezel.engine.project.project import Project
 from bezel.gitops.examples import check_examples
-from bezel.gitops.outcomes import Exit
 from tests.support.gitops.working_copy import ROOT
 
 TODAY = date(2026, 11, 27)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, labelled_leftovers
 from bezel.gitops.upkeep.expiry_run import ExpiryReport, destroy
 from bezel.gitops.upkeep.findings import Finding, StackState, labelled_finding, stack_finding

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bezel.forge import ForgeError, forge_of
 from bezel.gitops.comment.body import MARKER, sections_in, sections_of
 from bezel.gitops.comment.sticky import StickyComment
-from bezel.gitops.forge import ForgeError, forge_of
 from tests.gitops.test_comment import COMMIT, document
 from tests.support.gitops.forge import OWNER, REPOSITORY, add_user
 from tests.support.gitops.machine import runner_of

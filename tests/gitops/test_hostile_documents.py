@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.events.event_log import events_in
+from bezel.engine.changes.planned import Planned, digest
+from bezel.engine.events.log import events_in
 from bezel.engine.locks.engine_locks import read_engine_locks, state_of
 from bezel.engine.locks.process import is_alive, started_at, this_process
+from bezel.engine.locks.record import Lock, Owner, Run, judge, parse, to_json
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
-from bezel.engine.state.state_file import latest_of
-from bezel.gitops.forge import ForgeError, forge_of
-from bezel.gitops.forge.objects import Comment, Issue, PullRequest, branch_of, sha_of
-from bezel.gitops.locks.record import Lock, Owner, Run, judge, parse, to_json
-from bezel.gitops.locks.status import status_of
-from bezel.gitops.locks.taker import surroundings
+from bezel.engine.locks.status import status_of
+from bezel.engine.locks.taker import surroundings
+from bezel.engine.state.folder import latest_of
+from bezel.forge import ForgeError, forge_of
+from bezel.forge.objects import Comment, Issue, PullRequest, branch_of, sha_of
 from bezel.gitops.review import deploy_record
-from bezel.gitops.review.planned_changes import Planned, digest
 from bezel.gitops.review.reviews import FOLDER, Place, find, others
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import read_state

@@ -56,7 +56,7 @@ def between(path: str, old: str | None, new: str | None, modes: tuple[str, str] 
         ("policies/a.json", '{"a": 1}', '{"a": ', ["is changed"]),
         ("policies/a.json", None, '{"a": 1}', ["is new"]),
         ("policies/a.json", '{"a": 1}', None, ["is deleted"]),
-        ("bezel/gitops/git.py", "a = 1\n", "a = 2\n", ["is changed"]),
+        ("bezel/engine/project/git.py", "a = 1\n", "a = 2\n", ["is changed"]),
     ],
 )
 def test_a_change_is_shown_as_old_and_new(path, old, new, lines):

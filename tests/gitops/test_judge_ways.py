@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from bezel.engine.changes.preview import packs_of
+from bezel.engine.outcomes import RefusedError
 from bezel.engine.project.project import Project
 from bezel.gitops.judge import record
 from bezel.gitops.judge.base import BaseJudge, base_judge
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
-from bezel.gitops.outcomes import RefusedError
-from bezel.gitops.review.preview import packs_of
 from bezel_base.errors import UserError
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.working_copy import WorkingCopy
@@ -31,7 +31,7 @@ FILES = {
     "policies/security/PulumiPolicy.yaml": "runtime: python\n",
     PRICES: "service,item,region,model,unit,usd_per_unit\ncloud-run,gpu,us-east4,m,gpu-second,0.1\n",
     "bezel/__init__.py": "",
-    "bezel/gitops/git.py": "GIT = 1\n",
+    "bezel/engine/project/git.py": "GIT = 1\n",
     "bootstrap/bezel_bootstrap/access.py": "ACCESS = 1\n",
     "uv.lock": '[[package]]\nname = "httpx"\nversion = "0.28"\n',
     "pyproject.toml": '[project]\nname = "x"\n',
@@ -111,7 +111,7 @@ WAYS = {
     "price row deleted": (edits(PRICES, "cloud-run,gpu,us-east4,m,gpu-second,0.1\n", ""), "usd_per_unit 0.1 → (none)"),
     "lock": (edits("uv.lock", "0.28", "0.29"), "uv.lock package.httpx.version 0.28 → 0.29"),
     "dependencies": (edits("pyproject.toml", '"x"\n', '"x"\ndependencies = ["evil"]\n'), "pyproject.toml project.dep"),
-    "judge": (edits("bezel/gitops/git.py", "1", "2"), "bezel/gitops/git.py is changed"),
+    "judge": (edits("bezel/engine/project/git.py", "1", "2"), "bezel/engine/project/git.py is changed"),
     "foundation's rights": (
         edits("bootstrap/bezel_bootstrap/access.py", "1", "2"),
         "bootstrap/bezel_bootstrap/access.py is changed",
@@ -229,7 +229,7 @@ def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
         return  # the packs are the same
     with judge.folder() as place:
         assert place != copy.folder
-        for name in (LIMITS, "policies/security/PulumiPolicy.yaml", "bezel/gitops/git.py", PRICES):
+        for name in (LIMITS, "policies/security/PulumiPolicy.yaml", "bezel/engine/project/git.py", PRICES):
             assert (place / name).read_text() == FILES[name]
         assert not (place / "pulumi").exists()
 
@@ -272,7 +272,7 @@ def test_a_change_is_not_judged_by_its_own_code(copy):
     judge = base_judge(branch(copy, WAYS["judge"][0]), "dev", "main", {})
     with pytest.raises(RefusedError) as caught:
         judge.check("dev")
-    assert "bezel/gitops/git.py" in str(caught.value)
+    assert "bezel/engine/project/git.py" in str(caught.value)
     assert "git worktree add" in str(caught.value)
 
 
@@ -380,7 +380,7 @@ def test_the_bases_code_may_judge(copy, tmp_path):
     copy.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "judge"), "main")
     judge = replace(base_judge(project, "dev", "main", {}), code=tmp_path / "judge")
     judge.check("dev")
-    (tmp_path / "judge/bezel/gitops/git.py").write_text("GIT = 2\n")
+    (tmp_path / "judge/bezel/engine/project/git.py").write_text("GIT = 2\n")
     with pytest.raises(RefusedError):
         judge.check("dev")
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from bezel.engine.run.pulumi_command import pulumi_cli
+from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud.core.paths import PROJECT
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.pipeline import STACK, Pipeline

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from bezel.cli.main import main
-from tests.gitops.test_stack_locks import LOCK, NAME, to_json
+from tests.engine.test_stack_locks import LOCK, NAME, to_json
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.fake_forge import fake_forge
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bezel.forge import ForgeError, PullRequest, forge_of
 from bezel.gitops.changed.command import UnplannedError
-from bezel.gitops.forge import ForgeError, PullRequest, forge_of
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import BRANCH, base_branch, forge_for, send
 from bezel.gitops.prices.stack_effects import PRICE_FILE, StackEffect, compared

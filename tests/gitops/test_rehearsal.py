@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.engine.events.typed_events import Violation
-from bezel.gitops.outcomes import Exit
+from bezel.engine.events.reader import Violation
+from bezel.engine.outcomes import Exit
 from bezel.gitops.rehearsal import Rehearsal
 from bezel.gitops.rehearsal_place import MARK, PREFIX, OutOfTimeError, Place, place
 from bezel.planner.base.money import Priced

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from tests.support.gitops.pipeline import STACK, STATES, Pipeline
 from tests.support.localcloud.client import plain
 

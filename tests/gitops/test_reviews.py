@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from bezel.engine.events.typed_events import Change
-from bezel.gitops.outcomes import RefusedError
+from bezel.engine.changes.planned import digest, planned_changes
+from bezel.engine.events.reader import Change
+from bezel.engine.outcomes import RefusedError
 from bezel.gitops.review import reviews
-from bezel.gitops.review.planned_changes import digest, planned_changes
 from tests.support.gitops.events import BUCKET
 from tests.support.gitops.fake_bucket import fake_bucket
 

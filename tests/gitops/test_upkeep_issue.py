@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.gitops.forge import ForgeError
+from bezel.forge import ForgeError
 from bezel.gitops.upkeep.issue import report_to_issue
 from bezel.gitops.upkeep.sections import MARKER, Section, is_well, sections_of, with_section
 from tests.support.gitops.fake_forge import BOTS, fake_forge

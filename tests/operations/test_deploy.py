@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.outcomes import LockedError
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.deploy import apply_deploy
 from bezel.operations.destroy import DestroyArguments, apply_destroy, plan_destroy

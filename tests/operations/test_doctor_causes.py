@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.run.pulumi_command import pulumi_cli
+from bezel.engine.run.command import pulumi_cli
 from bezel.operations.checkup.causes import NEEDS_LOGIN, causes_of, rows_of
 from bezel.operations.checkup.check import Check, check
 from bezel.operations.checkup.doctor import Doctor

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.outcomes import LockedError
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.changes.stack_lock import CancelledError

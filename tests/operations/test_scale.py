@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.outcomes import LockedError
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Plan
 from bezel.operations.context import Context, NotDeployedError

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.events.typed_events import Events
+from bezel.engine.events.reader import Events
+from bezel.engine.outcomes import Exit
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
-from bezel.engine.run.stack_engine import StackEngine
-from bezel.gitops.outcomes import Exit
+from bezel.engine.run.stack import StackEngine
 from bezel.gitops.upkeep.drift import StackDrift, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.operations.checkup.access_checks import access_jobs

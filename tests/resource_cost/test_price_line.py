@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.gitops.price_line import cost_of_json, price_line, price_now
 from bezel.planner.base.money import Priced, Unpriced
+from bezel.resource_cost.price_line import cost_of_json, price_line, price_now
 from bezel.resource_cost.stack_cost import StackCost
 
 NOTHING = StackCost()

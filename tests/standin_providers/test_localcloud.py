@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.engine.events.event_log import unfinished
+from bezel.engine.events.log import unfinished
 from bezel.engine.state.resource_ids import derived_id
 from bezel_localcloud import control
 from bezel_pulumi_offline.google.errors import ProviderError

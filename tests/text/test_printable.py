@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bezel.cli.main import main
+from bezel.engine.changes.report import ChangeReport
 from bezel.gitops.comment.comment import comment
-from bezel.gitops.review.change_report import ChangeReport
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say, write
 from bezel_base.errors import Problem

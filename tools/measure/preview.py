@@ -24,7 +24,7 @@ from typing import Any
 
 from bezel.cli.local.cloud import LocalCloud
 from bezel.cli.local.stacks import Local
-from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control
 from tools.measure.own_cloud import own_cloud

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.gitops.changed.command import changed
-from bezel.gitops.outcomes import Exit
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

@@ -5,11 +5,11 @@ import os
 
 from bezel.cli.ci.lock import parse_wait
 from bezel.cli.ci.output import publish
+from bezel.engine.changes.preview import packs_of
+from bezel.engine.outcomes import Exit
+from bezel.engine.project.checkout import checkout_of
 from bezel.engine.project.project import Project
-from bezel.gitops.checkout import checkout_of
-from bezel.gitops.outcomes import Exit
 from bezel.gitops.review.deploy import deploy
-from bezel.gitops.review.preview import packs_of
 
 EXITS = {"deployed": Exit.DONE, "unchanged": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
 

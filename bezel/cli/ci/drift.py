@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
-from bezel.engine.run.stack_engine import deployed_engine
-from bezel.engine.state.state_bucket import BACKEND
-from bezel.gitops.outcomes import Exit
+from bezel.engine.run.stack import deployed_engine
+from bezel.engine.state.bucket import BACKEND
 from bezel.gitops.upkeep.drift import StackDrift, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.gitops.upkeep.issue import report_to_issue

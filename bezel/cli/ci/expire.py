@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from bezel.cli.ci.drift import section_name, show_issue
 from bezel.cli.ci.lock import parse_wait
 from bezel.cli.ci.output import publish
+from bezel.engine.locks.taker import hold, surroundings
 from bezel.engine.project.project import Project, checked_cloud_project, cloud_project_of
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
-from bezel.gitops.locks.taker import hold, surroundings
+from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.gitops.upkeep.expiry_plan import make_plan
 from bezel.gitops.upkeep.expiry_run import ExpiryReport, destroy
 from bezel.gitops.upkeep.issue import report_to_issue

@@ -4,12 +4,12 @@ import argparse
 import os
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
+from bezel.engine.project.checkout import checkout_of
 from bezel.engine.project.project import Project
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
-from bezel.gitops.checkout import checkout_of
+from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.gitops.judge.gate import judge_deploy
 from bezel.gitops.judge.gate_report import GateReport
-from bezel.gitops.outcomes import Exit
 
 
 def run(project: Project, options: argparse.Namespace) -> int:

@@ -4,12 +4,12 @@ import argparse
 import os
 
 from bezel.cli.ci.output import publish
+from bezel.engine.locks.command import run_under
+from bezel.engine.locks.status import remove_lock, status_of
+from bezel.engine.locks.taker import hold, surroundings
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
-from bezel.gitops.locks.command import run_under
-from bezel.gitops.locks.status import remove_lock, status_of
-from bezel.gitops.locks.taker import hold, surroundings
-from bezel.gitops.outcomes import Exit
+from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_catalog.quantities import parse_duration

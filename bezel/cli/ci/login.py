@@ -5,11 +5,11 @@ import os
 import sys
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
 from bezel.gitops.login import credential_file
 from bezel.gitops.login.job_identity import JobTokens, Login, check_job
 from bezel.gitops.login.report import LoginReport
 from bezel.gitops.login.settings import LoginSettings
-from bezel.gitops.outcomes import Exit
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,11 +5,24 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Protocol
 
 from bezel.cli import exits
-from bezel.gitops.outcomes import Report
 from bezel_base.text.printable import encodable
 from bezel_base.text.redaction import redact, redact_values
+
+
+class Report(Protocol):
+    """Result of a command: one content in three forms."""
+
+    def as_json(self) -> dict[str, object]:
+        """The content as JSON: what another command of the pipeline reads."""
+
+    def text(self) -> str:
+        """The content for a terminal, ending with a newline."""
+
+    def markdown(self) -> str:
+        """The content for the forge: a comment, an issue or a run's summary, ending with a newline."""
 
 
 def publish(report: Report, options: argparse.Namespace) -> None:

@@ -4,10 +4,10 @@ import argparse
 import os
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
+from bezel.engine.project.checkout import checkout_of
 from bezel.engine.project.project import Project
-from bezel.gitops.checkout import checkout_of
 from bezel.gitops.judge.base import base_judge
-from bezel.gitops.outcomes import Exit
 from bezel.gitops.review.preview import preview
 
 EXITS = {"allowed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from bezel.cli.catalog.commands import check_prices, compare_with_list
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.gitops.changed.git_trees import checked_git
-from bezel.gitops.outcomes import Exit
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import base_branch, forge_for, send
 from bezel.gitops.prices.stack_effects import PRICE_FILE, effects

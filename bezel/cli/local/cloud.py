@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bezel.engine.project.project_folder import project_folder
+from bezel.engine.project.folder import project_folder
 from bezel.state_folder import state_folder
 from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, UserError

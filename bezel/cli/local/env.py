@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bezel.cli.local.cloud import LocalCloud
-from bezel.engine.project.project_folder import project_folder
+from bezel.engine.project.folder import project_folder
 from bezel_localcloud import clients
 
 
@@ -21,12 +21,13 @@ def run(options: argparse.Namespace) -> int:
     if project_folder(Path.cwd()):
         # Late: they take half a second to import, and outside of a project no one needs them.
         from bezel.cli.local.stacks import Local
-        from bezel.engine.local import local_engine, local_pulumi
+        from bezel.engine.local import engine as local_engine
+        from bezel.engine.local import shell_pulumi
         from bezel.engine.project.project import find_project
 
         engine = Local.of(find_project(Path.cwd()), options).engine(endpoint)
-        own = local_pulumi.install(engine.project.folder, engine.folder)
-        path = os.pathsep.join([str(Path(own[local_pulumi.VARIABLE]).parent), engine.environment()["PATH"]])
+        own = shell_pulumi.install(engine.project.folder, engine.folder)
+        path = os.pathsep.join([str(Path(own[shell_pulumi.VARIABLE]).parent), engine.environment()["PATH"]])
         variables = engine.environment() | own | {"PATH": path} | variables
         foreign = local_engine.FOREIGN
     sys.stdout.write(_printed(variables, [name for name in foreign if name not in variables], options.format))

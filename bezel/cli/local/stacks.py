@@ -1,6 +1,6 @@
 """The subcommands of `bezel local` for stacks: start localcloud, seed weights, run the engine, print the result.
 
-Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.engine.local.local_engine`) and
+Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.engine.local.engine`) and
 the text of the summary (`bezel.cli.up_summary`).
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bezel.cli.local.cloud import LocalCloud, behind
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
-from bezel.engine.local.local_engine import LocalEngine, Provider
+from bezel.engine.local.engine import LocalEngine, Provider
 from bezel.engine.project.project import Project
 from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
 from bezel.engine.run.process import end_with_make
@@ -78,7 +78,7 @@ class Local:
 
     def _print_hint(self, stack: str) -> None:
         """Say that the commands that a failed run has named need localcloud's variables, where the shell has none."""
-        from bezel.engine.events.event_log import diagnostics_in
+        from bezel.engine.events.log import diagnostics_in
 
         events = self.cloud.directory.absolute() / "runs" / stack / "events.jsonl"
         if hint := shell_hint(diagnostics_in(events), self.cloud.directory, os.environ):

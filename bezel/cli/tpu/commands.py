@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
+from bezel.engine.project.lease_zones import lease_zones
 from bezel.engine.project.project import Project, checked_cloud_project
-from bezel.engine.state.lease_zones import lease_zones
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation

@@ -6,11 +6,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bezel.engine.events.typed_events import Change, Violation
-from bezel.gitops.judge.document import text_lines
-from bezel.gitops.price_line import price_line
-from bezel.gitops.review.planned_changes import Planned
-from bezel.gitops.review.setting_changes import SettingChange
+from bezel.engine.changes.planned import Planned
+from bezel.engine.changes.settings import SettingChange
+from bezel.engine.events.reader import Change, Violation
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.text.markdown import code, prose
 
@@ -59,6 +58,7 @@ class ChangeReport:
         url: Address of the service, or of the gateway in front of leases, after a deployment; None where it has none.
         planned: The changes in their common form; not part of the document.
         more: Further parts of the document, by their names.
+        opening: Lines of the text that come first, such as what judges; not part of the document.
     """
 
     kind: Kind
@@ -85,6 +85,7 @@ class ChangeReport:
     url: str | None = None
     planned: tuple[Planned, ...] = ()
     more: dict[str, object] = field(default_factory=dict)
+    opening: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """The document, as other commands of the pipeline read it."""
@@ -133,7 +134,7 @@ class ChangeReport:
     def text(self) -> str:
         """The report for a terminal."""
         # The price comes first: a list of changes is as long as it is.
-        lines = [self._headline(), *text_lines(self.more), f"price: {price_line(self.before, self.after)}"]
+        lines = [self._headline(), *self.opening, f"price: {price_line(self.before, self.after)}"]
         lines += [f"address: {_flat(self.url)}"] if self.url else []
         lines += ["", *(f"  setting {change.text()}" for change in self.settings)]
         for op in OPS:
@@ -153,9 +154,9 @@ class ChangeReport:
         """The report for the summary of a forge's run."""
         rows = [f"- setting {code(change.text(), _LONGEST)}" for change in self.settings]
         rows += [f"- {op} {code(_line(change))}" for op in OPS for change in self.shown(op)]
-        judge = [prose(line, _LONGEST) for line in text_lines(self.more)]
+        opening = [prose(line, _LONGEST) for line in self.opening]
         price = f"Price: {prose(price_line(self.before, self.after), _LONGEST)}"
-        parts = [f"### {prose(self._headline())}", *judge, price]
+        parts = [f"### {prose(self._headline())}", *opening, price]
         parts += [f"Address: {code(self.url)}"] if self.url else []
         parts += ["\n".join(rows)]
         parts += [f"Outputs: {', '.join(map(code, self.outputs))}"] if self.outputs else []

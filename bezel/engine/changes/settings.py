@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from bezel.engine.state.stack_state import State, resources_of
-from bezel.engine.state.state_file import STACK
+from bezel.engine.state.exported import State, resources_of
+from bezel.engine.state.folder import STACK
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import NOT_SET, NOT_SHOWN, shown
 from bezel_base.text.redaction import is_secret

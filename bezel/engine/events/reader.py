@@ -1,6 +1,6 @@
 """Events of an engine run as typed values: changes, violations, messages and outputs, secrets masked.
 
-Leaves out running the engine (`engine_runs`) and changes whose outcome is unknown (bezel.engine.events.event_log).
+Leaves out running the engine (`engine_runs`) and changes whose outcome is unknown (bezel.engine.events.log).
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from bezel.engine.events.event_log import events_in
-from bezel.engine.state.state_file import STACK, masked
+from bezel.engine.events.log import events_in
+from bezel.engine.state.folder import STACK, masked
 
 Op = Literal["create", "update", "replace", "delete", "import"]
 

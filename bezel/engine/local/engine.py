@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Literal
 
 import bezel_pulumi_offline
-from bezel.engine.local import local_pulumi
+from bezel.engine.local import shell_pulumi
+from bezel.engine.local.stack_copy import copy_of, salt_line
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import Recovered, recover
-from bezel.engine.recover.runs import MARK, LastRun
+from bezel.engine.run.command import printed
 from bezel.engine.run.output import displayed
 from bezel.engine.run.process import GRACE_SECONDS, End, run_to_end
-from bezel.engine.run.pulumi_command import printed
+from bezel.engine.run.record import MARK, LastRun
 from bezel.engine.run.waiting import Waiting, reported
+from bezel.engine.state.folder import outputs_in, pending_in, remove_truncated, restore
 from bezel.engine.state.resource_ids import derived_id
-from bezel.engine.state.stack_copy import copy_of, salt_line
-from bezel.engine.state.state_file import outputs_in, pending_in, remove_truncated, restore
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
@@ -38,7 +38,7 @@ PLUGINS = Path(bezel_pulumi_offline.__file__).parent / "plugins"
 STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
 # The user's own variables that are taken away: another passphrase would not open the state, and a plain `pulumi` is not
 # the engine's.
-FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE", local_pulumi.VARIABLE)
+FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE", shell_pulumi.VARIABLE)
 QUICK_SECONDS = 120
 ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2

@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from bezel.engine import LOCAL_PULUMI
-from bezel.engine.project.project_folder import PROJECT_FILE
-from bezel.engine.state.stack_copy import copy_of
+from bezel.engine.local.stack_copy import copy_of
+from bezel.engine.project.folder import PROJECT_FILE
 from bezel_base.atomic_write import write_whole
 
 VARIABLE = LOCAL_PULUMI
@@ -55,7 +55,7 @@ def install(project: Path, cloud: Path) -> dict[str, str]:
     script = cloud.resolve() / "bin" / "pulumi"
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     places = [str(project.resolve()), str(cloud.resolve())]
-    words = [sys.executable, "-P", "-m", "bezel.engine.local.local_pulumi", *places]
+    words = [sys.executable, "-P", "-m", "bezel.engine.local.shell_pulumi", *places]
     write_whole(script, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', mode=0o700)
     return {VARIABLE: str(script)}
 

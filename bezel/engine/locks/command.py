@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
+from bezel.engine.locks.held import WATCH_SECONDS, HeldLock
 from bezel.engine.run.process import GRACE_SECONDS
-from bezel.gitops.locks.held import WATCH_SECONDS, HeldLock
 from bezel_base.errors import Problem, UserError
 from bezel_base.process_status import end_session
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from bezel.engine.locks.process import Process
-from bezel.engine.state.state_bucket import StateBucket
+from bezel.engine.state.bucket import StateBucket
 from bezel_base.errors import shown
 from bezel_base.json_documents import read_json, whole_number
 from bezel_base.process_status import MOST_PID

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bezel.engine.state.state_bucket import PreconditionError, StateBucket
-from bezel.gitops.locks.record import Lock, object_name, parse
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.locks.record import Lock, object_name, parse
+from bezel.engine.outcomes import LockedError
+from bezel.engine.state.bucket import PreconditionError, StateBucket
 from bezel.rest import RestError
 from bezel_base.errors import Problem, one_line
 from bezel_catalog.quantities import duration_text

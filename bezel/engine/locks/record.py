@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bezel.engine.locks.process import Process
-from bezel.gitops.forge import RunState
+from bezel.forge import RunState
 from bezel_base.errors import Problem, UserError, shown
 from bezel_base.json_documents import read_json, whole_number
 from bezel_base.process_status import MOST_PID

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from bezel.engine.locks.engine_locks import EngineLock, read_engine_locks
 from bezel.engine.locks.process import is_alive
-from bezel.engine.state.state_bucket import PreconditionError, StateBucket
-from bezel.gitops.locks.record import Lock, Verdict, judge, object_name, parse, run_of
-from bezel.gitops.locks.taker import Surroundings
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.locks.record import Lock, Verdict, judge, object_name, parse, run_of
+from bezel.engine.locks.taker import Surroundings
+from bezel.engine.outcomes import LockedError
+from bezel.engine.state.bucket import PreconditionError, StateBucket
 from bezel_base.errors import Problem
 from bezel_base.text.markdown import prose
 from bezel_base.text.shell import quoted

@@ -19,12 +19,12 @@ from types import FrameType
 from typing import NoReturn
 
 from bezel.engine.locks import engine_locks
+from bezel.engine.locks.held import TOKEN, HeldLock
 from bezel.engine.locks.process import is_alive, started_at, this_process
-from bezel.engine.state.state_bucket import PreconditionError, StateBucket
-from bezel.gitops.forge import Forge, RunState, forge_of
-from bezel.gitops.locks.held import TOKEN, HeldLock
-from bezel.gitops.locks.record import Lock, Owner, Run, Verdict, judge, object_name, parse, run_of, to_json
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.locks.record import Lock, Owner, Run, Verdict, judge, object_name, parse, run_of, to_json
+from bezel.engine.outcomes import LockedError
+from bezel.engine.state.bucket import PreconditionError, StateBucket
+from bezel.forge import Forge, RunState, forge_of
 from bezel.rest import RestError
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError, one_line

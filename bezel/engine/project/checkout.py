@@ -6,7 +6,7 @@ A review is stored by the tree: the same files have the same tree, on whatever b
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.gitops.git import GitError, git
+from bezel.engine.project.git import GitError, git
 from bezel_base.errors import Problem, UserError
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from bezel.engine.project.project_folder import project_folder
+from bezel.engine.project.folder import project_folder
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
 from bezel_base.errors import NOT_SET, Problem, UserError

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.engine.events.event_log import Change
+from bezel.engine.events.log import Change
 from bezel.engine.state.resource_ids import MAKES_NOTHING, derived_id
 
 State = dict[str, Any]

@@ -8,13 +8,13 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from bezel.engine.events.event_log import Change
+from bezel.engine.events.log import Change
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import SECONDS, Recovered, recover
-from bezel.engine.recover.runs import end_processes
+from bezel.engine.run.command import CommandError
 from bezel.engine.run.engine import Engine
-from bezel.engine.run.pulumi_command import CommandError
-from bezel.engine.run.stack_engine import deployed_engine
+from bezel.engine.run.record import end_processes
+from bezel.engine.run.stack import deployed_engine
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import quoted

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.engine.events.event_log import Change
-from bezel.engine.recover.recovery_plan import Recovery, State, held, pending, planned, undo_replacement
+from bezel.engine.events.log import Change
+from bezel.engine.recover.plan import Recovery, State, held, pending, planned, undo_replacement
 from bezel_base.errors import Problem, UserError
 
 # Time limit for one command of the engine; a refresh waits for the cloud.

@@ -2,7 +2,7 @@
 
 Uses the present environment (PULUMI_BACKEND_URL, GOOGLE_*, ...). The engine's own display goes to standard error, so
 that standard output holds the command's result alone. Leaves out the meaning of the events (`engine_events`), the copy
-of the stack's file that a run gets (`stack_engine`), and the engine on localcloud (bezel.engine.local.local_engine).
+of the stack's file that a run gets (`stack_engine`), and the engine on localcloud (bezel.engine.local.engine).
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bezel.engine.events.denied_permissions import account_of, missing_roles
-from bezel.engine.events.event_log import Change as UnfinishedChange
-from bezel.engine.events.event_log import unfinished
-from bezel.engine.events.typed_events import PACK_FAILED, Change, Events, Violation, read_events
+from bezel.engine.events.log import Change as UnfinishedChange
+from bezel.engine.events.log import unfinished
+from bezel.engine.events.reader import PACK_FAILED, Change, Events, Violation, read_events
 from bezel.engine.project.pipeline_file import environment_of
 from bezel.engine.project.project import Project
+from bezel.engine.run.command import CommandError, printed, pulumi_cli
 from bezel.engine.run.policy_packs import PACK, with_packs
 from bezel.engine.run.process import End, run_to_end
-from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.engine.run.saved_plans import let_computed_values_differ
 from bezel.engine.run.texts import plain_errors
 from bezel.engine.run.waiting import Waiting, reported

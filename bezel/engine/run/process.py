@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bezel.engine.run.pulumi_command import PRIVATE
+from bezel.engine.run.command import PRIVATE
 from bezel_base import ending_signals
 from bezel_base.console import say
 from bezel_base.process_status import end_session

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bezel.engine.events.event_log import Change, ended, unfinished
+from bezel.engine.events.log import Change, ended, unfinished
 from bezel_base.atomic_write import write_whole
 from bezel_base.process_status import end_marked, is_running, marked
 

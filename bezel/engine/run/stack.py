@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.project.project import Project
+from bezel.engine.run.command import printed, pulumi_cli
 from bezel.engine.run.engine import QUICK_SECONDS, Engine, exported_state
-from bezel.engine.run.pulumi_command import printed, pulumi_cli
+from bezel.engine.state.bucket import BACKEND, StateBucket
+from bezel.engine.state.exported import State, provider_lines, providers_of
 from bezel.engine.state.secrets_key import PASSPHRASE, PASSPHRASE_FILE, check_key
-from bezel.engine.state.stack_state import State, provider_lines, providers_of
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
 from bezel_base.errors import NOT_SET, Problem, UserError
 
 PROVIDER = "PULUMI_SECRETS_PROVIDER"

@@ -7,8 +7,8 @@ means (`rules`).
 from collections.abc import Mapping
 from pathlib import Path
 
+from bezel.engine.project.git import GitError, git
 from bezel.gitops.changed.rules import FileChange
-from bezel.gitops.git import GitError, git
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.json_documents import read_json
 

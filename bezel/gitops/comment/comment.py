@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bezel.forge import Forge, PullRequestEvent, forge_of, pull_request_of
 from bezel.gitops.comment.body import Sections, body_of, sections_of, visible
 from bezel.gitops.comment.documents import read_documents
 from bezel.gitops.comment.sticky import StickyComment
-from bezel.gitops.forge import Forge, PullRequestEvent, forge_of, pull_request_of
 
 
 @dataclass(frozen=True)

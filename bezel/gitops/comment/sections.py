@@ -10,8 +10,8 @@ from typing import Any
 
 from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
-from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
 from bezel.planner.base.repairs import lowest_numbers
+from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts
 from bezel_base.text.markdown import code, link, prose
 from bezel_base.text.shell import quoted
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
+from bezel.forge import Comment, Forge, ForgeError
 from bezel.gitops.comment.body import MARKER, Sections, body_of, merged, sections_in
-from bezel.gitops.forge import Comment, Forge, ForgeError
 
 _ROUNDS = 8
 _SETTLE_SECONDS = 2.0  # longer than another job takes between reading and writing

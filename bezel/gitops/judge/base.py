@@ -14,16 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bezel.engine.outcomes import RefusedError
+from bezel.engine.project.git import GitError, git
 from bezel.engine.project.project import Project
 from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.changed.import_closure import import_roots
-from bezel.gitops.git import GitError, git
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
-from bezel.gitops.outcomes import RefusedError
 from bezel_base.errors import Problem
 
 CODE = Path(__file__).resolve().parents[3]

@@ -17,7 +17,14 @@ Contents = Callable[[Collection[str]], Mapping[str, bytes]]
 """Contents of objects by their ids; what is not known is left out."""
 
 _SHOWN_VALUES = 30  # of one file
-_FIRST = ("policies/", "Pulumi.", "packages/catalog/bezel_catalog/data/", ".github/workflows/", "bezel/gitops/")
+_FIRST = (
+    "policies/",
+    "Pulumi.",
+    "packages/catalog/bezel_catalog/data/",
+    ".github/workflows/",
+    "bezel/gitops/",
+    "bezel/engine/",
+)
 _STATES = {"": "is changed", "added": "is new", "deleted": "is deleted"}
 
 

@@ -6,6 +6,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bezel.engine.changes.report import ChangeReport
 from bezel.gitops.judge.changes import JudgeChange, digest, lines_of
 
 KEY = "judge"
@@ -32,6 +33,12 @@ def _printable(line: str) -> str:
     """A line, whose names are anybody's, of bounded length and without characters that cannot be shown."""
     shown = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in line[:_WIDEST])
     return shown if len(line) <= _WIDEST else f"{shown}…"
+
+
+def add(report: ChangeReport, part: Mapping[str, Any] | None) -> None:
+    """Add what judges to a report, as a part of its document and as the first lines of its text."""
+    report.more[KEY] = part
+    report.opening = tuple(text_lines(report.more))
 
 
 def text_lines(report: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bezel.engine.project.project import Project
-from bezel.engine.state.state_bucket import StateBucket
+from bezel.engine.state.bucket import StateBucket
 from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, in_order, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.record import Known, Record, known, write

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from bezel.engine.state.state_bucket import Entry as Listed
-from bezel.engine.state.state_bucket import StateBucket
+from bezel.engine.state.bucket import Entry as Listed
+from bezel.engine.state.bucket import StateBucket
 from bezel.gitops.judge.trees import Entry, Tree
 from bezel.gitops.review import deploy_record
 

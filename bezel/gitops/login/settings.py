@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.text.shell import quoted
 

@@ -8,7 +8,7 @@ what it costs now is unknown.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from bezel.gitops.forge import PullRequest
+from bezel.forge import PullRequest
 from bezel.gitops.prices.stack_effects import StackEffect
 from bezel_base.text.markdown import code, link, prose
 from bezel_catalog.prices import Price

@@ -7,7 +7,7 @@ branch but this one is written.
 from collections.abc import Mapping
 from pathlib import Path
 
-from bezel.gitops.forge import Forge, PullRequest, forge_of
+from bezel.forge import Forge, PullRequest, forge_of
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.stack_effects import PRICE_FILE
 from bezel_base.errors import NOT_SET, Problem, UserError

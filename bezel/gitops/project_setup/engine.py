@@ -15,13 +15,13 @@ from typing import Any
 
 from bezel.engine.locks.engine_locks import read_engine_locks
 from bezel.engine.locks.stale_locks import stale_lock_pids
+from bezel.engine.outcomes import LockedError
 from bezel.engine.recover.recover import recover
-from bezel.engine.recover.runs import MARK, LastRun
+from bezel.engine.run.command import CommandError, printed, pulumi_cli
 from bezel.engine.run.process import run_to_end
-from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
-from bezel.engine.state.state_bucket import StateBucket
+from bezel.engine.run.record import MARK, LastRun
+from bezel.engine.state.bucket import StateBucket
 from bezel.foundation.settings import NAMESPACE
-from bezel.gitops.outcomes import LockedError
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel_base.console import say
 from bezel_base.errors import Problem

@@ -19,10 +19,10 @@ from typing import Any
 
 import yaml
 
-from bezel.engine.recover.runs import LastRun
-from bezel.engine.state.state_file import remove_truncated, restore
+from bezel.engine.outcomes import LockedError
+from bezel.engine.run.record import LastRun
+from bezel.engine.state.folder import remove_truncated, restore
 from bezel.foundation.settings import NAMESPACE, plain
-from bezel.gitops.outcomes import LockedError
 from bezel.state_folder import state_folder
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bezel.engine.project.folder import project_folder
 from bezel.engine.project.pipeline_file import (
     ENVIRONMENTS,
     FILE,
@@ -15,7 +16,6 @@ from bezel.engine.project.pipeline_file import (
     read_pipeline,
 )
 from bezel.engine.project.project import Project
-from bezel.engine.project.project_folder import project_folder
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 

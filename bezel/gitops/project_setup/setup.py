@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.foundation.settings import NAMESPACE, Settings
-from bezel.gitops.outcomes import Exit
 from bezel.gitops.project_setup import forge_settings, preflight
 from bezel.gitops.project_setup.engine import SetupEngine
 from bezel.gitops.project_setup.folder import SetupFolder

@@ -7,9 +7,9 @@ After a kill at any moment the same command continues. Leaves out the refusal in
 
 from urllib.parse import quote
 
+from bezel.engine.outcomes import Exit, LockedError
 from bezel.foundation.settings import NAMESPACE
 from bezel.foundation.stacks_in_bucket import refusal, stacks_in
-from bezel.gitops.outcomes import Exit, LockedError
 from bezel.gitops.project_setup.engine import SetupEngine
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.places import Places

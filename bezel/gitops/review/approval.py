@@ -7,7 +7,7 @@ and what is left of a deploy of the same tree that did not reach its end.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bezel.gitops.review.planned_changes import Planned, difference, digest, is_rest_of
+from bezel.engine.changes.planned import Planned, difference, digest, is_rest_of
 from bezel.gitops.review.reviews import Review
 
 

@@ -2,36 +2,35 @@
 
 Previews again with the merged code, compares with the review, and executes the plan of this very preview: a plan from
 the bucket may have been made by a pull request's code. What a killed run left is reconciled first. Leaves out the
-lock's rules (bezel.gitops.locks), what counts as reviewed (`approval`), and traffic: gated roll-outs stay gated.
+lock's rules (bezel.engine.locks), what counts as reviewed (`approval`), and traffic: gated roll-outs stay gated.
 """
 
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from bezel.engine.events.event_log import Change
+from bezel.engine.changes.outcome import finish, smoke_of, url_of
+from bezel.engine.changes.planned import digest
+from bezel.engine.changes.preview import Previewed, preview_on
+from bezel.engine.changes.report import ChangeReport
+from bezel.engine.events.log import Change
+from bezel.engine.locks.held import HeldLock
+from bezel.engine.locks.taker import hold, surroundings
+from bezel.engine.outcomes import RefusedError
+from bezel.engine.project.checkout import Checkout
 from bezel.engine.project.project import Project
 from bezel.engine.recover.reconcile import reconcile
 from bezel.engine.recover.recover import Recovered
-from bezel.engine.recover.runs import MARK
-from bezel.engine.run.engine import Engine, EngineRun
-from bezel.engine.run.stack_engine import StackEngine, stack_engine
-from bezel.engine.state.stack_state import has_pending
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
-from bezel.gitops.checkout import Checkout
-from bezel.gitops.judge.document import KEY
+from bezel.engine.run.engine import Engine
+from bezel.engine.run.record import MARK
+from bezel.engine.run.stack import StackEngine, stack_engine
+from bezel.engine.state.bucket import BACKEND, StateBucket
+from bezel.engine.state.exported import has_pending
+from bezel.gitops.judge.document import add
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.locks.taker import hold, surroundings
-from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
-from bezel.gitops.review.change_report import ChangeReport
-from bezel.gitops.review.planned_changes import digest
-from bezel.gitops.review.preview import Previewed, preview_on, with_one_repair
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_base.text.shell import quoted
@@ -73,7 +72,8 @@ class Deploy:
             made = preview_on(prepared, self.checkout, self.packs, Path(folder), "deployment")
             report = made.report
             report.more["recovered"] = list(recovered.adopted)
-            report.more |= {KEY: self.judged.as_json()} if self.judged.is_worth_saying else {}
+            if self.judged.is_worth_saying:
+                add(report, self.judged.as_json())
             if report.verdict != "allowed":
                 return report
             if not (report.changes or report.outputs):
@@ -189,7 +189,7 @@ def _stopped(project: Project, stack: str, checkout: Checkout, judged: Judgement
     """The report of a deploy that what judges may not judge."""
     report = ChangeReport("deployment", stack, checkout.tree, checkout.commit, project=project.name)
     report.verdict, report.changes_digest = "refused", digest(())
-    report.more[KEY] = judged.as_json()
+    add(report, judged.as_json())
     report.problems += [f"what judges: {judged.said}; nothing was run or changed", f"repair: {judged.repair(stack)}"]
     return report
 
@@ -205,49 +205,3 @@ def refuse(report: ChangeReport, decision: Decision) -> None:
         f"preview again), or read the changes above and run `bezel ci deploy {quoted(report.stack)} --approve "
         f"{quoted(report.changes_digest)}`"
     )
-
-
-def finish(report: ChangeReport, run: EngineRun) -> None:
-    """Complete a report after the deploy: what changed, the policies, the address, the smoke check, the verdict."""
-    report.changes, report.violations = run.changes, with_one_repair(run.violations)
-    report.problems += [f"{change.name}: {change.op} failed" for change in run.changes if change.failed]
-    outputs = run.events.outputs or {}
-    smoke, report.url = smoke_of(outputs), url_of(outputs)
-    report.more["smoke"] = smoke
-    unable, refusing = run.packs_unable, [item for item in run.violations if item.refuses]
-    if unable or refusing:
-        report.verdict = "refused"
-        report.problems += [f"a policy pack did not evaluate the stack: {text}" for text in unable]
-    elif not run.ok:
-        report.verdict = "failed"
-        report.problems += run.errors or [f"the engine ended with exit code {run.end.code}"]
-    elif smoke and smoke["ok"] is False:
-        report.verdict = "failed"
-        report.problems.append(f"the smoke check failed: {smoke['detail']}")
-    else:
-        report.verdict = "deployed"
-
-
-def url_of(outputs: Mapping[str, Any]) -> str | None:
-    """The address of the service or the gateway among a stack's outputs; None where it is not known."""
-    url: Any = outputs.get("url")
-    return url if isinstance(url, str) and re.match(r"https?://[^\s/]", url) else None
-
-
-def smoke_of(outputs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The smoke check's verdict and figures among a stack's outputs; None where it has none."""
-    smoke: Any = outputs.get("smoke")
-    verdict: Any = smoke.get("verdict") if isinstance(smoke, Mapping) else None
-    if not isinstance(verdict, Mapping):
-        return None
-    checks: Any = verdict.get("checks")
-    rows = checks if isinstance(checks, Mapping) else {}
-    failed = {name: row for name, row in rows.items() if isinstance(row, Mapping) and row.get("ok") is False}
-    ok = verdict.get("ok")
-    return {
-        "ok": ok if isinstance(ok, bool) else None,
-        "checks": {name: row.get("ok") for name, row in rows.items() if isinstance(row, Mapping)},
-        "detail": "; ".join(f"{name}: {row.get('detail', 'failed')}" for name, row in sorted(failed.items())),
-        "figures": smoke.get("figures") or {},
-        "simulated": bool(outputs.get("simulated")),
-    }

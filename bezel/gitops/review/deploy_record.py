@@ -8,8 +8,8 @@ import json
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from bezel.engine.state.state_bucket import StateBucket
-from bezel.gitops.review.planned_changes import Planned, digest
+from bezel.engine.changes.planned import Planned, digest
+from bezel.engine.state.bucket import StateBucket
 from bezel_base.json_documents import read_json
 
 FOLDER = "deploys"

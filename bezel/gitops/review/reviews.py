@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bezel.engine.state.state_bucket import PreconditionError, StateBucket
-from bezel.gitops.outcomes import RefusedError
-from bezel.gitops.review.planned_changes import Planned, digest
+from bezel.engine.changes.planned import Planned, digest
+from bezel.engine.outcomes import RefusedError
+from bezel.engine.state.bucket import PreconditionError, StateBucket
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
 

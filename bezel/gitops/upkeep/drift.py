@@ -15,10 +15,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bezel.engine.events.typed_events import Change, Events
-from bezel.engine.run.stack_engine import StackEngine
-from bezel.engine.state.stack_state import resources_of
-from bezel.engine.state.state_file import masked
+from bezel.engine.events.reader import Change, Events
+from bezel.engine.run.stack import StackEngine
+from bezel.engine.state.exported import resources_of
+from bezel.engine.state.folder import masked
 from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
 from bezel.outside_changes.declared import SERVICE, SWITCH, Entry, entries_in
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
@@ -99,7 +99,7 @@ def drift_of(
 
     Args:
         stack: The stack's name.
-        opened: Opens its engine (bezel.engine.run.stack_engine.deployed_engine).
+        opened: Opens its engine (bezel.engine.run.stack.deployed_engine).
         outside: Compares what the cloud has with what the deployed resources declare.
     """
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
 from bezel_base.errors import shown
 from bezel_base.text.markdown import code

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from bezel.engine.project.lease_zones import lease_zones
 from bezel.engine.project.pipeline_file import ENVIRONMENTS, pipeline_of
 from bezel.engine.project.project import Project
 from bezel.engine.run.engine import exported_state
-from bezel.engine.state.lease_zones import lease_zones
-from bezel.engine.state.stack_state import State, resources_of
+from bezel.engine.state.exported import State, resources_of
 from bezel.gitops.upkeep.findings import (
     ENVIRONMENT,
     Finding,

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from bezel.engine.locks.held import HeldLock
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
-from bezel.engine.run.stack_engine import deployed_engine
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.outcomes import Exit
+from bezel.engine.run.stack import deployed_engine
 from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, stack_of
 from bezel.gitops.upkeep.findings import Finding, stack_finding
 from bezel.leases.inventory import LeaseInventory

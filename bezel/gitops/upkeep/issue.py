@@ -6,7 +6,7 @@ discussion of a closed one is over. Leaves out the issue's text (`sections`).
 
 from collections.abc import Mapping
 
-from bezel.gitops.forge import Forge, ForgeError, Issue, forge_of
+from bezel.forge import Forge, ForgeError, Issue, forge_of
 from bezel.gitops.upkeep.sections import MARKER, TITLE, Section, is_well, sections_of, with_section
 from bezel_base.errors import NOT_SET, Problem
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.run.command import CommandError, printed, pulumi_cli
 from bezel_base.json_documents import read_json
 
 _SECONDS = 120.0

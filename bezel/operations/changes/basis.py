@@ -9,12 +9,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from bezel.engine.outcomes import RefusedError
+from bezel.engine.project.folder import PROJECT_FILE
+from bezel.engine.project.git import GitError, git
 from bezel.engine.project.project import cloud_project_of
-from bezel.engine.project.project_folder import PROJECT_FILE
-from bezel.engine.state.stack_state import State, state_digest
-from bezel.engine.state.state_bucket import BACKEND
-from bezel.gitops.git import GitError, git
-from bezel.gitops.outcomes import RefusedError
+from bezel.engine.state.bucket import BACKEND
+from bezel.engine.state.exported import State, state_digest
 from bezel.operations.changes.plan import Plan
 from bezel.operations.context import Context
 from bezel_base.errors import Problem, UserError

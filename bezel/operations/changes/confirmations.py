@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from bezel.gitops.outcomes import RefusedError
+from bezel.engine.outcomes import RefusedError
 from bezel.operations.changes.plan import Plan
 from bezel_base.errors import Problem
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bezel.gitops.outcomes import Exit
+from bezel.engine.outcomes import Exit
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result, Usd
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from bezel.engine.locks.held import HeldLock
 from bezel.engine.locks.stale_locks import present_lock
+from bezel.engine.locks.taker import Surroundings, hold, surroundings
+from bezel.engine.outcomes import LockedError
 from bezel.engine.run.engine import EngineRun
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.locks.taker import Surroundings, hold, surroundings
-from bezel.gitops.outcomes import LockedError
+from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.operations.changes.plan import plain
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import local_folder

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.engine.events.typed_events import Change
+from bezel.engine.events.reader import Change
+from bezel.engine.locks.held import HeldLock
 from bezel.engine.recover.reconcile import reconcile
-from bezel.engine.recover.runs import MARK
 from bezel.engine.run.engine import Engine, EngineRun, Operation
-from bezel.engine.run.stack_engine import StackEngine
-from bezel.engine.state.stack_state import has_pending
-from bezel.gitops.locks.held import HeldLock
+from bezel.engine.run.record import MARK
+from bezel.engine.run.stack import StackEngine
+from bezel.engine.state.exported import has_pending
 from bezel.operations.changes.plan import PlannedChange, Verdict, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, check_locked
 from bezel.operations.context import Context

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import partial
 
 from bezel.engine.project.project import cloud_project_of
-from bezel.engine.run.pulumi_command import printed, pulumi_cli
+from bezel.engine.run.command import printed, pulumi_cli
+from bezel.engine.state.bucket import BACKEND
 from bezel.engine.state.secrets_key import KEYS, foreign_key
-from bezel.engine.state.state_bucket import BACKEND
 from bezel.operations.checkup.check import Check, Job, check, of_error
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import read_state

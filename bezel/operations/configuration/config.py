@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from bezel.engine.events.typed_events import Resource
-from bezel.engine.run.stack_engine import stack_engine
+from bezel.engine.events.reader import Resource
+from bezel.engine.run.stack import stack_engine
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.operations.changes.plan import plain_all
 from bezel.operations.changes.stack_runs import check_run, quiet

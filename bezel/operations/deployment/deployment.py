@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.engine.state.state_file import STACK, masked
+from bezel.engine.state.folder import STACK, masked
 from bezel.leases.clock import unix
 
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
+from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpacked
 from bezel_base.errors import Problem

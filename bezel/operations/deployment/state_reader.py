@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
-from bezel.engine.state.state_bucket import BACKEND, StateBucket
-from bezel.engine.state.state_file import latest_of
+from bezel.engine.run.command import CommandError, printed, pulumi_cli
+from bezel.engine.state.bucket import BACKEND, StateBucket
+from bezel.engine.state.folder import latest_of
 from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
 from bezel_base.json_documents import read_json
 

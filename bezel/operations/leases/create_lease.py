@@ -8,7 +8,6 @@ without an external address, and ends by itself after its run duration. Leaves o
 import math
 from collections.abc import Iterator, Sequence
 
-from bezel.gitops.price_line import price_line
 from bezel.leases.backend import BackEnd
 from bezel.leases.clock import format_duration
 from bezel.leases.controller import LeaseController
@@ -26,6 +25,7 @@ from bezel.operations.leases.records import TYPES, project_of
 from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.planner.base.money import Unpriced, lasting, most_expensive
 from bezel.planner.cost.lease_cost import lease_cost
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import GoogleClient, RestError
 from bezel.rest.cloud_quotas import Limit, quota_of

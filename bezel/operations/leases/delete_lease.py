@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from bezel.gitops.price_line import price_line
 from bezel.leases.controller import LeaseError
 from bezel.leases.names import BY_HAND
 from bezel.leases.observation import Observation
@@ -20,6 +19,7 @@ from bezel.operations.deploy import price_of
 from bezel.operations.leases.records import NODE_TYPE, TYPES, Name, PlaceArguments, hourly_of, inventory, named
 from bezel.operations.redaction import cleaned
 from bezel.planner.base.money import Unpriced, lasting, total
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import RestError
 from bezel_base.errors import UserError, one_line

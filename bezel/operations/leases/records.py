@@ -11,8 +11,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bezel.engine.project.lease_zones import lease_zones
 from bezel.engine.project.project import checked_cloud_project, cloud_project_of
-from bezel.engine.state.lease_zones import lease_zones
 from bezel.leases.inventory import LeaseInventory, new_client
 from bezel.leases.observation import Observation
 from bezel.leases.requests import PROVISIONING_MODELS

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.price_line import price_line
+from bezel.engine.locks.held import HeldLock
 from bezel.leases.container import Action
 from bezel.leases.inventory import new_client
 from bezel.operations.changes.basis import check, check_place, place_of
@@ -28,6 +27,7 @@ from bezel.operations.results import Arguments
 from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import RUNNING, WAITING
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import RestError
 from bezel_base.errors import UserError, one_line

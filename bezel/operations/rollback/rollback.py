@@ -15,8 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from bezel.diagnosis.revision_traffic import shares
-from bezel.gitops.locks.held import HeldLock
-from bezel.gitops.price_line import price_line
+from bezel.engine.locks.held import HeldLock
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain, plain_all
 from bezel.operations.changes.stack_lock import check_cancelled, check_engine, under_lock, wait_of
@@ -33,6 +32,7 @@ from bezel.operations.rollback.passed import ended_rollback, passed_revisions
 from bezel.operations.rollback.start import start_notes
 from bezel.operations.status import read_service
 from bezel.outside_changes.rollback import Rollback, in_force, left_by, new_rollback
+from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_base.text.shell import quoted

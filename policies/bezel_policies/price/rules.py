@@ -6,7 +6,7 @@ alone; `bezel ci preview` compares it with the price before.
 
 from collections.abc import Iterable
 
-from bezel.gitops.price_line import price_now
+from bezel.resource_cost.price_line import price_now
 from bezel.resource_cost.stack_cost import AnyResource, stack_cost
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.pulumi_command import pulumi_cli
+from bezel.engine.run.command import pulumi_cli
 from bezel.planner import make_plan
 from bezel.rest import Credentials
 from bezel_localcloud import seed

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import yaml
 
-from bezel.engine.state.stack_copy import without_keys
+from bezel.engine.local.stack_copy import without_keys
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
 from tests.support.e2e import warm_bezel, warm_python

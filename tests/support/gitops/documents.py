@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from pulumi_policy import ResourceValidationPolicy
 
-from bezel.engine.events.typed_events import Violation
+from bezel.engine.changes.preview import with_one_repair
+from bezel.engine.changes.settings import setting_changes
+from bezel.engine.events.reader import Violation
 from bezel.engine.project.project import Project
-from bezel.gitops.review.preview import with_one_repair
-from bezel.gitops.review.setting_changes import setting_changes
 from bezel.planner import make_plan
 from bezel.resource_cost.stack_cost import StackCost, StateResource, stack_cost
 from bezel_base.errors import UserError

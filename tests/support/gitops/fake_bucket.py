@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from bezel.engine.state.state_bucket import StateBucket
+from bezel.engine.state.bucket import StateBucket
 from bezel.rest import Credentials, GoogleClient
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 

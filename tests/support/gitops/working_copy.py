@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.engine.state.stack_copy import without_keys
+from bezel.engine.local.stack_copy import without_keys
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 120

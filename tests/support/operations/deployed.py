@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bezel.engine.state.state_file import STACK
+from bezel.engine.state.folder import STACK
 from bezel.leases.clock import PlatformClock
 from bezel.operations.context import Context
 from bezel_localcloud.services.logging.filters import parse_filter

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from bezel.cli.bench.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
 from bezel.engine.project.project import Project
-from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.run.command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.counting import counted
