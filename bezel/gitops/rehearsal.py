@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bezel.engine.events.reader import Events, Violation, read_events
+from bezel.engine.events.reader import read_events
+from bezel.engine.events.values import Events, Violation
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.pipeline_file import PACKS, REQUIRED_PACKS
 from bezel.engine.project.project import Project

@@ -9,7 +9,8 @@ import pytest
 
 from bezel.engine.changes.preview import fill
 from bezel.engine.changes.report import ChangeReport
-from bezel.engine.events.reader import Change, events_of
+from bezel.engine.events.reader import events_of
+from bezel.engine.events.values import Change
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.planner.base.money import Priced

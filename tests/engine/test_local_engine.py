@@ -19,7 +19,8 @@ from tests.support.cli.refused import NETWORK, refused_create
 pytestmark = pytest.mark.slow
 
 URN = "urn:pulumi:one::bezel::gcp:of/nobody:Nobody::nobody"
-MADE = {"op": "create", "urn": URN, "new": {"urn": URN, "custom": True, "type": "gcp:of/nobody:Nobody", "inputs": {}}}
+TYPE = "gcp:of/nobody:Nobody"
+MADE = {"op": "create", "urn": URN, "type": TYPE, "new": {"urn": URN, "custom": True, "type": TYPE, "inputs": {}}}
 STACK = "config:\n  bezel:region: us-east4\n"
 
 

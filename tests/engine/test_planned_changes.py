@@ -16,7 +16,7 @@ from bezel.engine.changes.planned import (
     is_rest_of,
     planned_changes,
 )
-from bezel.engine.events.reader import Change
+from bezel.engine.events.values import Change
 from tests.support.gitops.events import BUCKET, OBJECT, urn
 
 NAMES = st.text("abcdefxyz-", min_size=1, max_size=8)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.events.log import Change, unfinished
+from bezel.engine.events.open_changes import OpenChange, unfinished
+from bezel.engine.events.reader import read_events
 from bezel.engine.recover.plan import State
 from bezel.engine.recover.recover import Recovered, recover
 from bezel.engine.run.record import LastRun
@@ -53,7 +54,7 @@ class Engine:
         ]
         return ""
 
-    def recover(self, *changes: Change, remembered: list[list[Change]] | None = None) -> Recovered:
+    def recover(self, *changes: OpenChange, remembered: list[list[OpenChange]] | None = None) -> Recovered:
         kept = [] if remembered is None else remembered
         return recover(self, "acme", lambda _line: None, changes, lambda found: kept.append([*found]))
 
@@ -63,7 +64,7 @@ class Engine:
 
 def test_a_create_that_the_cloud_has_made_is_taken_in_with_its_dependencies() -> None:
     engine = Engine([resource(ACCOUNT, id="a")], [("creating", resource(dependencies=[ACCOUNT]))], {"a", ID})
-    lost_track = Change(URN, "creating", resource())
+    lost_track = OpenChange(URN, "creating", resource())
     found = engine.recover(lost_track)
     assert (found.adopted, found.checked, found.cut_off) == ((URN,), 1, True)
     taken = engine.state["deployment"]["resources"][-1]
@@ -73,14 +74,14 @@ def test_a_create_that_the_cloud_has_made_is_taken_in_with_its_dependencies() ->
 
 
 def test_a_create_whose_plugin_died_is_taken_in_too() -> None:
-    found = Engine([], [], {ID}).recover(Change(URN, "creating", resource()))
+    found = Engine([], [], {ID}).recover(OpenChange(URN, "creating", resource()))
     assert (found.adopted, found.cut_off) == ((URN,), False)
 
 
 def test_a_create_whose_secret_the_log_masks_is_not_written_into_the_state() -> None:
     masked = {**INPUTS, "env": [{"4dabf18193072939515e22adb298388d": "x", "ciphertext": "[secret]"}]}
     engine = Engine([], [], {ID})
-    assert engine.recover(Change(URN, "creating", resource(inputs=masked))).adopted == ()
+    assert engine.recover(OpenChange(URN, "creating", resource(inputs=masked))).adopted == ()
     assert engine.held() == []
     encrypted = {**INPUTS, "env": [{"4dabf18193072939515e22adb298388d": "x", "ciphertext": "v1:abc"}]}
     assert Engine([], [("creating", resource(inputs=encrypted))], {ID}).recover().adopted == (URN,)
@@ -88,7 +89,7 @@ def test_a_create_whose_secret_the_log_masks_is_not_written_into_the_state() -> 
 
 def test_a_create_that_the_cloud_knows_nothing_of_is_dropped_and_remembered() -> None:
     engine = Engine([], [("creating", resource())], set())
-    remembered: list[list[Change]] = []
+    remembered: list[list[OpenChange]] = []
     found = engine.recover(remembered=remembered)
     assert engine.held() == []
     assert [change.urn for change in found.missing] == [URN]
@@ -124,7 +125,7 @@ def test_a_resource_that_cannot_be_found_from_here_stops_everything_with_the_way
     assert engine.commands == ["stack export"]
     # Only told by a log, the engine holds nothing open that would be lost: the rest goes on.
     assert Engine([], [("creating", resource())], {ID}).recover(
-        Change(VERSION, "creating", resource(VERSION, inputs={}))
+        OpenChange(VERSION, "creating", resource(VERSION, inputs={}))
     ).adopted == (URN,)
 
 
@@ -169,7 +170,7 @@ def test_a_replacement_that_was_not_made_leaves_the_old_resource_what_it_was() -
 def test_a_recovery_that_was_cut_off_is_settled_by_the_next_one() -> None:
     engine = Engine([], [("creating", resource())], set())
     engine.fails = True
-    remembered: list[list[Change]] = []
+    remembered: list[list[OpenChange]] = []
     with pytest.raises(UserError):
         engine.recover(remembered=remembered)
     assert engine.held() == [(URN, ID, False)]
@@ -181,7 +182,9 @@ def test_a_recovery_that_was_cut_off_is_settled_by_the_next_one() -> None:
 def event(kind: str, urn: str = URN, **others: Any) -> str:
     if kind == "diagnosticEvent":
         return json.dumps({kind: {"urn": urn, "severity": "error"} | others})
-    metadata = {"op": others.pop("op", "create"), "urn": urn, "new": resource(urn)}
+    op = others.pop("op", "create")
+    side = "old" if op.startswith("delete") else "new"
+    metadata = {"op": op, "urn": urn, "type": urn.split("::")[2], side: resource(urn)}
     return json.dumps({kind: {"metadata": metadata} | others})
 
 
@@ -240,14 +243,14 @@ def test_a_log_tells_what_was_begun_and_never_heard_of_again(
 ) -> None:
     log = tmp_path / "events.jsonl"
     log.write_text("\n".join(lines))
-    assert [change.kind for change in unfinished(log)] == kinds
+    assert [change.kind for change in unfinished(read_events(log))] == kinds
 
 
 def test_what_a_service_that_is_gone_took_along_is_gone_from_the_state_too() -> None:
     member = URN.replace("service:Service", "serviceIamMember:ServiceIamMember")
     here = [resource(id=ID), resource(member, id="m", dependencies=[URN]), resource(MODEL, id="c", dependencies=[URN])]
     engine = Engine([*here, resource(ACCOUNT, id="a")], [], set())
-    recover(engine, "acme", lambda _line: None, [Change(URN, "updating", resource(), read=True)])
+    recover(engine, "acme", lambda _line: None, [OpenChange(URN, "updating", resource(), read=True)])
     # A check is looked at by nobody: nothing of it is in the cloud.
     assert [name for _, name, _ in engine.held()] == ["c", "a"]
 
@@ -267,7 +270,7 @@ def test_what_exists_already_is_open_only_when_asked_for_or_looked_for_before(tm
     assert last.open_changes() == []
     assert [change.urn for change in last.refused()] == [URN]
     assert [change.urn for change in last.open_changes(existing=True)] == [URN]
-    looked_for = Change(URN, "creating", resource())
+    looked_for = OpenChange(URN, "creating", resource())
     last.remember([looked_for])
     last.events.write_text(f"{BEGUN}\n{EXISTS}\n{FAILED}")
     assert [change.urn for change in last.open_changes()] == [URN, URN]
@@ -302,7 +305,7 @@ def test_a_state_that_was_set_back_is_looked_into_until_its_changes_are_kept(tmp
     last = LastRun(tmp_path / "run")
     assert not last.note_set_back()  # no log tells what is missing
     assert not last.ended_well()
-    last.remember([Change(URN, "creating", resource())])
+    last.remember([OpenChange(URN, "creating", resource())])
     assert [change.urn for change in last.open_changes()] == [URN]
     assert not last.ended_well()
     last.note_set_back()
@@ -340,16 +343,16 @@ def test_another_conflict_is_not_taken_for_something_that_exists(tmp_path: Path,
 
 
 def test_what_exists_already_and_is_gone_when_asked_for_is_open_no_more() -> None:
-    remembered: list[list[Change]] = []
+    remembered: list[list[OpenChange]] = []
     engine = Engine([], [], set())
-    engine.recover(Change(URN, "creating", resource(), exists=True), remembered=remembered)
+    engine.recover(OpenChange(URN, "creating", resource(), exists=True), remembered=remembered)
     assert [[change.urn for change in kept] for kept in remembered] == [[URN], []]
 
 
 def test_a_failed_update_is_read_again_without_a_change_of_the_state_by_hand() -> None:
     engine = Engine([resource(id=ID)], [], {ID})
     said: list[str] = []
-    recover(engine, "acme", said.append, [Change(URN, "updating", resource(), read=True)])
+    recover(engine, "acme", said.append, [OpenChange(URN, "updating", resource(), read=True)])
     assert engine.commands == ["stack export", "refresh"]
     assert said == ["the state of 1 resource may differ from the cloud: reading them"]
 
@@ -360,7 +363,7 @@ def test_a_record_is_kept_until_a_run_ends_well(tmp_path: Path) -> None:
     last.begin()
     last.events.write_text(BEGUN)
     assert not last.ended_well()
-    last.remember([Change(URN, "creating", resource())])
+    last.remember([OpenChange(URN, "creating", resource())])
     assert not last.ended_well()
     last.forget()
     assert last.ended_well()

@@ -7,7 +7,8 @@ import pytest
 from bezel.engine.changes.outcome import finish, smoke_of
 from bezel.engine.changes.planned import digest, planned_changes
 from bezel.engine.changes.report import ChangeReport
-from bezel.engine.events.reader import Change, Violation, events_of
+from bezel.engine.events.reader import events_of
+from bezel.engine.events.values import Change, Violation
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.gitops.review import deploy_record

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bezel.engine.events.reader import Change, Diagnostic, Events
+from bezel.engine.events.values import Change, Diagnostic, Events
 from bezel.engine.outcomes import Exit
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bezel.engine.changes.planned import Planned, digest
-from bezel.engine.events.log import events_in
+from bezel.engine.events.reader import events_in
 from bezel.engine.locks.engine_locks import read_engine_locks, state_of
 from bezel.engine.locks.process import is_alive, started_at, this_process
 from bezel.engine.locks.record import Lock, Owner, Run, judge, parse, to_json

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.engine.events.reader import Violation
+from bezel.engine.events.values import Violation
 from bezel.engine.outcomes import Exit
 from bezel.gitops.rehearsal import Rehearsal
 from bezel.gitops.rehearsal_place import MARK, PREFIX, OutOfTimeError, Place, place

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bezel.engine.changes.planned import digest, planned_changes
-from bezel.engine.events.reader import Change
+from bezel.engine.events.values import Change
 from bezel.engine.outcomes import RefusedError
 from bezel.gitops.review import reviews
 from tests.support.gitops.events import BUCKET

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.events.reader import Events
+from bezel.engine.events.values import Events
 from bezel.engine.outcomes import Exit
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End

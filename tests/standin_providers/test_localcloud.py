@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.engine.events.log import unfinished
+from bezel.engine.events.open_changes import unfinished
+from bezel.engine.events.reader import read_events
 from bezel.engine.state.resource_ids import derived_id
 from bezel_localcloud import control
 from bezel_pulumi_offline.google.errors import ProviderError
@@ -159,7 +160,7 @@ def test_a_deleted_role_is_shown_as_such_and_restored_by_the_next_create(local: 
 
 def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -> str | None:
     """The id of what a refused create is in the way of, as the next run tells it from the engine's log."""
-    metadata = {"op": "create", "urn": urn(kind)}
+    metadata = {"op": "create", "urn": urn(kind), "type": kind}
     resource = {"urn": urn(kind), "custom": True, "type": kind, "inputs": inputs}
     events: list[dict[str, Any]] = [
         {"resourcePreEvent": {"metadata": metadata | {"new": resource}}},
@@ -167,7 +168,7 @@ def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -
         {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
     ]
     log.write_text("\n".join(json.dumps(event) for event in events))
-    (change,) = unfinished(log)
+    (change,) = unfinished(read_events(log))
     assert change.exists, refusal
     return derived_id(kind, change.resource["inputs"], "bezel-local")
 

@@ -78,10 +78,11 @@ class Local:
 
     def _print_hint(self, stack: str) -> None:
         """Say that the commands that a failed run has named need localcloud's variables, where the shell has none."""
-        from bezel.engine.events.log import diagnostics_in
+        from bezel.engine.events.reader import read_events
 
         events = self.cloud.directory.absolute() / "runs" / stack / "events.jsonl"
-        if hint := shell_hint(diagnostics_in(events), self.cloud.directory, os.environ):
+        texts = [item.message for item in read_events(events).diagnostics]
+        if hint := shell_hint(texts, self.cloud.directory, os.environ):
             say(hint)
 
     def _run_stack(self, action: str, stack: str, options: Sequence[str], use: Use) -> int:

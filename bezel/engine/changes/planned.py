@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from bezel.engine.events.reader import Change
+from bezel.engine.events.values import Change
 
 # Marks of values that a preview cannot know, by their kind (sdk/go/common/resource/plugin/rpc.go in Pulumi's sources).
 UNKNOWNS = frozenset(

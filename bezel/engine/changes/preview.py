@@ -14,7 +14,7 @@ from bezel.engine.changes.limits import bounds_of, instance_hourly, limits_in, l
 from bezel.engine.changes.planned import changed_outputs, digest, planned_changes
 from bezel.engine.changes.report import ChangeReport, Kind
 from bezel.engine.changes.settings import deployed_settings, setting_changes
-from bezel.engine.events.reader import Violation
+from bezel.engine.events.values import Violation
 from bezel.engine.project.checkout import Checkout
 from bezel.engine.project.pipeline_file import REQUIRED_PACKS
 from bezel.engine.project.project import Project

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bezel.engine.changes.planned import Planned
 from bezel.engine.changes.settings import SettingChange
-from bezel.engine.events.reader import Change, Violation
+from bezel.engine.events.values import Change, Violation
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.text.markdown import code, prose

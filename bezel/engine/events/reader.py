@@ -1,17 +1,18 @@
-"""Events of an engine run as typed values: changes, violations, messages and outputs, secrets masked.
+"""The one reader of the event log that an engine writes, one event a line: whole, or as it grows.
 
-Leaves out running the engine (`engine_runs`) and changes whose outcome is unknown (bezel.engine.events.log).
+Leaves out running the engine (bezel.engine.run), and which changes are open after a run (`open_changes`).
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from bezel.engine.events.log import events_in
+from bezel.engine.events.values import PROVIDERS, Change, Diagnostic, Events, Op, Resource, Step, Violation
 from bezel.engine.state.folder import STACK, masked
-
-Op = Literal["create", "update", "replace", "delete", "import"]
+from bezel_base.errors import Problem, UserError
+from bezel_base.json_documents import read_json
 
 # The engine's steps. A replacement has several; those that are not named change nothing in the cloud.
 _OPS: Mapping[str, Op] = {
@@ -24,132 +25,17 @@ _OPS: Mapping[str, Op] = {
     "import": "import",
     "import-replacement": "replace",
 }
+_ANNOUNCED = "replace"
+"""The step of a replacement that only says that the two others belong together."""
+_ENTRY = ("urn", "custom", "type", "inputs", "parent", "provider", "protect")
+_PARTIAL = 1  # `status` of a failed step: the resource is in the state, with its error
 _CHANGED: Op = "update"
 _GONE: Op = "delete"
-_PROVIDERS = "pulumi:providers:"
 _LEFT = " (replaced earlier)"
 # The library of policies lets a mandatory policy pass with this advice when it reads an unknown value.
 _NOT_RUN = "can't run policy"
 PACK_FAILED = "failed to run policy"
 """Begin of the engine's message that a pack died, or raised, in the middle of a run."""
-MANDATORY = ("mandatory", "remediate")
-
-
-@dataclass(frozen=True)
-class Resource:
-    """A resource of the program or of the state, its inputs masked; `custom` is False for a component."""
-
-    urn: str
-    type: str
-    inputs: Mapping[str, Any]
-    custom: bool = True
-
-    @property
-    def name(self) -> str:
-        """The resource's logical name."""
-        return self.urn.rpartition("::")[2]
-
-
-@dataclass(frozen=True)
-class Change:
-    """A planned or completed change of a resource, or a difference that a refresh found.
-
-    Attributes:
-        op: One operation for a resource, however many steps the engine takes for it.
-        urn: URN of the resource.
-        type: Its type's token.
-        properties: Paths of the changed properties, sorted; empty for a new or a deleted resource.
-        old: Its inputs before, masked; None for a new one.
-        new: Its inputs afterwards, masked; None for a deleted one.
-        old_outputs: Its outputs before, masked.
-        new_outputs: Its outputs afterwards, as far as they are known.
-        failed: Whether the operation failed.
-        custom: False for a component, which is nothing in the cloud.
-    """
-
-    op: Op
-    urn: str
-    type: str
-    properties: tuple[str, ...] = ()
-    old: Mapping[str, Any] | None = None
-    new: Mapping[str, Any] | None = None
-    old_outputs: Mapping[str, Any] | None = None
-    new_outputs: Mapping[str, Any] | None = None
-    failed: bool = False
-    custom: bool = True
-
-    @property
-    def name(self) -> str:
-        """The resource's logical name."""
-        return self.urn.rpartition("::")[2]
-
-    @property
-    def is_default_provider(self) -> bool:
-        """Whether it is a provider that the engine makes by itself, which is nothing in the cloud."""
-        return self.type.startswith(_PROVIDERS) and self.name.startswith("default")
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A violation that a policy pack reports. An advice that a policy could not be evaluated is `not_run`."""
-
-    pack: str
-    policy: str
-    level: str
-    urn: str
-    message: str
-    not_run: bool = False
-
-    @property
-    def refuses(self) -> bool:
-        """Whether nothing may be deployed with it."""
-        return self.not_run or self.level in MANDATORY
-
-    @property
-    def resource(self) -> str:
-        """Name of the resource; the stack's where the policy is about all of it."""
-        return self.urn.rpartition("::")[2]
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """A message of the program, of a provider or of the engine; `severity` is error, warning or info."""
-
-    severity: str
-    message: str
-    urn: str = ""
-
-
-@dataclass
-class Events:
-    """The content of an event log.
-
-    Attributes:
-        changes: Changes of resources, each resource once, sorted by URN; providers included.
-        refreshed: Differences between state and cloud that a refresh found, sorted by URN; `delete` for one that is
-            gone.
-        before: Resources that the state holds, by URN, as far as the run reached them.
-        after: Resources after the changes, by URN.
-        violations: What the policy packs report.
-        analysed: Names of the packs that evaluated the whole stack.
-        diagnostics: Messages without those for debugging.
-        old_outputs: The stack's outputs before, masked.
-        outputs: The stack's outputs, masked; None where the program did not get that far.
-        packs_failed: Whether a pack died or raised in the middle of a run.
-        complete: Whether the log ends with the engine's own summary.
-    """
-
-    changes: tuple[Change, ...] = ()
-    refreshed: tuple[Change, ...] = ()
-    before: dict[str, Resource] = field(default_factory=dict)
-    after: dict[str, Resource] = field(default_factory=dict)
-    violations: tuple[Violation, ...] = ()
-    analysed: tuple[str, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    old_outputs: Mapping[str, Any] | None = None
-    outputs: Mapping[str, Any] | None = None
-    packs_failed: bool = False
-    complete: bool = False
 
 
 def read_events(log: Path) -> Events:
@@ -178,6 +64,57 @@ _NOTES = {
 }
 
 
+def events_in(log: Path) -> Iterator[dict[str, Any]]:
+    """The events of a run in their order; none without a log.
+
+    Raises:
+        UserError: An event is out of the bounds of `read_json`.
+    """
+    try:
+        lines = log.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            event = read_json(line)
+        except json.JSONDecodeError:
+            continue  # the cut last line of a killed engine
+        except ValueError as error:
+            # A change that is left out would not be judged.
+            consequence = f"an event of the engine cannot be read: {error}. So it is unknown what the run changes."
+            repair = "find the resource whose properties hold such a value, and correct the program."
+            raise UserError(Problem(str(log), None, consequence, repair)) from None
+        yield event
+
+
+@dataclass
+class Tail:
+    """The end of a log that the engine is still writing."""
+
+    log: Path
+    _offset: int = 0
+
+    def events(self) -> list[dict[str, Any]]:
+        """The events since the last look; what is not an event is passed over: it is judged when the run is over."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]  # the engine may be in the middle of a line
+        self._offset += len(whole)
+        read = []
+        for line in whole.splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict):
+                read.append(event)
+        return read
+
+
 @dataclass
 class _Reader:
     """Takes the events of a run, one kind by one method."""
@@ -189,6 +126,8 @@ class _Reader:
     violations: list[Violation] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     analysed: list[str] = field(default_factory=list)
+    steps: dict[str, Step] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
 
     def read(self) -> Events:
         return replace(
@@ -198,6 +137,8 @@ class _Reader:
             violations=tuple(self.violations),
             diagnostics=tuple(self.diagnostics),
             analysed=tuple(dict.fromkeys(self.analysed)),
+            steps=tuple(self.steps.values()),
+            ended=frozenset(self.ended),
         )
 
     def note_begin(self, content: Mapping[str, Any]) -> None:
@@ -219,6 +160,7 @@ class _Reader:
         op = _OPS.get(str(metadata["op"]))
         if op is not None:
             self._note_change(op, metadata, old, new)
+            self._note_step(metadata)
 
     def _note_change(
         self, op: Op, metadata: Mapping[str, Any], old: Mapping[str, Any] | None, new: Mapping[str, Any] | None
@@ -235,12 +177,24 @@ class _Reader:
         step = Change(op, urn, str(metadata["type"]), paths, old, new, _outputs(metadata.get("old")), custom=custom)
         self.changes[key] = _merged(self.changes[key], step) if key in self.changes else step
 
+    def _note_step(self, metadata: Mapping[str, Any]) -> None:
+        urn, operation = str(metadata["urn"]), str(metadata["op"])
+        state = metadata.get("new") or metadata.get("old") or {}
+        if operation == _ANNOUNCED or not state.get("custom"):
+            return
+        self.steps.pop(urn, None)
+        kind = "deleting" if operation.startswith("delete") else "updating" if operation == "update" else "creating"
+        self.steps[urn] = Step(urn, kind, {key: state[key] for key in _ENTRY if state.get(key)})
+
     def note_end(self, content: Mapping[str, Any]) -> None:
         metadata = content["metadata"]
         urn, kind, new = str(metadata["urn"]), str(metadata["type"]), metadata.get("new")
+        self.ended.add(urn)
+        if urn in self.steps:
+            self.steps[urn] = replace(self.steps[urn], ended=True)
         if urn in self.refreshing:
             differs = metadata.get("detailedDiff") or metadata.get("diffs") or not new
-            if differs and kind != STACK and not kind.startswith(_PROVIDERS):
+            if differs and kind != STACK and not kind.startswith(PROVIDERS):
                 old, op = metadata.get("old"), _GONE if not new else _CHANGED
                 paths = tuple(sorted(metadata.get("detailedDiff") or metadata.get("diffs") or ()))
                 values = (_inputs(old), _inputs(new), _outputs(old), _outputs(new))
@@ -256,6 +210,8 @@ class _Reader:
         urn = str(content["metadata"]["urn"])
         if urn in self.changes:
             self.changes[urn] = replace(self.changes[urn], failed=True)
+        if urn in self.steps:
+            self.steps[urn] = replace(self.steps[urn], failed=True, partial=content.get("status") == _PARTIAL)
 
     def note_violation(self, content: Mapping[str, Any]) -> None:
         message = str(content["message"]).strip()
@@ -274,8 +230,9 @@ class _Reader:
             self.result.packs_failed = True
         self.diagnostics.append(Diagnostic(severity.partition("#")[0], message, str(content.get("urn", ""))))
 
-    def note_summary(self, _content: Mapping[str, Any]) -> None:
+    def note_summary(self, content: Mapping[str, Any]) -> None:
         self.result.complete = True
+        self.result.counts = content.get("resourceChanges") or {}
 
 
 def _merged(change: Change, step: Change) -> Change:

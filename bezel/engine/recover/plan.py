@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.engine.events.log import Change
+from bezel.engine.events.open_changes import OpenChange
 from bezel.engine.state.resource_ids import MAKES_NOTHING, derived_id
 
 State = dict[str, Any]
@@ -34,17 +34,17 @@ class Recovery:
     state: State
     creates: dict[str, str] = field(default_factory=dict)
     targets: list[str] = field(default_factory=list)
-    unknown: list[Change] = field(default_factory=list)
+    unknown: list[OpenChange] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
 
 
-def pending(state: Mapping[str, Any]) -> list[Change]:
+def pending(state: Mapping[str, Any]) -> list[OpenChange]:
     """The pending operations of an exported state."""
     operations = state["deployment"].get("pending_operations") or []
-    return [Change(item["resource"]["urn"], item["type"], item["resource"]) for item in operations]
+    return [OpenChange(item["resource"]["urn"], item["type"], item["resource"]) for item in operations]
 
 
-def planned(state: State, changes: Iterable[Change], project: str | None) -> Recovery:
+def planned(state: State, changes: Iterable[OpenChange], project: str | None) -> Recovery:
     """Plan the recovery from `changes`.
 
     Args:
@@ -117,7 +117,7 @@ def _has_masked(value: object) -> bool:
     return isinstance(value, list) and any(map(_has_masked, value))
 
 
-def _adopt(result: Recovery, resources: list[State], change: Change, project: str | None) -> None:
+def _adopt(result: Recovery, resources: list[State], change: OpenChange, project: str | None) -> None:
     kind, inputs = str(change.resource["type"]), change.resource.get("inputs", {})
     resource_id = derived_id(kind, inputs, project)
     # The event log masks secrets: inputs with one cannot be written into a state.

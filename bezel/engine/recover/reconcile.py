@@ -8,7 +8,7 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from bezel.engine.events.log import Change
+from bezel.engine.events.open_changes import OpenChange
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import SECONDS, Recovered, recover
 from bezel.engine.run.command import CommandError
@@ -21,7 +21,7 @@ from bezel_base.text.shell import quoted
 
 
 def reconcile(
-    engine: Engine, mark: str, changes: Sequence[Change] = (), show: Callable[[str], None] = note
+    engine: Engine, mark: str, changes: Sequence[OpenChange] = (), show: Callable[[str], None] = note
 ) -> Recovered:
     """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown.
 
@@ -68,7 +68,7 @@ def recover_stack(project: Project, options: argparse.Namespace) -> int:
     return 0
 
 
-def _recover(engine: Engine, show: Callable[[str], None], changes: Sequence[Change] = ()) -> Recovered:
+def _recover(engine: Engine, show: Callable[[str], None], changes: Sequence[OpenChange] = ()) -> Recovered:
     def pulumi(arguments: Sequence[str]) -> str:
         if arguments[0] != "refresh":
             return engine.printed(*arguments)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.engine.events.log import Change
+from bezel.engine.events.open_changes import OpenChange
 from bezel.engine.recover.plan import Recovery, State, held, pending, planned, undo_replacement
 from bezel_base.errors import Problem, UserError
 
@@ -19,7 +19,7 @@ SECONDS = 900
 
 Pulumi = Callable[[Sequence[str]], str]
 Say = Callable[[str], None]
-Remember = Callable[[Sequence[Change]], None]
+Remember = Callable[[Sequence[OpenChange]], None]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Recovered:
     """
 
     adopted: tuple[str, ...] = ()
-    missing: tuple[Change, ...] = ()
+    missing: tuple[OpenChange, ...] = ()
     checked: int = 0
     cut_off: bool = False
 
@@ -43,7 +43,7 @@ def recover(
     pulumi: Pulumi,
     project: str | None,
     say: Say,
-    changes: Sequence[Change] = (),
+    changes: Sequence[OpenChange] = (),
     remember: Remember = lambda _: None,
 ) -> Recovered:
     """Reconcile every change whose outcome is unknown.
@@ -85,7 +85,7 @@ def recover(
     return Recovered(tuple(adopted), tuple(missing), len(known), bool(blocking))
 
 
-def _announce(say: Say, plan: Recovery, known: Sequence[Change]) -> None:
+def _announce(say: Say, plan: Recovery, known: Sequence[OpenChange]) -> None:
     for change in plan.unknown:
         say(f"  unknown whether {change.resource['type']} {change.name} was created: delete it by hand if it exists")
     for resource_id in plan.orphans:
@@ -122,7 +122,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("s" if number != 1 else "")
 
 
-def _manual(unknown: Sequence[Change]) -> Problem:
+def _manual(unknown: Sequence[OpenChange]) -> Problem:
     return Problem(
         "resources of a killed run",
         None,

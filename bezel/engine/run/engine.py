@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bezel.engine.events.denied_permissions import account_of, missing_roles
-from bezel.engine.events.log import Change as UnfinishedChange
-from bezel.engine.events.log import unfinished
-from bezel.engine.events.reader import PACK_FAILED, Change, Events, Violation, read_events
+from bezel.engine.events.open_changes import OpenChange, unfinished
+from bezel.engine.events.reader import PACK_FAILED, read_events
+from bezel.engine.events.values import Change, Events, Violation
 from bezel.engine.project.pipeline_file import environment_of
 from bezel.engine.project.project import Project
 from bezel.engine.run.command import CommandError, printed, pulumi_cli
@@ -59,7 +59,7 @@ class EngineRun:
     events: Events
     packs: int
     text: str = ""
-    unfinished: tuple[UnfinishedChange, ...] = ()
+    unfinished: tuple[OpenChange, ...] = ()
     account: str = ""
 
     @property
@@ -181,9 +181,10 @@ class Engine:
                 self.cancelled.set()  # what follows the run is given up as well
             if save_plan and not end.code and save_plan.is_file():
                 let_computed_values_differ(save_plan)
-            unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
+            events = read_events(log)
+            unknown = tuple(unfinished(events)) if end.code and operation != "preview" else ()
             account = account_of(self.environment) if end.code else ""
-            return EngineRun(end, read_events(log), len(packs), text(), unknown, account)
+            return EngineRun(end, events, len(packs), text(), unknown, account)
 
     def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
         """The output of a short command on the stack.

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bezel.engine.events.log import Change, ended, unfinished
+from bezel.engine.events.open_changes import OpenChange, unfinished
+from bezel.engine.events.reader import read_events
 from bezel_base.atomic_write import write_whole
 from bezel_base.process_status import end_marked, is_running, marked
 
@@ -60,7 +61,7 @@ class LastRun:
         mark = self._get("mark")
         return end_marked(MARK, mark) if mark else 0
 
-    def open_changes(self, *, existing: bool = False) -> list[Change]:
+    def open_changes(self, *, existing: bool = False) -> list[OpenChange]:
         """The changes whose outcome is unknown, the earlier ones first.
 
         Args:
@@ -68,17 +69,17 @@ class LastRun:
         """
         stored = self._stored()
         open_urns = {change.urn for change in stored if not change.exists}
-        changes = [*stored, *unfinished(self.events, ended_too=self.set_back())]
+        changes = [*stored, *unfinished(read_events(self.events), ended_too=self.set_back())]
         return [change for change in changes if not change.exists or existing or change.urn in open_urns]
 
-    def refused(self) -> list[Change]:
+    def refused(self) -> list[OpenChange]:
         """The creates that Google refused because the resource exists already, in this run or an earlier one."""
-        done = ended(self.events)
-        earlier = [change for change in self._stored() if change.urn not in done]
-        changes = {change.urn: change for change in [*earlier, *unfinished(self.events)]}
+        events = read_events(self.events)
+        earlier = [change for change in self._stored() if change.urn not in events.ended]
+        changes = {change.urn: change for change in [*earlier, *unfinished(events)]}
         return [change for change in changes.values() if change.exists]
 
-    def remember(self, changes: Sequence[Change]) -> None:
+    def remember(self, changes: Sequence[OpenChange]) -> None:
         """Store these changes as open, and delete the rest of the run's record."""
         self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
         self.events.unlink(missing_ok=True)
@@ -110,8 +111,8 @@ class LastRun:
         if left:
             self.remember(left)
 
-    def _stored(self) -> list[Change]:
-        return [Change(**item) for item in json.loads(self._get("open") or "[]")]
+    def _stored(self) -> list[OpenChange]:
+        return [OpenChange(**item) for item in json.loads(self._get("open") or "[]")]
 
     def _get(self, name: str) -> str:
         try:

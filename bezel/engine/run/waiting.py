@@ -5,7 +5,6 @@ dots. Reads the engine's event log, which it writes as it goes; on a terminal th
 and there is no report. Leaves out limits: those of `stacks/bezel_stacks/limits.py` end each wait.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bezel.engine.events.reader import Tail
 from bezel_base.console import say
 
 QUIET_SECONDS = 60.0
@@ -46,15 +46,16 @@ class Waiting:
     show: Callable[[str], None] = say
     each: bool = False
     under_way: dict[str, tuple[str, float]] = field(default_factory=dict)
-    _offset: int = 0
+    _tail: Tail = field(init=False)
     _quiet_since: float = 0.0
 
     def __post_init__(self) -> None:
         self._quiet_since = self.now()
+        self._tail = Tail(self.events)
 
     def look(self) -> None:
         """Read the new events; report what is under way if there was none for a while."""
-        events = list(self._new())
+        events = self._tail.events()
         for event in events:
             self._take(event)
         if events:
@@ -80,23 +81,6 @@ class Waiting:
                 text, since = known
                 if self.each and (word == "failed" or not text.startswith("reading")):
                     self.show(f"  {word}: {text} ({self.now() - since:.0f} s)")
-
-    def _new(self) -> Iterator[dict[str, Any]]:
-        try:
-            with self.events.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except OSError:
-            return
-        whole = data[: data.rfind(b"\n") + 1]  # the engine may be in the middle of a line
-        self._offset += len(whole)
-        for line in whole.splitlines():
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(event, dict):
-                yield event
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bezel.engine.events.reader import read_events
+from bezel.engine.events.values import Events
 from bezel.engine.locks.engine_locks import read_engine_locks
 from bezel.engine.locks.stale_locks import stale_lock_pids
 from bezel.engine.outcomes import LockedError
@@ -110,7 +112,7 @@ class SetupEngine:
             log = last.events if changes else Path(place) / "events.jsonl"
             command = [pulumi_cli(), operation, "--stack", self.folder.stack, "--non-interactive", *options]
             end = run_to_end([*command, "--event-log", str(log)], self.folder.path, environment, held=(self.held,))
-            counts = _changes(log)
+            counts = _changes(read_events(log))
         last.end_leftovers()
         if end.code == 0 and changes:
             last.forget()
@@ -189,16 +191,6 @@ class SetupEngine:
         }
 
 
-def _changes(log: Path) -> dict[str, int]:
-    """Number of changes of each kind in an event log; without those that change nothing."""
-    try:
-        lines = log.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return {}
-    counts: dict[str, int] = {}
-    for line in lines:
-        try:
-            counts = (read_json(line).get("summaryEvent") or {}).get("resourceChanges") or counts
-        except ValueError:
-            continue
-    return {kind: count for kind, count in counts.items() if kind not in {"same", "read"} and count}
+def _changes(events: Events) -> dict[str, int]:
+    """Number of changes of each kind; without those that change nothing."""
+    return {kind: count for kind, count in events.counts.items() if kind not in {"same", "read"} and count}

@@ -14,7 +14,7 @@ from bezel.engine.changes.outcome import finish, smoke_of, url_of
 from bezel.engine.changes.planned import digest
 from bezel.engine.changes.preview import Previewed, preview_on
 from bezel.engine.changes.report import ChangeReport
-from bezel.engine.events.log import Change
+from bezel.engine.events.open_changes import OpenChange
 from bezel.engine.locks.held import HeldLock
 from bezel.engine.locks.taker import hold, surroundings
 from bezel.engine.outcomes import RefusedError
@@ -128,7 +128,7 @@ class Deploy:
         if report.changes or deploy_record.begun(self.bucket, *names) is not None:
             deploy_record.write(self.bucket, *names, report.planned, ended=True)
 
-    def _recover(self, engine: Engine, changes: Sequence[Change] = ()) -> Recovered:
+    def _recover(self, engine: Engine, changes: Sequence[OpenChange] = ()) -> Recovered:
         """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown."""
         return reconcile(engine, self._mark, changes)
 

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bezel.engine.events.reader import Change, Events
+from bezel.engine.events.values import Change, Events
 from bezel.engine.run.stack import StackEngine
 from bezel.engine.state.exported import resources_of
 from bezel.engine.state.folder import masked

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.engine.events.reader import Change
+from bezel.engine.events.values import Change
 from bezel.engine.locks.held import HeldLock
 from bezel.engine.recover.reconcile import reconcile
 from bezel.engine.run.engine import Engine, EngineRun, Operation

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from bezel.engine.events.reader import Resource
+from bezel.engine.events.values import Resource
 from bezel.engine.run.stack import stack_engine
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.operations.changes.plan import plain_all

@@ -10,7 +10,7 @@ def refused_create(cloud: Path, stack: str, *events: dict[str, object]) -> None:
     """Put the record of a stack's run into localcloud's directory: after other events NETWORK was refused."""
     urn = f"urn:pulumi:{stack}::bezel::gcp:compute/network:Network::net"
     new = {"urn": urn, "custom": True, "type": "gcp:compute/network:Network", "inputs": {"name": "net"}}
-    metadata = {"op": "create", "urn": urn, "new": new}
+    metadata = {"op": "create", "urn": urn, "type": new["type"], "new": new}
     refused: tuple[dict[str, object], ...] = (
         {"resourcePreEvent": {"metadata": metadata}},
         {

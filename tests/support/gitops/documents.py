@@ -16,7 +16,7 @@ from pulumi_policy import ResourceValidationPolicy
 
 from bezel.engine.changes.preview import with_one_repair
 from bezel.engine.changes.settings import setting_changes
-from bezel.engine.events.reader import Violation
+from bezel.engine.events.values import Violation
 from bezel.engine.project.project import Project
 from bezel.planner import make_plan
 from bezel.resource_cost.stack_cost import StackCost, StateResource, stack_cost
