@@ -62,21 +62,21 @@ def test_a_network_lives_on_when_its_regions_change_and_leaves_nothing(
     engine: LocalEngine, cloud: control.Endpoint, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NODE_REGIONS", "us-east5 europe-west4")
-    assert engine.run("up", "one", ("--yes", "--skip-preview")).code == 0
+    assert engine.run("up", "one", ("--yes", "--skip-preview")).end.code == 0
     found = control.inventory(cloud)
     assert names(found, "subnetworks") == {"probe-us-east5", "probe-europe-west4", "probe-gateway"}
     assert names(found, "firewalls") == {"probe-gateway"}
     assert names(found, "routers") == {"probe-us-east5", "probe-europe-west4"}
-    assert engine.run("preview", "one", ("--expect-no-changes",)).code == 0
+    assert engine.run("preview", "one", ("--expect-no-changes",)).end.code == 0
 
     monkeypatch.setenv("NODE_REGIONS", "asia-northeast1 us-east5")
     capfd.readouterr()
-    assert engine.run("up", "one", ("--yes", "--skip-preview")).code == 0
+    assert engine.run("up", "one", ("--yes", "--skip-preview")).end.code == 0
     assert "+ 3 created" in (told := capfd.readouterr().out), "subnetwork, router and NAT of the new region"
     assert "10 unchanged" in told, "nothing else moves"
-    assert engine.run("refresh", "one", ("--preview-only", "--expect-no-changes")).code == 0
+    assert engine.run("refresh", "one", ("--preview-only", "--expect-no-changes")).end.code == 0
 
     monkeypatch.setenv("NODE_REGIONS", "europe-west4")
-    assert engine.run("preview", "one", ("--expect-no-changes",)).code != 0, "and a change would be told"
-    assert engine.run("destroy", "one", ("--yes", "--skip-preview")).code == 0
+    assert engine.run("preview", "one", ("--expect-no-changes",)).end.code != 0, "and a change would be told"
+    assert engine.run("destroy", "one", ("--yes", "--skip-preview")).end.code == 0
     assert control.inventory(cloud) == {}

@@ -10,7 +10,7 @@ import pytest
 from bezel.engine.events.open_changes import OpenChange, unfinished
 from bezel.engine.events.reader import read_events
 from bezel.engine.recover.plan import State
-from bezel.engine.recover.recover import Recovered, recover
+from bezel.engine.recover.recover import Recovered, reconcile
 from bezel.engine.run.record import LastRun
 from bezel_base.errors import UserError
 
@@ -56,7 +56,7 @@ class Engine:
 
     def recover(self, *changes: OpenChange, remembered: list[list[OpenChange]] | None = None) -> Recovered:
         kept = [] if remembered is None else remembered
-        return recover(self, "acme", lambda _line: None, changes, lambda found: kept.append([*found]))
+        return reconcile(self, "acme", lambda _line: None, changes, lambda found: kept.append([*found]))
 
     def held(self) -> list[tuple[str, str, bool]]:
         return [(item["urn"], item["id"], bool(item.get("delete"))) for item in self.state["deployment"]["resources"]]
@@ -136,7 +136,7 @@ def test_what_a_destroy_has_taken_away_meanwhile_is_named_by_nothing() -> None:
     assert (taken["dependencies"], taken["propertyDependencies"]) == ([], {"x": []})
     for owner in ({"parent": ACCOUNT}, {"provider": f"{ACCOUNT}::1234"}):
         engine, said = Engine([], [("creating", resource(**owner))], {ID}), list[str]()
-        assert recover(engine, "acme", said.append).adopted == ()
+        assert reconcile(engine, "acme", said.append).adopted == ()
         assert engine.held() == []
         assert f"delete {ID} by hand" in said[0]
         owned = Engine([resource(ACCOUNT, id="1234")], [("creating", resource(**owner))], {ID, "1234"})
@@ -250,7 +250,7 @@ def test_what_a_service_that_is_gone_took_along_is_gone_from_the_state_too() -> 
     member = URN.replace("service:Service", "serviceIamMember:ServiceIamMember")
     here = [resource(id=ID), resource(member, id="m", dependencies=[URN]), resource(MODEL, id="c", dependencies=[URN])]
     engine = Engine([*here, resource(ACCOUNT, id="a")], [], set())
-    recover(engine, "acme", lambda _line: None, [OpenChange(URN, "updating", resource(), read=True)])
+    reconcile(engine, "acme", lambda _line: None, [OpenChange(URN, "updating", resource(), read=True)])
     # A check is looked at by nobody: nothing of it is in the cloud.
     assert [name for _, name, _ in engine.held()] == ["c", "a"]
 
@@ -352,7 +352,7 @@ def test_what_exists_already_and_is_gone_when_asked_for_is_open_no_more() -> Non
 def test_a_failed_update_is_read_again_without_a_change_of_the_state_by_hand() -> None:
     engine = Engine([resource(id=ID)], [], {ID})
     said: list[str] = []
-    recover(engine, "acme", said.append, [OpenChange(URN, "updating", resource(), read=True)])
+    reconcile(engine, "acme", said.append, [OpenChange(URN, "updating", resource(), read=True)])
     assert engine.commands == ["stack export", "refresh"]
     assert said == ["the state of 1 resource may differ from the cloud: reading them"]
 

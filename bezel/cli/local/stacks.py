@@ -1,6 +1,6 @@
 """The subcommands of `bezel local` for stacks: start localcloud, seed weights, run the engine, print the result.
 
-Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.engine.local.engine`) and
+Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.engine.local`) and
 the text of the summary (`bezel.cli.up_summary`).
 """
 
@@ -98,13 +98,13 @@ class Local:
             self._print_rewritten_arguments(plan)
             options = self._with_packs(stack, options)
         if action == "preview":
-            return engine.run("preview", stack, options).code
+            return engine.run("preview", stack, options).end.code
         engine.recover(stack)
         if action == "refresh":
-            return engine.run("refresh", stack, [*UNATTENDED, *options]).code
+            return engine.run("refresh", stack, [*UNATTENDED, *options]).end.code
         if action == "down":
             _check_down(plan, engine, stack)
-            code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
+            code = engine.run("destroy", stack, [*UNATTENDED, *options]).end.code
             if code == 0 and use.take_alone():
                 control.stop(self.cloud.directory)
             elif code == 0:
@@ -138,12 +138,12 @@ class Local:
         """Deploy; repeat once where a plugin died while the cloud created the resource nevertheless."""
         # With policy packs a preview checks the stack first: else resources before a violation would be created.
         quiet = [option for option in UNATTENDED if option != "--skip-preview" or not has_packs(options)]
-        end = engine.run("up", stack, [*quiet, *options])
+        end = engine.run("up", stack, [*quiet, *options]).end
         if end.code <= 0 or end.interrupted or control.status(engine.folder) is None:
             return end.code
         recovered = engine.recover(stack)
         if recovered.adopted and not recovered.cut_off:
-            return engine.run("up", stack, [*quiet, *options]).code
+            return engine.run("up", stack, [*quiet, *options]).end.code
         if refused := engine.refused(stack):
             say(str(_existing(refused, stack, "then deploy again, under other names")))
         return end.code

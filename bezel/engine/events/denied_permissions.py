@@ -1,7 +1,7 @@
 """Permissions that errors of an engine's run name as denied, each with the missing role.
 
 A permission that Google denies is named with the role of the set-up (`bezel.foundation.permissions`) that holds it, and
-the command that grants it. Pure but for `account_of`. Leaves out which diagnostics are errors (`engine_events`), and
+the command that grants it. Pure but for `account_of`. Leaves out which diagnostics are errors (`reader`), and
 which of them say the same (`bezel.engine.run.texts`).
 """
 

@@ -1,12 +1,12 @@
-"""The Pulumi engine on localcloud: its environment, its state folder, its stacks, the record of its runs.
+"""The Pulumi engine on localcloud: an engine with an environment, a state folder and a record of its runs.
 
 Only the environment differs from a run against Google; program and stack files are used unchanged. Leaves out
-localcloud itself (`bezel_localcloud`) and the summary that is printed (`bezel.cli.up_summary`).
+localcloud itself (`bezel_localcloud`), the runs (bezel.engine.run) and the summary that is printed
+(`bezel.cli.up_summary`).
 """
 
 import os
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,10 @@ from bezel.engine.local.stack_copy import copy_of, salt_line
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import Recovered, recover
-from bezel.engine.run.command import printed
-from bezel.engine.run.output import displayed
-from bezel.engine.run.process import GRACE_SECONDS, End, run_to_end
-from bezel.engine.run.record import MARK, LastRun
-from bezel.engine.run.waiting import Waiting, reported
+from bezel.engine.run.command import QUICK_SECONDS, printed, pulumi_cli
+from bezel.engine.run.engine import Engine, EngineRun, Operation
+from bezel.engine.run.process import GRACE_SECONDS
+from bezel.engine.run.record import LastRun
 from bezel.engine.state.folder import outputs_in, pending_in, remove_truncated, restore
 from bezel.engine.state.resource_ids import derived_id
 from bezel_base.atomic_write import write_whole
@@ -39,10 +38,8 @@ STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
 # The user's own variables that are taken away: another passphrase would not open the state, and a plain `pulumi` is not
 # the engine's.
 FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE", shell_pulumi.VARIABLE)
-QUICK_SECONDS = 120
 ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2
-_EVENT_LOG = "--event-log="
 
 
 @dataclass(frozen=True)
@@ -112,10 +109,10 @@ class LocalEngine:
         """The copy of the stack file that the engine reads."""
         return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
 
-    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> End:
-        """Run `pulumi COMMAND` on the stack in the project's folder, with its output on this process's streams.
+    def run(self, operation: Operation, stack: str, options: Sequence[str] = ()) -> EngineRun:
+        """Run `pulumi OPERATION` on the stack in the project's folder, with its output on this process's streams.
 
-        On a terminal it has the engine's own display; elsewhere each failure is shown once (`engine_texts`).
+        On a terminal it has the engine's own display; elsewhere each failure is shown once (bezel.engine.run.texts).
 
         The lock and the processes that a killed run left are removed first, with a message. The changes that it had
         begun are left to `recover`, which needs the record that a run keeps unless it ends well.
@@ -123,36 +120,22 @@ class LocalEngine:
         Raises:
             UserError: That lock cannot be removed, or another run is still under way.
         """
-        self._settle(stack, waits=command != "preview")
-        last = self._last_run(stack)
-        alone = not last.is_running()  # else the engine will refuse, and the record belongs to the other run
-        # The engine writes one log: the record. A log that the options name becomes a copy of it.
-        copies = [Path(option.removeprefix(_EVENT_LOG)) for option in options if option.startswith(_EVENT_LOG)]
-        options = [option for option in options if not option.startswith(_EVENT_LOG)]
-        arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
-        environment = self._full_environment()
-        if alone:
-            last.end_leftovers()
-            environment[MARK] = last.begin() if command != "preview" else last.mark()
-            # The engine hides the option of its event log unless this is set; it has no other effect.
-            environment["PULUMI_DEBUG_COMMANDS"] = "1"
-            arguments += ["--event-log", str(last.events)] if command != "preview" else []
-        # On a terminal the engine's own display shows what it waits for.
-        silent = command != "preview" and alone and not sys.stdout.isatty()
-        meanwhile = reported(Waiting(last.events)) if silent else None
-        command_line = [self._pulumi(), *arguments]
-        with displayed() as streams:
-            end = run_to_end(
-                command_line, self.project.folder, environment, self.held, meanwhile=meanwhile, streams=streams
-            )
-        if alone:
-            last.end_leftovers()
-            for copy in copies:
-                if last.events.exists():
-                    shutil.copyfile(last.events, copy)
-            if end.code == 0 and command != "preview":
-                last.forget(refused=command != "refresh")
-        return end
+        self._settle(stack, waits=operation != "preview")
+        return self.engine(stack).run(operation, options=options)
+
+    def engine(self, stack: str) -> Engine:
+        """The engine on a stack that was prepared, with its display in the user's terminal."""
+        copy = self.stack_copy(stack).absolute()
+        return Engine(
+            self.project,
+            stack,
+            self._full_environment(),
+            copy,
+            seconds=None,
+            record=self._last_run(stack),
+            held=self.held,
+            in_terminal=True,
+        )
 
     def recover(self, stack: str, *, adopt: bool = False, always: bool = False) -> Recovered:
         """Repair what a killed run left: its lock, its processes, its changes with an unknown outcome.
@@ -170,23 +153,10 @@ class LocalEngine:
         last = self._last_run(stack)
         if last.is_running() or (last.ended_well() and not unlocked and not always):
             return Recovered()
-        last.end_leftovers()
-        changes = last.open_changes(existing=adopt)
-        listed = {change.urn for change in changes}
-        refused = [] if adopt else [change for change in last.refused() if change.urn not in listed]
-        if not changes and not pending:
+        if not last.open_changes(existing=adopt) and not pending:
+            last.end_leftovers()
             return Recovered()
-        copy = self.stack_copy(stack).absolute()
-
-        def pulumi(arguments: Sequence[str]) -> str:
-            if arguments[0] != "refresh":
-                return self._quick([*arguments, "--stack", stack], cwd=copy.parent)
-            # In the program's folder, where the plugin of dynamic resources finds the virtual environment.
-            options = ["--stack", stack, "--config-file", str(copy)]
-            return self._quick([*arguments, *options], cwd=self.project.folder)
-
-        project = self.project.cloud_project(stack, self.cloud)
-        return recover(pulumi, project, say, changes, lambda still_open: last.remember([*still_open, *refused]))
+        return recover(self.engine(stack), say, adopt=adopt, seconds=QUICK_SECONDS)
 
     def refused(self, stack: str) -> list[str]:
         """The resources that no run could create because they exist already: their ids, or names if no id is known."""
@@ -214,7 +184,7 @@ class LocalEngine:
         for pid in dead:
             say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
         if dead:
-            self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
+            self.engine(stack).printed("cancel", "--yes")
         self._restore(stack)
         return bool(dead)
 
@@ -287,13 +257,5 @@ class LocalEngine:
                 part.replace(link)
 
     def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
-        command = [self._pulumi(), *arguments]
+        command = [pulumi_cli(), *arguments]
         return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._full_environment())
-
-    @staticmethod
-    def _pulumi() -> str:
-        own = Path(sys.executable).parent / "pulumi"
-        if not own.exists():
-            consequence = "the Pulumi CLI is not set up in this virtual environment."
-            raise UserError(Problem("pulumi", None, consequence, "run `make setup`."))
-        return str(own)

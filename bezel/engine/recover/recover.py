@@ -1,21 +1,25 @@
-"""Recovery of a stack after a killed run: the work of `bezel recover`, and a step of `bezel local up` and of deploys.
+"""Recovery of a stack after a killed run: of `bezel recover`, of localcloud's commands, of deploys, of the set-up.
 
-Uses the engine's commands and its providers only, so that it works on any backend and any cloud. Leaves out the lock
-and the processes of a dead run, known only on the machine that it ran on: see `stale_locks` and `runs`.
+Uses the engine's commands and its providers only, so that it works on any backend and any cloud. Leaves out the lock of
+a dead run, which its caller removes or holds.
 """
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.events.open_changes import OpenChange
 from bezel.engine.recover.plan import Recovery, State, held, pending, planned, undo_replacement
+from bezel.engine.run.command import QUICK_SECONDS
+from bezel.engine.run.engine import Engine
+from bezel.engine.run.record import end_processes
+from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
 
-# Time limit for one command of the engine; a refresh waits for the cloud.
-SECONDS = 900
+SECONDS = 900.0
+"""Time limit of the refresh, which waits for the cloud."""
 
 Pulumi = Callable[[Sequence[str]], str]
 Say = Callable[[str], None]
@@ -40,11 +44,67 @@ class Recovered:
 
 
 def recover(
+    engine: Engine,
+    say: Say = note,
+    changes: Sequence[OpenChange] = (),
+    *,
+    mark: str = "",
+    adopt: bool = False,
+    ignored: Container[str] = (),
+    seconds: float = SECONDS,
+) -> Recovered:
+    """Reconcile what ended runs left open: operations pending in the state, changes that a record or a run names.
+
+    To be called under the stack's lock, or by the run itself. Processes that such a run left are ended first: they live
+    on where the guard was killed as well, and may still be creating what is looked for.
+
+    Args:
+        engine: The stack's engine; its record, if it has one, is brought up to date.
+        say: Gets each line of progress.
+        changes: Changes besides those of the state and of the record.
+        mark: Marks the processes of the ended runs where there is no record; none with it may be of a living one.
+        adopt: Adopt also what the runs of the record could not create because it exists already.
+        ignored: Types of resources that need no recovery: the program finds them again.
+        seconds: Time limit of the refresh.
+
+    Raises:
+        UserError: A resource's id does not follow from its inputs, or the engine failed.
+    """
+    record, known, remember = engine.record, [*changes], _forget
+    if record is not None:
+        record.end_leftovers()
+        known += record.open_changes(existing=adopt)
+        listed = {change.urn for change in known}
+        refused = [] if adopt else [change for change in record.refused() if change.urn not in listed]
+
+        def remember(still_open: Sequence[OpenChange]) -> None:
+            record.remember([*still_open, *refused])
+
+    elif mark and (count := end_processes(mark)):
+        say(f"ended {count} processes of an ended run")
+
+    def pulumi(arguments: Sequence[str]) -> str:
+        if arguments[0] != "refresh":
+            return engine.printed(*arguments)
+        if seconds > QUICK_SECONDS:
+            say(f"  reading the open resources from the cloud: at most {seconds / 60:.0f} minutes")
+        return engine.printed(*arguments, seconds=seconds)
+
+    project = engine.project.cloud_project(engine.stack, engine.environment)
+    return reconcile(pulumi, project, say, known, remember, ignored)
+
+
+def _forget(_still_open: Sequence[OpenChange]) -> None:
+    """Remember nothing: the state has what a next recovery needs."""
+
+
+def reconcile(
     pulumi: Pulumi,
     project: str | None,
     say: Say,
     changes: Sequence[OpenChange] = (),
-    remember: Remember = lambda _: None,
+    remember: Remember = _forget,
+    ignored: Container[str] = (),
 ) -> Recovered:
     """Reconcile every change whose outcome is unknown.
 
@@ -54,15 +114,17 @@ def recover(
         say: Prints a line for the user.
         changes: Changes besides the pending operations of the state.
         remember: Stores the open changes: all of them before the first step, at the end those with a missing resource.
+        ignored: Types of resources whose changes are dropped.
 
     Raises:
         UserError: A resource's id does not follow from its inputs; nothing was done.
     """
     before: State = json.loads(pulumi(["stack", "export"]))
     # The state's entries replace the log's: they have the dependencies.
-    known = list({change.urn: change for change in [*changes, *pending(before)]}.values())
-    if not known:
+    found = {change.urn: change for change in [*changes, *pending(before)]}
+    if not found:
         return Recovered()
+    known = [change for change in found.values() if change.resource["type"] not in ignored]
     plan = planned(before, known, project)
     blocking = {change.urn for change in pending(before)}
     if unknown := [change for change in plan.unknown if change.urn in blocking]:

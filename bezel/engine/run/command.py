@@ -9,6 +9,8 @@ from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
 
+QUICK_SECONDS = 120.0
+"""Time limit of a command that asks the backend only."""
 PRIVATE = 0o077
 """The umask of every engine: its state, its backups and its events may hold secrets."""
 

@@ -1,11 +1,13 @@
 """Runs of the engine on any backend and cloud: preview, up, refresh, destroy, with policy packs and a time limit.
 
-Uses the present environment (PULUMI_BACKEND_URL, GOOGLE_*, ...). The engine's own display goes to standard error, so
-that standard output holds the command's result alone. Leaves out the meaning of the events (`engine_events`), the copy
-of the stack's file that a run gets (`stack_engine`), and the engine on localcloud (bezel.engine.local.engine).
+An environment says which backend and which cloud (PULUMI_BACKEND_URL, GOOGLE_*, ...). The engine's own display goes to
+standard error, so that standard output holds the command's result alone, or to a person's terminal. Leaves out the
+meaning of the events (bezel.engine.events), the copy of the stack's file that a run gets (`stack`), and the environment
+of localcloud (bezel.engine.local).
 """
 
 import contextlib
+import shutil
 import sys
 import tempfile
 import threading
@@ -20,9 +22,11 @@ from bezel.engine.events.reader import PACK_FAILED, read_events
 from bezel.engine.events.values import Change, Events, Violation
 from bezel.engine.project.pipeline_file import environment_of
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import CommandError, printed, pulumi_cli
+from bezel.engine.run.command import QUICK_SECONDS, CommandError, printed, pulumi_cli
+from bezel.engine.run.output import displayed
 from bezel.engine.run.policy_packs import PACK, with_packs
 from bezel.engine.run.process import End, run_to_end
+from bezel.engine.run.record import LastRun
 from bezel.engine.run.saved_plans import let_computed_values_differ
 from bezel.engine.run.texts import plain_errors
 from bezel.engine.run.waiting import Waiting, reported
@@ -36,9 +40,9 @@ SECONDS = 6 * 3600.0
 """Time limit of a run, as that of a forge's job; each wait of a stack, for leased machines too, has one of its own."""
 PREVIEW_SECONDS = 1800.0
 """Time limit of a preview, which waits for no change in the cloud."""
-QUICK_SECONDS = 120.0
 # Without --plan the engine shows this option only, and takes both, with it.
 _EXPERIMENTAL = "PULUMI_EXPERIMENTAL"
+_EVENT_LOG = "--event-log="
 _LONGEST = 4000
 
 
@@ -113,18 +117,25 @@ class Engine:
         environment: The engine's complete environment.
         config_file: A copy of the stack's file. The engine writes what names its secrets provider into the file that it
             is given; a checkout whose own file has changed is refused by the next deploy.
-        seconds: Time limit of a run.
+        seconds: Time limit of a run; None for none.
         show: Gets each step as a line instead of the engine's own display on standard error.
         cancelled: Ends a run as soon as it is set; an interrupt of a run sets it.
+        record: Keeps what a run that does not end well leaves on this machine, until a recovery.
+        held: Descriptors that stay open as long as a run's engine lives, also if this process is killed before its end.
+        in_terminal: Whether a person watches: the engine has its own display on standard output, and asks what the
+            options do not answer.
     """
 
     project: Project
     stack: str
     environment: Mapping[str, str]
     config_file: Path
-    seconds: float = SECONDS
+    seconds: float | None = SECONDS
     show: Callable[[str], None] | None = None
     cancelled: threading.Event | None = None
+    record: LastRun | None = None
+    held: tuple[int, ...] = ()
+    in_terminal: bool = False
 
     def run(
         self,
@@ -137,13 +148,13 @@ class Engine:
         limits_of: object = None,
         meanwhile: contextlib.AbstractContextManager[None] | None = None,
     ) -> EngineRun:
-        """Run `pulumi OPERATION` without prompts, and return what it planned or did.
+        """Run `pulumi OPERATION` and return what it planned or did.
 
         Args:
             operation: `refresh`, `destroy` and `up` change the cloud or the state, `preview` nothing.
             packs: Folders of policy packs; each with the limits in the file beside it that is named after it and the
                 environment (bezel.engine.run.policy_packs).
-            options: More options.
+            options: More options; an event log that they name becomes a copy of the run's.
             plan: The plan that an `up` has to keep to.
             save_plan: The file that a preview writes its plan to; its secrets are encrypted as in the state.
             limits_of: The environment whose limits hold; by default that of the stack.
@@ -152,47 +163,63 @@ class Engine:
         Raises:
             UserError: There is no Pulumi CLI, or `bezel.toml` has problems.
         """
-        arguments = [operation, *self._named(), "--non-interactive", "--color", "never"]
-        arguments += self.pack_options(packs, limits_of)
-        arguments += {"preview": [], "up": ["--yes", "--skip-preview"]}.get(operation, ["--yes", "--skip-preview"])
+        changes = operation != "preview"
+        arguments = [operation, *self._named(), *self.pack_options(packs, limits_of)]
+        if not self.in_terminal:
+            arguments += ["--non-interactive", "--color", "never", *(["--yes", "--skip-preview"] if changes else [])]
         arguments += [f"--plan={plan}"] if plan else []
         arguments += [f"--save-plan={save_plan}"] if save_plan else []
+        arguments += [option for option in options if not option.startswith(_EVENT_LOG)]
+        copies = [Path(option.removeprefix(_EVENT_LOG)) for option in options if option.startswith(_EVENT_LOG)]
         # The engine hides the option of its event log unless this is set; it has no other effect.
         variables = {**self.environment, "PULUMI_DEBUG_COMMANDS": "1", "PULUMI_SKIP_UPDATE_CHECK": "1"}
         if plan or save_plan:
             variables[_EXPERIMENTAL] = "1"
-        with (
-            tempfile.TemporaryDirectory(prefix="bezel-run-") as folder,
-            _errors_of(Path(folder), is_shown=self.show is None) as (file, text),
-            (Path(folder) / "display").open("wb") as display,
-        ):
-            log = Path(folder) / "events.jsonl"
-            waiting = Waiting(log, show=self.show or note, each=self.show is not None and operation != "preview")
-            end = run_to_end(
-                [pulumi_cli(), *arguments, "--event-log", str(log), *options],
-                self.project.folder,
-                variables,
-                meanwhile=_both(reported(waiting), meanwhile),
-                streams=(_standard_error() if self.show is None else display.fileno(), file),
-                seconds=min(self.seconds, PREVIEW_SECONDS) if operation == "preview" else self.seconds,
-                cancelled=self.cancelled,
-            )
-            if end.interrupted and self.cancelled is not None:
-                self.cancelled.set()  # what follows the run is given up as well
+        marks = self.record.open(changes=changes) if self.record else {}
+        with tempfile.TemporaryDirectory(prefix="bezel-run-") as folder:
+            log = self.record.events if self.record and marks and changes else Path(folder) / "events.jsonl"
+            with self._streams(Path(folder)) as (streams, text):
+                end = run_to_end(
+                    [pulumi_cli(), *arguments, f"{_EVENT_LOG}{log}"],
+                    self.project.folder,
+                    variables | marks,
+                    self.held,
+                    meanwhile=_both(self._reports(log, changes=changes), meanwhile),
+                    streams=streams,
+                    seconds=self._seconds(changes=changes),
+                    cancelled=self.cancelled,
+                )
+                if end.interrupted and self.cancelled is not None:
+                    self.cancelled.set()  # what follows the run is given up as well
+                words = text()
             if save_plan and not end.code and save_plan.is_file():
                 let_computed_values_differ(save_plan)
+            if self.record and marks:
+                self.record.end_leftovers()
+            for copy in copies:
+                if log.exists():
+                    shutil.copyfile(log, copy)
             events = read_events(log)
-            unknown = tuple(unfinished(events)) if end.code and operation != "preview" else ()
-            account = account_of(self.environment) if end.code else ""
-            return EngineRun(end, events, len(packs), text(), unknown, account)
+        if self.record and marks and changes and not end.code:
+            self.record.forget(refused=operation != "refresh")
+        unknown = tuple(unfinished(events)) if end.code and changes else ()
+        account = account_of(self.environment) if end.code else ""
+        return EngineRun(end, events, len(packs), words, unknown, account)
 
     def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
-        """The output of a short command on the stack.
+        """The output of a short command on the stack, or of a refresh.
+
+        It runs beside the copy of the stack's file, into which it may write; a refresh in the project's folder, where
+        the plugin of dynamic resources finds the program's virtual environment.
 
         Raises:
             CommandError: The command failed, or did not end in time.
         """
-        return _printed(self.project, self.stack, self.environment, arguments, seconds)
+        if arguments[0] == "refresh":
+            command, folder = [pulumi_cli(), *arguments, *self._named()], self.project.folder
+        else:
+            command, folder = [pulumi_cli(), *arguments, "--stack", self.stack], self.config_file.parent
+        return printed(command, folder=folder, seconds=seconds, environment=self.environment)
 
     def exported(self) -> dict[str, Any] | None:
         """The stack's state: see `exported_state`.
@@ -215,6 +242,28 @@ class Engine:
     def _named(self) -> list[str]:
         return ["--stack", self.stack, "--config-file", str(self.config_file)]
 
+    def _seconds(self, *, changes: bool) -> float | None:
+        return self.seconds if changes or self.seconds is None else min(self.seconds, PREVIEW_SECONDS)
+
+    def _reports(self, log: Path, *, changes: bool) -> contextlib.AbstractContextManager[None] | None:
+        """What says what a run waits for; on a terminal the engine's own display does."""
+        if self.in_terminal:
+            return reported(Waiting(log)) if changes and not sys.stdout.isatty() else None
+        return reported(Waiting(log, show=self.show or note, each=self.show is not None and changes))
+
+    @contextlib.contextmanager
+    def _streams(self, folder: Path) -> Iterator[tuple[tuple[int, int] | None, Callable[[], str]]]:
+        """The engine's standard output and error, and a function that returns its last words on the latter."""
+        if self.in_terminal:
+            with displayed() as streams:
+                yield streams, str
+            return
+        with (
+            _errors_of(folder, is_shown=self.show is None) as (file, text),
+            (folder / "display").open("wb") as display,
+        ):
+            yield (_standard_error() if self.show is None else display.fileno(), file), text
+
 
 def exported_state(project: Project, stack: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
     """The state of a stack, which needs no file, its secrets encrypted; None where the backend has no such stack.
@@ -223,7 +272,8 @@ def exported_state(project: Project, stack: str, environment: Mapping[str, str])
         CommandError: The backend cannot be read.
     """
     try:
-        text = _printed(project, stack, environment, ("stack", "export"), QUICK_SECONDS)
+        command = [pulumi_cli(), "stack", "export", "--stack", stack]
+        text = printed(command, folder=project.folder, seconds=QUICK_SECONDS, environment=environment)
     except CommandError as error:
         if f"no stack named '{stack}' found" in str(error):
             return None
@@ -233,13 +283,6 @@ def exported_state(project: Project, stack: str, environment: Mapping[str, str])
     except ValueError as error:
         raise CommandError(f"the state of {stack} cannot be read: {error}") from None
     return state
-
-
-def _printed(
-    project: Project, stack: str, environment: Mapping[str, str], arguments: Sequence[str], seconds: float
-) -> str:
-    command = [pulumi_cli(), *arguments, "--stack", stack]
-    return printed(command, folder=project.folder, seconds=seconds, environment=environment)
 
 
 def check_packs(packs: Sequence[Path]) -> None:
@@ -257,9 +300,9 @@ def check_packs(packs: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def _both(
-    first: contextlib.AbstractContextManager[None], second: contextlib.AbstractContextManager[None] | None
+    first: contextlib.AbstractContextManager[None] | None, second: contextlib.AbstractContextManager[None] | None
 ) -> Iterator[None]:
-    with first, second or contextlib.nullcontext():
+    with first or contextlib.nullcontext(), second or contextlib.nullcontext():
         yield
 
 

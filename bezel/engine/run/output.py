@@ -1,6 +1,6 @@
 """Output of the engine on this process's standard output, by a display of its own where that is no terminal.
 
-The engine writes into a pipe, whose other end a thread reads; what it shows is decided in `engine_texts`.
+The engine writes into a pipe, whose other end a thread reads; what it shows is decided in `texts`.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """Record of the engine's last run on a stack: its processes, its event log, its changes with an unknown outcome.
 
-Stored below localcloud's directory until a run ends well. Leaves out the recovery of those changes: see `recover`.
+Stored in a folder of this machine until a run ends well. Leaves out the recovery of those changes
+(bezel.engine.recover).
 """
 
 import json
@@ -38,6 +39,21 @@ class LastRun:
             self.remember([*(change for change in self._stored() if not change.exists), *refused])
         self.events.unlink(missing_ok=True)
         return self.mark()
+
+    def open(self, *, changes: bool) -> dict[str, str]:
+        """End what the previous run left, and begin the record of the next one.
+
+        Args:
+            changes: Whether the run makes changes, which are recorded.
+
+        Returns:
+            The variables that mark its processes; none while another run lives: the engine refuses then, and the record
+            is the other's.
+        """
+        if self.is_running():
+            return {}
+        self.end_leftovers()
+        return {MARK: self.begin() if changes else self.mark()}
 
     def mark(self) -> str:
         """A new value to mark the processes of a run that makes no changes, so none are recorded."""

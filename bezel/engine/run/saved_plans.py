@@ -2,7 +2,7 @@
 
 Providers return the old outputs of a resource in the preview of its update, such as the newest revision of a service.
 The engine takes these for known, so without this an execution would stop as soon as an update had made the next
-revision. Leaves out making and executing plans (`engine_runs`).
+revision. Leaves out making and executing plans (`engine`).
 """
 
 import json

@@ -2,7 +2,7 @@
 
 The checkout stays as it is, whatever the command and its end: the engine gets a copy of the stack's file, into which it
 may write its secrets provider. A stack that the backend does not have yet is previewed on a backend of its own, so that
-an account that may only read can preview a first deploy. Leaves out the runs (`engine_runs`).
+an account that may only read can preview a first deploy. Leaves out the runs (`engine`).
 """
 
 import contextlib
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import printed, pulumi_cli
-from bezel.engine.run.engine import QUICK_SECONDS, Engine, exported_state
+from bezel.engine.run.command import QUICK_SECONDS, printed, pulumi_cli
+from bezel.engine.run.engine import Engine, exported_state
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.exported import State, provider_lines, providers_of
 from bezel.engine.state.secrets_key import PASSPHRASE, PASSPHRASE_FILE, check_key

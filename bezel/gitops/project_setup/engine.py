@@ -8,32 +8,27 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bezel.engine.events.reader import read_events
-from bezel.engine.events.values import Events
 from bezel.engine.locks.engine_locks import read_engine_locks
 from bezel.engine.locks.stale_locks import stale_lock_pids
 from bezel.engine.outcomes import LockedError
+from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import recover
-from bezel.engine.run.command import CommandError, printed, pulumi_cli
-from bezel.engine.run.process import run_to_end
-from bezel.engine.run.record import MARK, LastRun
+from bezel.engine.run.command import QUICK_SECONDS, printed, pulumi_cli
+from bezel.engine.run.engine import Engine, Operation
+from bezel.engine.run.record import LastRun
 from bezel.engine.state.bucket import StateBucket
 from bezel.foundation.settings import NAMESPACE
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel_base.console import say
 from bezel_base.errors import Problem
-from bezel_base.json_documents import read_json
 from bezel_base.process_status import is_running
 from bezel_base.text.shell import quoted
 
-QUICK_SECONDS = 120.0
 REFRESH_SECONDS = 600.0
-RUN_SECONDS = 1800.0
 # The program finds these again by their names; their ids do not follow from their settings.
 _FOUND_BY_THE_PROGRAM = frozenset(
     {"gcp:billing/budget:Budget", "gcp:monitoring/notificationChannel:NotificationChannel"}
@@ -56,14 +51,27 @@ class SetupEngine:
     backend: str
     held: int
 
-    def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
+    @property
+    def engine(self) -> Engine:
+        """The engine, with its own display."""
+        return Engine(
+            Project(self.folder.path),
+            self.folder.stack,
+            self._environment(),
+            self.folder.path / f"Pulumi.{self.folder.stack}.yaml",
+            seconds=None,
+            record=self._last_run(),
+            held=(self.held,),
+            in_terminal=True,
+        )
+
+    def printed(self, *arguments: str) -> str:
         """The output of a short command on the stack.
 
         Raises:
             CommandError: It failed, or did not end in time.
         """
-        command = [pulumi_cli(), *arguments, "--stack", self.folder.stack]
-        return printed(command, folder=self.folder.path, seconds=seconds, environment=self._environment())
+        return self.engine.printed(*arguments)
 
     def exported(self) -> State | None:
         """The state; None where the backend has no such stack.
@@ -71,15 +79,7 @@ class SetupEngine:
         Raises:
             CommandError: The backend cannot be read.
         """
-        try:
-            state: State = read_json(self.printed("stack", "export"))
-        except CommandError as error:
-            if "no stack named" in str(error):
-                return None
-            raise
-        except ValueError as error:
-            raise CommandError(f"the state of {self.folder.stack} cannot be read: {error}") from None
-        return state
+        return self.engine.exported()
 
     def ensure_stack(self) -> None:
         """Make the stack unless the backend has it."""
@@ -100,23 +100,11 @@ class SetupEngine:
         root: State = next((item for item in resources if item["type"] == "pulumi:pulumi:Stack"), {})
         return {name: str(value) for name, value in (root.get("outputs") or {}).items()}
 
-    def run(self, operation: str, *options: str) -> tuple[int, dict[str, int]]:
+    def run(self, operation: Operation, *options: str) -> tuple[int, dict[str, int]]:
         """Run `pulumi OPERATION` with its own display; return its exit code, and the number of changes by kind."""
-        last = self._last_run()
-        last.end_leftovers()
-        changes = operation != "preview"
-        environment = self._environment() | {MARK: last.begin() if changes else last.mark()}
-        # The engine hides the option of its event log unless this is set; it has no other effect.
-        environment["PULUMI_DEBUG_COMMANDS"] = "1"
-        with tempfile.TemporaryDirectory(prefix="bezel-init-") as place:
-            log = last.events if changes else Path(place) / "events.jsonl"
-            command = [pulumi_cli(), operation, "--stack", self.folder.stack, "--non-interactive", *options]
-            end = run_to_end([*command, "--event-log", str(log)], self.folder.path, environment, held=(self.held,))
-            counts = _changes(read_events(log))
-        last.end_leftovers()
-        if end.code == 0 and changes:
-            last.forget()
-        return end.code, counts
+        run = self.engine.run(operation, options=["--non-interactive", *options])
+        counts = run.events.counts.items()
+        return run.end.code, {kind: count for kind, count in counts if kind not in {"same", "read"} and count}
 
     def recover(self) -> None:
         """Reconcile what a killed run left: its lock, its processes, its changes with an unknown outcome.
@@ -128,19 +116,9 @@ class SetupEngine:
         last = self._last_run()
         last.end_leftovers()
         self._unlock()
-        changes = [change for change in last.open_changes() if change.resource["type"] not in _FOUND_BY_THE_PROGRAM]
-        state = self.exported() or {}
-        pending = state.get("deployment", {}).get("pending_operations") or []
-        known = [item for item in pending if item["resource"]["type"] not in _FOUND_BY_THE_PROGRAM]
-        if known != pending:
-            state["deployment"]["pending_operations"] = known
-            self.imported(state)
-        if changes or known:
-            recover(self._recovering, self.folder.project, say, changes, last.remember)
+        if self.exported() is not None or last.open_changes():
+            recover(self.engine, say, ignored=_FOUND_BY_THE_PROGRAM, seconds=REFRESH_SECONDS)
         last.forget()
-
-    def _recovering(self, arguments: Sequence[str]) -> str:
-        return self.printed(*arguments, seconds=REFRESH_SECONDS)
 
     def _unlock(self) -> None:
         """Remove the lock of an engine that is gone."""
@@ -189,8 +167,3 @@ class SetupEngine:
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.folder.passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "1",
         }
-
-
-def _changes(events: Events) -> dict[str, int]:
-    """Number of changes of each kind; without those that change nothing."""
-    return {kind: count for kind, count in events.counts.items() if kind not in {"same", "read"} and count}

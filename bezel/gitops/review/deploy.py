@@ -20,8 +20,7 @@ from bezel.engine.locks.taker import hold, surroundings
 from bezel.engine.outcomes import RefusedError
 from bezel.engine.project.checkout import Checkout
 from bezel.engine.project.project import Project
-from bezel.engine.recover.reconcile import reconcile
-from bezel.engine.recover.recover import Recovered
+from bezel.engine.recover.recover import Recovered, recover
 from bezel.engine.run.engine import Engine
 from bezel.engine.run.record import MARK
 from bezel.engine.run.stack import StackEngine, stack_engine
@@ -130,7 +129,7 @@ class Deploy:
 
     def _recover(self, engine: Engine, changes: Sequence[OpenChange] = ()) -> Recovered:
         """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown."""
-        return reconcile(engine, self._mark, changes)
+        return recover(engine, changes=changes, mark=self._mark)
 
     @property
     def _mark(self) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bezel.engine.events.values import Change
 from bezel.engine.locks.held import HeldLock
-from bezel.engine.recover.reconcile import reconcile
+from bezel.engine.recover.recover import recover
 from bezel.engine.run.engine import Engine, EngineRun, Operation
 from bezel.engine.run.record import MARK
 from bezel.engine.run.stack import StackEngine
@@ -75,7 +75,7 @@ def run_changes(
     if run.unfinished or (not run.ok and has_pending(engine.exported())):
         # Only this run's events name the changes of a plugin that died: what exists is entered into the state now.
         try:
-            reconcile(engine, mark, run.unfinished, context.show)
+            recover(engine, context.show, run.unfinished, mark=mark)
         except UserError as error:
             problems = (one_line(error), f"reconcile it: `bezel recover {quoted(engine.stack)}`")
     return run, problems
