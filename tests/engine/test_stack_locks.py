@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.engine.locks.command import run_under
 from bezel.engine.locks.engine_locks import STOP_SECONDS
 from bezel.engine.locks.held import TOKEN
 from bezel.engine.locks.process import Process, this_process
@@ -21,6 +20,7 @@ from bezel.engine.locks.record import Lock, Owner, Run, parse, to_json
 from bezel.engine.locks.status import remove_lock, status_of
 from bezel.engine.locks.taker import Surroundings, hold, owner_of
 from bezel.engine.outcomes import LockedError
+from bezel.engine.run.under_lock import run_under
 from bezel.rest import RestError, UnreachableError
 from tests.support.ended import has_ended
 from tests.support.gitops.fake_bucket import fake_bucket

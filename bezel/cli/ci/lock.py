@@ -4,11 +4,11 @@ import argparse
 import os
 
 from bezel.cli.ci.output import publish
-from bezel.engine.locks.command import run_under
 from bezel.engine.locks.status import remove_lock, status_of
 from bezel.engine.locks.taker import hold, surroundings
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
+from bezel.engine.run.under_lock import run_under
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError

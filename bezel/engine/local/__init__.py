@@ -1,1 +1,1 @@
-"""The engine on the embedded cloud."""
+"""The engine on the embedded cloud: its environment, and the `pulumi` of a shell that was pointed there."""

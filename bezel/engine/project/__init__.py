@@ -1,1 +1,1 @@
-"""The project's files: Pulumi.yaml and bezel.toml."""
+"""The project on disk: its stacks, its pipeline file, its checkout."""

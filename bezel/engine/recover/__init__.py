@@ -1,1 +1,1 @@
-"""Recovery after a run that was cut off."""
+"""Recovery of a stack after a run that was killed, or whose changes have an unknown outcome."""

@@ -1,1 +1,1 @@
-"""Runs of the engine as processes: its command, its output, its time limits."""
+"""Runs of the engine: the process, its display, what it waits for, and the record of what it leaves."""
