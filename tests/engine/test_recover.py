@@ -357,6 +357,17 @@ def test_a_failed_update_is_read_again_without_a_change_of_the_state_by_hand() -
     assert said == ["the state of 1 resource may differ from the cloud: reading them"]
 
 
+def test_changes_of_ignored_types_are_dropped_and_the_others_looked_for() -> None:
+    kind = VERSION.split("::")[2]
+    pending = [("creating", resource(VERSION, inputs={})), ("creating", resource())]
+    engine = Engine([], pending, {ID})
+    found = reconcile(engine, "acme", lambda _line: None, ignored={kind})
+    assert (found.adopted, found.checked) == ((URN,), 1)
+    assert "pending_operations" not in engine.state["deployment"]
+    with pytest.raises(UserError, match="SecretVersion version"):
+        reconcile(Engine([], pending, {ID}), "acme", lambda _line: None)
+
+
 def test_a_record_is_kept_until_a_run_ends_well(tmp_path: Path) -> None:
     last = LastRun(tmp_path / "run")
     assert last.ended_well()

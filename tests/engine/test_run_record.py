@@ -64,3 +64,30 @@ def test_a_run_lives_as_long_as_its_engine(tmp_path: Path, start: Start) -> None
 
 def test_a_folder_without_a_run_has_no_processes(tmp_path: Path) -> None:
     assert LastRun(tmp_path / "none").end_leftovers() == 0
+
+
+def test_a_record_opens_with_a_mark_and_without_what_was_left(tmp_path: Path, start: Start) -> None:
+    last = LastRun(tmp_path / "run")
+    left = start("plugin", last.begin())
+    last.events.write_text("{}")
+    marks = last.open(changes=True)
+    assert left.wait(30) != 0
+    assert set(marks) == {MARK}
+    assert not last.events.exists()
+
+
+def test_a_record_stays_the_other_runs_while_that_lives(tmp_path: Path, start: Start) -> None:
+    last = LastRun(tmp_path / "run")
+    engine = start("pulumi", last.begin())
+    last.events.write_text("{}")
+    assert last.open(changes=True) == {}
+    assert engine.poll() is None
+    assert last.events.exists()
+
+
+def test_a_preview_marks_its_processes_and_keeps_the_changes_of_the_run_before(tmp_path: Path) -> None:
+    last = LastRun(tmp_path / "run")
+    last.begin()
+    last.events.write_text("{}")
+    assert set(last.open(changes=False)) == {MARK}
+    assert last.events.exists()

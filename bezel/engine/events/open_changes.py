@@ -6,7 +6,7 @@ failed, its state has the requested values, whatever the cloud has. Leaves out t
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,11 +93,14 @@ def _from_lost_state(step: Step) -> Step:
     return replace(step, ended=False, failed=step.failed and not (step.ended or step.partial), partial=False)
 
 
-def _services(events: Events, excluded: Iterable[str]) -> list[OpenChange]:
+def _services(events: Events, excluded: Collection[str]) -> list[OpenChange]:
     """The services of a run, changed or not, to be read again, except those in `excluded`."""
     services = (item for item in {**events.before, **events.after}.values() if item.type == _SERVICE)
-    entries = ({"urn": item.urn, "custom": item.custom, "type": item.type} for item in services)
-    return [OpenChange(entry["urn"], "updating", entry, read=True) for entry in entries if entry["urn"] not in excluded]
+    return [
+        OpenChange(item.urn, "updating", {"urn": item.urn, "custom": item.custom, "type": item.type}, read=True)
+        for item in services
+        if item.urn not in excluded
+    ]
 
 
 def _classified(step: Step, message: str) -> OpenChange | None:

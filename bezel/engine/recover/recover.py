@@ -70,18 +70,18 @@ def recover(
     Raises:
         UserError: A resource's id does not follow from its inputs, or the engine failed.
     """
-    record, known, remember = engine.record, [*changes], _forget
+    record, known, refused = engine.record, [*changes], list[OpenChange]()
     if record is not None:
         record.end_leftovers()
         known += record.open_changes(existing=adopt)
         listed = {change.urn for change in known}
         refused = [] if adopt else [change for change in record.refused() if change.urn not in listed]
-
-        def remember(still_open: Sequence[OpenChange]) -> None:
-            record.remember([*still_open, *refused])
-
     elif mark and (count := end_processes(mark)):
         say(f"ended {count} processes of an ended run")
+
+    def remember(still_open: Sequence[OpenChange]) -> None:
+        if record is not None:
+            record.remember([*still_open, *refused])
 
     def pulumi(arguments: Sequence[str]) -> str:
         if arguments[0] != "refresh":
@@ -94,16 +94,12 @@ def recover(
     return reconcile(pulumi, project, say, known, remember, ignored)
 
 
-def _forget(_still_open: Sequence[OpenChange]) -> None:
-    """Remember nothing: the state has what a next recovery needs."""
-
-
 def reconcile(
     pulumi: Pulumi,
     project: str | None,
     say: Say,
     changes: Sequence[OpenChange] = (),
-    remember: Remember = _forget,
+    remember: Remember = lambda _: None,
     ignored: Container[str] = (),
 ) -> Recovered:
     """Reconcile every change whose outcome is unknown.
