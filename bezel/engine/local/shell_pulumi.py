@@ -4,7 +4,7 @@ Pulumi writes its keys, and what `pulumi config set` changes, into the stack fil
 commands take no other file. So it runs in a folder of localcloud that has links to everything of the project and
 copies of Pulumi.yaml and of the stack files: no file of the project changes. A copy is renewed when its stack file has
 changed; until then it keeps what pulumi wrote. Imports little: every plain `pulumi` waits for it. Leaves out the
-engine's environment (`local_engine`), which the shell has already.
+engine's environment (`engine`), which the shell has already.
 """
 
 import hashlib
