@@ -15,7 +15,7 @@ import pytest
 from tests.support.tools.toolchain_clone import FAKE_APT, FAKE_DPKG, FAKE_GO, FAKE_UV, Clone
 
 ROOT = Path(__file__).parent.parent.parent
-VERSION = "3.259.0"
+VERSION = "3.274.1"
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def go(clone: Clone) -> Clone:
 @pytest.fixture
 def debian(clone: Clone) -> Clone:
     """A clone with a Pulumi, and without a proxy, on a machine that has packages."""
-    clone.tool("pulumi", "#!/bin/sh\necho v3.259.0\n")
+    clone.tool("pulumi", "#!/bin/sh\necho v3.274.1\n")
     clone.tool("pulumi-language-python", "#!/bin/sh\n")
     (clone.bin / "haproxy").unlink()
     clone.tool("apt-get", FAKE_APT)

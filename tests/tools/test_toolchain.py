@@ -21,7 +21,7 @@ def test_takes_the_official_release_where_it_can_be_reached(go: Clone, release: 
     go.variables["BEZEL_PULUMI_RELEASES"] = release()
     code, text = go.run()
     assert code == 0, text
-    assert go.made() == ["pulumi-3.259.0-release"]
+    assert go.made() == ["pulumi-3.274.1-release"]
     assert builds(go) == 0
 
 
@@ -37,7 +37,7 @@ def test_builds_with_go_where_no_release_can_be_reached(go: Clone) -> None:
     code, text = go.run()
     assert code == 0, text
     (built,) = go.made()
-    assert built.startswith("pulumi-3.259.0-built-")
+    assert built.startswith("pulumi-3.274.1-built-")
     files = {file.name for file in (go.cache / built).iterdir()}
     assert files == {"pulumi", "pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-pulumi-python"}
 
@@ -52,7 +52,7 @@ def test_says_what_to_install_where_there_is_no_way(clone: Clone) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "accepted"), [("go1.24.9", False), ("go1.25.0", True), ("go1.26.1", True), ("go2.0", True)]
+    ("version", "accepted"), [("go1.25.11", False), ("go1.26.0", True), ("go1.27.1", True), ("go2.0", True)]
 )
 def test_builds_only_with_a_go_that_is_new_enough(clone: Clone, version: str, accepted: bool) -> None:
     clone.tool("go", FAKE_GO.format(version=version))
@@ -102,7 +102,7 @@ def test_two_at_once_build_once(go: Clone, gate: Path) -> None:
 
 
 def test_a_cli_of_the_pinned_version_on_path_is_used(clone: Clone) -> None:
-    clone.tool("pulumi", "#!/bin/sh\necho v3.259.0\n")
+    clone.tool("pulumi", "#!/bin/sh\necho v3.274.1\n")
     clone.tool("pulumi-language-python", "#!/bin/sh\n")
     code, text = clone.run()
     assert code == 0, text
@@ -114,4 +114,4 @@ def test_a_cli_of_another_version_on_path_is_not_used(clone: Clone) -> None:
     clone.tool("pulumi-language-python", "#!/bin/sh\n")
     code, text = clone.run()
     assert code == 1
-    assert "Pulumi 3.259.0 could not be set up" in text
+    assert "Pulumi 3.274.1 could not be set up" in text

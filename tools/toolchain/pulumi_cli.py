@@ -21,8 +21,8 @@ from pathlib import Path
 import cache
 import progress
 
-VERSION = "3.259.0"
-GO_MINIMUM = (1, 25)
+VERSION = "3.274.1"
+GO_MINIMUM = (1, 26)
 SDK = "github.com/pulumi/pulumi/sdk/v3"
 CLI = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 SDK_SCRIPTS = ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python")

@@ -20,7 +20,7 @@ case "$1" in
     if [ -p "$FAKE_GATE" ]; then read -r line < "$FAKE_GATE"; fi
     if [ -n "$FAKE_BUILD_FAILS" ]; then echo "no space left on device"; exit 1; fi
     while [ "$1" != -o ]; do shift; done
-    printf '#!/bin/sh\\necho v3.259.0\\n' > "$2"; chmod +x "$2" ;;
+    printf '#!/bin/sh\\necho v3.274.1\\n' > "$2"; chmod +x "$2" ;;
   *) echo "go $1 is not what a build needs"; exit 1 ;;
 esac
 """
