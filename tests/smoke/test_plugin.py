@@ -301,7 +301,7 @@ def test_a_plugin_whose_engine_is_gone_ends_instead_of_waiting(project: Project,
 
 
 def test_an_interrupted_plugin_ends_although_a_call_still_waits(project: Project, tmp_path: Path) -> None:
-    """The engine waits for all its plugins five seconds together, and has closed the connection before."""
+    """The engine waits for it, at most five seconds, and has closed the connection before."""
     project.health = [503, 502, 504]
     with plugin_running(project.environment(tmp_path)) as called_off:
         waiting = called_off.stub.Create.future(

@@ -64,7 +64,7 @@ serve(Slow())
 
 
 def test_an_engine_that_has_called_off_waits_for_nothing_of_it() -> None:
-    """It gives all plugins five seconds together: what one takes to end in order once more, the next ones lack."""
+    """It waits for the last of its plugins: what one takes to end in order once more, every run takes."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", SLOW], stdin=pipe, stdout=pipe, cwd=PLUGINS.parents[3]) as plugin:
         assert plugin.stdout is not None

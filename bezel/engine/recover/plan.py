@@ -69,7 +69,7 @@ def planned(state: State, changes: Iterable[OpenChange], project: str | None) ->
 def _dependents(resources: Iterable[State], urn: str) -> list[str]:
     """The resources in the cloud that depend on a resource: a deleted service took the grants on it along.
 
-    (The engine's own `--target-dependents` fails on those whose provider is no target, in 3.259.)
+    (The engine's own `--target-dependents` fails on those whose provider is no target, in 3.274.)
     """
     return [
         item["urn"]

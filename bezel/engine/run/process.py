@@ -7,7 +7,7 @@ a pipe whose other end only this process holds, interrupts the engine, once more
 seconds later.
 
 An engine ends its plugins, but a killed one cannot: the language host looks for its engine and ends, a process of
-dynamic resources waits for ever (`pulumi.dynamic`, SDK 3.259). They are in the engine's session, so whatever is left
+dynamic resources waits for ever (`pulumi.dynamic`, SDK 3.272). They are in the engine's session, so whatever is left
 of that is ended too, here or by the guard. Leaves out changes whose outcome is unknown: see `recover`.
 """
 

@@ -93,9 +93,10 @@ class DeployError(UserError):
 def _end_in_no_time() -> None:
     """Let the process end as soon as its main thread, which the engine interrupts, has ended.
 
-    The engine waits for it, five seconds for all plugins together: one whose turn comes later gets no `Cancel`, and is
-    reported as "exited prematurely", a bug of the provider. The interpreter would join the threads of calls whose
-    result has no reader any more, and unload all modules, which alone takes some tenths of a second.
+    The engine waits for it, at most five seconds. One up to 3.260 has five seconds for all plugins together: one
+    whose turn comes later gets no `Cancel`, and is reported as "exited prematurely", a bug of the provider. The
+    interpreter would join the threads of calls whose result has no reader any more, and unload all modules, which alone
+    takes some tenths of a second of every run.
     """
     # `atexit` handlers run after the join; concurrent.futures registers its own join with this hook, too.
     threading._register_atexit(os._exit, 0)  # type: ignore[attr-defined] # noqa: SLF001

@@ -1,9 +1,10 @@
 """Process of a plugin: the gRPC server, the port on stdout, and an orderly shutdown.
 
-The engine ends its plugins one after the other, in five seconds for all of them: it calls `Cancel`, closes the
-connection, interrupts the process, and waits until it is gone. A plugin whose turn comes too late gets no `Cancel`, and
-the engine then reports a bug of the provider. So the shutdown takes no time: it does not wait for calls whose response
-no one reads. A killed engine ends no plugin, but the standard input, to which the engine never writes, is then closed.
+The engine ends its plugins all at once and waits for the last one: it calls `Cancel`, closes the connection, interrupts
+the process, and kills it after five seconds. A provider that takes longer to answer `Cancel` is reported as one with a
+bug; engines up to 3.260 have five seconds for all of them, one after the other. So the shutdown takes no time: it does
+not wait for calls whose response no one reads. A killed engine ends no plugin, but the standard input, to which the
+engine never writes, is then closed.
 
 `Plugin` serves the calls that every provider gets; google_plugin.py and docker_plugin.py add their own.
 """
