@@ -46,6 +46,23 @@ def test_the_platform_s_sentence_is_said_once_below_the_cause() -> None:
     assert "CUDA out of memory" in text
 
 
+CLOSED = "Resource monitor has terminated, shutting down"
+
+
+def test_a_closed_port_is_no_cause_beside_one_and_kept_alone() -> None:
+    assert plain_errors([CLOSED, BARE]) == [BARE]
+    assert plain_errors([CLOSED]) == [CLOSED]
+    assert plain_errors([f"{CLOSED}: {BARE}"]) == [f"{CLOSED}: {BARE}"]
+
+
+def test_the_stack_s_own_row_stays_last_where_the_port_was_closed_too() -> None:
+    display = Display()
+    stack = ["  pulumi:pulumi:Stack (s):", "    error: update failed", f"    error: {CLOSED}", ""]
+    resource = ["  gcp:x:Service (s):", f"    error: {SENTENCE}", ""]
+    shown = [line for given in ["Diagnostics:", *stack, *resource] for line in display.take(given)]
+    assert [*shown, *display.end()] == ["Diagnostics:", *resource, *stack[:2], ""]
+
+
 def test_without_an_explanation_the_provider_s_words_are_kept_once() -> None:
     assert plain_errors([LOGGED, LISTED]) == [BARE]
 

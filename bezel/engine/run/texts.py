@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 # What a plan was to change and a failed run did not reach.
 _NOT_REACHED = re.compile(r"expected resource operations for \S+ but none were seen")
+# Once a run has failed, the engine (3.274) closes its port before it ends the program, whose open call then fails.
+_CLOSED = "Resource monitor has terminated, shutting down"  # words of the SDK
 # The Google provider reports a failure twice: by its log, and as a list with one entry, which the engine lists again.
 _LOGGED = re.compile(r"sdk-v2/\S+ sdk\.helper_schema: (.*?): provider=\S+", re.DOTALL)
 _LISTED = re.compile(r"(?:[a-z]+ing urn:\S+ )?1 error occurred:\s*\* (.*)", re.DOTALL)
@@ -25,14 +27,14 @@ _SECTION = re.compile(r"^\S")
 _HEAD = re.compile(r"^  \S.*:$")
 _MESSAGE = re.compile(r"^    (?P<severity>error|warning): (?P<text>.*)$")
 _ROW = re.compile(r"^(?P<row>[ @+~-].*?\S) error: .+$")
-_ENDED = frozenset({"update failed", "preview failed", "destroy failed", "refresh failed"})
+_ENDED = frozenset({"update failed", "preview failed", "destroy failed", "refresh failed", _CLOSED})
 _INDENT = "    "
 
 
 def plain_errors(texts: Iterable[str]) -> list[str]:
     """The errors of a run: each once, causes only, those that are explained first."""
     bare = [_bare(text) for text in texts]
-    causes = [text for text in bare if not _NOT_REACHED.fullmatch(text.strip())]
+    causes = [text for text in bare if text.strip() != _CLOSED and not _NOT_REACHED.fullmatch(text.strip())]
     once = list(dict.fromkeys(causes or bare))
     kept = [text for text in once if not _is_repeated(text, once)]
     return [cause_first(text) for text in sorted(kept, key=lambda text: _EXPLAINED.search(text) is None)]
