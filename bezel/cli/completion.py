@@ -9,7 +9,8 @@ import sys
 
 import shtab
 
-from bezel.cli.argparser import Parser, root_parser
+from bezel.cli.command_table import root_parser
+from bezel_base.command_line.parser import Parser
 
 _STACKS = shtab.cmd("find . -maxdepth 1 -name 'Pulumi.*.yaml' | sed -e s/..Pulumi.// -e s/.yaml//")
 

@@ -43,7 +43,7 @@ def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments
     """
     from pydantic import ValidationError
 
-    from bezel.cli.argparser import shown_names
+    from bezel.cli.command_table import shown_names
     from bezel.operations.argument_errors import argument_problems
 
     model = called.arguments()

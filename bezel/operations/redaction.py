@@ -7,28 +7,17 @@ time, stay as they are.
 
 from collections.abc import Iterable
 
+from bezel_base.text.cleaning import cleaned
 from bezel_base.text.printable import printable
 from bezel_base.text.private_keys import PrivateKeys
-from bezel_base.text.redaction import redact
+
+__all__ = ["MAX_LINE", "MAX_TEXT", "LineCleaner", "cleaned", "cleaned_lines"]
 
 MAX_LINE = 2000
 """Characters of one shown line; vLLM's list of arguments has about a thousand."""
 
 MAX_TEXT = 256 * 1024
 """Characters of one text of a log: the size of Cloud Logging's largest entry."""
-
-
-def cleaned(text: str, limit: int, *secrets: str) -> str:
-    """A text from outside: printable, redacted, and of at most `limit` characters.
-
-    A credential is hidden before the text is cut: the first half of one is a secret too.
-    """
-    head = text[: 4 * limit + 4096]
-    if len(head) < len(text):
-        head = "".join(head.rsplit(None, 1)[:-1])  # the last word may be a part of a credential
-    result = redact(printable(head), *secrets)
-    is_cut = len(result) > limit or len(head) < len(text)
-    return f"{result[: max(limit - 6, 0)]} [...]" if is_cut else result
 
 
 class LineCleaner:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.cli.bench.run import run
-from bezel.cli.exits import READER_GONE
 from bezel.cli.main import main, parse
 from bezel_base import ending_signals
+from bezel_base.command_line.exits import READER_GONE
 from bezel_base.errors import UserError
 from bezel_bench.client.load_engine import run_load
+from bezel_bench.commands.run import run
 from bezel_bench.result.document import load as read_result
 from bezel_bench.result.sample_file import read_samples
 from tests.support.rest.fake_google import Answer, Call, Server, serving

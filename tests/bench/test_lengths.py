@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import parse
 from bezel_base.errors import UserError
+from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_bench.prompts.lengths import Lengths, lengths_of
 from bezel_bench.prompts.prompts import Prompts, make_prompts

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.bench.measure.own_headers import own_headers
-from bezel.cli.bench.measure.target import renewals, with_own
 from bezel.cli.main import main
 from bezel_base.errors import UserError
+from bezel_bench.commands.measure.own_headers import own_headers
+from bezel_bench.commands.measure.target import renewals, with_own
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 
 KEY = "sk-Pl4ntedKeyValue0123"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import main, parse
 from bezel_base.errors import UserError
+from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
 from bezel_bench.result.document import load as read_result
 from bezel_bench.result.sample_file import read_samples

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.cli.bench.render.tables import run_text
+from bezel_bench.commands.render.tables import run_text
 from bezel_bench.load.patterns import instants
 from bezel_bench.load.plan import Burst, Constant, Poisson, Replay, Stage, Staged, Stop
 from bezel_bench.metrics.definitions import measure

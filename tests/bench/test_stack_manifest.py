@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bezel.cli.bench.measure.manifest import view
-from bezel.cli.bench.measure.target import TargetConnection
+from bezel.cli.bench.stack_targets import StackTargets
 from bezel.cli.main import parse
 from bezel.engine.project.project import Project
+from bezel_bench.commands.measure.manifest import view
+from bezel_bench.commands.measure.target import TargetConnection
 from bezel_bench.load.plan import Target
 from bezel_bench.server.http_probe import Ask, ProbeResponse
 from bezel_bench.validity.server_checks import manifest_complete
@@ -44,7 +45,7 @@ def manifest(
 ) -> Manifest:
     options = parse(["bench", "run", *arguments])
     reached = TargetConnection(Target("http://127.0.0.1:1", "m"), dict, ask, False, outputs or {})
-    return view(Project(folder), options, reached, title="t").manifest
+    return view(StackTargets(Project(folder)), options, reached, title="t").manifest
 
 
 @pytest.fixture(autouse=True)

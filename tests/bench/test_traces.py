@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import parse
 from bezel_base.errors import UserError
+from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.load.plan import Load, PromptPlan, Replay, Stop, Target
 from bezel_bench.prompts.prompts import Prompts, make_prompts
 from bezel_bench.prompts.traces import Traced, is_trace, read_trace

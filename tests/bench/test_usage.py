@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.cli.argparser import COMMANDS, defaults_of
-from bezel.cli.bench.measure.usage import RULES
+from bezel.cli.command_table import command_table
 from bezel.cli.main import main
+from bezel_bench.commands.measure.usage import RULES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -265,11 +264,11 @@ def test_wrong_value_is_told_before_a_server_is_asked(  # type: ignore[no-untype
 
 
 def test_each_option_of_each_command_is_in_a_table() -> None:
-    commands = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))["commands"]["bench"]["commands"]
+    commands = command_table().spec["commands"]["bench"]["commands"]
     assert set(commands) == set(ALWAYS)
     for command in commands:
         conditional = {row[0] for row in ROWS.get(command, ())}
-        assert {*ALWAYS[command].split()} | conditional == {*defaults_of("bench", command)}, command
+        assert {*ALWAYS[command].split()} | conditional == {*command_table().defaults_of("bench", command)}, command
 
 
 def test_each_rule_has_a_case() -> None:

@@ -5,9 +5,9 @@ import argparse
 import pytest
 
 from bezel.bench_jobs.job_runner import Fleet
-from bezel.cli.argparser import UsageError
 from bezel.cli.bench import job
 from bezel.cli.main import parse
+from bezel_base.command_line.parser import UsageError
 from bezel_base.errors import UserError
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Replay, Stage, Staged, Stop, Target
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.argparser import root_parser
+from bezel.cli.command_table import root_parser
 from bezel.cli.main import main
 
 BASH = shutil.which("bash")

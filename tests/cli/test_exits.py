@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli import exits
 from bezel.cli.main import main
+from bezel_base.command_line import exits
 
 ROOT = Path(__file__).parent.parent.parent
 BEZEL = str(Path(sys.executable).parent / "bezel")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.argparser import Parser, root_parser
+from bezel.cli.command_table import root_parser
 from bezel.cli.main import main, parse
+from bezel_base.command_line.parser import CARRIED, Parser
 
 RUN = ("bench", "run", "--url", "http://127.0.0.1:1")
 UP = ("local", "up", "l4-qat")
@@ -118,7 +119,7 @@ def test_a_command_needs_a_clone_by_what_it_is_and_never_by_the_cloud_project_it
 
 def test_no_option_takes_the_place_of_a_key_that_the_table_of_commands_sets() -> None:
     for parser in commands(root_parser()):
-        assert not {action.dest for action in parser._actions} & {"run", "needs_project", "parser"}, parser.prog
+        assert not {action.dest for action in parser._actions} & {*CARRIED, "parser"}, parser.prog
 
 
 def commands(parser: Parser) -> Iterator[Parser]:

@@ -11,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,11 +18,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from bezel.cli.argparser import COMMANDS, UsageError
+from bezel.cli.command_table import command_table
 from bezel.cli.main import parse
 from bezel.engine.project.project import Project
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
+from bezel_base.command_line.parser import UsageError
 from bezel_catalog import vllm_options
 from tests.support.cli.repair_commands import ROOT, commands_in, commands_of, texts
 
@@ -241,7 +241,7 @@ def test_what_is_to_be_set_by_a_command_stands_in_the_stack_file_afterwards(tmp_
 
 @pytest.mark.slow
 def test_no_command_stands_where_it_is_not_seen_as_one() -> None:
-    known = {"bezel": [*tomllib.loads(COMMANDS.read_text())["commands"]], "pulumi": PULUMI_WORDS}
+    known = {"bezel": [*command_table().spec["commands"]], "pulumi": PULUMI_WORDS}
     loose = []
     for told in texts():
         seen = commands_in(told.text)

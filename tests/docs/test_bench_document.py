@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import main, parse
+from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.result.document import load
 from tests.support.docs.markdown import ROOT, after, blocks
 from tests.support.rest.fake_google import Answer, serving

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.cli.argparser import root_parser
+from bezel.cli.command_table import root_parser
 from bezel.cli.main import parse
 from bezel_localcloud import clients
 from bezel_localcloud.http.methods import served

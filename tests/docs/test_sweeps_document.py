@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.bench.ab import servers_of
-from bezel.cli.bench.goodput import plan_of
 from bezel.cli.main import parse
+from bezel_bench.commands.ab import servers_of
+from bezel_bench.commands.goodput import plan_of
 from bezel_bench.metrics import statistics
 from bezel_bench.sweep import ab, goodput, knees, reach, run
 from bezel_bench.sweep.repeats import REPEATABLE

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.argparser import UsageError
 from bezel.cli.main import parse
 from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
+from bezel_base.command_line.parser import UsageError
 
 ROOT = Path(__file__).parents[2]
 COST, SECURITY = "policies/hardware_cost", "policies/security"

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from bezel.cli.bench.measure.target import _served
 from bezel.diagnosis.client import Server, error_text
 from bezel.operations.memory_layout.memory import MemoryArguments, memory
 from bezel.operations.serving.metrics import MetricsArguments, metrics
 from bezel.operations.serving.models import ModelsArguments, models
 from bezel.operations.serving.query import QueryArguments, query
 from bezel_base.errors import UserError
+from bezel_bench.commands.measure.target import _served
 from bezel_bench.load.plan import Target
 from bezel_bench.server.drain import drain
 from bezel_bench.server.http_probe import asker

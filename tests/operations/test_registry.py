@@ -1,19 +1,30 @@
 """Registry of operations: the command line and the models of arguments agree, and every field is described."""
 
-import tomllib
 from collections.abc import Iterator
 from typing import Any, get_type_hints
 
 import pytest
 from pydantic import BaseModel
 
-from bezel.cli.argparser import COMMANDS, root_parser
+from bezel.cli.command_table import command_table, root_parser
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.registry import OPERATIONS, Operation
 
-SPEC = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+SPEC = command_table().spec
 # What every command has beside the arguments of its operation.
-COMMON = {"json", "errors", "operation", "run", "needs_project", "command", "action", "help", "parser", "pulumi"}
+COMMON = {
+    "json",
+    "errors",
+    "operation",
+    "run",
+    "call",
+    "needs_project",
+    "command",
+    "action",
+    "help",
+    "parser",
+    "pulumi",
+}
 RUNNER = "bezel.cli.operation:run"
 # What only an agent is asked: a person who names a stack on the command line starts it.
 FACE = {"bench_run": {"wake"}, "bench_sweep": {"wake"}}

@@ -10,12 +10,13 @@ import argparse
 from collections.abc import Callable
 
 from bezel.bench_jobs.job_runner import CPU, MEMORY_GIB, Fleet, send_by_tasks
-from bezel.cli.bench.measure.usage import as_usage
-from bezel.cli.bench.run import plan_of, warm_up_of
-from bezel.cli.bench.run import run as run_load
+from bezel.cli.bench.stack_targets import StackTargets
 from bezel.engine.project.project import Project, checked_cloud_project
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.measure.usage import as_usage
+from bezel_bench.commands.run import plan_of, warm_up_of
+from bezel_bench.commands.run import run as run_load
 from bezel_bench.load.patterns import user_windows
 from bezel_bench.load.plan import Bodies, Load, Replay, Staged, TokenSource, is_closed
 from bezel_bench.result.document import Result
@@ -26,7 +27,7 @@ from bezel_catalog import Price, price
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Measure with tasks, write, print; see `bezel.cli.bench.run.run`.
+    """Measure with tasks, write, print; see `bezel_bench.commands.run.run`.
 
     Raises:
         UserError: Nothing could be measured, or something could not be deleted; the text says what.
@@ -39,7 +40,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         for planned in (load, *([warm_up_of(load, options.warmup)] if options.warmup else [])):
             sender.check(planned)
     note(f"  {_cost(fleet)}")
-    return run_load(project, options, sender)
+    return run_load(StackTargets(project), options, sender)
 
 
 class _ByTasks:

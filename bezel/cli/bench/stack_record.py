@@ -1,69 +1,22 @@
-"""Manifest of the measured server: composed of options, a stack's plan, and the server's own report.
+"""Record of a stack's server for results: served model, platform and price, by the stack's plan and outputs.
 
-Owns their precedence: an option, then the stack's plan and outputs, then the server's report. Nothing is guessed: a
-field that none of them knows is null, and the checks name what they could not judge without it.
+Nothing is guessed: a field that neither knows is null.
 """
 
-import argparse
-import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from bezel.cli.bench.measure.target import TargetConnection
 from bezel.engine.project.project import Project
 from bezel.leases.observation import State
 from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.money import Amount, Priced, total
 from bezel.planner.cost.service_cost import CostLine
-from bezel_bench.cell.plan import ServerView
-from bezel_bench.result.records import Manifest, Platform, PriceBasis, ServedBy
-from bezel_bench.server import manifest
+from bezel_bench.commands.targets import Record
+from bezel_bench.result.records import Platform, PriceBasis, ServedBy
 
 
-def view(project: Project, options: argparse.Namespace, reached: TargetConnection, *, title: str) -> ServerView:
-    """The view of a server that measurements use: how requests reach it, and its manifest.
-
-    Raises:
-        UserError: The stack cannot be planned.
-    """
-    known, platform, price, checkpoint = ServedBy(), Platform(), PriceBasis(), None
-    if options.stack:
-        known, platform, price, checkpoint = _from_plan(project, options.stack, reached.outputs)
-    given = {
-        name: value
-        for name in ("accelerator", "chips", "instances", "concurrency", "region")
-        if (value := getattr(options, name)) is not None
-    }
-    if options.usd_per_hour is not None:
-        price = PriceBasis(usd_per_hour=options.usd_per_hour, source="--usd-per-hour")
-    served = manifest.reported_by_server(reached.ask, reached.target.model, known)
-    return ServerView(
-        ask=reached.ask,
-        manifest=Manifest(
-            title=options.title or title,
-            url=reached.target.url,
-            model=reached.target.model,
-            checkpoint=options.checkpoint or checkpoint,
-            served_by=served,
-            platform=platform.model_copy(update=given),
-            price=price,
-            client=manifest.this_client(
-                workers=getattr(options, "workers", 1), tls=reached.target.url.startswith("https:")
-            ),
-            started_at=datetime.now(UTC),
-            seed=options.seed,
-            command=manifest.shown(["bezel", *sys.argv[1:]]),
-        ),
-        served=served,
-        kv_cache_tokens=manifest.kv_cache_tokens(manifest.cache_config(reached.ask)),
-    )
-
-
-def _from_plan(
-    project: Project, stack: str, outputs: Mapping[str, Any]
-) -> tuple[ServedBy, Platform, PriceBasis, str | None]:
+def record_of(project: Project, stack: str, outputs: Mapping[str, Any]) -> Record:
     """The served model with its arguments, the platform, its price, and the checkpoint.
 
     Raises:
@@ -71,8 +24,8 @@ def _from_plan(
     """
     plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
     if isinstance(plan, LeasePlan):
-        return *_of_lease(plan, outputs), plan.model
-    return *_of_service(plan, outputs), plan.model
+        return Record(*_of_lease(plan, outputs), plan.model)
+    return Record(*_of_service(plan, outputs), plan.model)
 
 
 def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:

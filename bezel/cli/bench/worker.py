@@ -7,7 +7,7 @@ import argparse
 import os
 
 from bezel.bench_jobs.gcs_exchange import BucketExchange
-from bezel.cli.bench.measure.target import headers_of
+from bezel.cli.bench.stack_targets import headers_of
 from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_bench.distributed.worker import run_task

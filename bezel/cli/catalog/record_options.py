@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bezel.cli.exits import write_output
+from bezel_base.command_line.exits import write_output
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_catalog.checks.integrity import check_catalogue, read_catalogue

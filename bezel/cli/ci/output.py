@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
-from bezel.cli import exits
+from bezel_base.command_line import exits
 from bezel_base.text.printable import encodable
 from bezel_base.text.redaction import redact, redact_values
 

@@ -6,13 +6,12 @@ from pydantic import Field
 
 from bezel.operations.benchmarking.files import FileName, existing, new
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel_base.atomic_write import write_whole
-from bezel_bench.report.report import Report, report_of
+from bezel_bench.report.report import report_of, summary_of
 from bezel_bench.result.document import load
 
-_MOST_RESULTS, _MOST_TEXTS, _LONGEST = 20, 50, 60_000
+_MOST_RESULTS = 20
 
 
 class ReportArguments(Arguments):
@@ -63,25 +62,7 @@ def report(context: Context, arguments: ReportArguments) -> BenchReport:
     if tables is not None:
         _write(tables, markdown)
     written = tuple(str(file.relative_to(folder.resolve())) for file in (page, tables) if file is not None)
-    return result_of(made, markdown, written)
-
-
-def result_of(made: Report, markdown: str, written: tuple[str, ...]) -> BenchReport:
-    """A report as a result.
-
-    Args:
-        made: The report.
-        markdown: Its tables.
-        written: Files that were written.
-    """
-    return BenchReport(
-        title=cleaned(made.title, 300),
-        nature=made.nature,
-        warnings=tuple(cleaned(text, 600) for text in made.warnings[:_MOST_TEXTS]),
-        findings=tuple(cleaned(text, 600) for text in made.findings[:_MOST_TEXTS]),
-        markdown=cleaned(markdown, _LONGEST),
-        written=written,
-    )
+    return BenchReport(**summary_of(made, markdown, written))
 
 
 def _write(file: Path, text: str) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bezel.cli.bench.render.tables import grid_text, run_text, search_text
 from bezel_base.text.counting import counted
+from bezel_bench.commands.render.tables import grid_text, run_text, search_text
 from bezel_bench.report.comparison import compare
 from bezel_bench.report.markdown import as_markdown
 from bezel_bench.report.page import as_page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.cli.bench.render.tables import run_text
+from bezel_bench.commands.render.tables import run_text
 from bezel_bench.report.export import as_csv
 from bezel_bench.report.format import number
 from bezel_bench.report.markdown import as_markdown

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.cli.bench.render.tables import grid_text
 from bezel_base.errors import UserError
 from bezel_bench.cell.build_cell import client_figures
+from bezel_bench.commands.render.tables import grid_text
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Result
 from bezel_bench.result.sample import ClientHealth

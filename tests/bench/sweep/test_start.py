@@ -10,8 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from bezel.cli.bench.measure.server_process import StartedServer
 from bezel_base.errors import UserError
+from bezel_bench.commands.measure.server_process import StartedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -42,8 +42,8 @@ def texts() -> tuple[RepairText, ...]:
             name = file.relative_to(ROOT).as_posix()
             if not name.startswith(OTHERS_WORDS):
                 found += [RepairText(f"{name}:{line}", text) for line, text in _texts(ast.parse(file.read_text()))]
-    table = "bezel/cli/commands.toml"
-    found += [RepairText(table, text) for text in _strings(tomllib.loads((ROOT / table).read_text()))]
+    for table in ("bezel/cli/commands.toml", "packages/bench/bezel_bench/commands/commands.toml"):
+        found += [RepairText(table, text) for text in _strings(tomllib.loads((ROOT / table).read_text()))]
     return tuple(found)
 
 

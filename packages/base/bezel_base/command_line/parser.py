@@ -1,15 +1,19 @@
-"""Argument parser of `bezel`, built from commands.toml: a parser is filled when its command is called.
+"""Argument parser of a program, built from a table of its commands: filled when its command is called.
 
-Its errors name the mistake, a similar option and the command for the help. Owns how the keys of commands.toml become
+Its errors name the mistake, a similar option and the command for the help. Owns how the keys of a table become
 arguments and groups of the help; leaves out what a command does.
+
+A command names the function that runs it and what else the program reads of it (`CARRIED`); its subcommands inherit
+these. `options` names tables of options; of those in `require` one exclusive option must be given. A key of an argument
+is a parameter of `argparse.add_argument`; `exclusive` marks the options of a table that exclude each other. A command
+with `dashed_values` takes a word that begins with dashes as a value unless it is one of its options. A command with
+`alone` may be called without one of its subcommands, and its options may stand before or after theirs.
 """
 
 import argparse
 import difflib
-import functools
 import math
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,18 +21,8 @@ from typing import Any, NoReturn
 from bezel_base.errors import NOT_SHOWN, UserError, shown
 
 Spec = Mapping[str, Any]
-COMMANDS = Path(__file__).with_name("commands.toml")
-_PASSED_ON = "pulumi"  # name of the argument of a command that passes on what follows the dashes
-# Titles of the groups of commands in the help.
-GROUPS = {
-    "deploy": "plan and deploy",
-    "operate": "operate what is deployed",
-    "pipeline": "deploy by pipeline",
-    "measure": "measure and compare",
-    "lease": "lease machines",
-    "catalogue": "facts and models",
-    "shell": "shell",
-}
+CARRIED = ("run", "call", "needs_project", "operation")
+"""Keys of a command that the parsed options carry: what runs it, with what."""
 
 
 class UsageError(UserError):
@@ -44,13 +38,20 @@ class Parser(argparse.ArgumentParser):
     """Parser of a command and of its subcommands."""
 
     def __init__(
-        self, *, spec: Spec, tables: Mapping[str, Spec], shared: frozenset[str] = frozenset(), **kwargs: Any
+        self,
+        *,
+        spec: Spec,
+        tables: Mapping[str, Spec],
+        groups: Mapping[str, str] | None = None,
+        shared: frozenset[str] = frozenset(),
+        **kwargs: Any,
     ) -> None:
-        """Take the command's part of commands.toml, and all tables of options.
+        """Take the command's part of the table of commands, and all tables of options.
 
         Args:
-            spec: The command's part of commands.toml.
+            spec: The command's part of the table.
             tables: All tables of options.
+            groups: Titles of the groups of its subcommands in the help.
             shared: Options of the command above, which may stand before or after this command.
             kwargs: Arguments of `ArgumentParser`.
         """
@@ -64,11 +65,10 @@ class Parser(argparse.ArgumentParser):
             "path": Path,
         }.items():
             self.register("type", name, parse)
-        self.set_defaults(
-            parser=self, **{key: spec[key] for key in ("run", "needs_project", "operation") if key in spec}
-        )
+        self.set_defaults(parser=self, **{key: spec[key] for key in CARRIED if key in spec})
         self.set_defaults(**spec.get("defaults", {}))
-        self._spec, self._tables, self._shared, self._filled = spec, tables, shared, False
+        self._spec, self._tables, self._groups, self._shared = spec, tables, groups or {}, shared
+        self._filled = False
 
     def fill(self) -> "Parser":
         """Add the arguments and the subcommands, once."""
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
             # The default of one that is not given here would replace what was given before this command.
             keys = dict(given) | ({"default": argparse.SUPPRESS} if name in self._shared else {})
             if not name.startswith("-") and "choices" not in keys:
-                keys["metavar"] = _metavar(name, keys)
+                keys["metavar"] = metavar_of(name, keys)
             if keys.pop("exclusive", False):
                 exclusive = exclusive or group.add_mutually_exclusive_group(required=required)
                 exclusive.add_argument(name, **keys)
@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
             prog=self.prog,
             help=argparse.SUPPRESS if grouped else None,
         )
-        groups = {name: self.add_argument_group(title) for name, title in GROUPS.items()} if grouped else {}
+        groups = {name: self.add_argument_group(title) for name, title in self._groups.items()} if grouped else {}
         shared = frozenset(self._option_string_actions) if self._spec.get("alone") else frozenset()
         for name, spec in commands.items():
             actions.add_parser(name, help=spec["help"], spec=spec, tables=self._tables, shared=shared)
@@ -150,60 +150,9 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message, title=self.prog)
 
 
-def passes_on(arguments: Sequence[str]) -> bool:
-    """Whether the command that the arguments name passes on what follows `--`."""
-    spec = _commands()
-    for word in arguments:
-        spec = spec.get("commands", {}).get(word, spec)
-    tables = (_commands()["tables"][name]["arguments"] for name in spec.get("options", ()))
-    return any(_PASSED_ON in given for given in (spec.get("arguments", {}), *tables))
-
-
-def shown_names(operation: str) -> dict[str, str]:
-    """Argument of an operation -> its name on the command line: `--zone`, or as the usage line has it, e.g. STACK."""
-    return _shown_names(_commands(), operation) or {}
-
-
-def _shown_names(spec: Spec, operation: str) -> dict[str, str] | None:
-    if spec.get("operation") == operation:
-        tables = (_commands()["tables"][name]["arguments"] for name in spec.get("options", ()))
-        return {
-            keys.get("dest", name.lstrip("-").replace("-", "_")): name if name.startswith("-") else _metavar(name, keys)
-            for arguments in (spec.get("arguments", {}), *tables)
-            for name, keys in arguments.items()
-        }
-    found = (_shown_names(command, operation) for command in spec.get("commands", {}).values())
-    return next((names for names in found if names is not None), None)
-
-
-def defaults_of(*command: str) -> dict[str, Any]:
-    """Each default of the arguments of a command, given by its words, by the name of the argument's value."""
-    spec = _commands()
-    for word in command:
-        spec = spec["commands"][word]
-    tables = (_commands()["tables"][name]["arguments"] for name in spec.get("options", ()))
-    return {
-        keys.get("dest", name.lstrip("-").replace("-", "_")): keys.get(
-            "default", False if keys.get("action") == "store_true" else None
-        )
-        for arguments in (spec.get("arguments", {}), *tables)
-        for name, keys in arguments.items()
-    }
-
-
-def _metavar(name: str, keys: Spec) -> str:
+def metavar_of(name: str, keys: Spec) -> str:
+    """The name of an argument's value in the help."""
     return str(keys.get("metavar", name.upper()))
-
-
-@functools.cache
-def _commands() -> Spec:
-    return tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
-
-
-def root_parser() -> Parser:
-    """The parser of `bezel`."""
-    spec = _commands()
-    return Parser(spec=spec, tables=spec["tables"], prog="bezel")
 
 
 def _integer(text: str) -> int:

@@ -7,7 +7,7 @@ with 0 once the server is deployed. Turns alternate and each starts its variant 
 show as a difference.
 
 Leaves out the order of turns and the statistics (`bezel_bench.sweep.ab`), and how a variant is reached or started
-(`bezel.cli.bench.measure.variants`).
+(`bezel_bench.commands.measure.variants`).
 """
 
 import argparse
@@ -17,16 +17,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from bezel.cli.bench.measure.cell_runner import Variant, load_of, measuring
-from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_limits, check_out, finish, limits_of
-from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
-from bezel.cli.bench.measure.variants import variants_of
-from bezel.cli.bench.render.status_line import Line
-from bezel.cli.bench.render.tables import search_text
-from bezel.engine.project.project import Project
 from bezel_base import ending_signals
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_bench.commands.measure.cell_runner import Variant, load_of, measuring
+from bezel_bench.commands.measure.checkpoint import ResultFiles, amounts, check_limits, check_out, finish, limits_of
+from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
+from bezel_bench.commands.measure.variants import variants_of
+from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.tables import search_text
+from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
 from bezel_bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
 from bezel_bench.sweep.budget import notes
@@ -35,7 +35,7 @@ from bezel_bench.sweep.journal import Server
 from bezel_bench.sweep.run_once import INTERRUPTED, Once
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(targets: Targets, options: argparse.Namespace) -> int:
     """Compare the variants, write and print the result.
 
     Exit code 1: too few rounds for one of the differences, or the client or its machine disturbed a turn twice; 130,
@@ -47,9 +47,9 @@ def run(project: Project, options: argparse.Namespace) -> int:
     servers, plan = plan_of(options)
     request = plan.request
     check_out(options.out, force=options.force)
-    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
+    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     try:
-        variants = variants_of(project, options, servers, request, show)
+        variants = variants_of(targets, options, servers, request, show)
         limits = limits_of(options, variants.usd_per_hour)
         with files.ledger(_settings(plan, servers, options)) as ledger:
 

@@ -8,10 +8,10 @@ import argparse
 import json
 import sys
 
-from bezel.engine.project.project import Project
 from bezel_base.errors import UserError
 from bezel_bench.audit.render import as_text, as_values
 from bezel_bench.audit.runner import audit_files, check_labels
+from bezel_bench.commands.targets import Targets
 
 
 class UnreadableFilesError(UserError):
@@ -20,7 +20,7 @@ class UnreadableFilesError(UserError):
     exit_code = 2
 
 
-def run(_: Project, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> int:
     """Audit the files, print the findings, return the exit code.
 
     Raises:

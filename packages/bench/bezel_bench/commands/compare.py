@@ -2,9 +2,9 @@
 
 import argparse
 
-from bezel.engine.project.project import Project
 from bezel_base.console import aligned, say
 from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.targets import Targets
 from bezel_bench.report.comparison import Comparison, Value, compare
 from bezel_bench.result.document import load
 
@@ -18,7 +18,7 @@ class ToleranceError(UserError):
     exit_code = 2
 
 
-def run(_: Project, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> int:
     """Compare and print.
 
     Exit code 0: every figure is shown to be better or the same; 1: a figure is worse; 3: the results cannot be

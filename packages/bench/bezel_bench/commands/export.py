@@ -5,17 +5,17 @@ import json
 import sys
 from pathlib import Path
 
-from bezel.cli.exits import write_output
-from bezel.engine.project.project import Project
+from bezel_base.command_line.exits import write_output
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.text.counting import counted
+from bezel_bench.commands.targets import Targets
 from bezel_bench.report.export import as_csv, as_vllm, of_stage
 from bezel_bench.report.open_metrics import as_open_metrics
 from bezel_bench.result.document import Cell, Result, load
 from bezel_bench.result.sample_file import read_samples
 
 
-def run(_: Project, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> int:
     """Convert the result, and write or print it.
 
     Raises:

@@ -1,6 +1,6 @@
 """`bezel bench goodput`: searches the highest load of one server that still keeps given limits.
 
-Leaves out the search (`bezel_bench.sweep.goodput`) and how a load is measured (`bezel.cli.bench.measure.cell_runner`).
+Leaves out the search (`bezel_bench.sweep.goodput`) and how a load is measured (`.measure.cell_runner`).
 """
 
 import argparse
@@ -11,8 +11,10 @@ import time
 from functools import partial
 from typing import Any
 
-from bezel.cli.bench.measure.cell_runner import Variant, load_of, measuring, variant_of
-from bezel.cli.bench.measure.checkpoint import (
+from bezel_base import ending_signals
+from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.measure.cell_runner import Variant, load_of, measuring, variant_of
+from bezel_bench.commands.measure.checkpoint import (
     ResultFiles,
     amounts,
     check_limits,
@@ -21,13 +23,11 @@ from bezel.cli.bench.measure.checkpoint import (
     limits_of,
     settings_of,
 )
-from bezel.cli.bench.measure.target import reach
-from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
-from bezel.cli.bench.render.status_line import Line
-from bezel.cli.bench.render.tables import search_text
-from bezel.engine.project.project import Project
-from bezel_base import ending_signals
-from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.measure.target import reach
+from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
+from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.tables import search_text
+from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result, Slo
 from bezel_bench.sweep.budget import notes
 from bezel_bench.sweep.cell_request import CellRequest
@@ -39,7 +39,7 @@ _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
 _MIN_REQUESTS = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(targets: Targets, options: argparse.Namespace) -> int:
     """Search, write, print.
 
     Exit code 0: the search found an edge, or that there is none; 1: it was inconclusive; 130, 143: Ctrl-C or SIGTERM
@@ -54,10 +54,10 @@ def run(project: Project, options: argparse.Namespace) -> int:
         check_limits(options)
         load_of(plan.at(0, 0), options, draft_target(options))
     check_out(options.out, force=options.force)
-    reached = reach(project, options)
-    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
+    reached = reach(targets, options)
+    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     try:
-        variant = variant_of(project, options, reached, plan.at(0, 0), "the highest load within limits", show)
+        variant = variant_of(targets, options, reached, plan.at(0, 0), "the highest load within limits", show)
         limits = limits_of(options, variant.server.manifest.price.usd_per_hour)
         with files.ledger(_settings(plan, variant, options)) as ledger:
 

@@ -1,17 +1,18 @@
 """`bezel bench report`: writes results as one HTML page, as Markdown, as pictures; with `--json` prints the report."""
 
 import argparse
+import json
 from pathlib import Path
 
-from bezel.cli.exits import write_output
-from bezel.engine.project.project import Project
+from bezel_base.command_line.exits import write_output
 from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_bench.report.report import Report, report_of
+from bezel_bench.commands.targets import Targets
+from bezel_bench.report.report import Report, report_of, summary_of
 from bezel_bench.result.document import load
 
 
-def run(_: Project, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> int:
     """Write the requested files; exit code 0 also for failed results, which the report marks.
 
     Raises:
@@ -39,10 +40,9 @@ def run(_: Project, options: argparse.Namespace) -> int:
 
 
 def _as_json(report: Report, written: tuple[str, ...]) -> str:
-    from bezel.operations.benchmarking.report import result_of
     from bezel_bench.report.markdown import as_markdown
 
-    return result_of(report, as_markdown(report), written).model_dump_json(indent=2)
+    return json.dumps(summary_of(report, as_markdown(report), written), indent=2, ensure_ascii=False)
 
 
 def _check_apart(options: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 Owns the order: reach the server, plan, make prompts, measure each repeat, compose the result. Leaves out the
 definitions of figures (`bezel_bench.metrics.definitions`), their validity (`bezel_bench.validity.checks`) and the
-printed table (`bezel.cli.bench.render.tables`).
+printed table (`bezel_bench.commands.render.tables`).
 """
 
 import argparse
@@ -15,19 +15,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bezel.cli.bench.measure.checkpoint import ResultFiles, check_out, finish
-from bezel.cli.bench.measure.killed_run import attempted, keep_killed
-from bezel.cli.bench.measure.load_options import load_of
-from bezel.cli.bench.measure.manifest import view
-from bezel.cli.bench.measure.target import TargetConnection, reach, renewals
-from bezel.cli.bench.measure.usage import as_usage, check_options, check_prompts, draft_target
-from bezel.cli.bench.render.status_line import Line
-from bezel.cli.bench.render.tables import run_text
-from bezel.engine.project.project import Project
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_bench.cell.cell import measure_load
 from bezel_bench.client.load_engine import run_load
+from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
+from bezel_bench.commands.measure.killed_run import attempted, keep_killed
+from bezel_bench.commands.measure.load_options import load_of
+from bezel_bench.commands.measure.manifest import view
+from bezel_bench.commands.measure.target import TargetConnection, reach, renewals
+from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
+from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.tables import run_text
+from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
 from bezel_bench.metrics.statistics import CONFIDENCE, of_repeats
 from bezel_bench.prompts.prompts import learn, make_prompts
@@ -57,14 +57,14 @@ class LoadSender(Protocol):
         """Return the result with its client and notes on the sender."""
 
 
-def run(project: Project, options: argparse.Namespace, sender: LoadSender | None = None) -> int:
+def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None = None) -> int:
     """Measure, write, print.
 
     Exit code 0: every cell is ok; 1: one failed or is missing, and the table shows why; 130, 143: Ctrl-C or SIGTERM
     ended it.
 
     Args:
-        project: The project of the stack, if one is named.
+        targets: The servers that the program can measure.
         options: Options of the server, the load and the result.
         sender: Sends the load; this process does where it is None.
 
@@ -73,14 +73,14 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
     """
     planned, slos = plan_of(options)
     check_out(options.out, force=options.force)
-    reached = reach(project, options)
+    reached = reach(targets, options)
     load = replace(planned, target=reached.target)
-    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
+    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     with files.ledger(_settings(load, options)) as ledger:
         # Cells of an earlier process used the prompts of that process.
         load = replace(load, prompts=replace(load.prompts, run=options.run_id or ledger.run))
         try:
-            result, early = _measure(project, options, reached, load, slos, show, sender, files, ledger)
+            result, early = _measure(targets, options, reached, load, slos, show, sender, files, ledger)
         except BaseException:
             files.forget(only_empty=True)
             raise
@@ -119,7 +119,7 @@ def plan_of(options: argparse.Namespace) -> tuple[Load, list[Slo]]:
 
 
 def _measure(
-    project: Project,
+    targets: Targets,
     options: argparse.Namespace,
     reached: TargetConnection,
     load: Load,
@@ -131,7 +131,7 @@ def _measure(
 ) -> tuple[Result, bool]:
     """The result, and whether it ended before every repeat was measured."""
     show("reads the server's manifest, and calibrates its token counts")
-    server = view(project, options, reached, title=f"{load.target.model}: one load")
+    server = view(targets, options, reached, title=f"{load.target.model}: one load")
     vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
     known = {taken.cell.id: taken.cell for taken in ledger.taken if not is_disturbed(taken.cell)}
     if options.warmup and len(known) < options.repeats:

@@ -2,7 +2,7 @@
 
 Owns the order: reach the server, read its limits, sweep, summarize, write. The journal and the samples of the cells
 are beside FILE.json; the same command continues from them after a kill. Leaves out the choice of cells and the
-conclusions (`bezel_bench.sweep`) and how a cell is measured (`bezel.cli.bench.measure.cell_runner`).
+conclusions (`bezel_bench.sweep`) and how a cell is measured (`bezel_bench.commands.measure.cell_runner`).
 """
 
 import argparse
@@ -11,7 +11,10 @@ import time
 from dataclasses import asdict, replace
 from functools import partial
 
-from bezel.cli.bench.measure.cell_runner import (
+from bezel_base import ending_signals
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.counting import counted
+from bezel_bench.commands.measure.cell_runner import (
     Variant,
     infeasible_contexts,
     load_of,
@@ -19,7 +22,7 @@ from bezel.cli.bench.measure.cell_runner import (
     numbers,
     variant_of,
 )
-from bezel.cli.bench.measure.checkpoint import (
+from bezel_bench.commands.measure.checkpoint import (
     ResultFiles,
     amount,
     check_limits,
@@ -28,14 +31,11 @@ from bezel.cli.bench.measure.checkpoint import (
     limits_of,
     settings_of,
 )
-from bezel.cli.bench.measure.target import reach
-from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
-from bezel.cli.bench.render.status_line import Line
-from bezel.cli.bench.render.tables import grid_text
-from bezel.engine.project.project import Project
-from bezel_base import ending_signals
-from bezel_base.errors import Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_bench.commands.measure.target import reach
+from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
+from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.tables import grid_text
+from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
 from bezel_bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
 from bezel_bench.sweep.run import Ended, Progress, Sweep, run_sweep
@@ -45,7 +45,7 @@ from bezel_bench.sweep.summarize import conclude
 _BAR = 12
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(targets: Targets, options: argparse.Namespace) -> int:
     """Sweep, write, print. Exit code 1: no cell is ok, or the server was lost; 130, 143: Ctrl-C or SIGTERM ended it.
 
     Raises:
@@ -53,10 +53,10 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """
     grid = grid_of(options)
     check_out(options.out, force=options.force)
-    reached = reach(project, options)
-    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
+    reached = reach(targets, options)
+    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     try:
-        variant = variant_of(project, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
+        variant = variant_of(targets, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
         ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)
     except KeyboardInterrupt:
         show.end()

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
+from bezel_base.text.cleaning import cleaned
 from bezel_bench.report import facts
 from bezel_bench.report.ab_figures import ab_figures
 from bezel_bench.report.figure import Figure, Table
@@ -14,6 +16,8 @@ from bezel_bench.report.sweep_figures import grid_figures
 from bezel_bench.result.document import Result
 
 SIMULATED = "Simulated: the responses are those of a simulated server. No figure is evidence about hardware."
+
+_MOST_TEXTS, _LONGEST = 50, 60_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,37 @@ def report_of(results: Sequence[Result]) -> Report:
         checks_summary=facts.checks_summary(subjects),
         cells=facts.all_cells(subjects),
         manifests=[facts.manifest(result) for result in results],
+    )
+
+
+class ReportSummary(TypedDict):
+    """A report in words, for programs: without control characters and credentials, of bounded length.
+
+    Attributes:
+        nature: "measured", "simulated", or both.
+        warnings: What is to be known before any figure, the first 50.
+        findings: The first 50.
+        markdown: The tables as Markdown, cut after 60,000 characters.
+        written: Files that were written.
+    """
+
+    title: str
+    nature: str
+    warnings: tuple[str, ...]
+    findings: tuple[str, ...]
+    markdown: str
+    written: tuple[str, ...]
+
+
+def summary_of(report: Report, markdown: str, written: tuple[str, ...]) -> ReportSummary:
+    """The summary of a report with its tables as Markdown, and with the files that were written."""
+    return ReportSummary(
+        title=cleaned(report.title, 300),
+        nature=report.nature,
+        warnings=tuple(cleaned(text, 600) for text in report.warnings[:_MOST_TEXTS]),
+        findings=tuple(cleaned(text, 600) for text in report.findings[:_MOST_TEXTS]),
+        markdown=cleaned(markdown, _LONGEST),
+        written=written,
     )
 
 

@@ -19,7 +19,11 @@ _HIDDEN = "(hidden)"
 def this_client(*, workers: int, tls: bool) -> Client:
     """Return this machine as a client."""
     return Client(
-        bezel=metadata.version("bezel"), python=host.python_version(), machine=this_machine(), workers=workers, tls=tls
+        bezel=metadata.version("bezel-bench"),
+        python=host.python_version(),
+        machine=this_machine(),
+        workers=workers,
+        tls=tls,
     )
 
 

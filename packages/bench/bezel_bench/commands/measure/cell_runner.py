@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bezel.cli.bench.measure.manifest import view
-from bezel.cli.bench.measure.target import TargetConnection
-from bezel.cli.bench.render.status_line import Line
-from bezel.engine.project.project import Project
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_bench.cell.cell import MeasuredCell, measure_load
 from bezel_bench.cell.plan import ServerView
+from bezel_bench.commands.measure.manifest import view
+from bezel_bench.commands.measure.target import TargetConnection
+from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
 from bezel_bench.load.plan_rules import checked
 from bezel_bench.prompts.prompts import learn, make_prompts
@@ -36,7 +36,7 @@ class Variant:
 
 
 def variant_of(
-    project: Project,
+    targets: Targets,
     options: argparse.Namespace,
     reached: TargetConnection,
     request: CellRequest,
@@ -45,7 +45,7 @@ def variant_of(
 ) -> Variant:
     """The variant of a reached server; `request` is any of its cells."""
     show("reads the server's manifest, and calibrates its token counts")
-    server = view(project, options, reached, title=f"{reached.target.model}: {title}")
+    server = view(targets, options, reached, title=f"{reached.target.model}: {title}")
     return Variant(reached, server, learn(load_of(request, options, reached.target), reached.ask))
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bezel.cli.bench.measure.cell_runner import Variant
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.counting import counted
 from bezel_bench.cell.cell import MeasuredCell
+from bezel_bench.commands.measure.cell_runner import Variant
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Cell, Result, save
 from bezel_bench.result.sample_file import read_samples, samples_path, write_samples
@@ -172,11 +172,12 @@ class ResultFiles:
 
     Args:
         out: File of the result; None stores nothing.
+        program: The program as a user types it, to continue a command.
         force: Whether a result and its checkpoints may be discarded that this command cannot continue.
     """
 
-    def __init__(self, out: Path | None, *, force: bool = False) -> None:
-        self._out, self._force = out, force
+    def __init__(self, out: Path | None, program: str, *, force: bool = False) -> None:
+        self._out, self._program, self._force = out, program, force
 
     def ledger(self, settings: Mapping[str, Any]) -> Ledger:
         """Open the ledger of the cells that were measured with these settings.
@@ -242,7 +243,7 @@ class ResultFiles:
     def print_continuation(self) -> None:
         """Print, after a command that ended early, where its cells are stored and the command that continues."""
         if self._out is not None and (journal := self._path(".journal")).exists():
-            command = shlex.join([".venv/bin/bezel", *shown(sys.argv[1:])])
+            command = shlex.join([self._program, *shown(sys.argv[1:])])
             note(f"the measured cells are stored in {journal}; this command continues from there:\n   {command}")
 
     def _samples(self, cell: Cell) -> Path:

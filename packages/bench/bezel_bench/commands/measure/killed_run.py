@@ -7,11 +7,11 @@ kill (`bezel_bench.result.spill`).
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bezel.cli.bench.measure.checkpoint import ResultFiles, write
 from bezel_base.console import note
 from bezel_base.text.counting import counted
 from bezel_bench.cell.build_cell import recorded
 from bezel_bench.cell.plan import CellPlan, ServerView
+from bezel_bench.commands.measure.checkpoint import ResultFiles, write
 from bezel_bench.load.plan import Load
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary

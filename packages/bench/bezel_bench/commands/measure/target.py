@@ -1,32 +1,24 @@
-"""Target of a benchmark, from its options: a server named by a URL or by a stack's outputs.
+"""Target of a benchmark, from its options: a server named by its address, or by what the targets know of it.
 
-Owns the authorisation of requests (none, or an identity token that is renewed). Leaves out the load.
+Owns the address, the model and the headers of requests. Leaves out the load, and how an identity is proved
+(`bezel_bench.commands.targets`).
 """
 
 import argparse
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from bezel.cli.bench.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
-from bezel.engine.project.project import Project
-from bezel.engine.run.command import CommandError, printed, pulumi_cli
-from bezel.rest import Credentials, RestError, guarded
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.counting import counted
-from bezel_base.text.shell import quoted_for_make
-from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
+from bezel_bench.commands.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
+from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Target, TokenSource
 from bezel_bench.load.plan_rules import target_problems
 from bezel_bench.result.no_response import NoResponse, of_refusal
 from bezel_bench.server.http_probe import Ask, asker
-
-# Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
-_TOKEN_SECONDS = 360.0
-_OUTPUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -48,62 +40,36 @@ class TargetConnection:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def reach(project: Project, options: argparse.Namespace) -> TargetConnection:
+def reach(targets: Targets, options: argparse.Namespace) -> TargetConnection:
     """The server that the options name.
 
     Raises:
         UserError: There is none, or no credentials for it.
     """
-    outputs = _outputs(project, options.stack) if options.stack else {}
+    known = targets.find(options)
     # Other clients take the address with the prefix of OpenAI's API.
-    url = str(options.url or outputs.get("url") or "").rstrip("/").removesuffix("/v1").rstrip("/")
-    if not url:
-        raise UserError(Problem("--stack", options.stack, "the stack has no output `url`.", "deploy it first."))
-    settings = project.configuration(options.stack) if options.stack else {}
-    public = options.public or bool(_section(settings, "access").get("public"))
+    url = str(options.url or known.url).rstrip("/").removesuffix("/v1").rstrip("/")
     target = Target(
         url,
-        str(options.model or outputs.get("model") or ""),
+        str(options.model or known.model),
         options.endpoint,
-        public,
+        options.public or known.public,
         options.audience,
         options.ca_file,
     )
     # Without a named model, the server's list of models is requested below.
     if wrong := target_problems(replace(target, model=target.model or "any")):
         raise UserError(*wrong)
-    impersonate = options.impersonate or _section(settings, "smoke").get("impersonate")
+    impersonate = options.impersonate or known.impersonate
     own = own_headers(options.api_key_env, options.header, os.environ)
     # A server with a key of its own needs no identity, unless it is a stack's or one is asked for.
     needs_identity = bool(options.stack or options.audience or impersonate) or options.api_key_env is None
-    headers = with_own(headers_of(target, impersonate) if needs_identity else dict, own)
+    headers = with_own(targets.identity(target, impersonate) if needs_identity else dict, own)
     ask = asker(target, headers)
     if not target.model:
         target = replace(target, model=_served(ask, url))
-    simulated = options.simulated or bool(outputs.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
-    return TargetConnection(target, headers, ask, simulated, outputs)
-
-
-def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
-    """The headers that authorise requests to a server: none, or an identity token that is renewed.
-
-    Raises:
-        UserError: No token can be obtained.
-    """
-    if target.public:
-        return dict
-    audience = target.audience.rstrip("/") or target.url
-
-    def fetch() -> Fetched:
-        return Fetched({"Authorization": f"Bearer {credentials.identity_token(audience)}"}, _TOKEN_SECONDS)
-
-    try:
-        guarded(target.url, "the server's address")
-        credentials = Credentials(impersonate)
-        return RenewedHeaders(fetch)
-    except RestError as error:
-        title = "No identity token for the server (add --public if it needs none)"
-        raise UserError(*error.problems, title=title) from None
+    simulated = options.simulated or known.simulated or os.environ.get("BEZEL_SIMULATED") == "1"
+    return TargetConnection(target, headers, ask, simulated, known.outputs)
 
 
 def with_own(headers: TokenSource, own: Mapping[str, str]) -> TokenSource:
@@ -142,26 +108,6 @@ def renewals(headers: TokenSource) -> list[str]:
     return (
         [f"the identity token could not be renewed ({counted(failed, 'times')}): look for http_401"] if failed else []
     )
-
-
-def _outputs(project: Project, stack: str) -> dict[str, Any]:
-    """A stack's outputs, from the state that the engine uses in this environment."""
-    project.stack_file(stack)
-    command = [pulumi_cli(), "stack", "output", "--json", "--stack", stack]
-    try:
-        return dict(json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS)))
-    except CommandError as error:
-        repair = (
-            f"deploy it first; on localcloud: `make up STACK={quoted_for_make(stack)}`, and `eval "
-            '"$(.venv/bin/bezel local env)"` in '
-            "this shell."
-        )
-        raise UserError(Problem("--stack", stack, f"its outputs cannot be read: {error}", repair)) from None
-
-
-def _section(settings: Mapping[str, object], name: str) -> Mapping[str, Any]:
-    section = settings.get(name)
-    return section if isinstance(section, dict) else {}
 
 
 def _served(ask: Ask, url: str) -> str:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bezel.cli.argparser import defaults_of
-from bezel.cli.bench.measure.own_headers import own_headers
 from bezel_base.errors import Problem, UserError
+from bezel_bench.commands.measure.own_headers import own_headers
+from bezel_bench.commands.table import shared_table
 from bezel_bench.load.plan import GENERATING, Load, Target
 from bezel_bench.prompts.datasets import read_text
 from bezel_bench.prompts.lengths import lengths_of
@@ -143,7 +143,8 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def _ignored(options: argparse.Namespace) -> Iterator[Problem]:
-    defaults = defaults_of("bench", options.action)
+    # The options of `job` that rules name are those of `run`.
+    defaults = shared_table().defaults_of("run" if options.action == "job" else options.action)
     for rule in RULES[options.action]:
         value = getattr(options, rule.option)
         if value != defaults[rule.option] and rule.is_ignored(options):

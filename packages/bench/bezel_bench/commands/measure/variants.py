@@ -1,18 +1,18 @@
 """Servers of a comparison: running ones, or one that is started anew for each turn.
 
 Owns when a server is reached, and the cost of all servers together. Leaves out the command that starts one
-(`bezel.cli.bench.measure.server_process`).
+(`bezel_bench.commands.measure.server_process`).
 """
 
 import argparse
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bezel.cli.bench.measure.cell_runner import Variant, variant_of
-from bezel.cli.bench.measure.server_process import StartedServer
-from bezel.cli.bench.measure.target import reach
-from bezel.cli.bench.render.status_line import Line
-from bezel.engine.project.project import Project
+from bezel_bench.commands.measure.cell_runner import Variant, variant_of
+from bezel_bench.commands.measure.server_process import StartedServer
+from bezel_bench.commands.measure.target import reach
+from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.targets import Targets
 from bezel_bench.sweep.cell_request import CellRequest
 
 
@@ -31,12 +31,12 @@ class Variants(NamedTuple):
 
 
 def variants_of(
-    project: Project, options: argparse.Namespace, servers: Mapping[str, str], request: CellRequest, show: Line
+    targets: Targets, options: argparse.Namespace, servers: Mapping[str, str], request: CellRequest, show: Line
 ) -> Variants:
     """The variants that the options name.
 
     Args:
-        project: Project of the stacks.
+        targets: Targets of the stacks.
         options: `arm`, or `start` and `url`.
         servers: Each variant's name with its URL, stack or value.
         request: Any cell.
@@ -51,7 +51,7 @@ def variants_of(
         for name, server in servers.items():
             address = {"url": server, "stack": None} if "://" in server else {"url": None, "stack": server}
             of_server = argparse.Namespace(**{**vars(options), **address})
-            variants[name] = variant_of(project, of_server, reach(project, of_server), request, title, show)
+            variants[name] = variant_of(targets, of_server, reach(targets, of_server), request, title, show)
         prices = [variant.server.manifest.price.usd_per_hour for variant in variants.values()]
         known = [price for price in prices if price is not None]
         total = sum(known) if len(known) == len(prices) else None
@@ -61,6 +61,6 @@ def variants_of(
     def restarted(cell: CellRequest) -> Variant:
         key, _, value = cell.variant.partition("=")
         server_process.restart(key, value, cell.deadline_seconds)
-        return variant_of(project, options, reach(project, options), cell, title, show)
+        return variant_of(targets, options, reach(targets, options), cell, title, show)
 
     return Variants(options.usd_per_hour, restarted, server_process.end)

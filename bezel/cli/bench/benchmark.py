@@ -1,0 +1,16 @@
+"""`bezel bench`: the commands of the benchmark's package, which here also measure servers of the project's stacks."""
+
+import argparse
+
+from bezel.cli.bench.stack_targets import StackTargets
+from bezel.engine.project.project import Project
+from bezel_bench.commands.main import run_command
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Run the command that the options name; return its exit code.
+
+    Raises:
+        UserError: It failed.
+    """
+    return run_command(StackTargets(project), options)

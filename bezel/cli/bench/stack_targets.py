@@ -1,0 +1,117 @@
+"""Targets of `bezel bench`: servers of a project's stacks too, and the authorisation by Google's identity tokens.
+
+Leaves out what a stack's plan says of its server (`bezel.cli.bench.stack_record`).
+"""
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.cli.bench.stack_record import record_of
+from bezel.engine.project.project import Project
+from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.rest import Credentials, RestError, guarded
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import quoted_for_make
+from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
+from bezel_bench.commands.targets import Deployment, Record
+from bezel_bench.load.plan import Target, TokenSource
+
+# Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
+_TOKEN_SECONDS = 360.0
+_OUTPUT_SECONDS = 120.0
+
+
+class StackTargets:
+    """Servers that are named by an address, or by a stack of a project.
+
+    Args:
+        project: The project of the stacks.
+    """
+
+    program = "bezel"
+    typed = ".venv/bin/bezel"
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def find(self, options: argparse.Namespace) -> Deployment:
+        """Return what the outputs and the settings of the stack say of its server; nothing without a stack.
+
+        Raises:
+            UserError: The stack is not deployed, or its outputs cannot be read.
+        """
+        if not options.stack:
+            return Deployment()
+        outputs = _outputs(self._project, options.stack)
+        url = str(outputs.get("url") or "")
+        if not url:
+            raise UserError(Problem("--stack", options.stack, "the stack has no output `url`.", "deploy it first."))
+        settings = self._project.configuration(options.stack)
+        return Deployment(
+            url,
+            str(outputs.get("model") or ""),
+            public=bool(_section(settings, "access").get("public")),
+            simulated=bool(outputs.get("simulated")),
+            impersonate=_section(settings, "smoke").get("impersonate"),
+            outputs=outputs,
+        )
+
+    def identity(self, target: Target, impersonate: str | None) -> TokenSource:
+        """Return the headers of `headers_of`.
+
+        Raises:
+            UserError: No token can be obtained.
+        """
+        return headers_of(target, impersonate)
+
+    def record(self, options: argparse.Namespace, outputs: Mapping[str, Any]) -> Record:
+        """Return what the stack's plan and outputs say of its server; nothing without a stack.
+
+        Raises:
+            UserError: The stack cannot be planned.
+        """
+        return record_of(self._project, options.stack, outputs) if options.stack else Record()
+
+
+def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
+    """The headers that authorise requests to a server: none, or an identity token that is renewed.
+
+    Raises:
+        UserError: No token can be obtained.
+    """
+    if target.public:
+        return dict
+    audience = target.audience.rstrip("/") or target.url
+
+    def fetch() -> Fetched:
+        return Fetched({"Authorization": f"Bearer {credentials.identity_token(audience)}"}, _TOKEN_SECONDS)
+
+    try:
+        guarded(target.url, "the server's address")
+        credentials = Credentials(impersonate)
+        return RenewedHeaders(fetch)
+    except RestError as error:
+        title = "No identity token for the server (add --public if it needs none)"
+        raise UserError(*error.problems, title=title) from None
+
+
+def _outputs(project: Project, stack: str) -> dict[str, Any]:
+    """A stack's outputs, from the state that the engine uses in this environment."""
+    project.stack_file(stack)
+    command = [pulumi_cli(), "stack", "output", "--json", "--stack", stack]
+    try:
+        return dict(json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS)))
+    except CommandError as error:
+        repair = (
+            f"deploy it first; on localcloud: `make up STACK={quoted_for_make(stack)}`, and `eval "
+            '"$(.venv/bin/bezel local env)"` in '
+            "this shell."
+        )
+        raise UserError(Problem("--stack", stack, f"its outputs cannot be read: {error}", repair)) from None
+
+
+def _section(settings: Mapping[str, object], name: str) -> Mapping[str, Any]:
+    section = settings.get(name)
+    return section if isinstance(section, dict) else {}

@@ -1,0 +1,1 @@
+"""Commands of `bezel-bench` and of `bezel bench`, one module each."""

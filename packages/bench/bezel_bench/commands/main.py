@@ -1,0 +1,36 @@
+"""Entry point of `bezel-bench`: `bezel bench` without a project, for servers that are named by their addresses."""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bezel_base.command_line.program import run_program
+from bezel_bench.commands.table import PROGRAM, program_table
+
+if TYPE_CHECKING:
+    from bezel_bench.commands.targets import Targets
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments; 130, 143: Ctrl-C or SIGTERM
+    ended it. Some commands have further codes, which `--help` names.
+    """
+    return run_program(PROGRAM, arguments, _run)
+
+
+def _run(given: Sequence[str]) -> int:
+    options = program_table().parser(PROGRAM).read(given)
+    from bezel_bench.commands.targets import UrlTargets, check_no_project  # late: the help needs no server
+
+    check_no_project(options)
+    return run_command(UrlTargets(), options)
+
+
+def run_command(targets: "Targets", options: argparse.Namespace) -> int:
+    """Import and call the function of the command that the options name; return its exit code."""
+    module, _, function = options.call.partition(":")
+    code: int = getattr(importlib.import_module(module), function)(targets, options)
+    return code
