@@ -1,0 +1,106 @@
+"""`bezel-bench` without a project: what it measures, what it refuses, and the options that it shares."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.cli.command_table import command_table
+from bezel_bench.commands.main import main
+from bezel_bench.commands.table import program_table, shared_spec
+from tests.support.simulated_vllm.process import simulated_vllm
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ADDRESS = "http://127.0.0.1:9"  # nothing listens there
+FOR_FILES = ("compare", "export", "report", "audit")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("run", "--stack", "l4-qat"), "--stack = l4-qat"),
+        (("sweep", "--stack", "l4-qat", "--out", "s.json"), "--stack = l4-qat"),
+        (("run", "--url", ADDRESS, "--impersonate", "a@b.c"), "--impersonate = a@b.c"),
+        (("goodput", "--url", ADDRESS, "--slo", "e2e_p50=1s", "--audience", "https://x"), "--audience = https://x"),
+        (("ab", "--arm", "a=l4-qat", "--arm", f"b={ADDRESS}"), "--arm = a=l4-qat"),
+    ],
+)
+def test_bezel_bench_refuses_what_needs_a_project(
+    given: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(given) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("bezel-bench: ")
+    assert told in error
+    assert "`bezel bench`" in error.partition("Repair: ")[2]
+
+
+def test_bezel_bench_asks_an_address_without_credentials(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--url", ADDRESS]) == 1
+    assert "no server responds there" in (error := capsys.readouterr().err)
+    assert "identity token" not in error
+
+
+def test_bezel_bench_shows_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--errors", "json", "run", "--url", ADDRESS, "--usr", "3"]) == 2
+    found = json.loads(capsys.readouterr().err)
+    assert found["title"] == "bezel-bench run"
+    assert found["problems"] == [{"text": "unrecognized argument: --usr 3; did you mean --users?"}]
+
+
+@pytest.mark.parametrize("command", shared_spec()["commands"])
+def test_both_programs_have_the_same_options(command: str) -> None:
+    own, of_bezel = program_table(), command_table()
+    assert own.defaults_of(command) == of_bezel.defaults_of("bench", command)
+    assert own.arguments_of(command).keys() == of_bezel.arguments_of("bench", command).keys()
+
+
+def test_the_programs_differ_in_the_help_of_some_options_only() -> None:
+    own, of_bezel = program_table(), command_table()
+    differ = {
+        name
+        for command in shared_spec()["commands"]
+        if command not in FOR_FILES
+        for name, keys in own.arguments_of(command).items()
+        if keys != of_bezel.arguments_of("bench", command)[name]
+    }
+    assert differ == {*shared_spec()["without_project"]}
+
+
+def test_jobs_are_commands_of_bezel_alone() -> None:
+    assert {*command_table().spec["commands"]["bench"]["commands"]} - {*program_table().spec["commands"]} == {
+        *("image", "job", "worker")
+    }
+
+
+@pytest.mark.slow
+def test_bezel_bench_measures_and_reads_results_without_bezel(tmp_path: Path) -> None:
+    def called(*given: str) -> str:
+        # A process in which `bezel` cannot be imported.
+        code = "import sys; sys.modules['bezel'] = None; from bezel_bench.commands.main import main; sys.exit(main())"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *given],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        # 1: the client says of itself that its machine was busy.
+        assert done.returncode in (0, 1), done.stderr
+        return done.stdout
+
+    with simulated_vllm(tmp_path / "models", "--max-model-len=4096", serving_speed=20.0) as url:
+        called("run", "--url", url, "--users", "2", "--requests", "8", "--output-tokens", "8", "--out", "a.json")
+    manifest = json.loads((tmp_path / "a.json").read_text())["manifest"]
+    assert (manifest["command"][0], manifest["model"]) == ("bezel-bench", "tiny")
+    assert "no findings" in called("audit", "a.json")
+    assert "written: a.html" in called("report", "a.json", "--out", "a.html")
+    assert json.loads(called("report", "a.json", "--json"))["nature"] == "measured"
+    assert "requests_per_second" in called("export", "a.json", "--format", "csv")
