@@ -20,6 +20,7 @@ from bezel_base.command_line.exits import READER_GONE
 from bezel_base.errors import UserError
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.commands.run import run
+from bezel_bench.commands.targets import UrlTargets
 from bezel_bench.result.document import load as read_result
 from bezel_bench.result.sample_file import read_samples
 from tests.support.rest.fake_google import Answer, Call, Server, serving
@@ -115,7 +116,7 @@ class Loses(Quiet):
 
 def sent_by(sender: Quiet, given: list[str]) -> int:
     """The exit code of a command whose load this sends."""
-    return run(None, parse(given), sender)  # type: ignore[arg-type]
+    return run(UrlTargets(), parse(given), sender)
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.cli.bench.stack_record import record_of
 from bezel.engine.project.project import Project
 from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
@@ -72,7 +71,11 @@ class StackTargets:
         Raises:
             UserError: The stack cannot be planned.
         """
-        return record_of(self._project, options.stack, outputs) if options.stack else Record()
+        if not options.stack:
+            return Record()
+        from bezel.cli.bench.stack_record import record_of  # late: commands that only read files need no plan
+
+        return record_of(self._project, options.stack, outputs)
 
 
 def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
