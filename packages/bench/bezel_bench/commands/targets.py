@@ -39,7 +39,7 @@ class Deployment:
 
 @dataclass(frozen=True)
 class Record:
-    """What a result says of a server beside the options and the server's own report; null where nobody knows."""
+    """What a result says of a server beside the options and the server's own report; null where it is unknown."""
 
     served_by: ServedBy = field(default_factory=ServedBy)
     platform: Platform = field(default_factory=Platform)
