@@ -19,13 +19,16 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check test test-long clients lint types reports forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-setup: ## install uv, .venv, the Pulumi CLI, HAProxy and Chromium, once
+setup: ## install what `make up` needs: uv, .venv, the Pulumi CLI, once
 	@$(PYTHON) tools/toolchain
+
+setup-dev: ## install what lint and tests need as well: their packages, HAProxy, Chromium
+	@$(PYTHON) tools/toolchain dev
 
 up: setup ## deploy STACK (l4-qat) on the embedded cloud, check, measure and price it
 	@$(LOCAL) up "$$STACK" $(OPTIONS)
@@ -42,10 +45,10 @@ down: setup ## destroy STACK and stop the embedded cloud
 recover: setup ## unlock STACK after a kill and reconcile its unfinished changes (`make up` does it too)
 	@$(LOCAL) recover "$$STACK"
 
-check: setup lint types ## run lint, type checks, import rules and the fast tests
+check: setup-dev lint types ## run lint, type checks, import rules and the fast tests
 	@.venv/bin/pytest -q -n 2 --dist worksteal -m "not slow"
 
-lint: setup ## check formatting, imports between packages and workflow files
+lint: setup-dev ## check formatting, imports between packages and workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@PYTHONPATH=$$(echo packages/* bootstrap components policies smoke stacks | tr " " :):. .venv/imports/bin/lint-imports
 	@.venv/bin/shellcheck components/bezel_components/node/*.sh tests/support/components/*.sh
@@ -54,7 +57,7 @@ lint: setup ## check formatting, imports between packages and workflow files
 	@.venv/bin/zizmor --offline --quiet .github/workflows
 	@.venv/bin/python tools/toolchain/go_programs.py actionlint -- -ignore 'unexpected key "queue"' -shellcheck .venv/bin/shellcheck -pyflakes=
 
-types: setup ## check types (mypy, strict)
+types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 	@cd tools/pulumi/host && MYPYPATH=../../.. ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
@@ -62,23 +65,23 @@ types: setup ## check types (mypy, strict)
 test: check ## run all tests, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"
 
-test-long: setup ## run tests that take minutes each: further stacks, series of kills
+test-long: setup-dev ## run tests that take minutes each: further stacks, series of kills
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients and not gitops"
 
-clients: setup ## run unmodified outside clients (Google's, registries', OpenAI's) against the embedded cloud
+clients: setup-dev ## run unmodified outside clients (Google's, registries', OpenAI's) against the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
 
-reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
+reports: setup-dev ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
 	@.venv/bin/python -m tools.docs.reports
 
-forge: setup ## start a forge with an open pull request, and print what to try; `make forge-down` ends it (needs Go)
+forge: setup-dev ## start a forge with an open pull request, and print what to try; `make forge-down` ends it (needs Go)
 	@.venv/bin/python -m tools.forge up
 
-forge-down: setup
+forge-down: setup-dev
 	@.venv/bin/python -m tools.forge down
 
-gitops: setup ## run the workflow files on a forge and a runner of this machine (needs Go, once 3 minutes)
+gitops: setup-dev ## run the workflow files on a forge and a runner of this machine (needs Go, once 3 minutes)
 	@.venv/bin/pytest -v --timeout 600 -m gitops tests/gitops
 
-truth: setup ## prove the load client against a server that knows the truth (needs Go; 3 minutes)
+truth: setup-dev ## prove the load client against a server that knows the truth (needs Go; 3 minutes)
 	@.venv/bin/python -m tools.bench.truth

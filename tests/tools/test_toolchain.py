@@ -115,3 +115,19 @@ def test_a_cli_of_another_version_on_path_is_not_used(clone: Clone) -> None:
     code, text = clone.run()
     assert code == 1
     assert "Pulumi 3.274.1 could not be set up" in text
+
+
+def test_plain_setup_leaves_out_what_only_developers_need(go: Clone) -> None:
+    assert go.run()[0] == 0
+    made = go.folder / ".venv"
+    assert (made / "bin" / "bezel").exists()
+    assert not (made / "bin" / "pytest").exists()
+    assert not (made / "imports").exists()
+
+
+def test_plain_setup_keeps_what_a_developer_has(go: Clone) -> None:
+    assert go.run("dev")[0] == 0
+    made = go.folder / ".venv"
+    assert (made / "imports" / "bin" / "lint-imports").exists()
+    assert go.run() == (0, "")
+    assert (made / "bin" / "pytest").exists()

@@ -1,4 +1,4 @@
-"""`python3 tools/toolchain`: the tests' browser from PATH or from a package without root; its lack stops nothing."""
+"""`python3 tools/toolchain dev`: the tests' browser from PATH or from a package without root; its lack stops nothing."""
 
 import subprocess
 from pathlib import Path
@@ -32,24 +32,24 @@ def fetched(clone: Clone) -> list[str]:
 
 def test_a_browser_on_path_is_used_and_none_is_fetched(bare: Clone) -> None:
     bare.tool("google-chrome", '#!/bin/sh\necho "installed $*"\n')
-    assert bare.run()[0] == 0
+    assert bare.run("dev")[0] == 0
     assert started(bare).stdout == "installed -x\n"
     assert fetched(bare) == []
 
 
 def test_browsers_that_do_not_start_are_passed_over_for_the_package_and_its_libraries(bare: Clone) -> None:
-    code, text = bare.run()
+    code, text = bare.run("dev")
     assert code == 0, text
     assert [line.split()[-3:] for line in fetched(bare)] == [["chromium-headless-shell", "chromium-common", "liblua"]]
     (folder,) = (bare.cache / name for name in bare.made() if name.startswith("chromium-"))
     assert started(bare).stdout == f"chromium -x with {folder}/usr/lib/x\n"
     assert {entry.name for entry in folder.iterdir()} == {"usr"}
-    assert bare.run() == (0, "")
+    assert bare.run("dev") == (0, "")
 
 
 def test_lists_of_packages_that_are_too_old_are_fetched_anew_beside_those_of_the_machine(bare: Clone) -> None:
     Path(bare.variables["FAKE_OLD_LISTS"]).touch()
-    code, text = bare.run()
+    code, text = bare.run("dev")
     assert code == 0, text
     assert "fetching lists of packages: done" in text
     assert started(bare).returncode == 0
@@ -57,7 +57,7 @@ def test_lists_of_packages_that_are_too_old_are_fetched_anew_beside_those_of_the
 
 def test_without_a_browser_the_set_up_ends_well_and_says_once_what_is_missing(bare: Clone) -> None:
     Path(bare.variables["FAKE_OFFLINE"]).touch()
-    code, text = bare.run()
+    code, text = bare.run("dev")
     assert code == 0
     assert "Repair: install it so that it is on PATH" in text
     assert "Traceback" not in text
@@ -65,4 +65,11 @@ def test_without_a_browser_the_set_up_ends_well_and_says_once_what_is_missing(ba
     assert told.returncode == 127
     assert "the tests that look at reports in a browser are skipped" in told.stderr
     assert [name for name in bare.made() if name.startswith("chromium-")] == []
-    assert bare.run() == (0, "")
+    assert bare.run("dev") == (0, "")
+
+
+def test_plain_setup_fetches_no_browser(bare: Clone) -> None:
+    code, text = bare.run()
+    assert code == 0, text
+    assert fetched(bare) == []
+    assert not (bare.folder / ".venv" / "bin" / "chromium").exists()

@@ -1,4 +1,6 @@
-"""`python3 tools/toolchain`: installs what the project needs beyond Python, git and either internet access or Go.
+"""`python3 tools/toolchain [dev]`: installs what the project needs beyond Python, git and either internet access or Go.
+
+Without `dev` it is what `make up` needs; HAProxy follows when a gateway starts. `dev` adds what lint and tests need.
 
 Standard library only: it runs before anything is installed. Leaves out localcloud and the stacks: see `bezel local`.
 """
@@ -9,7 +11,7 @@ PYTHON_MINIMUM = (3, 11)
 
 
 def main() -> int:
-    """Set up uv, `.venv`, the Pulumi CLI, HAProxy and Chromium; return exit code 1 with the reason if that fails."""
+    """Set up uv, `.venv` and the Pulumi CLI, for developers also HAProxy and Chromium; return 1 if that fails."""
     if sys.version_info < PYTHON_MINIMUM:
         own = ".".join(str(part) for part in sys.version_info[:3])
         sys.stderr.write(f"python3 is {own}, too old for this project: put Python 3.11 or newer first on PATH.\n")
@@ -20,11 +22,15 @@ def main() -> int:
     import progress
     import pulumi_cli
 
+    developer = sys.argv[1:] == ["dev"]
     try:
-        environment.sync(environment.find_uv())
+        environment.sync(environment.find_uv(), developer=developer)
         environment.link_pulumi(pulumi_cli.find())
-        haproxy.link()
-        chromium.link()
+        if developer:
+            haproxy.link()
+            chromium.link()
+        else:
+            haproxy.prepare()
     except (progress.StepError, pulumi_cli.NoWayError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -23,7 +23,7 @@ NOT_FOUND = "exit 127\n"
 REPAIR = f"""\
 Chromium could not be set up, so the tests that look at reports in a browser are skipped; everything else works.
   Repair: install it so that it is on PATH (as root: apt-get update && apt-get install chromium)
-  and run `make setup` again; or, if only the network was away, delete {VENV / "bin" / "chromium"}
+  and run `make setup-dev` again; or, if only the network was away, delete {VENV / "bin" / "chromium"}
   first."""
 
 

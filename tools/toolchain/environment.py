@@ -44,14 +44,21 @@ def find_uv() -> str:
     return str(cache.obtain(f"uv-{UV}", make, waiting=progress.say) / "bin" / "uv")
 
 
-def sync(uv: str) -> None:
-    """Update `.venv`, and in it the environment of lint-imports, to uv.lock; silent where both match already.
+def sync(uv: str, *, developer: bool) -> None:
+    """Update `.venv` to uv.lock; silent where it matches already.
+
+    Args:
+        uv: The program.
+        developer: Add what lint and tests need, and in `.venv/imports` the environment of lint-imports. A clone that
+            has these packages keeps them up to date.
 
     Raises:
         progress.StepError: uv failed.
     """
-    _sync(uv, VENV, VENV / "bin" / "bezel", "--all-packages")
-    _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports")
+    groups = [] if developer or (VENV / "bin" / "pytest").exists() else ["--no-dev"]
+    _sync(uv, VENV, VENV / "bin" / "bezel", "--all-packages", *groups)
+    if developer:
+        _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports")
 
 
 def _sync(uv: str, folder: Path, made: Path, *groups: str) -> None:

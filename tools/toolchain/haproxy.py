@@ -4,12 +4,16 @@
 2. Debian's (or Ubuntu's) package, unpacked into the cache together with the libraries that this machine lacks: that
    needs no root.
 
-Only the gateway on localcloud runs it, so a machine without it is no failure: `.venv/bin/haproxy` then prints what to
-do. Leaves out the cache's folders (`cache`) and the unpacking of packages (`debian`).
+Only the gateway on localcloud runs it. `make setup` fetches nothing: `.venv/bin/haproxy` does when it is started first,
+by `bezel local up` of a lease. `make setup-dev` fetches it for the tests; a machine without it is no failure, and the
+script then prints what to do. Leaves out the cache's folders (`cache`) and the unpacking of packages (`debian`).
 """
 
+import os
 import shlex
 import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import cache
@@ -19,36 +23,79 @@ from environment import VENV, write_script
 
 PACKAGE = "haproxy"
 BINARY = "usr/sbin/haproxy"
+SCRIPT = VENV / "bin" / "haproxy"
 NOT_FOUND = "exit 127\n"
 REPAIR = f"""\
 HAProxy could not be set up, so the gateway of a TPU stack cannot start on localcloud; everything else works.
   Repair: install it so that it is on PATH (brew install haproxy; as root: apt-get update && apt-get install haproxy)
-  and run `make setup` again; or, if only the network was away, delete {VENV / "bin" / "haproxy"}
+  and run `make setup` again; or, if only the network was away, delete {SCRIPT}
   first."""
 
 
+def prepare() -> None:
+    """Write `.venv/bin/haproxy`: starts the proxy of this machine, or fetches it when it is started first."""
+    if text := _found():
+        write_script(SCRIPT, text)
+    elif not _reported():
+        # A gateway's container has no HOME to find the cache by.
+        own = f"XDG_CACHE_HOME={shlex.quote(str(cache.root().parent))} exec {shlex.quote(sys.executable)}"
+        write_script(SCRIPT, f'{own} {shlex.quote(str(Path(__file__).resolve()))} "$@"\n')
+
+
 def link() -> None:
-    """Write `.venv/bin/haproxy`: starts the proxy, or prints how to get it."""
-    script = VENV / "bin" / "haproxy"
-    if installed := shutil.which(PACKAGE, path=debian.path_without(VENV / "bin")):
-        write_script(script, f'exec {shlex.quote(installed)} "$@"\n')
-        return
-    name = f"{PACKAGE}-{debian.release()}"
-    folder = cache.root() / name
-    if not folder.is_dir():
-        if script.exists() and script.read_text().endswith(NOT_FOUND):  # tried and reported before
+    """Write `.venv/bin/haproxy`: starts the proxy, fetched now if need be, or prints how to get it."""
+    if (text := _found()) is None:
+        if _reported():
             return
         try:
-            folder = cache.obtain(name, _unpack, waiting=progress.say)
+            text = _fetched()
         except progress.StepError as error:
-            text = f"{error}\n{REPAIR}"
-            progress.say(text)
-            write_script(script, f"echo {shlex.quote(text)} >&2\n{NOT_FOUND}")
-            return
+            reason = f"{error}\n{REPAIR}"
+            progress.say(reason)
+            text = f"echo {shlex.quote(reason)} >&2\n{NOT_FOUND}"
+    write_script(SCRIPT, text)
+
+
+def start(arguments: Sequence[str]) -> int:
+    """Fetch the proxy and start it in place of this process; return 127 and print the repair if that fails."""
+    try:
+        write_script(SCRIPT, _found() or _fetched())
+    except progress.StepError as error:
+        progress.say(f"{error}\n{REPAIR}")
+        return 127
+    os.execv(SCRIPT, [str(SCRIPT), *arguments])
+
+
+def _found() -> str | None:
+    """Text of the script where the proxy is on PATH or in the cache."""
+    if installed := shutil.which(PACKAGE, path=debian.path_without(VENV / "bin")):
+        return f'exec {shlex.quote(installed)} "$@"\n'
+    folder = cache.root() / _name()
+    return _text(folder) if folder.is_dir() else None
+
+
+def _fetched() -> str:
+    return _text(cache.obtain(_name(), _unpack, waiting=progress.say))
+
+
+def _name() -> str:
+    return f"{PACKAGE}-{debian.release()}"
+
+
+def _text(folder: Path) -> str:
     binary = shlex.quote(str(folder / BINARY))
-    write_script(script, f'LD_LIBRARY_PATH={shlex.quote(debian.libraries(folder))} exec {binary} "$@"\n')
+    return f'LD_LIBRARY_PATH={shlex.quote(debian.libraries(folder))} exec {binary} "$@"\n'
+
+
+def _reported() -> bool:
+    """Whether `link` has tried and has said why it failed."""
+    return SCRIPT.exists() and SCRIPT.read_text().endswith(NOT_FOUND)
 
 
 def _unpack(folder: Path) -> None:
     debian.unpack(PACKAGE, folder, size="4 MB")
     debian.answer([str(folder / BINARY), "-v"], LD_LIBRARY_PATH=debian.libraries(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(start(sys.argv[1:]))

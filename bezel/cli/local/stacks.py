@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.cli.local.cloud import LocalCloud, behind
+from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
 from bezel.engine.local.engine import LocalEngine, Provider
@@ -90,6 +91,8 @@ class Local:
         endpoint = (control.status(self.cloud.directory) if action == "down" else None) or self.cloud.start(use)
         engine = self.engine(endpoint, use)
         plan = self._plan(endpoint, stack, required=action in {"up", "preview"})
+        if action == "up" and _is_lease(plan):
+            require_proxy()
         engine.prepare(stack, accepted=plan is not None)
         if plan and action in {"up", "preview"}:
             self._print_endpoint(endpoint)
@@ -246,6 +249,12 @@ class Local:
             say(f"copied synthetic weights of {model} to {address}")
             done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)
+
+
+def _is_lease(plan: "AnyPlan | None") -> bool:
+    from bezel.planner import LeasePlan
+
+    return isinstance(plan, LeasePlan)
 
 
 def _check_down(plan: "AnyPlan | None", engine: LocalEngine, stack: str) -> None:

@@ -10,6 +10,11 @@ SECONDS = 30
 FAKE_UV = """#!/bin/sh
 case "$*" in *imports*) made=lint-imports ;; *) made=bezel ;; esac
 mkdir -p "$UV_PROJECT_ENVIRONMENT/bin" && : > "$UV_PROJECT_ENVIRONMENT/bin/$made"
+case "$*" in
+  *imports*) ;;
+  *--no-dev*) rm -f "$UV_PROJECT_ENVIRONMENT/bin/pytest" ;;
+  *) : > "$UV_PROJECT_ENVIRONMENT/bin/pytest" ;;
+esac
 """
 FAKE_GO = """#!/bin/sh
 case "$1" in
@@ -68,11 +73,11 @@ class Clone:
         (self.bin / name).write_text(text)
         (self.bin / name).chmod(0o755)
 
-    def start(self) -> "subprocess.Popen[str]":
-        """Start the set-up."""
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start the set-up; `dev` for that of a developer."""
         env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.cache.parent)}
         return subprocess.Popen(
-            [sys.executable, "tools/toolchain"],
+            [sys.executable, "tools/toolchain", *arguments],
             cwd=self.folder,
             env=env | self.variables,
             stdout=subprocess.PIPE,
@@ -81,9 +86,9 @@ class Clone:
             start_new_session=True,
         )
 
-    def run(self) -> tuple[int, str]:
+    def run(self, *arguments: str) -> tuple[int, str]:
         """Run the set-up: exit code and what it printed."""
-        process = self.start()
+        process = self.start(*arguments)
         text, _ = process.communicate(timeout=SECONDS)
         return process.returncode, text
 
