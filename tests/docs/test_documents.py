@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,17 @@ from tests.support.components.fake_engine import declare
 from tests.support.docs.markdown import DOCUMENTS, ROOT, after, between, blocks
 
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 HELD_BY = re.compile(r"`(tests/[\w/]+\.py)`")
 
 
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
 def test_the_configuration_table_is_the_schemas() -> None:
-    shown = between(README, "made by: .venv/bin/python -m tools.docs.settings")
+    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python -m tools.docs.settings")
     assert shown == configuration_table(), "run `python -m tools.docs.settings --write`"
 
 
@@ -34,22 +40,33 @@ def test_the_list_of_recipes_is_what_make_help_prints() -> None:
     printed = subprocess.run(
         command, cwd=ROOT, env=outside, capture_output=True, text=True, check=True, timeout=30
     ).stdout
-    assert after(README, "output of make help") == printed, "put what `make help` prints into README.md"
+    assert after(CONTRIBUTING, "output of make help") == printed, "put what `make help` prints into CONTRIBUTING.md"
 
 
 def test_there_are_at_most_eighteen_recipes() -> None:
-    assert len(after(README, "output of make help").splitlines()) <= 18
+    assert len(after(CONTRIBUTING, "output of make help").splitlines()) <= 18
 
 
-def test_every_python_block_of_the_readme_runs() -> None:
-    texts = blocks(README, "python")
+@pytest.mark.parametrize(("package", "declared"), [("components", "chat-account"), ("smoke", "health")])
+def test_example_of_a_pulumi_package_declares_its_resource(package: str, declared: str) -> None:
+    texts = blocks(ROOT / package / "README.md", "python")
     assert texts
     for text in texts:
-        declared = declare(lambda text=text: exec(text, {}))  # noqa: S102
-        assert declared.named("chat-account")
+        assert declare(lambda text=text: exec(text, {})).named(declared)  # noqa: S102
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["base", "catalog", "pulumi-offline"])
+def test_example_of_a_package_runs(package: str) -> None:
+    texts = blocks(ROOT / "packages" / package / "README.md", "python")
+    assert texts
+    for text in texts:
+        run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_no_document_holds_the_marks_of_an_unfinished_merge(document: Path) -> None:
     assert re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", document.read_text(encoding="utf-8"), re.MULTILINE) == []
 
@@ -63,7 +80,7 @@ def test_every_setting_that_the_readme_shows_is_accepted() -> None:
         assert make_plan(settings, project="my-project", stack="l4-qat")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_command_that_is_shown_exists(document: Path) -> None:
     recipes = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     text = document.read_text()
@@ -73,7 +90,7 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
         parse(shlex.split(line))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_file_that_is_named_exists(document: Path) -> None:
     text = document.read_text()
     for target in LINK.findall(text):

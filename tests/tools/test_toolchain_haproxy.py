@@ -1,4 +1,4 @@
-"""`python3 tools/toolchain dev`: the gateway's proxy from PATH or from a package without root; its lack stops nothing."""
+"""`python3 tools/toolchain dev`: the gateway's proxy from PATH or from a package without root: no lack stops it."""
 
 import subprocess
 from pathlib import Path

@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import cache
 import debian
@@ -56,14 +57,14 @@ def link() -> None:
     write_script(SCRIPT, text)
 
 
-def start(arguments: Sequence[str]) -> int:
-    """Fetch the proxy and start it in place of this process; return 127 and print the repair if that fails."""
+def start(arguments: Sequence[str]) -> NoReturn:
+    """Fetch the proxy and start it in place of this process; exit with 127 and the repair if that fails."""
     try:
         write_script(SCRIPT, _found() or _fetched())
     except progress.StepError as error:
         progress.say(f"{error}\n{REPAIR}")
-        return 127
-    os.execv(SCRIPT, [str(SCRIPT), *arguments])
+        sys.exit(127)
+    os.execv(SCRIPT, [str(SCRIPT), *arguments])  # noqa: S606
 
 
 def _found() -> str | None:
@@ -98,4 +99,4 @@ def _unpack(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(start(sys.argv[1:]))
+    start(sys.argv[1:])

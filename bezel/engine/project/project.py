@@ -191,5 +191,5 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         consequence = "expected a mapping of keys to values."
         # Its content may be a password.
-        raise ProjectError(Problem(what, None, consequence, "write settings as in README, Configuration."))
+        raise ProjectError(Problem(what, None, consequence, "write settings as in docs/stacks.md, Configuration."))
     return value

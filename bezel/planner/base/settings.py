@@ -1,7 +1,7 @@
 """The settings of a stack file, typed and strict: the one description of every key, its type, default and meaning.
 
 Owns shapes and bounds that hold for any model and any hardware. Leaves what follows from the catalogue (defaults,
-combinations, limits of the platform) to the rules. Pulumi.yaml and the README's table are generated from this module.
+combinations, limits of the platform) to the rules. Pulumi.yaml and the table of docs/stacks.md come from here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Descriptions of every setting, generated from `Settings`: Pulumi.yaml's `config` and the README's table.
+"""Descriptions of every setting, generated from `Settings`: Pulumi.yaml's `config` and the table of docs/stacks.md.
 
 Owns both renderings, so that no key is described twice. The engine's schema types only top-level keys (string, integer,
 boolean, array, object); keys below one are listed in its description.

@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PACKAGES = sorted(file.parent for pattern in ("*", "packages/*") for file in ROOT.glob(f"{pattern}/pyproject.toml"))
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(package / "README.md" for package in PACKAGES)]
+)
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 
 
