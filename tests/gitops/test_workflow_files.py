@@ -16,7 +16,7 @@ FILES = sorted(path.name for path in FOLDER.glob("*.yml"))
 CHECKOUT = re.compile(r"actions/checkout@[0-9a-f]{40}")
 # A release builds and publishes with what the runner has; everything else is a recipe or a command of the pipeline.
 COMMAND = re.compile(
-    r"(make (?:-C \.\./judge )?[\w-]+|\.ci/run|\.ci/python \"\$VERSION\" make [\w-]+"
+    r"(make (?:-C \.\./judge )?[\w-]+|\.ci/run|\.ci/first-steps|\.ci/python \"\$VERSION\" make [\w-]+"
     r"|git worktree add --detach \.\./judge \"\$(?:BASE|BEFORE)\""
     r"|(?:\.\./judge/)?\.venv/bin/bezel ci [^|&;<>`\n]*|false)"
 )

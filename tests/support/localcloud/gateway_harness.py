@@ -28,7 +28,7 @@ def missing_proxy() -> str:
     """Why there is no proxy on this machine, "" where there is one."""
     found = shutil.which("haproxy", path=PATH)
     if found is None:
-        return "no haproxy: run `make setup`"
+        return "no haproxy: run `make setup-dev`"
     run = subprocess.run([found, "-v"], capture_output=True, text=True, timeout=30, check=False)
     return run.stderr if run.returncode else ""
 
