@@ -1,13 +1,14 @@
-r"""Pictures of the README: a comment on a pull request, and a report of a sweep, in the toolchain's Chromium.
+"""Pictures of the README: a comment on a pull request, and a report of a sweep, in the toolchain's Chromium.
 
-.venv/bin/python -m tools.docs.pictures                 both, into docs/pictures
-.venv/bin/python -m tools.docs.pictures --out FOLDER    both, into another folder
+.venv/bin/python -m tools.docs.pictures                 the comment, into docs/pictures
+.venv/bin/python -m tools.docs.pictures RESULT.json     and the report of this result
+... --out FOLDER                                        into another folder
 
 The comment is a recorded one (`tests/gitops/goldens/comments`), which a test holds to what `bezel ci comment` writes.
-The report is what `bezel bench report` makes of docs/pictures/sweep.json, a sweep of l4-qat on the embedded cloud:
+The report is what `bezel bench report` makes of a sweep of l4-qat on the embedded cloud, on an idle machine:
 
-.venv/bin/bezel bench sweep --stack l4-qat --full --contexts 512,2048,8192 --users 1,2,4,8,16 --output-tokens 64 \
-  --requests-per-user 2 --out docs/pictures/sweep.json
+.venv/bin/bezel bench sweep --stack l4-qat --full --contexts 128,512,2048 --users 2,4,8,16 --output-tokens 64
+--requests-per-user 2 --title "l4-qat, embedded cloud" --out RESULT.json
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tools.docs.generated_sections import ROOT
 FOLDER = ROOT / "docs" / "pictures"
 COMMENT = ROOT / "tests" / "gitops" / "goldens" / "comments" / "l4-qat-update.md"
 SECONDS = 120.0
+REPORT_HEIGHT = 760
 # As a forge shows a comment: its own fonts differ by machine, so the picture names a common one first.
 PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 16px; font: 15px/1.5 "DejaVu Sans", sans-serif; color: #1f2328 }}
@@ -48,12 +50,13 @@ def comment_page(markdown: str) -> str:
     return PAGE.format(body=MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(markdown))
 
 
-def report_page(folder: Path) -> str:
-    """The page of the recorded sweep, as `bezel bench report` writes it."""
-    page = folder / "report.html"
-    command = [str(ROOT / ".venv" / "bin" / "bezel"), "bench", "report", str(FOLDER / "sweep.json"), "--out", str(page)]
-    subprocess.run(command, check=True, timeout=SECONDS, cwd=ROOT, stdout=subprocess.DEVNULL)
-    return page.read_text(encoding="utf-8")
+def report_page(result: Path) -> str:
+    """The page of a result, as `bezel bench report` writes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        command = [str(ROOT / ".venv" / "bin" / "bezel"), "bench", "report", str(result), "--out", str(page)]
+        subprocess.run(command, check=True, timeout=SECONDS, stdout=subprocess.DEVNULL)
+        return page.read_text(encoding="utf-8")
 
 
 def photograph(page: str, picture: Path, *, width: int, height: int) -> None:
@@ -96,15 +99,16 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 
 def main(arguments: list[str]) -> None:
-    """Make both pictures."""
+    """Make the pictures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("result", type=Path, nargs="?", metavar="RESULT.json")
     parser.add_argument("--out", type=Path, default=FOLDER)
-    out = parser.parse_args(arguments).out
-    out.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
     text = COMMENT.read_text(encoding="utf-8")
-    photograph(comment_page(text), out / "comment.png", width=860, height=440)
-    with tempfile.TemporaryDirectory() as folder:
-        photograph(report_page(Path(folder)), out / "report.png", width=1100, height=900)
+    photograph(comment_page(text), options.out / "comment.png", width=860, height=440)
+    if options.result:
+        photograph(report_page(options.result), options.out / "report.png", width=1000, height=REPORT_HEIGHT)
 
 
 if __name__ == "__main__":
