@@ -28,7 +28,9 @@ from tools.docs.generated_sections import ROOT
 FOLDER = ROOT / "docs" / "pictures"
 COMMENT = ROOT / "tests" / "gitops" / "goldens" / "comments" / "l4-qat-update.md"
 SECONDS = 120.0
-REPORT_HEIGHT = 760
+# Of the report the picture shows the head and the figures.
+REPORT_HEIGHT = 1010
+WITHOUT_SUMMARY = "<style>nav, #summary { display: none }</style>"
 # As a forge shows a comment: its own fonts differ by machine, so the picture names a common one first.
 PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 16px; font: 15px/1.5 "DejaVu Sans", sans-serif; color: #1f2328 }}
@@ -108,7 +110,9 @@ def main(arguments: list[str]) -> None:
     text = COMMENT.read_text(encoding="utf-8")
     photograph(comment_page(text), options.out / "comment.png", width=860, height=440)
     if options.result:
-        photograph(report_page(options.result), options.out / "report.png", width=1000, height=REPORT_HEIGHT)
+        photograph(
+            report_page(options.result) + WITHOUT_SUMMARY, options.out / "report.png", width=1100, height=REPORT_HEIGHT
+        )
 
 
 if __name__ == "__main__":
