@@ -82,10 +82,10 @@ def test_a_lease_where_no_price_is_known_is_unknown_and_names_the_row():
 
 @pytest.mark.slow
 def test_each_row_that_is_taken_away_closes_the_plan_and_names_itself(tmp_path):
-    for room in ("catalog", "planner", "text"):
-        shutil.copytree(ROOT / "bezel" / room, tmp_path / "bezel" / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("__init__.py", "cron.py", "errors.py"):
-        shutil.copy(ROOT / "bezel" / file, tmp_path / "bezel")
+    folders = {"bezel_base": "packages/base", "bezel_catalog": "packages/catalog", "bezel/planner": "."}
+    for folder, place in folders.items():
+        shutil.copytree(ROOT / place / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "bezel" / "__init__.py", tmp_path / "bezel")
     rows = [
         ["cloud-run", item, "us-east4", "instance-based"]
         for item in ("gpu nvidia-l4 no zonal redundancy", "vcpu", "memory")
