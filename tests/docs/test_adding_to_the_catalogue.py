@@ -23,11 +23,12 @@ RUN = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))
 
 
 class Copy:
-    """A copy of the package and the project, beside the one that is installed."""
+    """A copy of the packages and the project, beside those that are installed."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        shutil.copytree(ROOT / "bezel", folder / "bezel", ignore=shutil.ignore_patterns("__pycache__"))
+        for part in ("bezel", "packages"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "Pulumi.yaml", folder)
 
     def append(self, file: str) -> None:
@@ -36,7 +37,8 @@ class Copy:
 
     def python(self, code: str, *arguments: str) -> tuple[int, str]:
         command = [sys.executable, "-c", code, *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(self.folder), "GOOGLE_PROJECT": "bezel-local"}
+        path = os.pathsep.join(map(str, [self.folder, *(self.folder / "packages").iterdir()]))
+        environment = {**os.environ, "PYTHONPATH": path, "GOOGLE_PROJECT": "bezel-local"}
         ran = subprocess.run(
             command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=60
         )
