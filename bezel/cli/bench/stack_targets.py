@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.engine.run.command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import quoted_for_make

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bezel.cli.bench.render.tables import run_text
 from hypothesis import given, settings, strategies
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from bezel.cli.bench.render.tables import run_text
 from bezel.cli.main import main
 from bezel.operations.benchmarking.summary import summary_of
 from bezel_bench.audit.runner import audit_files
