@@ -24,7 +24,9 @@ RUN = "import sys; from bezel.cli.main import main; sys.exit(main(['catalog', 'r
 
 @pytest.fixture
 def package(tmp_path):
-    shutil.copytree(ROOT / "bezel", tmp_path / "bezel", ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("bezel", "packages/base/bezel_base", "packages/catalog/bezel_catalog"):
+        target = tmp_path / Path(package).name
+        shutil.copytree(ROOT / package, target, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
 
@@ -49,7 +51,7 @@ def start(package, url):
 
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_kill_between_pages_writes_nothing_and_without_one_all_is_written(package, killed):
-    data = package / "packages" / "catalog" / "bezel_catalog" / "data"
+    data = package / "bezel_catalog" / "data"
     before = (data / "prices.csv").read_text()
     rows = parse_prices(before)
     names, skus, go_on = sorted(path.name for path in data.iterdir()), listed(rows), threading.Event()

@@ -114,7 +114,9 @@ class Build:
 
     def __init__(self, folder: Path, version: str = "0.34.0.dev7+g0123abc") -> None:
         self.folder, self.site = folder, folder / "site"
-        shutil.copytree(ROOT / "bezel", folder / "bezel", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in ("bezel", "packages/base/bezel_base", "packages/catalog/bezel_catalog"):
+            target = folder / Path(package).name
+            shutil.copytree(ROOT / package, target, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         self._write("__init__", "")
         self._write("config", CONFIG)
@@ -140,7 +142,7 @@ class Build:
 
     @property
     def recordings(self) -> Path:
-        return self.folder / "packages" / "catalog" / "bezel_catalog" / "data" / "vllm"
+        return self.folder / "bezel_catalog" / "data" / "vllm"
 
     def bezel(self, *arguments: str) -> tuple[int, str]:
         environment = {**os.environ, "PYTHONPATH": f"{self.folder}:{self.site}", "GOOGLE_PROJECT": "bezel-local"}

@@ -39,7 +39,9 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
 def test_a_changed_price_becomes_one_pull_request(
     cloud: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [name for name in tracked_files() if name.startswith(("bezel/", "__main__.py")) or name in STACKS]
+    files = [
+        name for name in tracked_files() if name.startswith(("bezel/", "packages/", "__main__.py")) or name in STACKS
+    ]
     project = Project(WorkingCopy.of(tmp_path / "copy", "", files).folder)
     options = argparse.Namespace(format="json", out=None, into="", dry_run=True)
     assert cloud.post(

@@ -1,33 +1,32 @@
-"""The fingerprint of a daemon's code covers every module that the daemon runs."""
+"""The fingerprint of a daemon's code covers every package that the daemon runs."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-import bezel
-
-PACKAGE = Path(bezel.__file__).parent
-ROOMS = ("localcloud", "catalog", "loopback", "simulated_vllm", "text")
-FILES = ("atomic_write", "cron", "ending_signals", "errors", "json_documents")
+from bezel_localcloud.core.paths import package_folders
 
 
-def _imported(file: Path) -> set[str]:
-    """The packages and modules right below `bezel` that a file imports."""
+def imported(file: Path) -> set[str]:
+    """The packages of this project that a file imports."""
     names = set()
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "bezel":
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bezel."):
-            names.add((node.module or "").split(".")[1])
+        if isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
         elif isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("bezel.")}
-    return names
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+    return {name for name in names if name == "bezel" or name.startswith("bezel_")}
 
 
 @pytest.mark.slow
-def test_every_import_of_the_daemons_rooms_stays_within_what_is_fingerprinted():
-    files = [file for room in ROOMS for file in (PACKAGE / room).rglob("*.py")]
-    files += [PACKAGE / f"{name}.py" for name in FILES]
-    imported = {name for file in files for name in _imported(file)}
-    assert imported == {*ROOMS, *FILES}
+def test_every_import_of_the_daemons_packages_is_fingerprinted():
+    folders = package_folders()
+    found = {name for folder in folders for file in folder.rglob("*.py") for name in imported(file)}
+    assert found == {folder.name for folder in folders}
+
+
+def test_an_import_of_another_package_is_found(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text("import bezel.planner\nfrom bezel_bench.load import plan\nimport os\n")
+    assert imported(file) == {"bezel", "bezel_bench"}

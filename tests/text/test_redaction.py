@@ -16,7 +16,8 @@ from bezel_base.text.credential_forms import FORMS
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import PLACEHOLDER, is_secret, redact
 
-BEZEL = Path(__file__).parents[2] / "bezel"
+ROOT = Path(__file__).parents[2]
+PRODUCT = [ROOT / "bezel", *sorted(ROOT.glob("packages/*/bezel_*"))]
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LETTERS = "Pl4nt3dAbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789Ab"
 HEX = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -437,7 +438,12 @@ def sentences(source: str) -> list[str]:
 
 @pytest.mark.slow
 def test_no_sentence_of_the_program_is_redacted() -> None:
-    texts = {text for file in BEZEL.rglob("*.py") for text in sentences(file.read_text(encoding="utf-8"))}
+    texts = {
+        text
+        for folder in PRODUCT
+        for file in folder.rglob("*.py")
+        for text in sentences(file.read_text(encoding="utf-8"))
+    }
     assert len(texts) > 2500
     assert {text: redact(text) for text in texts if redact(text) != text} == {}
 

@@ -136,7 +136,7 @@ def test_asks_an_interpreter_that_is_not_its_own_for_its_version(host: Host, tmp
 def test_tells_only_direct_packages_unless_asked_for_all(host: Host, tmp_path: Path) -> None:
     wanted = pb.GetProgramDependenciesRequest(info=info(tmp_path), transitiveDependencies=False)
     names = {dependency.name for dependency in host.calls.GetProgramDependencies(wanted).dependencies}
-    assert "bezel" in names
+    assert "bezel-stacks" in names
     assert "protobuf" not in names
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bezel.cli.bench.render.tables import run_text
 from hypothesis import given, settings, strategies
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -17,6 +16,7 @@ from bezel.cli.main import main
 from bezel.operations.benchmarking.summary import summary_of
 from bezel_bench.audit.runner import audit_files
 from bezel_bench.cell.cell import MeasuredCell
+from bezel_bench.commands.render.tables import run_text
 from bezel_bench.load.plan import Stage, Staged
 from bezel_bench.report.export import as_csv, as_vllm, of_stage
 from bezel_bench.report.open_metrics import as_open_metrics
