@@ -1,4 +1,4 @@
-"""What users and states see of two checkouts: `compare_interfaces.py BEFORE [AFTER]` prints what differs.
+"""Comparison of two checkouts by what users and states see: `compare_interfaces.py BEFORE [AFTER]` prints what differs.
 
     git worktree add --detach ../before 2ffb9450 && make -C ../before setup
     .venv/bin/python tools/measure/compare_interfaces.py ../before

@@ -1,4 +1,4 @@
-"""What users and states see of the checkout in the current folder, as JSON; started by `compare_interfaces.py`.
+"""Interfaces of the checkout in the current folder, as JSON: what users and states see; for `compare_interfaces.py`.
 
 Runs in the environment of a checkout before or after the packages, so it takes modules by the names of either.
 """
