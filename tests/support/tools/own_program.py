@@ -109,14 +109,14 @@ seed.seed(Endpoint.read(Path(sys.argv[1])), "shop-models", "gemma", model_files(
 _RUN = """
 import sys
 from pathlib import Path
-from bezel.engine.local.local_engine import LocalEngine
+from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
 folder = Path(sys.argv[1])
 engine = LocalEngine(Project(Path.cwd()), folder, control.environment(Endpoint.read(folder)))
 engine.prepare("dev")
-sys.exit(engine.run(sys.argv[2], "dev", sys.argv[3:]).code)
+sys.exit(engine.run(sys.argv[2], "dev", sys.argv[3:]).end.code)
 """
 
 
