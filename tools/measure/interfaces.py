@@ -24,8 +24,8 @@ STACKS: dict[str, tuple[str, dict[str, str]]] = {
     "v6e4-moe": ("v6e4-moe", {}),
     "l4-qat, gated": ("l4-qat", {"rollout": "gated"}),
 }
-# Keys of commands.toml that name functions.
-INTERNAL = frozenset({"run", "operation"})
+# Keys of the table of commands that name functions, or the headings of a help text that is compared itself.
+INTERNAL = frozenset({"run", "call", "groups", "operation"})
 PROGRAM = (
     *("bezel", "bezel_base", "bezel_bench", "bezel_bootstrap", "bezel_catalog", "bezel_components", "bezel_localcloud"),
     *("bezel_simulated_vllm", "bezel_smoke", "bootstrap", "components", "smoke"),
@@ -61,7 +61,11 @@ def module(*names: str) -> Any:
 
 def commands() -> dict[str, Any]:
     """The table of commands, and the help text of each."""
-    table = tomllib.loads(Path("bezel/cli/commands.toml").read_text())
+    joined = module("bezel.cli.command_table", "bezel.cli.argparser")
+    if hasattr(joined, "command_table"):
+        table = joined.command_table().spec
+    else:
+        table = tomllib.loads(Path("bezel/cli/commands.toml").read_text())
     helps = {" ".join(words) or "bezel": help_of(words) for words in words_of(table)}
     return {"table": without(table, INTERNAL), "help": helps}
 
@@ -75,8 +79,7 @@ def words_of(table: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tup
 
 def help_of(words: tuple[str, ...]) -> list[str]:
     """Lines of the help text of a command."""
-    from bezel.cli.argparser import root_parser
-
+    root_parser = module("bezel.cli.command_table", "bezel.cli.argparser").root_parser
     written = io.StringIO()
     with contextlib.redirect_stdout(written), contextlib.suppress(SystemExit):
         root_parser().parse_args([*words, "--help"])
