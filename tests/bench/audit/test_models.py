@@ -23,7 +23,7 @@ MIXTURE = "qwen3-30b-a3b=30.5B,3.3B,61GB,98kB/token"
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 
-def told(folder: Path, row: str, model: str = EXAMPLE, name: str = "a.csv", machine: str = H100) -> Audit:
+def audit_of(folder: Path, row: str, model: str = EXAMPLE, name: str = "a.csv", machine: str = H100) -> Audit:
     path = folder / name
     path.write_text(f"{HEAD}{row}\n", encoding="utf-8")
     return audit_files([path], machine=machine, model=model)
@@ -72,46 +72,46 @@ def test_incomplete_model_is_refused_with_the_form(
 
 def test_prompts_of_a_described_model_are_judged_by_its_active_parameters(tmp_path: Path) -> None:
     """70 requests/s x 1024 tokens x 2 x 8.03e9 are 1.15 PFLOP/s, of 0.989; with 3.3e9 active parameters 0.47."""
-    found = told(tmp_path, ",,1024,64,70,req/s")
+    found = audit_of(tmp_path, ",,1024,64,70,req/s")
     assert kinds(found) == {findings.ROOFLINE}
     assert "8.03e9 active parameters" in found.findings[0].arithmetic
     assert "not judged by the roofline" not in texts(found)
-    assert not kinds(told(tmp_path, ",,1024,64,30,req/s"))
-    assert not kinds(told(tmp_path, ",,1024,64,70,req/s", MIXTURE))
-    assert not kinds(told(tmp_path, ",,1024,64,70,req/s", machine=f"8 x {H100}"))
+    assert not kinds(audit_of(tmp_path, ",,1024,64,30,req/s"))
+    assert not kinds(audit_of(tmp_path, ",,1024,64,70,req/s", MIXTURE))
+    assert not kinds(audit_of(tmp_path, ",,1024,64,70,req/s", machine=f"8 x {H100}"))
 
 
 @pytest.mark.parametrize(("model", "most"), [(EXAMPLE, 208), (MIXTURE, 507)])
 def test_decoding_is_judged_by_weights_and_cache(tmp_path: Path, model: str, most: float) -> None:
     """One user: a step reads 16.1 GB, or 61 GB x 3.3 / 30.5, at 3.35 TB/s."""
     most *= 6  # drafts are not denied: up to 5 are always right
-    assert kinds(told(tmp_path, f",,16,1,{1.1 * most},output tok/s", model)) == {findings.ROOFLINE}
-    assert not kinds(told(tmp_path, f",,16,1,{0.9 * most},output tok/s", model))
+    assert kinds(audit_of(tmp_path, f",,16,1,{1.1 * most},output tok/s", model)) == {findings.ROOFLINE}
+    assert not kinds(audit_of(tmp_path, f",,16,1,{0.9 * most},output tok/s", model))
 
 
 def test_long_contexts_lower_the_limit_of_decoding(tmp_path: Path) -> None:
     """64 sequences of 32,000 tokens read 268 GB of cache beside 16 GB: 754 tokens/s, of 13,317 without a cache."""
-    assert kinds(told(tmp_path, ",,32000,64,9000,output tok/s")) == {findings.ROOFLINE}
-    assert not kinds(told(tmp_path, ",,16,64,9000,output tok/s"))
+    assert kinds(audit_of(tmp_path, ",,32000,64,9000,output tok/s")) == {findings.ROOFLINE}
+    assert not kinds(audit_of(tmp_path, ",,16,64,9000,output tok/s"))
 
 
 @pytest.mark.parametrize(("field", "judged"), [(LLAMA, True), ("llama_3.1_8b", True), ("Qwen/Qwen3-8B", False)])
 def test_file_of_another_model_is_not_judged_by_the_described_one(tmp_path: Path, field: str, judged: bool) -> None:
-    found = told(tmp_path, f",{field},1024,64,70,req/s")
+    found = audit_of(tmp_path, f",{field},1024,64,70,req/s")
     assert (kinds(found) == {findings.ROOFLINE}) == judged
     assert (f"not judged by the roofline: its model '{field}' is not in the catalogue" in texts(found)) != judged
 
 
 def test_name_of_a_file_that_names_another_family_is_kept(tmp_path: Path) -> None:
-    assert not kinds(told(tmp_path, ",,1024,64,70,req/s", name="qwen-run.csv"))
-    assert kinds(told(tmp_path, ",,1024,64,70,req/s", name="llama-run.csv")) == {findings.ROOFLINE}
-    assert kinds(told(tmp_path, ",,1024,64,70,req/s", name="run.csv")) == {findings.ROOFLINE}
+    assert not kinds(audit_of(tmp_path, ",,1024,64,70,req/s", name="qwen-run.csv"))
+    assert kinds(audit_of(tmp_path, ",,1024,64,70,req/s", name="llama-run.csv")) == {findings.ROOFLINE}
+    assert kinds(audit_of(tmp_path, ",,1024,64,70,req/s", name="run.csv")) == {findings.ROOFLINE}
 
 
 def test_size_in_a_described_name_is_no_model_of_the_catalogue(tmp_path: Path) -> None:
     """1 active parameter of 12 in "my-12b": gemma-4-12b would need twelve times the work."""
-    assert not kinds(told(tmp_path, ",,1024,64,70,req/s", "my-12b=12B,1B,24GB,100kB/token"))
-    assert kinds(told(tmp_path, ",,1024,64,70,req/s", "gemma-4-12b")) == {findings.ROOFLINE}
+    assert not kinds(audit_of(tmp_path, ",,1024,64,70,req/s", "my-12b=12B,1B,24GB,100kB/token"))
+    assert kinds(audit_of(tmp_path, ",,1024,64,70,req/s", "gemma-4-12b")) == {findings.ROOFLINE}
 
 
 @pytest.mark.parametrize("name", FORMATS)

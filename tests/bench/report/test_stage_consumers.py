@@ -34,7 +34,7 @@ def run_of(pattern: Staged, **how: Any) -> MeasuredCell:
     return record(staged_run(pattern, **how), replace(plan(), load=load_of(pattern)))
 
 
-def written(pattern: Staged, folder: Path) -> tuple[Path, MeasuredCell]:
+def write_result(pattern: Staged, folder: Path) -> tuple[Path, MeasuredCell]:
     found, path = run_of(pattern), folder / "st.json"
     samples = write_samples(samples_path(path), {found.cell.id: (found.samples, found.began)})
     save(document(found).model_copy(update={"samples": samples}), path)
@@ -50,7 +50,7 @@ def exported(path: Path, *words: str) -> tuple[int, Path]:
 def test_vllms_format_has_one_stage_and_refuses_several(
     pattern: Staged, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, found = written(pattern, tmp_path)
+    path, found = write_result(pattern, tmp_path)
     for words in ((), ("--cell", found.cell.id)):
         assert exported(path, *words)[0] == 1
         said = capsys.readouterr().err
@@ -73,7 +73,7 @@ def test_vllms_format_has_one_stage_and_refuses_several(
 
 
 def test_load_of_one_stage_is_exported_without_its_name(tmp_path: Path) -> None:
-    path, found = written(Staged("rate", (Stage(5.0, 30.0),)), tmp_path)
+    path, found = write_result(Staged("rate", (Stage(5.0, 30.0),)), tmp_path)
     code, out = exported(path)
     assert (code, json.loads(out.read_text())["request_rate"]) == (0, 5.0)
     assert json.loads(out.read_text())["bezel_cell"] == f"{found.cell.id}-stage1"
@@ -107,7 +107,7 @@ def test_drafts_of_a_whole_load_are_in_no_stage() -> None:
 
 @BOTH
 def test_csv_has_a_row_for_each_stage_with_its_share(pattern: Staged, tmp_path: Path) -> None:
-    path, found = written(pattern, tmp_path)
+    path, found = write_result(pattern, tmp_path)
     rows = list(csv.DictReader(io.StringIO(as_csv(document(found)))))
     assert [row["id"] for row in rows] == [f"c100-u4-stage{number}" for number in (1, 2, 3)]
     assert sum(float(row["cost_usd"]) for row in rows) == pytest.approx(found.cell.cost_usd, rel=0.05)
@@ -122,7 +122,7 @@ def test_csv_has_a_row_for_each_stage_with_its_share(pattern: Staged, tmp_path: 
 
 @BOTH
 def test_open_metrics_have_each_stage_at_its_end(pattern: Staged, tmp_path: Path) -> None:
-    path, found = written(pattern, tmp_path)
+    path, found = write_result(pattern, tmp_path)
     started = found.cell.started_at
     assert started is not None
     families = {one.name: one.samples for one in text_string_to_metric_families(as_open_metrics(document(found)))}
@@ -146,7 +146,7 @@ def test_open_metrics_have_each_stage_at_its_end(pattern: Staged, tmp_path: Path
 
 @BOTH
 def test_audit_reads_each_stage_as_a_load(pattern: Staged, tmp_path: Path) -> None:
-    path, found = written(pattern, tmp_path)
+    path, found = write_result(pattern, tmp_path)
     audit = audit_files([path])
     (source,) = audit.sources
     assert [row.where for row in source.rows] == [f"cell c100-u4-stage{number}" for number in (1, 2, 3)]
@@ -162,7 +162,7 @@ def test_audit_reads_each_stage_as_a_load(pattern: Staged, tmp_path: Path) -> No
 
 @BOTH
 def test_audit_finds_a_changed_figure_of_one_stage(pattern: Staged, tmp_path: Path) -> None:
-    path, _ = written(pattern, tmp_path)
+    path, _ = write_result(pattern, tmp_path)
     text = json.loads(path.read_text())
     metric = text["cells"][0]["stages"][1]["metrics"]["output_tokens_per_second"]
     metric["value"] *= 3

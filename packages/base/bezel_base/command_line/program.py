@@ -34,7 +34,7 @@ def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Seque
         sys.stdout.reconfigure(errors="backslashreplace")
     ending_signals.forget()
     with ending_signals.handled():
-        code = _shown(name, given, run)
+        code = _run_and_show_errors(name, given, run)
     # A command that a signal has ended may have an exit code of its own for what it could not do.
     code = code if code == 0 else ending_signals.exit_code() or code
     if arguments is None and code > ending_signals.INTERRUPTED - signal.SIGINT:
@@ -51,7 +51,7 @@ def _end_at_once(code: int) -> None:
         os._exit(code)
 
 
-def _shown(name: str, given: Sequence[str], run: Callable[[Sequence[str]], int]) -> int:
+def _run_and_show_errors(name: str, given: Sequence[str], run: Callable[[Sequence[str]], int]) -> int:
     """Run one subcommand, and show its error."""
     try:
         try:

@@ -70,11 +70,13 @@ def why_no_figure(value: object, *, counts: bool = False) -> str | None:
     found = None if isinstance(value, list | Mapping) else figure(value)
     if found is None:
         is_large = isinstance(value, int | float) and not isinstance(value, bool) and LARGEST < abs(value) < math.inf
-        return f"{_shown(value)} is beyond any count" if is_large else f"expected a number, got {_shown(value)}"
+        return (
+            f"{_short_text(value)} is beyond any count" if is_large else f"expected a number, got {_short_text(value)}"
+        )
     if found.value < 0:
-        return f"{_shown(value)} is below 0"
+        return f"{_short_text(value)} is below 0"
     if counts and found.value != int(found.value):
-        return f"expected a whole number, got {_shown(value)}"
+        return f"expected a whole number, got {_short_text(value)}"
     return None
 
 
@@ -83,7 +85,7 @@ def is_unlimited(value: object) -> bool:
     return isinstance(value, float | str) and str(value).strip().lower() in ("inf", "infinity")
 
 
-def _shown(value: object) -> str:
+def _short_text(value: object) -> str:
     if isinstance(value, list | Mapping):
         return f"a value of {len(value)} parts"
     # Nothing long of a file is repeated: it may be no result at all.

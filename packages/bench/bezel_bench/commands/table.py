@@ -30,15 +30,15 @@ def shared_table() -> CommandTable:
 
 def program_table() -> CommandTable:
     """The commands of `bezel-bench`, with its own texts."""
-    spec = _named({name: shared_spec()[name] for name in ("help", "commands", "tables")})
+    spec = _copy_with_own_name({name: shared_spec()[name] for name in ("help", "commands", "tables")})
     for table in spec["tables"].values():
         for name, keys in table["arguments"].items():
             keys.update({"help": text} if (text := shared_spec()["without_project"].get(name)) else {})
     return CommandTable(spec)
 
 
-def _named(value: Any) -> Any:
+def _copy_with_own_name(value: Any) -> Any:
     """A copy of a part of the table that names this program."""
     if isinstance(value, dict):
-        return {key: _named(part) for key, part in value.items()}
+        return {key: _copy_with_own_name(part) for key, part in value.items()}
     return value.replace(_OF_BEZEL, _OWN) if isinstance(value, str) else value

@@ -91,7 +91,7 @@ async def list_tags(exchange: Exchange) -> Response:
         tags_of.setdefault(digest, []).append(tag)
     body = {
         "child": children,
-        "manifest": {digest: _listed(row, tags_of.get(digest, [])) for digest, row in manifests},
+        "manifest": {digest: _manifest_entry(row, tags_of.get(digest, [])) for digest, row in manifests},
         "name": exchange.target.shown,
         "tags": shown,
     }
@@ -166,7 +166,7 @@ def _children(exchange: Exchange, image: Image) -> list[str]:
     return sorted({path[len(below) :].partition("/")[0] for path in others if path.startswith(below)})
 
 
-def _listed(row: Json, tags: list[str]) -> Json:
+def _manifest_entry(row: Json, tags: list[str]) -> Json:
     """A manifest as the list of tags shows it; times are in milliseconds."""
     return {
         "imageSizeBytes": str(row["imageSizeBytes"]),

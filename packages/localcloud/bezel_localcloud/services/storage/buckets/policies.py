@@ -33,7 +33,7 @@ def set_policy(call: Call) -> Json:
 @api.route("GET", BUCKET + "/iam/testPermissions", query="permissions")
 async def test_permissions(call: Call) -> Json:
     """The requested permissions that the caller has on a bucket."""
-    return await _held(call, call.name(POLICY))
+    return await _permissions_answer(call, call.name(POLICY))
 
 
 @api.route("GET", OBJECT + "/iam", needs="storage.objects.getIamPolicy", on=OBJECT_NAME, query="generation")
@@ -52,7 +52,7 @@ def set_object_policy(call: Call) -> Json:
 @api.route("GET", OBJECT + "/iam/testPermissions", query="permissions generation")
 async def test_object_permissions(call: Call) -> Json:
     """The requested permissions that the caller has on an object, by its policy and that of its bucket."""
-    return await _held(call, call.name(OBJECT_NAME))
+    return await _permissions_answer(call, call.name(OBJECT_NAME))
 
 
 def heed_uniform_access(store: Store, old: Json, new: Json) -> None:
@@ -103,7 +103,7 @@ def _replace(call: Call, name: str, bucket: Json) -> Json:
     return _policy_json(call, name, written)
 
 
-async def _held(call: Call, resource: str) -> Json:
+async def _permissions_answer(call: Call, resource: str) -> Json:
     bucket_of(call)
     permissions = call.request.query_params.getlist("permissions")
     held = await held_permissions(call, resource, permissions)
