@@ -29,7 +29,7 @@ def test_tests_hear_an_interrupt_also_where_they_run_in_the_background() -> None
     try:
         run = subprocess.run(
             [sys.executable, "-c", "import conftest, signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"],
-            cwd=ROOT / "tests", capture_output=True, text=True, timeout=30, check=True,
+            cwd=ROOT, capture_output=True, text=True, timeout=30, check=True,
         )  # fmt: skip
     finally:
         signal.signal(signal.SIGINT, before)

@@ -33,7 +33,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-WHOLE_ENGINE = Path(__file__).parent / "e2e"
+WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
 LONG = "long and not clients"
 WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow")
 
