@@ -17,19 +17,15 @@ Example:
     ```
 """
 
-import re
 from collections.abc import Mapping
 
 import pulumi
-import pulumi_docker as docker
 from pulumi_gcp import artifactregistry
 from pydantic import Field
 
-from bezel_base.errors import Problem, UserError
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.base.granted_roles import REPOSITORY_READER
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+from bezel_components.lookups.image import look_up_digest
 
 
 class ContainerImageArgs(ComponentArgs):
@@ -50,10 +46,6 @@ class ContainerImageArgs(ComponentArgs):
     labels: Mapping[str, str] = Field(default_factory=dict)
 
 
-class ImageNotFoundError(UserError, pulumi.RunError):
-    """The registry returned no digest of the image; shown without a traceback."""
-
-
 class ContainerImage(pulumi.ComponentResource):
     """An image in a pull-through repository; make what runs it depend on this component.
 
@@ -67,7 +59,7 @@ class ContainerImage(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ContainerImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:registry:ContainerImage", name, None, opts)
-        self.digest = args.digest or _look_up(f"{args.registry}/{args.image}:{args.tag}", self)
+        self.digest = args.digest or look_up_digest(f"{args.registry}/{args.image}:{args.tag}", self)
         repository = artifactregistry.Repository(
             f"{name}-repository",
             project=args.project,
@@ -93,34 +85,6 @@ class ContainerImage(pulumi.ComponentResource):
         home = f"{args.location}-docker.pkg.dev/{args.project.replace(':', '/')}/{args.repository_id}"
         self.reference = f"{home}/{args.image}@{self.digest}"
         self.register_outputs({"digest": self.digest, "reference": self.reference})
-
-
-def _look_up(image: str, component: pulumi.Resource) -> str:
-    try:
-        result = docker.get_registry_image(name=image, opts=pulumi.InvokeOptions(parent=component))
-    except Exception as error:  # noqa: BLE001  the SDK raises bare exceptions for the plugin's errors
-        raise _not_found(image, _registry_message(str(error))) from None
-    digest = str(result.sha256_digest)
-    if not _DIGEST.fullmatch(digest):
-        raise _not_found(image, f"the registry returned the digest {digest!r}")
-    return digest
-
-
-def _registry_message(error: str) -> str:
-    """The registry's own message, without the text that engine and plugin put around it."""
-    return " ".join(error.rpartition("returned an error:")[2].replace("1 error occurred:", "").split()).strip("* .")
-
-
-def _not_found(image: str, why: str) -> ImageNotFoundError:
-    repository = image.rpartition(":")[0]
-    return ImageNotFoundError(
-        Problem(
-            f"digest of {image}",
-            "cannot be looked up",
-            f"nothing is deployed, as a tag without a digest may later name another image: {why}.",
-            f"use a tag that {repository} has; if the registry was not reachable, try again.",
-        )
-    )
 
 
 def _upstream(registry: str) -> artifactregistry.RepositoryRemoteRepositoryConfigArgs:

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from bezel.planner import Plan, Problem
-from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.deployment import HEALTH_PATH, ImagePlan
 from bezel.planner.base.names import ACCOUNT_LENGTH, resource_name
 from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
@@ -25,29 +25,36 @@ from bezel_components.cloud_run_gpu_service import (
 from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 from bezel_components.lookups.network import look_up_subnetwork
 from bezel_components.lookups.project import project_number
-from bezel_components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
-from bezel_components.observability.uptime import UptimeCheckArgs
+from bezel_components.lookups.quota import QuotaState
 from bezel_components.runtime_identity import service_account_email
-from bezel_components.scaling_schedule import ScalingSchedule, ScalingScheduleArgs
 from bezel_components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
 from bezel_smoke.hooks import service_failure_hook
 from bezel_stacks import config, quota
 from bezel_stacks.declared import DeclaredResources
+from bezel_stacks.images import FoundImages
 from bezel_stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
 from bezel_stacks.smoke_tests import check_and_measure, shared_outputs, template_fingerprint
 
 
-def deploy(plan: Plan) -> dict[str, Any]:
+def read_quotas(plan: Plan, *, is_preview: bool) -> QuotaState:
+    """Read the quotas that the service needs; needs no engine, so any thread may call it."""
+    return quota.read_service_quotas(plan, gated=_is_gated(plan), is_preview=is_preview)
+
+
+def deploy(plan: Plan, quotas: QuotaState, images: FoundImages) -> dict[str, Any]:
     """Declare the stack's resources.
 
     Returns:
         The stack's outputs: url, revision, settings, image, model, arguments, plan, smoke, simulated.
+
+    Raises:
+        PlanError: The subnetwork, quota or image is missing; nothing is declared.
     """
-    gated = plan.settings.rollout == "gated"
+    gated = _is_gated(plan)
     resources = DeclaredResources()
-    refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
-    service, image = _service(plan, gated=gated)
+    refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, quotas, gated=gated), *images.problems])
+    service, image = _service(plan, images.by_plan[plan.service.image], gated=gated)
     _schedule(plan, service)
     _observability(plan, service)
     switch: TrafficSwitch | None = None
@@ -68,6 +75,10 @@ def deploy(plan: Plan) -> dict[str, Any]:
     if gated:
         revision = TrafficSwitch("traffic", _switch_args(service), opts=after(benchmark)).revision
     return {"url": service.url, "revision": revision, **shared_outputs(plan, image, health, benchmark)}
+
+
+def _is_gated(plan: Plan) -> bool:
+    return plan.settings.rollout == "gated"
 
 
 def _switch_args(service: CloudRunGpuService, *, newest: bool = False) -> TrafficSwitchArgs:
@@ -92,7 +103,7 @@ def _subnetwork_problems(plan: Plan) -> list[Problem]:
         return []
 
 
-def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
+def _service(plan: Plan, upstream: ImagePlan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
     """The service with its prerequisites, and its image by digest."""
     project, planned = plan.project, plan.service
     apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
@@ -100,7 +111,7 @@ def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
     bucket = weights(plan, identity, apis, location=planned.region, labels=planned.labels)
     image = container_image(
         "image",
-        planned.image,
+        upstream,
         project=project,
         location=planned.region,
         repository_id=planned.image_repository_id,
@@ -145,6 +156,8 @@ def _schedule(plan: Plan, service: CloudRunGpuService) -> None:
     planned = plan.service
     if not planned.schedule:
         return
+    from bezel_components.scaling_schedule import ScalingSchedule, ScalingScheduleArgs
+
     args = ScalingScheduleArgs(
         project=plan.project,
         location=planned.region,
@@ -162,6 +175,9 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
     chosen, planned = plan.settings.observability, plan.service
     if not (chosen.alerts or chosen.dashboard or chosen.uptime or chosen.budget is not None):
         return
+    from bezel_components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+    from bezel_components.observability.uptime import UptimeCheckArgs
+
     uptime = UptimeCheckArgs(
         project=plan.project,
         number=project_number(plan.project) if chosen.uptime else "",

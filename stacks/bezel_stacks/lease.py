@@ -24,25 +24,35 @@ from bezel_components.container_image import ContainerImage
 from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from bezel_components.lease_hours import again_jobs, start_jobs
+from bezel_components.lookups.quota import QuotaState
 from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
 from bezel_components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from bezel_components.runtime_identity import RuntimeIdentity
 from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
 from bezel_stacks import config, quota
 from bezel_stacks.declared import DeclaredResources
+from bezel_stacks.images import FoundImages
 from bezel_stacks.lease_hours import checks_of, schedule
 from bezel_stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
 from bezel_stacks.smoke_tests import check_and_measure, shared_outputs
 
 
-def deploy(plan: LeasePlan) -> dict[str, Any]:
+def read_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
+    """Read the quotas that the leases need; needs no engine, so any thread may call it."""
+    return quota.read_lease_quotas(plan, is_preview=is_preview)
+
+
+def deploy(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> dict[str, Any]:
     """Declare the stack's resources.
 
     Returns:
         The stack's outputs: url, leases, settings, image, model, arguments, plan, smoke, simulated.
+
+    Raises:
+        PlanError: Quota or an image is missing; nothing is declared.
     """
     resources = DeclaredResources()
-    refuse(plan, quota.lease_problems(plan))
+    refuse(plan, [*quota.lease_problems(plan, quotas), *images.problems])
     hours = plan.terms.hours
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
     identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis, writes_logs=_tells_its_end(plan))
@@ -54,8 +64,9 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     }
     # Each machine pulls the server's image itself; Cloud Run pulls the proxy's.
     repository = plan.image_repository_id
-    image = container_image("image", plan.node.image, repository_id=repository, readers=(identity.email,), **shared)
-    proxy = container_image("gateway-image", plan.gateway.image, repository_id=f"{repository}-gateway", **shared)
+    server, gateway_proxy = images.by_plan[plan.node.image], images.by_plan[plan.gateway.image]
+    image = container_image("image", server, repository_id=repository, readers=(identity.email,), **shared)
+    proxy = container_image("gateway-image", gateway_proxy, repository_id=f"{repository}-gateway", **shared)
     network = NodeNetwork(
         "network",
         NodeNetworkArgs(

@@ -37,14 +37,24 @@ from bezel.rest.cloud_quotas import Limit
 from bezel_components.lookups.quota import QuotaState, leases_there, look_up
 
 
-def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
+def read_service_quotas(plan: Plan, *, gated: bool, is_preview: bool) -> QuotaState:
+    """Read the quotas that a service needs in its region; needs no engine, so any thread may call it."""
+    service = plan.service
+    return _look_up(plan.project, service_needs(service, gated=gated), service.region, is_preview=is_preview)
+
+
+def read_lease_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
+    """Read the quotas that a lease needs in its zones; needs no engine, so any thread may call it."""
+    return _look_up(plan.project, lease_needs(plan.terms), is_preview=is_preview)
+
+
+def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Problem]:
     """Check that the region has quota for a service; return a problem for each shortage.
 
     A service that already holds as much never stops the run: its shortage is only reported.
     """
     service = plan.service
     needs = service_needs(service, gated=gated)
-    state = _look_up(plan.project, needs, service.region)
     problems: list[Problem] = []
     services = _services(state)
     for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
@@ -76,11 +86,10 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
     return problems
 
 
-def lease_problems(plan: LeasePlan) -> list[Problem]:
+def lease_problems(plan: LeasePlan, state: QuotaState) -> list[Problem]:
     """Check that the zones of a lease together have quota for it. Existing leases already hold theirs."""
     terms = plan.terms
     needs = lease_needs(terms)
-    state = _look_up(plan.project, needs)
     known = {need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, str)}
     _report(needs, state, plan.project)
     if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
@@ -113,10 +122,10 @@ def _exist(plan: LeasePlan) -> bool:
     return leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones])
 
 
-def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> QuotaState:
+def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None, *, is_preview: bool) -> QuotaState:
     limits = [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
     # Use is reported in previews and decides nothing: an `up` does not wait for it.
-    return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
+    return look_up(project, limits, region, use=is_preview)
 
 
 def _services(state: QuotaState) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from bezel_components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
-from bezel_components.container_image import ContainerImage, ContainerImageArgs, ImageNotFoundError
+from bezel_components.container_image import ContainerImage, ContainerImageArgs
+from bezel_components.lookups.image import ImageNotFoundError
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
 from tests.support.components.fake_engine import CREATED, DIGEST, REVISION, declare, has_unknown

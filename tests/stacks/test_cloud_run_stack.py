@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bezel.planner import Plan, PlanError, make_plan
-from bezel_stacks.cloud_run import deploy
+from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_cloud_run import FakeRun
 from tests.support.components.fake_engine import CREATED, DIGEST, REVISION, Declarations, declare, has_unknown
 

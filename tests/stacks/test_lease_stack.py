@@ -13,7 +13,7 @@ from bezel.leases.names import spec_hash
 from bezel.planner import LeasePlan, make_plan
 from bezel_components.config.gateway import gateway_configuration
 from bezel_components.config.subnet_ranges import usable_addresses
-from bezel_stacks.lease import deploy
+from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_engine import DIGEST, Declarations, declare, has_unknown
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed
 

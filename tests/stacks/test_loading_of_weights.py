@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bezel.planner import make_plan
-from bezel_stacks.cloud_run import deploy
+from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declarations, declare
 
 FOLDER = "gemma-4-12B-it-assistant"

@@ -9,7 +9,7 @@ import pytest
 from bezel.planner import PlanError, make_plan
 from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_cloud_run import QUOTA, FakeRun
-from tests.support.components.fake_engine import Declarations, declare
+from tests.support.components.fake_engine import DIGEST, Declarations, declare
 from tests.support.planner.v6e_stack import V6E4_MOE, changed
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
@@ -56,6 +56,19 @@ def test_no_gpu_at_all_stops_before_anything_is_declared(run: FakeRun, rollout: 
     (command,) = [part for part in problem.repair.split("`") if part.startswith("gcloud")]
     assert shlex.split(command)[:5] == ["gcloud", "beta", "quotas", "preferences", "create"]
     assert {f"--quota-id={QUOTA}", "--dimensions=region=us-east4", f"--preferred-value={needed}"} <= {*command.split()}
+
+
+@pytest.mark.parametrize("digest", [None, DIGEST])
+def test_a_missing_image_is_named_beside_missing_quota(run: FakeRun, digest: str | None) -> None:
+    run.quota = 0
+    made = make_plan(SETTINGS, project="acme-llm", stack="l4-qat")
+    with pytest.raises(PlanError) as refused:
+        declare(lambda: deploy(made), preview=True, digest=digest)
+    keys = [problem.key for problem in refused.value.problems]
+    assert ("digest of docker.io/vllm/vllm-openai:v0.32.0" in keys, len(keys)) == (
+        digest is None,
+        2 if digest is None else 1,
+    )
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from bezel.leases.inventory import back_end_of
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.rest.cloud_quotas import Counted, Limit, counted_of, quota_of
 from bezel.rest.run_services import services_of
@@ -51,6 +50,8 @@ def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *,
 
 def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:
     """Whether each of some leases exists in some zone, waiting, running or over: it holds its quota already."""
+    from bezel.leases.inventory import back_end_of
+
     with _client() as client:
         api = back_end_of(back_end, client, project)
         try:
