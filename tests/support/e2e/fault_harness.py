@@ -255,7 +255,8 @@ def _first(text: str) -> str:
     zone = next((line for line in lines if re.match(r"[a-z]+-[a-z]+\d-[a-z]: ", line)), None)
     resource = re.compile(r"error: (smoke: )?service \S+|.*\):")
     told_first = next(line.removeprefix("error: ") for line in lines if line and not resource.fullmatch(line))
-    return cause or listed or zone or told_first
+    numbered = next((line.removeprefix("1. ") for line in lines if line.startswith("1. ")), None)
+    return cause or listed or zone or numbered or told_first
 
 
 def _record(row: list[str]) -> None:
