@@ -6,9 +6,10 @@ that grant leases. Knows no Pulumi, no catalogue and no plan; the caller passes 
 | module | what it owns |
 |---|---|
 | `names`, `requests`, `inputs` | names, labels, hash and differences; the two request bodies; checks of inputs |
-| `observation`, `reconcile` | the observed and the desired state; the next step between them |
+| `state` | the observed and the desired state; the container that a machine runs; whether a lease is over |
+| `reconcile` | the next step between both states |
 | `messages`, `cost`, `clock` | texts for the user; money; time |
-| `backend`, `tpu_backend`, `compute_backend` | the interface of an API of leases; the two APIs |
+| `backends` | the interface of an API of leases; the two APIs |
 | `controller` | observes, decides, acts, until the goal is reached |
 | `inventory`, `availability` | all leases of a project; zones with capacity |
 """

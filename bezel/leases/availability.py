@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from bezel.leases.clock import format_duration
 from bezel.leases.controller import LeaseController, LeaseError
-from bezel.leases.observation import DesiredState, Goal, State
+from bezel.leases.state.observation import DesiredState, Goal, State
 from bezel_base.errors import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bezel.leases.backend import BackEnd
+    from bezel.leases.backends.interface import BackEnd
     from bezel.leases.clock import PlatformClock
     from bezel.leases.requests import LeaseSpec
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bezel.leases import messages, reconcile
-from bezel.leases.backend import CONFLICT, is_transient, not_yet_deletable, refusal
+from bezel.leases.backends.interface import CONFLICT, is_transient, not_yet_deletable, refusal
 from bezel.leases.names import SPEC, labels, request_id
-from bezel.leases.observation import DesiredState, Goal, Observation, Phase, State
 from bezel.leases.reconcile import Memory
+from bezel.leases.state.observation import DesiredState, Goal, Observation, Phase, State
 from bezel.rest import ApiError, RestError
 from bezel_base.errors import UserError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from bezel.leases.backend import BackEnd
+    from bezel.leases.backends.interface import BackEnd
     from bezel.leases.clock import PlatformClock
     from bezel.leases.requests import LeaseSpec, ZoneChoice
 

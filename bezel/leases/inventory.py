@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bezel.leases import messages
-from bezel.leases.backend import no_such_zone, not_enabled
-from bezel.leases.compute_backend import ComputeBackEnd
+from bezel.leases.backends.compute_engine import ComputeBackEnd
+from bezel.leases.backends.interface import no_such_zone, not_enabled
+from bezel.leases.backends.tpu import TpuBackEnd
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.names import BY_HAND
-from bezel.leases.observation import DesiredState, Goal, Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
-from bezel.leases.tpu_backend import TpuBackEnd
+from bezel.leases.state.observation import DesiredState, Goal, Observation, State
 from bezel.rest import ApiError, GoogleClient, RestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from bezel.leases.backend import BackEnd
+    from bezel.leases.backends.interface import BackEnd
     from bezel.leases.clock import PlatformClock
-    from bezel.leases.observation import Phase
     from bezel.leases.requests import BackEndName
+    from bezel.leases.state.observation import Phase
 
 _REQUEST_SECONDS = 60.0
 # Real time for a response of an embedded cloud with accelerated time, where the minute above may pass at once.

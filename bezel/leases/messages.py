@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.leases.clock import format_duration
-from bezel.leases.observation import PHASES, Goal, Phase, State
+from bezel.leases.state.observation import PHASES, Goal, Phase, State
 from bezel_base.errors import Problem
 from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bezel.leases.observation import DesiredState, Observation
     from bezel.leases.requests import LeaseSpec, ZoneChoice
+    from bezel.leases.state.observation import DesiredState, Observation
 
 RUN_AGAIN = "run the same command again; it reads every zone first and continues with what exists"
 VANISHED = "the request is gone: Google found no capacity while it was valid, or it was deleted by hand"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.leases import messages
-from bezel.leases.observation import DesiredState, Goal, Observation, Phase, State
+from bezel.leases.state.observation import DesiredState, Goal, Observation, Phase, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic import Field
 
-from bezel.leases.backend import BackEnd
+from bezel.leases.backends.interface import BackEnd
 from bezel.leases.clock import format_duration, unix
-from bezel.leases.container import ContainerReport, report_of
-from bezel.leases.ending import PREEMPTED, ending_of, is_over, next_step, state_of
 from bezel.leases.inventory import back_end_of
-from bezel.leases.observation import Observation, State
+from bezel.leases.state.container import ContainerReport, report_of
+from bezel.leases.state.ending import PREEMPTED, ending_of, is_over, next_step, state_of
+from bezel.leases.state.observation import Observation, State
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
 from bezel.operations.file_settings import FileSettings, file_rows, file_settings

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bezel.leases.clock import clock_of
-from bezel.leases.ending import STOPPED_NODES
-from bezel.leases.observation import Observation, State
+from bezel.leases.state.ending import STOPPED_NODES
+from bezel.leases.state.observation import Observation, State
 from bezel_base.errors import UserError
 from bezel_components.providers import lease_properties
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pulumi
 import pytest
 
-from bezel.leases.observation import Goal
 from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.state.observation import Goal
 from bezel.planner.base.hours import Window
 from bezel_components import scheduling_identity
 from bezel_components.base.explained_errors import REFUSED, explaining

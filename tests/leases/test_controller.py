@@ -5,7 +5,7 @@ import math
 import pytest
 
 from bezel.leases.controller import LeaseError
-from bezel.leases.observation import Goal
+from bezel.leases.state.observation import Goal
 from bezel.rest import RestError
 from tests.support.leases.fake_lease_api import Zone, answers, error
 from tests.support.leases.harness import ZONES, LeaseHarness

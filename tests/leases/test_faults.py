@@ -3,7 +3,7 @@
 import pytest
 
 from bezel.leases.controller import LeaseError
-from bezel.leases.observation import Goal
+from bezel.leases.state.observation import Goal
 from tests.support.leases.fake_lease_api import answers
 from tests.support.leases.harness import LeaseHarness
 from tests.support.rest.fake_google import Answer

@@ -10,8 +10,8 @@ from bezel.leases.clock import PlatformClock
 from bezel.leases.controller import LeaseError
 from bezel.leases.inventory import LeaseInventory, back_end_of, new_client, sweep_plan
 from bezel.leases.names import BY_HAND
-from bezel.leases.observation import Goal, Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.state.observation import Goal, Observation, State
 from tests.support.leases.fake_lease_api import Zone, answers, error
 from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness, body_of
 from tests.support.rest.fake_google import Answer, serving

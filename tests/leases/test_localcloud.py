@@ -16,8 +16,8 @@ from bezel.leases.clock import PlatformClock
 from bezel.leases.controller import LeaseController
 from bezel.leases.inventory import LeaseInventory, back_end_of, new_client, sweep_plan
 from bezel.leases.names import labels
-from bezel.leases.observation import PHASES, DesiredState, Goal, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.leases.state.observation import PHASES, DesiredState, Goal, State
 from tests.support.localcloud.in_process import PARENT, Project
 from tests.support.rest.fake_google import Answer, Call, serving
 

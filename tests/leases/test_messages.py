@@ -3,7 +3,7 @@
 import pytest
 
 from bezel.leases.controller import LeaseError
-from bezel.leases.observation import Goal, State
+from bezel.leases.state.observation import Goal, State
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 
 FIRST, SECOND = ZONES

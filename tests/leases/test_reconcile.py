@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from bezel.leases.backend import is_transient, no_such_zone, refusal
+from bezel.leases.backends.interface import is_transient, no_such_zone, refusal
 from bezel.leases.clock import PlatformClock, clock_of, format_duration, rfc3339, unix
 from bezel.leases.cost import cost_of
 from bezel.leases.messages import phase_line
 from bezel.leases.names import SPEC, labels
-from bezel.leases.observation import DesiredState, Goal, Observation, Phase, State, phases_of
 from bezel.leases.reconcile import Delete, Done, Failed, Memory, Request, Step, Wait, next_step
 from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.state.observation import DesiredState, Goal, Observation, Phase, State, phases_of
 from bezel.rest import ApiError, CredentialsError, UnreachableError
 from tests.support.leases.harness import NAME, STACK, ZONES, body_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bezel.leases.container import ATTRIBUTE
+from bezel.leases.state.container import ATTRIBUTE
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.changes.plan import Outcome, Plan

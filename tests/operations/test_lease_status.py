@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.leases.clock import PlatformClock, rfc3339
-from bezel.leases.container import ATTRIBUTE, request_text
+from bezel.leases.state.container import ATTRIBUTE, request_text
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.service_use.call_counts import Call, counted_calls

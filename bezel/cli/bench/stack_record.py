@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bezel.engine.project.project import Project
-from bezel.leases.observation import State
+from bezel.leases.state.observation import State
 from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.money import Amount, Priced, total

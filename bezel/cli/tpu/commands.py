@@ -15,7 +15,7 @@ from bezel.engine.project.lease_zones import lease_zones
 from bezel.engine.project.project import Project, checked_cloud_project
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
-from bezel.leases.observation import Observation
+from bezel.leases.state.observation import Observation
 from bezel.operations.zone_choice.zone_search import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, make_plan
 from bezel_base.console import aligned, note, say

@@ -25,10 +25,10 @@ from bezel.gitops.upkeep.findings import (
     why_kept,
 )
 from bezel.gitops.upkeep.stacks import stacks_in_backend
-from bezel.leases.backend import not_enabled
+from bezel.leases.backends.interface import not_enabled
 from bezel.leases.clock import PlatformClock
 from bezel.leases.inventory import LeaseInventory, Leftover, sweep_plan
-from bezel.leases.observation import Observation
+from bezel.leases.state.observation import Observation
 from bezel.planner.base.hardware import leased
 from bezel.planner.base.money import Priced
 from bezel.planner.base.names import label

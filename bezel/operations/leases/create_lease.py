@@ -8,13 +8,13 @@ without an external address, and ends by itself after its run duration. Leaves o
 import math
 from collections.abc import Iterator, Sequence
 
-from bezel.leases.backend import BackEnd
+from bezel.leases.backends.interface import BackEnd
 from bezel.leases.clock import format_duration
 from bezel.leases.controller import LeaseController
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import BY_HAND
-from bezel.leases.observation import DesiredState, Goal, Observation
 from bezel.leases.requests import LeaseSpec
+from bezel.leases.state.observation import DesiredState, Goal, Observation
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled

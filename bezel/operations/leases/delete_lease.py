@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bezel.leases.controller import LeaseError
 from bezel.leases.names import BY_HAND
-from bezel.leases.observation import Observation
+from bezel.leases.state.observation import Observation
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled

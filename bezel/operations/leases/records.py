@@ -14,8 +14,8 @@ from pydantic import Field
 from bezel.engine.project.lease_zones import lease_zones
 from bezel.engine.project.project import checked_cloud_project, cloud_project_of
 from bezel.leases.inventory import LeaseInventory, new_client
-from bezel.leases.observation import Observation
 from bezel.leases.requests import PROVISIONING_MODELS
+from bezel.leases.state.observation import Observation
 from bezel.operations.context import Context
 from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.operations.redaction import cleaned

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from bezel.engine.locks.held import HeldLock
-from bezel.leases.container import Action
 from bezel.leases.inventory import new_client
+from bezel.leases.state.container import Action
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, under_lock, wait_of

@@ -6,12 +6,12 @@ Leaves out the requests themselves (`container`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bezel.leases.backend import BackEnd
+from bezel.leases.backends.interface import BackEnd
 from bezel.leases.clock import rfc3339
-from bezel.leases.container import ATTRIBUTE, ContainerReport, report_of
 from bezel.leases.inventory import back_end_of
 from bezel.leases.messages import phase_line
-from bezel.leases.observation import Observation, State, phases_of
+from bezel.leases.state.container import ATTRIBUTE, ContainerReport, report_of
+from bezel.leases.state.observation import Observation, State, phases_of
 from bezel.operations.deployment.deployment import DeployedLease, Deployment
 from bezel.operations.redaction import cleaned
 from bezel.rest import GoogleClient

@@ -9,10 +9,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from bezel.leases.backend import is_transient
+from bezel.leases.backends.interface import is_transient
 from bezel.leases.clock import format_duration
-from bezel.leases.container import ATTRIBUTE, Action, ContainerReport, report_of, request_text
-from bezel.leases.observation import State
+from bezel.leases.state.container import ATTRIBUTE, Action, ContainerReport, report_of, request_text
+from bezel.leases.state.observation import State
 from bezel.operations.redaction import cleaned
 from bezel.rest import RestError
 from bezel_base.errors import one_line

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bezel.leases.availability import PROBE_STACK, probe
-from bezel.leases.backend import NOT_FOUND, no_such_zone
+from bezel.leases.backends.interface import NOT_FOUND, no_such_zone
 from bezel.leases.clock import PlatformClock
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import labels

@@ -11,7 +11,7 @@ from typing import Any
 from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from bezel.leases.clock import clock_of
-from bezel.leases.observation import DesiredState, Goal
+from bezel.leases.state.observation import DesiredState, Goal
 from bezel_components.base.dynamic import differ
 from bezel_components.providers import lease_properties as lease
 

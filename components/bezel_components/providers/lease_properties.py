@@ -13,8 +13,8 @@ from bezel.leases.clock import PlatformClock, unix
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import differing_paths, plain, spec_hash
-from bezel.leases.observation import DesiredState, Goal, Observation
 from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.state.observation import DesiredState, Goal, Observation
 from bezel.planner.base.hours import Window, is_within
 from bezel.rest import RestError
 from bezel_base.errors import UserError, caused_by

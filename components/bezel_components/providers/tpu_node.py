@@ -18,7 +18,7 @@ from bezel.leases import messages
 from bezel.leases.clock import clock_of, rfc3339, unix
 from bezel.leases.cost import UNKNOWN, cost_of
 from bezel.leases.names import plain
-from bezel.leases.observation import DesiredState, Goal, Observation
+from bezel.leases.state.observation import DesiredState, Goal, Observation
 from bezel_base.errors import UserError
 from bezel_components.providers import lease_properties as lease
 

@@ -22,7 +22,7 @@ from pulumi.dynamic import (
 from bezel.leases.clock import PlatformClock, clock_of, rfc3339
 from bezel.leases.inputs import problems_of
 from bezel.leases.names import plain
-from bezel.leases.observation import DesiredState, Goal
+from bezel.leases.state.observation import DesiredState, Goal
 from bezel_components.providers import lease_properties as lease
 
 _IDENTITY = ("project", "name", "stack", "back_end")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bezel.leases.clock import PlatformClock
-from bezel.leases.container import ATTRIBUTE
+from bezel.leases.state.container import ATTRIBUTE
 from tests.support.leases.fake_machine import FakeMachine
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from bezel.leases.controller import LeaseController
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import labels
-from bezel.leases.observation import DesiredState, Goal
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.leases.state.observation import DesiredState, Goal
 
 if TYPE_CHECKING:
     import pytest
 
-    from bezel.leases.observation import Observation
     from bezel.leases.requests import BackEndName
+    from bezel.leases.state.observation import Observation
     from tests.support.leases.fake_lease_api import FakeLeaseApi, Lease
 
 NAME, STACK = "bezel-v6e4", "v6e4"

@@ -1,6 +1,6 @@
 """Interface of an API that grants leases, and the meaning of its refusals; the same for both back ends.
 
-Leaves out the two APIs (`tpu_backend`, `compute_backend`) and what follows from a response (`reconcile`).
+Leaves out the two APIs (`tpu`, `compute_engine`) and what follows from a response (`reconcile`).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.observation import phases_of
+from bezel.leases.state.observation import phases_of
 from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bezel.leases.observation import Observation, Phase
+    from bezel.leases.state.observation import Observation, Phase
 
 NOT_FOUND = 404
 CONFLICT = 409

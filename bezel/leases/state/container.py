@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bezel.leases.observation import NAMESPACE
+from bezel.leases.state.observation import NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.backend import NOT_FOUND, BackEnd, no_such_zone
+from bezel.leases.backends.interface import NOT_FOUND, BackEnd, no_such_zone
 from bezel.leases.clock import unix
-from bezel.leases.ending import STOPPED_NODES
-from bezel.leases.observation import NAMESPACE, Observation, State
+from bezel.leases.state.ending import STOPPED_NODES
+from bezel.leases.state.observation import NAMESPACE, Observation, State
 from bezel.rest import ApiError, endpoint
 
 if TYPE_CHECKING:

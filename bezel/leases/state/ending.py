@@ -7,7 +7,7 @@ machine is stopped or deleted without a word.
 
 from __future__ import annotations
 
-from bezel.leases.observation import Observation, State
+from bezel.leases.state.observation import Observation, State
 
 STOPPED_NODES = frozenset({"STOPPING", "STOPPED", "PREEMPTED", "TERMINATED", "HIDING", "HIDDEN", "DELETING"})
 """States of a node that serves nothing, while its request may still be active (tpu v2alpha1, Node.State)."""

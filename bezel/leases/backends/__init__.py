@@ -1,0 +1,1 @@
+"""Back ends: the two APIs that grant leases, their common interface, and the meaning of refusals."""
