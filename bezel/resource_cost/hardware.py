@@ -1,6 +1,6 @@
 """Accelerators of a resource of any type: a GPU service, a leased machine, or one that has no price here.
 
-Owns which resource types are known. On any other type, `accelerators` detects an accelerator, which becomes `Foreign`:
+Owns which resource types are known. On any other type, `detection` finds an accelerator, which becomes `Foreign`:
 it has no price here, so it is refused. So does one beside those that are known, and a request that a resource sends
 later and that is not understood (`Unread`). Resources that request no accelerator are ignored.
 """
@@ -9,13 +9,14 @@ import re
 from dataclasses import dataclass, replace
 
 from bezel.planner.base.money import Amount, Unpriced
-from bezel.resource_cost import accelerators, leases
-from bezel.resource_cost.gpu_service import GpuService, has_gpu
+from bezel.resource_cost.detection import accelerators
 from bezel.resource_cost.inputs import InputError, Inputs
-from bezel.resource_cost.later_requests import unread_request
-from bezel.resource_cost.leases import Beside, Lease
-from bezel.resource_cost.scheduled_minimum import ScheduledMinimum
-from bezel.resource_cost.scheduled_requests import JOB, Unread, request_of_job
+from bezel.resource_cost.prices import leases
+from bezel.resource_cost.prices.gpu_service import GpuService, has_gpu
+from bezel.resource_cost.prices.leases import Beside, Lease
+from bezel.resource_cost.prices.scheduled_minimum import ScheduledMinimum
+from bezel.resource_cost.requests.later import unread_request
+from bezel.resource_cost.requests.scheduled import JOB, Unread, request_of_job
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 INSTANCE = "gcp:compute/instance:Instance"

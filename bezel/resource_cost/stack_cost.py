@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol
 
 from bezel.planner.base.money import Amount, Priced, Unpriced, exact, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
-from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.hardware import SERVICE, Hardware, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
-from bezel.resource_cost.leases import Lease
-from bezel.resource_cost.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
+from bezel.resource_cost.prices.gpu_service import GpuService
+from bezel.resource_cost.prices.leases import Lease
+from bezel.resource_cost.prices.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
 from bezel_base.errors import Problem
 
 # Values that a preview cannot know, as the engine writes them for each kind (sdk/go/common/resource/plugin).

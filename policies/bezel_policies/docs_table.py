@@ -5,7 +5,7 @@ from typing import Any
 
 from pulumi_policy import Policy
 
-from bezel.resource_cost.request_forms import FORMS
+from bezel.resource_cost.requests.forms import FORMS
 from bezel_policies.hardware_cost import pack as hardware_cost
 from bezel_policies.price import pack as price
 from bezel_policies.security import pack as security

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bezel.resource_cost.commands import unread_command
 from bezel.resource_cost.inputs import camel
-from bezel.resource_cost.later_requests import ELSEWHERE, SCRIPTS, SIGNED
+from bezel.resource_cost.requests.commands import unread_command
+from bezel.resource_cost.requests.later import ELSEWHERE, SCRIPTS, SIGNED
 from bezel_components.config.startup_script import KINDS, startup_script
 from bezel_components.config.startup_script import SCRIPT as STARTUP
 from tests.support.policies.harness import DIGEST, INSTANCE, LABELS, LEASE, UNKNOWN, instance, violations

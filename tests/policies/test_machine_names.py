@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bezel.resource_cost.accelerators import requested_by
+from bezel.resource_cost.detection.accelerators import requested_by
 from tests.support.policies.harness import DIGEST, LABELS, SERVICE, service, violations
 from tests.support.policies.jobs import all_violations
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.resource_cost.accelerators import requested_by
-from bezel.resource_cost.anywhere import describes_only
+from bezel.resource_cost.detection.accelerators import requested_by
 from bezel.resource_cost.inputs import UNKNOWN, Inputs
+from bezel.resource_cost.nested_values import describes_only
 from bezel_policies.config import PolicyConfig
 from bezel_policies.security.access import no_public_invoker
 from tests.support.standin_providers.schema import properties, whole

@@ -13,7 +13,7 @@ import pytest
 
 from bezel.planner.base.money import Priced, Unpriced
 from bezel.resource_cost.inputs import InputError, Inputs
-from bezel.resource_cost.scheduled_requests import Unread, request_of_job
+from bezel.resource_cost.requests.scheduled import Unread, request_of_job
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from tests.support.policies.harness import (
     LABELS,

@@ -17,8 +17,8 @@ from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.results import Result, Usd, utc
 from bezel.operations.service_use.service_metrics import Billed, Instances, billed_time, running_instances
 from bezel.planner.base.money import Amount, Priced, Unpriced
-from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.inputs import InputError, Inputs
+from bezel.resource_cost.prices.gpu_service import GpuService
 from bezel.resource_cost.stack_cost import plain
 from bezel_base.errors import one_line
 

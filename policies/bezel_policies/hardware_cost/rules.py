@@ -13,11 +13,11 @@ from typing import Any
 from bezel.planner.base.money import Amount, Unpriced, total
 from bezel.planner.base.repairs import to_number
 from bezel.planner.rules.lease_checks import RUN_SECONDS
-from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.hardware import SERVICE, Foreign, Hardware, Unreadable, hardware_of
 from bezel.resource_cost.inputs import InputError, Inputs, plainly
-from bezel.resource_cost.leases import MODELS, Lease
-from bezel.resource_cost.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
+from bezel.resource_cost.prices.gpu_service import GpuService
+from bezel.resource_cost.prices.leases import MODELS, Lease
+from bezel.resource_cost.prices.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
 from bezel.resource_cost.stack_cost import PaidLeases, cost_in_stack, monthly_of
 from bezel_base.errors import NOT_SET, Problem
 from bezel_policies.config import Limits

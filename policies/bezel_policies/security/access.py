@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from bezel.resource_cost.anywhere import Value, describes_only, values
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, Inputs, camel, not_known, switched
-from bezel.resource_cost.leases import Lease
-from bezel.resource_cost.scheduled_requests import JOB
+from bezel.resource_cost.nested_values import Value, describes_only, values
+from bezel.resource_cost.prices.leases import Lease
+from bezel.resource_cost.requests.scheduled import JOB
 from bezel_base.errors import NOT_SET, Problem
 from bezel_policies.config import PolicyConfig
 from bezel_policies.security.identities import MEMBERS, SHARED_ACCOUNT, may_be_entity, unidentified

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, not_known
-from bezel.resource_cost.leases import Lease
+from bezel.resource_cost.prices.leases import Lease
 from bezel_base.errors import NOT_SET, NOT_SHOWN, Problem
 from bezel_base.text.redaction import is_secret, redact_forms
 from bezel_base.text.secret_names import names_secret

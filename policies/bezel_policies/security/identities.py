@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bezel.resource_cost.anywhere import Value
 from bezel.resource_cost.inputs import camel
+from bezel.resource_cost.nested_values import Value
 from bezel_policies.security.pool_condition import PINNING, subject_names_repository
 
 MEMBERS = frozenset(

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from bezel.planner.base.expiry import EXPIRY, NEVER, has_expired
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import Inputs
-from bezel.resource_cost.leases import Lease
+from bezel.resource_cost.prices.leases import Lease
 from bezel_base.errors import NOT_SET, Problem
 from bezel_policies.config import LabelConfig
 from bezel_policies.security.access import RUN_JOB, WORKER_POOL

@@ -10,8 +10,8 @@ Source of the claims: the documents on OpenID Connect of GitHub, GitLab, Bitbuck
 import re
 from collections.abc import Iterator, Mapping
 
-from bezel.resource_cost.anywhere import mappings
 from bezel.resource_cost.inputs import Inputs
+from bezel.resource_cost.nested_values import mappings
 from bezel_base.errors import NOT_SET, Problem
 
 _PROVIDERS = re.compile(r"(?:gcp|google-native):iam/.*Provider|.*:(?:IAM)?Work(?:loadIdentity|force)PoolProvider")

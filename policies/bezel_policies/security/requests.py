@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bezel.resource_cost.hardware import unread_in
 from bezel.resource_cost.inputs import Inputs
-from bezel.resource_cost.scheduled_requests import JOB, token_for_another_host
+from bezel.resource_cost.requests.scheduled import JOB, token_for_another_host
 from bezel_base.errors import Problem
 from bezel_policies.config import RequestConfig
 

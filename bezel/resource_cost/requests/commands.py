@@ -7,8 +7,8 @@ may do, and a command that a script puts together while it runs.
 
 import re
 
-from bezel.resource_cost.command_lines import Command, expand, split_commands
-from bezel.resource_cost.command_requests import unread_request
+from bezel.resource_cost.requests.command_lines import Command, expand, split_commands
+from bezel.resource_cost.requests.command_requests import unread_request
 
 LONGEST = 200_000
 """Characters of a script that are read; a longer one is not understood."""

@@ -3,7 +3,7 @@
 Such a request buys hardware, changes what runs or opens access as a resource does. So one to an API of Google counts
 only where it is understood whole: its method, its address, its headers and every field of its body. What it asks for is
 then a lease, a service's minimum of instances, or nothing (it reads, stops or deletes). Any other request is unread:
-what it creates has no price, and it is refused. Leaves the leases themselves to `leases`.
+what it creates has no price, and it is refused. Leaves the leases themselves to `prices`.
 """
 
 import re
@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from bezel.planner.base.schedule import FOUR_WEEKS
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
-from bezel.resource_cost.google_hosts import is_google_api, plain_address
 from bezel.resource_cost.inputs import Inputs, camel
-from bezel.resource_cost.leases import Lease, lease_of_instance, lease_of_queue, lease_of_vm
-from bezel.resource_cost.request_fields import body_of, unread_field
-from bezel.resource_cost.request_forms import FORMS, Form, only_reads
-from bezel.resource_cost.scheduled_minimum import ScheduledMinimum
+from bezel.resource_cost.prices.leases import Lease, lease_of_instance, lease_of_queue, lease_of_vm
+from bezel.resource_cost.prices.scheduled_minimum import ScheduledMinimum
+from bezel.resource_cost.requests.fields import body_of, unread_field
+from bezel.resource_cost.requests.forms import FORMS, Form, only_reads
+from bezel.resource_cost.requests.google_hosts import is_google_api, plain_address
 from bezel_base.cron import CronError, parse_cron, time_zone
 from bezel_base.errors import NOT_SET
 

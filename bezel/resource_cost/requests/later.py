@@ -3,7 +3,7 @@
 A resource can buy hardware after its deploy, by a request that it sends then. Which types can was read from the inputs
 of the installed provider (tests/policies/test_later_requests.py compares them). Owned here: definitions of Workflows,
 queues and pipelines that sign requests with a token for Google's APIs, commands and scripts of containers and builds,
-and definitions that stand somewhere else and cannot be read. Cloud Scheduler's are in `scheduled_requests`. Leaves
+and definitions that stand somewhere else and cannot be read. Cloud Scheduler's are in `scheduled`. Leaves
 out programs inside images: the rights of their accounts limit these.
 """
 
@@ -15,11 +15,11 @@ from itertools import accumulate
 
 import yaml
 
-from bezel.resource_cost.anywhere import describes_only, mappings
-from bezel.resource_cost.commands import tool_named, unread_command
-from bezel.resource_cost.google_hosts import is_google_api
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, camel, not_known
-from bezel.resource_cost.scheduled_requests import JOB, Unread
+from bezel.resource_cost.nested_values import describes_only, mappings
+from bezel.resource_cost.requests.commands import tool_named, unread_command
+from bezel.resource_cost.requests.google_hosts import is_google_api
+from bezel.resource_cost.requests.scheduled import JOB, Unread
 
 WORKFLOW = "gcp:workflows/workflow:Workflow"
 TRIGGER = "gcp:cloudbuild/trigger:Trigger"

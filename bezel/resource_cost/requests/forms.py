@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bezel.resource_cost.google_hosts import Address
-from bezel.resource_cost.request_fields import INSTANCE, MINIMUM, NODE, QUEUED_RESOURCE, Fields
+from bezel.resource_cost.requests.fields import INSTANCE, MINIMUM, NODE, QUEUED_RESOURCE, Fields
+from bezel.resource_cost.requests.google_hosts import Address
 
 Kind = Literal["queued resource", "node", "instance", "minimum", ""]
 """What a request asks for; empty for nothing that costs money."""

@@ -12,7 +12,7 @@ from bezel.planner.base.money import Amount, Unpriced
 from bezel.planner.base.schedule import ANNOTATION
 from bezel.planner.cost.service_cost import Cost, service_cost
 from bezel.resource_cost.inputs import Inputs
-from bezel.resource_cost.leases import Beside
+from bezel.resource_cost.prices.leases import Beside
 
 GPU = "nvidia.com/gpu"
 # Quantities in the notation of Kubernetes, which Cloud Run uses.

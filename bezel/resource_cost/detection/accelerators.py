@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from bezel.resource_cost.anywhere import Value, describes_only, mappings, values
-from bezel.resource_cost.inputs import UNKNOWN, camel, plainly
-from bezel.resource_cost.machine_names import (
+from bezel.resource_cost.detection.machine_names import (
     is_hardware,
     is_plain_family,
     is_plain_machine,
     is_size_with_accelerator,
 )
+from bezel.resource_cost.inputs import UNKNOWN, camel, plainly
+from bezel.resource_cost.nested_values import Value, describes_only, mappings, values
 
 # "tpu" only as a separate word: "output" contains it. Resources of Kubernetes have the maker's name, too.
 _NAME = re.compile(

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from bezel.planner.base.money import Amount, Priced, Unpriced, times
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
-from bezel.resource_cost.gpu_service import GpuService, has_gpu
 from bezel.resource_cost.inputs import Inputs
+from bezel.resource_cost.prices.gpu_service import GpuService, has_gpu
 
 
 @dataclass(frozen=True, slots=True)

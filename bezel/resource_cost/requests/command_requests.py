@@ -7,8 +7,8 @@ inside an image does with an address of stored objects.
 import re
 from functools import lru_cache
 
-from bezel.resource_cost.command_lines import Command
-from bezel.resource_cost.google_hosts import is_google_api
+from bezel.resource_cost.requests.command_lines import Command
+from bezel.resource_cost.requests.google_hosts import is_google_api
 
 _SCOPE = re.compile(r"https://www\.googleapis\.com/auth/[\w.-]*")
 _HOST = re.compile(r"googleapis(?:-cn)?\.(?:com|cn)\b|\bclients\d\.google\.com\b|\bgke\.goog\b", re.IGNORECASE)

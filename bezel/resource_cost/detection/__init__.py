@@ -1,0 +1,1 @@
+"""Detection of accelerators in resources of any type, also of types that are unknown here."""
