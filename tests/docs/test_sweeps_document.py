@@ -11,8 +11,9 @@ from bezel.cli.main import parse
 from bezel_bench.commands.ab import servers_of
 from bezel_bench.commands.goodput import plan_of
 from bezel_bench.metrics import statistics
-from bezel_bench.sweep import ab, goodput, knees, reach, run
-from bezel_bench.sweep.repeats import REPEATABLE
+from bezel_bench.sweep import ab, goodput, run
+from bezel_bench.sweep.inference import knees, reach
+from bezel_bench.sweep.inference.repeats import REPEATABLE
 from tests.support.docs.markdown import ROOT, between, blocks
 from tools.bench import ab_power
 from tools.bench.sweeps import engine_trials, engines, knee_rates, made_up, methods, trials

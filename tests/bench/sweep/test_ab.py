@@ -10,7 +10,7 @@ import pytest
 from bezel_base.errors import UserError
 from bezel_bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.journal import Ledger
+from bezel_bench.sweep.measurement.journal import Ledger
 from tests.support.bench.oracle import cell_of, run_once
 
 if TYPE_CHECKING:

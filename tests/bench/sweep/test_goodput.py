@@ -17,7 +17,7 @@ from bezel_bench.result.records import Metric
 from bezel_bench.sweep import wording
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, probability, search
-from bezel_bench.sweep.journal import Ledger
+from bezel_bench.sweep.measurement.journal import Ledger
 from tests.support.bench.oracle import cell_of, run_once
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from bezel_base.errors import UserError
 from bezel_bench.result.records import ServedBy
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.journal import Journal, Server, Taken
+from bezel_bench.sweep.measurement.journal import Journal, Server, Taken
 from tests.support.bench.oracle import RATE, cell_of
 from tests.support.bench.results import manifest
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel_bench.sweep.grid import Grid
-from bezel_bench.sweep.knees import GROWTH, knee, knees
+from bezel_bench.sweep.inference.knees import GROWTH, knee, knees
 from tests.support.bench.oracle import RATE
 from tools.bench.sweeps import knee_rates
 

@@ -13,10 +13,10 @@ from bezel_bench.commands.render.tables import grid_text
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Result
 from bezel_bench.result.sample import ClientHealth
-from bezel_bench.sweep.budget import Limits
 from bezel_bench.sweep.grid import Bounds, Grid
-from bezel_bench.sweep.journal import Journal
-from bezel_bench.sweep.knees import knees
+from bezel_bench.sweep.inference.knees import knees
+from bezel_bench.sweep.measurement.budget import Limits
+from bezel_bench.sweep.measurement.journal import Journal
 from bezel_bench.sweep.next_cell import Known, next_cell, ordered
 from bezel_bench.sweep.run import LOST, Sweep, run_sweep
 from bezel_bench.sweep.summarize import conclude

@@ -8,11 +8,11 @@ import pytest
 
 from bezel_base.errors import Problem, UserError
 from bezel_bench.sweep.ab import Comparison, compare
-from bezel_bench.sweep.budget import Limits, notes
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, search
 from bezel_bench.sweep.grid import Bounds, Grid
-from bezel_bench.sweep.journal import Journal, Ledger
+from bezel_bench.sweep.measurement.budget import Limits, notes
+from bezel_bench.sweep.measurement.journal import Journal, Ledger
 from bezel_bench.sweep.run import Sweep, run_sweep
 from tests.support.bench.oracle import RATE, cell_of, run_once
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel_bench.sweep.reach import LEAST, Error, Reach, quantile, quantile_line
-from bezel_bench.sweep.repeats import REPEATABLE
-from bezel_bench.sweep.surface import Surface
+from bezel_bench.sweep.inference.reach import LEAST, Error, Reach, quantile, quantile_line
+from bezel_bench.sweep.inference.repeats import REPEATABLE
+from bezel_bench.sweep.inference.surface import Surface
 
 CONTEXTS, USERS = (64, 512, 4096), (1, 4, 16, 64, 256)
 Values = dict[tuple[int, int], float]

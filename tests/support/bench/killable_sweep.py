@@ -13,11 +13,11 @@ import signal
 from typing import TYPE_CHECKING
 
 from bezel_bench.sweep.ab import Comparison, compare
-from bezel_bench.sweep.budget import Limits
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, levels, search
 from bezel_bench.sweep.grid import Bounds, Grid
-from bezel_bench.sweep.journal import Journal
+from bezel_bench.sweep.measurement.budget import Limits
+from bezel_bench.sweep.measurement.journal import Journal
 from bezel_bench.sweep.run import Sweep, run_sweep
 from tests.support.bench.oracle import RATE, Oracle, cell_of, run_once
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bezel_bench.result.document import Cell
     from bezel_bench.sweep.cell_request import Measure
-    from bezel_bench.sweep.run_once import Once
+    from bezel_bench.sweep.measurement.run_once import Once
 
 GRID = Grid((64, 4096), (1, 64), output_tokens=1)
 SETTINGS = {"url": "http://127.0.0.1:1", "users": [1, 64]}

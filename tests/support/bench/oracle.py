@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from bezel_bench.result.document import Cell
 from bezel_bench.result.records import Metric
-from bezel_bench.sweep.budget import Limits
-from bezel_bench.sweep.journal import Ledger
-from bezel_bench.sweep.run_once import Once
+from bezel_bench.sweep.measurement.budget import Limits
+from bezel_bench.sweep.measurement.journal import Ledger
+from bezel_bench.sweep.measurement.run_once import Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bezel_bench.sweep.knees import knee
+from bezel_bench.sweep.inference.knees import knee
 from tools.bench.sweeps import made_up
 from tools.docs.generated_sections import ROOT, put
 

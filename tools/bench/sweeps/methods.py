@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel_bench.sweep.budget import Limits
 from bezel_bench.sweep.grid import Bounds, Grid, Place
-from bezel_bench.sweep.journal import Ledger
+from bezel_bench.sweep.inference.validity import usable_cells
+from bezel_bench.sweep.measurement.budget import Limits
+from bezel_bench.sweep.measurement.journal import Ledger
 from bezel_bench.sweep.next_cell import beyond
 from bezel_bench.sweep.run import SHARE, Sweep, SweepStatus, run_sweep
 from bezel_bench.sweep.summarize import conclude
-from bezel_bench.sweep.validity import usable_cells
 from tools.bench.sweeps.grids import METRIC, Oracle
 from tools.docs.generated_sections import ROOT
 

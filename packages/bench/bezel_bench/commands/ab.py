@@ -29,10 +29,10 @@ from bezel_bench.commands.render.tables import search_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
 from bezel_bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
-from bezel_bench.sweep.budget import notes
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.journal import Server
-from bezel_bench.sweep.run_once import INTERRUPTED, Once
+from bezel_bench.sweep.measurement.budget import notes
+from bezel_bench.sweep.measurement.journal import Server
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, Once
 
 
 def run(targets: Targets, options: argparse.Namespace) -> int:

@@ -29,10 +29,10 @@ from bezel_bench.commands.render.status_line import Line
 from bezel_bench.commands.render.tables import search_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result, Slo
-from bezel_bench.sweep.budget import notes
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, search
-from bezel_bench.sweep.run_once import INTERRUPTED, Once
+from bezel_bench.sweep.measurement.budget import notes
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, Once
 
 _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
 # For a percentile: twice the fewest requests that define it.

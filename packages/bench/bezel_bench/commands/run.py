@@ -34,8 +34,8 @@ from bezel_bench.prompts.prompts import learn, make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary
 from bezel_bench.result.document import Cell, Finding, Result, Slo
 from bezel_bench.result.sample import Measured
-from bezel_bench.sweep.journal import Ledger, Taken
-from bezel_bench.sweep.second_try import is_disturbed
+from bezel_bench.sweep.measurement.journal import Ledger, Taken
+from bezel_bench.sweep.measurement.second_try import is_disturbed
 from bezel_bench.sweep.wording import counted
 
 # Users of a warm-up where the load has a rate.

@@ -38,8 +38,8 @@ from bezel_bench.commands.render.tables import grid_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
 from bezel_bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED
 from bezel_bench.sweep.run import Ended, Progress, Sweep, run_sweep
-from bezel_bench.sweep.run_once import INTERRUPTED
 from bezel_bench.sweep.summarize import conclude
 
 _BAR = 12

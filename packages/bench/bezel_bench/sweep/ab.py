@@ -22,9 +22,9 @@ from bezel_base.text.counting import counted
 from bezel_bench.metrics.statistics import of_trimmed
 from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.journal import Taken
-from bezel_bench.sweep.run_once import INTERRUPTED, LostError, Once
-from bezel_bench.sweep.second_try import is_disturbed, unmeasured
+from bezel_bench.sweep.measurement.journal import Taken
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once
+from bezel_bench.sweep.measurement.second_try import is_disturbed, unmeasured
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95

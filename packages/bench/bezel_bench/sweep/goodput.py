@@ -19,10 +19,10 @@ from bezel_base.errors import Problem, UserError
 from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.result.failures import FAILED_SHARE
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.journal import Taken
-from bezel_bench.sweep.repeats import REPEATABLE
-from bezel_bench.sweep.run_once import INTERRUPTED, LostError, Once, unreached
-from bezel_bench.sweep.second_try import TRIES, is_disturbed
+from bezel_bench.sweep.inference.repeats import REPEATABLE
+from bezel_bench.sweep.measurement.journal import Taken
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, unreached
+from bezel_bench.sweep.measurement.second_try import TRIES, is_disturbed
 from bezel_bench.sweep.wording import counted, edge_position
 
 CONFIDENCE = 0.9

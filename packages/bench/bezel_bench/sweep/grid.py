@@ -1,6 +1,6 @@
 """Grid of a sweep: contexts x users, the requests of each cell, and the infeasible cells.
 
-Leaves out the knowledge of each cell: `bezel_bench.sweep.surface`, `bezel_bench.sweep.validity`.
+Leaves out the knowledge of each cell: `bezel_bench.sweep.inference.surface`, `bezel_bench.sweep.inference.validity`.
 """
 
 from collections.abc import Collection, Mapping

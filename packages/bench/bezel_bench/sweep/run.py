@@ -12,15 +12,15 @@ from functools import cached_property
 from math import exp
 
 from bezel_bench.result.document import Cell
-from bezel_bench.sweep.budget import Limits, Pace, pace, tokens
 from bezel_bench.sweep.cell_request import Measure
 from bezel_bench.sweep.grid import Bounds, Grid, Place, Refusal, refusals
-from bezel_bench.sweep.journal import Ledger
+from bezel_bench.sweep.inference.surface import Surface
+from bezel_bench.sweep.inference.validity import usable_cells
+from bezel_bench.sweep.measurement.budget import Limits, Pace, pace, tokens
+from bezel_bench.sweep.measurement.journal import Ledger
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once
+from bezel_bench.sweep.measurement.second_try import to_try_again, unmeasured
 from bezel_bench.sweep.next_cell import Known, beyond, next_cell
-from bezel_bench.sweep.run_once import INTERRUPTED, LostError, Once
-from bezel_bench.sweep.second_try import to_try_again, unmeasured
-from bezel_bench.sweep.surface import Surface
-from bezel_bench.sweep.validity import usable_cells
 
 SHARE = 0.25
 # A server that is unreachable for this many loads in a row is gone.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from statistics import median
 
 from bezel_bench.result.document import Cell, Finding, Inferred, Numbers, State
-from bezel_bench.sweep.budget import notes as notes_of
 from bezel_bench.sweep.grid import Place
-from bezel_bench.sweep.knees import knees
+from bezel_bench.sweep.inference.knees import knees
+from bezel_bench.sweep.inference.reach import LEAST
+from bezel_bench.sweep.inference.surface import Estimate
+from bezel_bench.sweep.measurement.budget import notes as notes_of
 from bezel_bench.sweep.next_cell import beyond
-from bezel_bench.sweep.reach import LEAST
 from bezel_bench.sweep.run import Ended, SweepStatus
-from bezel_bench.sweep.surface import Estimate
 from bezel_bench.sweep.wording import counted
 
 _NO_NEIGHBOUR = "no measured cell beside it on both sides, so it is not inferred"

@@ -24,8 +24,8 @@ from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Cell, Result, save
 from bezel_bench.result.sample_file import read_samples, samples_path, write_samples
 from bezel_bench.server.manifest import shown
-from bezel_bench.sweep.budget import Limits
-from bezel_bench.sweep.journal import Journal, Ledger
+from bezel_bench.sweep.measurement.budget import Limits
+from bezel_bench.sweep.measurement.journal import Journal, Ledger
 
 _EXISTS = "it exists, and its result would be lost."
 # Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID

@@ -5,8 +5,8 @@ of users at the same context. A cell that lacks a neighbour on one side has no f
 was measured.
 
 A range is conformal: each measured cell is inferred from the others in the same way, and a range reaches as far as nine
-in ten of these figures were off, for the distance of its own neighbours (`bezel_bench.sweep.reach`). No law of
-saturation and no constant of other grids is in it (docs/sweeps.md).
+in ten of these figures were off, for the distance of its own neighbours (`bezel_bench.sweep.inference.reach`). No law
+of saturation and no constant of other grids is in it (docs/sweeps.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from math import exp, log, log1p
 from typing import Literal
 
 from bezel_bench.sweep.grid import Place
-from bezel_bench.sweep.reach import Error, Reach
-from bezel_bench.sweep.repeats import REPEATABLE
+from bezel_bench.sweep.inference.reach import Error, Reach
+from bezel_bench.sweep.inference.repeats import REPEATABLE
 
 NARROWEST = log1p(REPEATABLE)
 Axis = Literal["contexts", "users"]

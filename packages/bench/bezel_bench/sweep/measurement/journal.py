@@ -5,8 +5,8 @@ prompts from all others; each cell has one line when it begins and one when it i
 else happens. A line torn by a kill is cut off. Two processes cannot have one journal open. A ledger is the same without
 a file, for commands that store no result either.
 
-Leaves out the choice of the next load (`bezel_bench.sweep.run_once`). A cell that was under way at a kill is measured
-again, and its estimated time counts against the limits.
+Leaves out the choice of the next load (`bezel_bench.sweep.measurement.run_once`). A cell that was under way at a
+kill is measured again, and its estimated time counts against the limits.
 """
 
 import fcntl

@@ -11,10 +11,10 @@ from bezel_base.errors import UserError, one_line
 from bezel_bench.result.document import Cell
 from bezel_bench.result.failures import FAILED_SHARE
 from bezel_bench.result.sample import NO_ANSWER, REFUSED, RESET
-from bezel_bench.sweep.budget import Limits
 from bezel_bench.sweep.cell_request import CellRequest, Measure
-from bezel_bench.sweep.journal import Ledger, Taken
-from bezel_bench.sweep.second_try import is_disturbed
+from bezel_bench.sweep.measurement.budget import Limits
+from bezel_bench.sweep.measurement.journal import Ledger, Taken
+from bezel_bench.sweep.measurement.second_try import is_disturbed
 
 INTERRUPTED = "it was interrupted"
 _NOBODY = (REFUSED, RESET, NO_ANSWER)
