@@ -8,7 +8,7 @@ import pytest
 
 from bezel.foundation.settings import checked_settings
 from bezel_bootstrap.access import attribute_condition, attribute_mapping
-from bezel_localcloud.access.cel import parsed
+from bezel_localcloud.access.cel.evaluator import parsed
 from tests.support.bootstrap.project import PROJECT, SETTINGS
 
 SETTINGS_READ = checked_settings(SETTINGS, PROJECT)

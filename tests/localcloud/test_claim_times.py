@@ -7,8 +7,8 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
-from bezel_localcloud.access import keys
-from bezel_localcloud.access.claim_times import is_time
+from bezel_localcloud.access.credentials import keys
+from bezel_localcloud.access.credentials.claim_times import is_time
 
 NOW = 1_800_000_000.0
 KEY = keys.new_key()

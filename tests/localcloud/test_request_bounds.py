@@ -8,7 +8,8 @@ import tracemalloc
 import pytest
 
 from bezel_base.json_documents import MOST_VALUES, TooManyValuesError, read_encodable_json
-from bezel_localcloud.access import cel, conditions
+from bezel_localcloud.access import conditions
+from bezel_localcloud.access.cel import evaluator as cel
 from bezel_localcloud.access.permissions import _with_parents
 from bezel_localcloud.core.errors import ApiError, invalid
 from bezel_localcloud.http.messages import checked_message

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel_localcloud.access import external_account, keys
+from bezel_localcloud.access.credentials import external_account, keys
 from tests.support.localcloud.client import DEPLOYER, PARENT, RUNTIME, Client, plain
 
 CREDENTIALS = "/iamcredentials/v1/projects/-/serviceAccounts"

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.access.cel import CelError, parsed
-from bezel_localcloud.access.cel_values import LARGEST, MOST_STEPS, EvaluationError, Meter
-from bezel_localcloud.access.keys import TokenError, header_and_claims
+from bezel_localcloud.access.cel.evaluator import CelError, parsed
+from bezel_localcloud.access.cel.values import LARGEST, MOST_STEPS, EvaluationError, Meter
+from bezel_localcloud.access.credentials.keys import TokenError, header_and_claims
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.work import TooMuchWorkError, Work

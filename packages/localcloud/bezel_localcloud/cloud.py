@@ -9,10 +9,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bezel_base.atomic_write import write_whole
-from bezel_localcloud.access import external_account, keys
-from bezel_localcloud.access.issuer_keys import IssuerKeys
+from bezel_localcloud.access.credentials import external_account, keys
+from bezel_localcloud.access.credentials.issuer_keys import IssuerKeys
+from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.access.permissions import PROJECT_NAME, Access
-from bezel_localcloud.access.tokens import Tokens
 from bezel_localcloud.core.blob_files import BlobFiles
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel_localcloud.core.json_types import Json, timestamp

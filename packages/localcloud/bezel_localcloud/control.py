@@ -179,7 +179,7 @@ def own_token(endpoint: Endpoint) -> str:
 
 def _signed(key_file: Json, claims: Json, seconds: int) -> str:
     """A JSON Web Token of a key file's account, valid for some seconds."""
-    from bezel_localcloud.access import keys
+    from bezel_localcloud.access.credentials import keys
 
     now = int(time.time())
     claims |= {"iss": key_file["client_email"], "iat": now, "exp": now + seconds}

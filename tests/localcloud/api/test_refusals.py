@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from bezel_localcloud.access import keys
+from bezel_localcloud.access.credentials import keys
 from tests.support.localcloud.client import PARENT, REGION, REPOSITORY, RUNTIME, SERVICES, plain
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"

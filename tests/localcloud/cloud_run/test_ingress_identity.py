@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
-from bezel_localcloud.access import keys
+from bezel_localcloud.access.credentials import keys
 from tests.support.localcloud.client import DEPLOYER, SERVICES, plain
 
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from bezel_localcloud import control
-from bezel_localcloud.access import keys
+from bezel_localcloud.access.credentials import keys
 from tests.support.localcloud.client import SERVICES, Client, plain, start_daemon
 
 pytestmark = pytest.mark.slow  # whole processes

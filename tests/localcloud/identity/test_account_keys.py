@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bezel_localcloud.access import keys
+from bezel_localcloud.access.credentials import keys
 from tests.support.localcloud.in_process import PARENT, Project
 
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

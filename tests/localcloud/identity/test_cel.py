@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel_localcloud.access.cel import CelError, parsed
-from bezel_localcloud.access.cel_values import EvaluationError
+from bezel_localcloud.access.cel.evaluator import CelError, parsed
+from bezel_localcloud.access.cel.values import EvaluationError
 
 CLAIMS = {
     "sub": "repo:example/bezel:ref:refs/heads/main",

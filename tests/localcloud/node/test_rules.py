@@ -10,8 +10,8 @@ import pytest
 from starlette.applications import Starlette
 
 from bezel_base.loopback.plain_http import NO_TLS
-from bezel_localcloud.access import keys
-from bezel_localcloud.access.tokens import Tokens
+from bezel_localcloud.access.credentials import keys
+from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.core.clock import PlatformClock
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.store import Store

@@ -7,7 +7,7 @@ Leaves out what else a server reports about its own machine or task.
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from bezel_localcloud.access.tokens import LIFETIME, Tokens
+from bezel_localcloud.access.credentials.tokens import LIFETIME, Tokens
 from bezel_localcloud.core.store import Store
 
 ROOT = "/computeMetadata/v1"

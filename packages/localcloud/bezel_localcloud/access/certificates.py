@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from bezel_base.atomic_write import write_whole
-from bezel_localcloud.access.keys import private_pem
+from bezel_localcloud.access.credentials.keys import private_pem
 
 _DAYS, _SPARE_DAYS = 397, 30  # lifetime, the longest that every client accepts; and what must be left of it
 _NAMES = ("localhost", "*.localhost", "*.storage.localhost")

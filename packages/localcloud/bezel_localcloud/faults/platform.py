@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bezel_localcloud.access.keys import TokenError
+from bezel_localcloud.access.credentials.keys import TokenError
+from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.access.permissions import Access
-from bezel_localcloud.access.tokens import Tokens
 from bezel_localcloud.core.clock import PlatformClock
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json

@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from bezel_base.process_status import DIRECTORY_VARIABLE
-from bezel_localcloud.access.keys import TokenError
+from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel_localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
-from bezel_localcloud.access.tokens import Tokens
+from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.store import Store

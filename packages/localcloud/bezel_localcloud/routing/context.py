@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from bezel_localcloud.access.issuer_keys import IssuerKeys
+from bezel_localcloud.access.credentials.issuer_keys import IssuerKeys
+from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.access.permissions import Access
-from bezel_localcloud.access.tokens import Tokens
 from bezel_localcloud.core.blob_files import BlobFiles
 from bezel_localcloud.core.clock import PlatformClock
 from bezel_localcloud.core.json_types import Json

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, request_response
 
-from bezel_localcloud.access.keys import TokenError
+from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import (
     ApiError,

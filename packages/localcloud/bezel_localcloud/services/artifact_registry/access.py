@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.access import keys
-from bezel_localcloud.access.keys import TokenError
-from bezel_localcloud.access.tokens import LIFETIME
+from bezel_localcloud.access.credentials import keys
+from bezel_localcloud.access.credentials.keys import TokenError
+from bezel_localcloud.access.credentials.tokens import LIFETIME
 from bezel_localcloud.core.json_types import timestamp
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.artifact_registry.errors import VERSION, RegistryError

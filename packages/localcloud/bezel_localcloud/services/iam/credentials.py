@@ -1,6 +1,6 @@
 """IAM Credentials v1: short-lived tokens for another service account."""
 
-from bezel_localcloud.access.tokens import LIFETIME
+from bezel_localcloud.access.credentials.tokens import LIFETIME
 from bezel_localcloud.core.errors import ApiError, invalid, unserved
 from bezel_localcloud.core.json_types import Json, seconds_of, whole_seconds
 from bezel_localcloud.routing.router import Api, Call

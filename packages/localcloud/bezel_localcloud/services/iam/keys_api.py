@@ -6,7 +6,7 @@ Leaves out uploaded public keys, and Google's own keys of an account, which rota
 import json
 from functools import partial
 
-from bezel_localcloud.access import keys
+from bezel_localcloud.access.credentials import keys
 from bezel_localcloud.core.errors import ApiError, unserved
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.core.paths import PROJECT

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bezel_localcloud.access import external_account
-from bezel_localcloud.access.keys import TokenError
-from bezel_localcloud.access.tokens import LIFETIME
+from bezel_localcloud.access.credentials import external_account
+from bezel_localcloud.access.credentials.keys import TokenError
+from bezel_localcloud.access.credentials.tokens import LIFETIME
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.request_bodies import unpacked
 from bezel_localcloud.routing.context import Context

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.access.cel import CelError, parsed
-from bezel_localcloud.access.issuer_keys import is_loopback
-from bezel_localcloud.access.subject_tokens import SUBJECT
+from bezel_localcloud.access.cel.evaluator import CelError, parsed
+from bezel_localcloud.access.credentials.issuer_keys import is_loopback
+from bezel_localcloud.access.credentials.subject_tokens import SUBJECT
 from bezel_localcloud.core.errors import NotServedError, invalid
 from bezel_localcloud.core.json_types import Json
 

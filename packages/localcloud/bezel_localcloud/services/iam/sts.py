@@ -1,8 +1,8 @@
 """Security Token Service v1: exchange of an outside identity's token for a federated access token.
 
 Owns the request's form and OAuth's form of errors. Leaves the checks of the token to
-`bezel_localcloud.access.subject_tokens` and the issuers' keys to issuer_keys.py. Clients send a form (RFC 8693) or, as
-Google's document has it, JSON. Introspection and other token types are not served.
+`bezel_localcloud.access.credentials.subject_tokens` and the issuers' keys to issuer_keys.py beside it. Clients
+send a form (RFC 8693) or, as Google's document has it, JSON. Introspection and other token types are not served.
 """
 
 import re
@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl
 from starlette.responses import JSONResponse, Response
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.access.principals import FederatedPrincipal
-from bezel_localcloud.access.subject_tokens import (
+from bezel_localcloud.access.credentials.subject_tokens import (
     ExchangeError,
     UnknownKeyError,
     check_issuer,
@@ -20,7 +19,8 @@ from bezel_localcloud.access.subject_tokens import (
     mapped,
     verify,
 )
-from bezel_localcloud.access.tokens import LIFETIME
+from bezel_localcloud.access.credentials.tokens import LIFETIME
+from bezel_localcloud.access.principals import FederatedPrincipal
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.routing.router import Api, Call

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bezel_base.loopback.plain_http import NO_TLS
-from bezel_localcloud.access.issuer_keys import is_loopback
+from bezel_localcloud.access.credentials.issuer_keys import is_loopback
 from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.core.errors import ERRORS
 from bezel_localcloud.core.json_types import Json, seconds_of, timestamp

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request, empty_receive, empty_s
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bezel_localcloud.access.keys import TokenError
+from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.core.logbook import LogSource
 from bezel_localcloud.faults.wire import FaultMiddleware
 from bezel_localcloud.http.serving import HttpServer

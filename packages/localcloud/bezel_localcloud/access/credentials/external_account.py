@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bezel_localcloud.access import keys
+from bezel_localcloud.access.credentials import keys
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT_NUMBER
 

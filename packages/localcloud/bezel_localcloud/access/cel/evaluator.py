@@ -1,9 +1,9 @@
 """Common Expression Language, as far as attribute mappings and conditions of identity providers use it. Pure.
 
 Supports texts, numbers, booleans, lists and maps; selection, indexes, `in`, comparisons, arithmetic, `&&`, `||`, `!`,
-`? :`; has(), size(), string(), int(); the functions of texts in cel_functions.py; exists, all, filter and map of lists.
+`? :`; has(), size(), string(), int(); the functions of texts in functions.py; exists, all, filter and map of lists.
 As in the language's definition, `&&` and `||` hide an error of one side where the other side decides. Anything else is
-refused when an expression is parsed. Conditions of IAM policies, of which less is allowed, are in conditions.py.
+refused when an expression is parsed. Conditions of IAM policies, of which less is allowed, are in access/conditions.py.
 
 An expression is bounded twice: parts within each other, words and signs when it is parsed; steps and the size of each
 value when it is evaluated (`Meter`), counted before the work is done. `&&` and `||` do not hide that this ends it.
@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bezel_localcloud.access.cel_functions import FUNCTIONS, METHODS, OPERATIONS
-from bezel_localcloud.access.cel_values import EvaluationError, Meter, Scope, boolean, in_range, number, same_kind
+from bezel_localcloud.access.cel.functions import FUNCTIONS, METHODS, OPERATIONS
+from bezel_localcloud.access.cel.values import EvaluationError, Meter, Scope, boolean, in_range, number, same_kind
 
 Node = Callable[[Scope], Any]
 Expression = Callable[..., Any]  # (values of the variables by their names, the meter: one of its own without it)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bezel_base.loopback.plain_http import NO_TLS
-from bezel_localcloud.access.subject_tokens import ExchangeError
+from bezel_localcloud.access.credentials.subject_tokens import ExchangeError
 from bezel_localcloud.core.clock import PlatformClock
 from bezel_localcloud.core.json_types import Json
 

@@ -1,7 +1,7 @@
-"""Operators and functions of the Common Expression Language on plain values (`bezel_localcloud.access.cel`). Pure.
+"""Operators and functions of the Common Expression Language on plain values. Pure.
 
 Each counts what it reads and makes before it does so (`Meter`). A wrong number or kind of arguments is a TypeError or a
-ValueError, which `cel` words.
+ValueError, which `evaluator` words.
 """
 
 import operator
@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bezel_localcloud.access.cel_values import EvaluationError, Meter, in_range, kind_of, number, same_kind
+from bezel_localcloud.access.cel.values import EvaluationError, Meter, in_range, kind_of, number, same_kind
 from bezel_localcloud.core.patterns import regular_expression
 
 Operation = Callable[[Meter, Any, Any], Any]

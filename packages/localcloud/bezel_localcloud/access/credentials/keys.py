@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509 import load_pem_x509_certificate
 
 from bezel_base.atomic_write import write_whole
-from bezel_localcloud.access.claim_times import is_time
-from bezel_localcloud.access.token_parts import TokenParts, token_parts
+from bezel_localcloud.access.credentials.claim_times import is_time
+from bezel_localcloud.access.credentials.token_parts import TokenParts, token_parts
 from bezel_localcloud.core.json_types import Json
 
 _CERTIFICATE = "-----BEGIN CERTIFICATE-----"

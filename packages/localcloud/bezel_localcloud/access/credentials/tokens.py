@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bezel_localcloud.access import external_account, keys
 from bezel_localcloud.access.checks import note_caller
-from bezel_localcloud.access.keys import TokenError
+from bezel_localcloud.access.credentials import external_account, keys
+from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.access.principals import POOL, FederatedPrincipal
 from bezel_localcloud.core.clock import PlatformClock
 from bezel_localcloud.core.json_types import Json

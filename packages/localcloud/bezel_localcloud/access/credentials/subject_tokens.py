@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from bezel_localcloud.access.cel import Expression, parsed
-from bezel_localcloud.access.cel_values import EvaluationError, Meter
-from bezel_localcloud.access.claim_times import is_time
-from bezel_localcloud.access.token_parts import TokenParts, from_base64url, token_parts
+from bezel_localcloud.access.cel.evaluator import Expression, parsed
+from bezel_localcloud.access.cel.values import EvaluationError, Meter
+from bezel_localcloud.access.credentials.claim_times import is_time
+from bezel_localcloud.access.credentials.token_parts import TokenParts, from_base64url, token_parts
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.work import TooMuchWorkError
 

@@ -1,4 +1,4 @@
-"""Values of the Common Expression Language and the bounds of one evaluation (`bezel_localcloud.access.cel`). Pure.
+"""Values of the Common Expression Language and the bounds of one evaluation. Pure.
 
 A value is a text, a number, a boolean, None, a list or a map, as JSON has them. Values of two kinds are never equal,
 and have no order. Whole numbers have 64 bits.

@@ -1,0 +1,1 @@
+"""Common Expression Language: parser, operators, functions and bounds of one evaluation. Pure."""
