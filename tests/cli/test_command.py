@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 from tests.support.cli.refused import NETWORK, refused_create
 
 pytestmark = pytest.mark.slow

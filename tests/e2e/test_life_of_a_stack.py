@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bezel_bench.result.document import load as load_result
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 from tests.support.e2e.rehearsal import Rehearsal, add_version, break_model, make_secret
 from tests.support.open_files import open_to_others
 

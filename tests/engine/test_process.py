@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bezel.engine.run.process import End, run_to_end
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,7 +43,7 @@ sys.exit(3)
 COMMAND = """
 import os, sys
 from pathlib import Path
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 from bezel.engine.run.process import end_with_make, run_to_end
 end_with_make()
 limits = {"grace": (1, 1)} | ({"seconds": float(os.environ["LIMIT"])} if "LIMIT" in os.environ else {})

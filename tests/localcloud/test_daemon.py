@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bezel_localcloud import control
-from bezel_localcloud.core.logfile import LogFile
+from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.paths import fingerprint, package_folders
 from tests.support.localcloud.client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 

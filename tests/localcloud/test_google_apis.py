@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from bezel_localcloud.core.checksums import crc32c
 from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.files.checksums import crc32c
 from bezel_localcloud.http.messages import checked_message
 from tests.support.localcloud.client import APIS, PARENT, RUNTIME, plain
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from bezel_localcloud.core.checksums import crc32c
+from bezel_localcloud.core.files.checksums import crc32c
 from bezel_localcloud.core.json_types import timestamp
 from tests.support.localcloud.in_process import PARENT, SCOPE, Project
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bezel_localcloud.core.errors import ApiError
-from bezel_localcloud.core.objects import ObjectFiles
+from bezel_localcloud.core.files.objects import ObjectFiles
 from bezel_localcloud.core.operations import Operations
 from bezel_localcloud.core.paths import Paths
 from bezel_localcloud.core.store import Store

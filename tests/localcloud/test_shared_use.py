@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 
 
 @pytest.mark.parametrize("leaving", [*permutations(range(3))])

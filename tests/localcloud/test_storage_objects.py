@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel_localcloud.core.objects import ObjectFiles
+from bezel_localcloud.core.files.objects import ObjectFiles
 from bezel_localcloud.core.paths import Paths
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.seed import SeedError, seed

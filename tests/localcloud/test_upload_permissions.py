@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
 from bezel_localcloud.access.credentials import keys
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from tests.support.localcloud.in_process import PARENT, SCOPE
 from tests.support.localcloud.registry_harness import APP, MANIFEST, Registry, manifest
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from bezel.state_folder import state_folder
 from bezel_base.process_status import end_marked
 from bezel_localcloud import control
-from bezel_localcloud.core.locks import is_locked
+from bezel_localcloud.core.files.locks import is_locked
 from bezel_localcloud.core.paths import Paths
 from tests.support.gitops.machine import MARK
 

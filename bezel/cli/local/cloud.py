@@ -17,7 +17,7 @@ from bezel.state_folder import state_folder
 from bezel_base.console import say
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_localcloud import clients, control
-from bezel_localcloud.core.locks import Use, using
+from bezel_localcloud.core.files.locks import Use, using
 from bezel_localcloud.core.paths import Endpoint, Paths
 
 DIRECTORY = ".localcloud"  # in a project

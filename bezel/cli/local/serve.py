@@ -15,7 +15,7 @@ from pathlib import Path
 from bezel.cli.local.cloud import LocalCloud, check_folder, default_directory, summary
 from bezel_base.errors import Problem, UserError
 from bezel_localcloud import clients
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 from bezel_localcloud.core.paths import Endpoint
 from bezel_localcloud.daemon import Hooks
 from bezel_localcloud.daemon import run as run_daemon

@@ -27,7 +27,7 @@ from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import quoted, quoted_for_make
 from bezel_localcloud import control
-from bezel_localcloud.core.locks import Use, using
+from bezel_localcloud.core.files.locks import Use, using
 from bezel_localcloud.core.paths import Endpoint
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from bezel_localcloud.access.credentials import external_account, keys
 from bezel_localcloud.access.credentials.issuer_keys import IssuerKeys
 from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.access.permissions import PROJECT_NAME, Access
-from bezel_localcloud.core.blob_files import BlobFiles
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel_localcloud.core.files.blobs import BlobFiles
+from bezel_localcloud.core.files.objects import ObjectFiles
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.logbook import Logbook
-from bezel_localcloud.core.objects import ObjectFiles
 from bezel_localcloud.core.operations import Operations
 from bezel_localcloud.core.paths import (
     BILLING_ACCOUNT,

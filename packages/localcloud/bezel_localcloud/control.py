@@ -21,8 +21,8 @@ from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_base.process_status import has_ended, is_running
+from bezel_localcloud.core.files.locks import is_locked, locked
 from bezel_localcloud.core.json_types import Json
-from bezel_localcloud.core.locks import is_locked, locked
 from bezel_localcloud.core.paths import (
     CONTROL_AUDIENCE,
     HUB_PREFIX,

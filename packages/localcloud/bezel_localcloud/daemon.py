@@ -19,8 +19,8 @@ from bezel_base.text.shell import quoted
 from bezel_localcloud.access.certificates import server_certificate
 from bezel_localcloud.cloud import Cloud, largest_body
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel_localcloud.core.locks import locked
-from bezel_localcloud.core.logfile import LogFile
+from bezel_localcloud.core.files.locks import locked
+from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.paths import DEPLOYER, Endpoint, Paths, engine_of, fingerprint
 from bezel_localcloud.http.emulator import EmulatorMiddleware
 from bezel_localcloud.http.serving import HttpServer

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from tests.support.localcloud.registry_harness import APP, CONTENTS, HOST, REPOSITORY, Registry
 
 DEEP = f"/v2/{HOST}/bezel-local/tools/deep/er"

@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.services.artifact_registry.images import upstream_image, upstream_manifest
 from bezel_localcloud.services.artifact_registry.manifests import parse_manifest
 from tests.support.localcloud.registry_harness import Registry

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.services.artifact_registry.errors import RegistryError
 from bezel_localcloud.services.artifact_registry.image_store import SESSION_SECONDS
 from bezel_localcloud.services.artifact_registry.manifests import MAX_BYTES, parse_manifest

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.services.artifact_registry.image_store import SESSION_SECONDS
 from tests.support.localcloud.registry_harness import APP, HOST, Registry, code
 

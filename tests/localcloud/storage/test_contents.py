@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel_localcloud.core.checksums import crc32c, joined, measured
+from bezel_localcloud.core.files.checksums import crc32c, joined, measured
 from bezel_localcloud.core.json_types import b64
 
 OBJECTS = "/storage/v1/b/shelf/o"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bezel_localcloud.core.checksums import measured
+from bezel_localcloud.core.files.checksums import measured
 
 OBJECTS = "/storage/v1/b/shelf/o"
 UPLOAD = "/upload/storage/v1/b/shelf/o"

@@ -9,7 +9,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 
 OCI = "application/vnd.oci.image"
 

@@ -5,7 +5,7 @@ import json
 
 import httpx
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from tests.support.localcloud.in_process import PARENT, SCOPE, Project, run
 
 HOST = "us-east4-docker.pkg.dev"

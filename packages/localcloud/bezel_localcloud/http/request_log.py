@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bezel_localcloud.access.checks import Checks, recorded
-from bezel_localcloud.core.logfile import LogFile
+from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.patterns import shell_pattern_fits
 
 When = Literal["before", "after"]

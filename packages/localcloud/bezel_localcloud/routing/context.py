@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol
 from bezel_localcloud.access.credentials.issuer_keys import IssuerKeys
 from bezel_localcloud.access.credentials.tokens import Tokens
 from bezel_localcloud.access.permissions import Access
-from bezel_localcloud.core.blob_files import BlobFiles
 from bezel_localcloud.core.clock import PlatformClock
+from bezel_localcloud.core.files.blobs import BlobFiles
+from bezel_localcloud.core.files.objects import ObjectFiles
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.logbook import Logbook
-from bezel_localcloud.core.objects import ObjectFiles
 from bezel_localcloud.core.operations import Operations
 from bezel_localcloud.core.paths import Paths
 from bezel_localcloud.core.store import Store

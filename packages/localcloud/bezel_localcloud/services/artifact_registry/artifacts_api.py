@@ -7,8 +7,8 @@ escaped, a version a manifest's digest, a file a blob.
 import binascii
 from urllib.parse import quote, unquote
 
-from bezel_localcloud.core.blob_files import is_digest
 from bezel_localcloud.core.errors import ApiError, invalid
+from bezel_localcloud.core.files.blobs import is_digest
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.core.operations import EMPTY
 from bezel_localcloud.core.regions import regions

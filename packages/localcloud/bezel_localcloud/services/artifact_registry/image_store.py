@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bezel_localcloud.core.blob_files import BlobFiles, is_digest
+from bezel_localcloud.core.files.blobs import BlobFiles, is_digest
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.services.artifact_registry.errors import RegistryError

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from bezel_localcloud.core.blob_files import digest_of
+from bezel_localcloud.core.files.blobs import digest_of
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.services.artifact_registry.manifests import INDEX_TYPE, MANIFEST_TYPE, Manifest
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.core.blob_files import digest_of, is_digest
+from bezel_localcloud.core.files.blobs import digest_of, is_digest
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.services.artifact_registry.errors import RegistryError
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from bezel_localcloud.core.blob_files import is_digest
+from bezel_localcloud.core.files.blobs import is_digest
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.faults.platform import hides_image
 from bezel_localcloud.services.artifact_registry import access

@@ -5,7 +5,7 @@ from datetime import datetime
 from starlette.responses import Response
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.core.blob_files import digest_of, is_digest
+from bezel_localcloud.core.files.blobs import digest_of, is_digest
 from bezel_localcloud.services.artifact_registry.errors import VERSION, RegistryError
 from bezel_localcloud.services.artifact_registry.exchange import Exchange
 from bezel_localcloud.services.artifact_registry.image_store import Image

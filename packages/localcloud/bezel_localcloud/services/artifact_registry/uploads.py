@@ -1,7 +1,7 @@
 """Uploads of blobs: monolithic, in chunks, or mounted from another image.
 
 An upload is a row and a file until its bytes are verified; a killed one leaves both, for a day. Leaves out the files
-themselves (bezel_localcloud.core.blob_files).
+themselves (bezel_localcloud.core.files.blobs).
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from bezel_localcloud.core.blob_files import BlobTooLargeError, UploadBusyError, is_digest
+from bezel_localcloud.core.files.blobs import BlobTooLargeError, UploadBusyError, is_digest
 from bezel_localcloud.services.artifact_registry.errors import VERSION, RegistryError
 from bezel_localcloud.services.artifact_registry.exchange import Exchange
 from bezel_localcloud.services.artifact_registry.image_store import UPLOAD, Image

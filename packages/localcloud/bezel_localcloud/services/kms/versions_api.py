@@ -3,8 +3,8 @@
 import base64
 from collections.abc import Callable
 
-from bezel_localcloud.core.checksums import crc32c
 from bezel_localcloud.core.errors import ApiError, invalid
+from bezel_localcloud.core.files.checksums import crc32c
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.kms.api import KEY_NAME, KEY_PATH, api

@@ -4,9 +4,9 @@ import base64
 import re
 from functools import partial
 
-from bezel_localcloud.core.checksums import crc32c
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError, invalid, refuse_unserved
+from bezel_localcloud.core.files.checksums import crc32c
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.store import Store

@@ -1,7 +1,7 @@
 """Cloud Storage's API: its paths, resources and query parameters, which its modules register their methods under.
 
 The methods of the JSON API are in buckets/, objects.py, copies.py, uploads.py and sessions.py, several in one request
-in batch.py, and the XML API in xml/. Leaves out files (packages/localcloud/bezel_localcloud/core/objects.py).
+in batch.py, and the XML API in xml/. Leaves out files (packages/localcloud/bezel_localcloud/core/files/objects.py).
 """
 
 from bezel_localcloud.core.json_types import Json

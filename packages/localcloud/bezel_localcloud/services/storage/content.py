@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from starlette.responses import Response, StreamingResponse
 
-from bezel_localcloud.core.checksums import Cipher
 from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.files.checksums import Cipher
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.retention import seconds

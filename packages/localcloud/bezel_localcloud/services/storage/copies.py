@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bezel_localcloud.core.checksums import Cipher, Upload, crc_text, joined
 from bezel_localcloud.core.errors import invalid
+from bezel_localcloud.core.files.checksums import Cipher, Upload, crc_text, joined
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, OF_OBJECTS, OF_SOURCES, api, bucket_of, resource_of

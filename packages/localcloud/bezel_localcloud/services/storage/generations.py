@@ -7,9 +7,9 @@ restorable for the time of the bucket's soft delete policy, as far as `_KEPT_BYT
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from bezel_localcloud.core.checksums import Upload
+from bezel_localcloud.core.files.checksums import Upload
+from bezel_localcloud.core.files.objects import LIVE, NONCURRENT, SOFT_DELETED
 from bezel_localcloud.core.json_types import Json, b64, timestamp
-from bezel_localcloud.core.objects import LIVE, NONCURRENT, SOFT_DELETED
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.storage.api import ASIDE, resource_of
 from bezel_localcloud.services.storage.encryption.customer_keys import LOCK_FIELDS

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bezel_localcloud.core.errors import invalid
+from bezel_localcloud.core.files.objects import LIVE, NONCURRENT, SOFT_DELETED
 from bezel_localcloud.core.json_types import Json
-from bezel_localcloud.core.objects import LIVE, NONCURRENT, SOFT_DELETED
 from bezel_localcloud.core.patterns import PatternError, glob
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.core.work import TooMuchWorkError, Work

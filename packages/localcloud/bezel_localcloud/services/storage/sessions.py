@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 
 from starlette.responses import Response
 
-from bezel_localcloud.core.checksums import Cipher, Hasher, hashed
 from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.files.checksums import Cipher, Hasher, hashed
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of

@@ -4,8 +4,8 @@ import base64
 import binascii
 from collections.abc import Callable, Iterable, Mapping
 
-from bezel_localcloud.core.checksums import Upload
 from bezel_localcloud.core.errors import ApiError, invalid
+from bezel_localcloud.core.files.checksums import Upload
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import resource_of

@@ -4,8 +4,8 @@ from starlette.responses import Response
 
 from bezel_catalog.storage_locations import location_kind, storage_locations
 from bezel_localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
+from bezel_localcloud.core.files.objects import LIVE, NONCURRENT
 from bezel_localcloud.core.json_types import Json, b64, timestamp
-from bezel_localcloud.core.objects import LIVE, NONCURRENT
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.regions import regions
 from bezel_localcloud.http.update_mask import merged

@@ -5,8 +5,8 @@ least as long as its objects. A new bucket may take its name meanwhile; then it 
 """
 
 from bezel_localcloud.core.errors import invalid
+from bezel_localcloud.core.files.objects import SOFT_DELETED
 from bezel_localcloud.core.json_types import Json, timestamp
-from bezel_localcloud.core.objects import SOFT_DELETED
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, POLICY, api

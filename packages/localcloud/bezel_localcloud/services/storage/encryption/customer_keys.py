@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher as Algorithm
 from cryptography.hazmat.primitives.ciphers import algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from bezel_localcloud.core.checksums import Cipher, Upload
 from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.files.checksums import Cipher, Upload
 from bezel_localcloud.core.json_types import Json, b64
 
 _BLOCK, _KEY, _NONCE, _GCM_NONCE = 16, 32, 16, 12  # bytes

@@ -14,9 +14,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
-from bezel_localcloud.core.checksums import Cipher, Hasher, Upload, measured
+from bezel_localcloud.core.files.checksums import Cipher, Hasher, Upload, measured
+from bezel_localcloud.core.files.mounts import MountFolders, second_name
 from bezel_localcloud.core.json_types import Json
-from bezel_localcloud.core.mounts import MountFolders, second_name
 from bezel_localcloud.core.paths import Paths
 from bezel_localcloud.core.store import Store
 
