@@ -17,7 +17,7 @@ from bezel_localcloud.http.multipart import head_and_content, parts_of
 from bezel_localcloud.routing.batch import in_turn
 from bezel_localcloud.services.cloud_run.checks import _environment
 from bezel_localcloud.services.compute.vpc import free_address
-from bezel_localcloud.services.storage.content import _decompressed
+from bezel_localcloud.services.storage.objects.content import _decompressed
 from bezel_localcloud.services.storage.xml.documents import parsed
 from tests.support.localcloud.in_process import PARENT, Project, run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel_localcloud.services.storage.contexts import with_contexts
+from bezel_localcloud.services.storage.objects.contexts import with_contexts
 from tests.support.localcloud.in_process import PARENT
 
 OBJECTS = "/storage/v1/b/shelf/o"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.services.storage.listing import VERSIONS, Query, page
+from bezel_localcloud.services.storage.objects.listing import VERSIONS, Query, page
 
 NAMES = st.lists(st.text(alphabet="ab/\t\U0010ffff", min_size=1, max_size=5), max_size=12, unique=True)
 PARTS = st.text(alphabet="ab/\t", max_size=3)

@@ -1,7 +1,7 @@
 """Cloud Storage's API: its paths, resources and query parameters, which its modules register their methods under.
 
-The methods of the JSON API are in buckets/, objects.py, copies.py, uploads.py and sessions.py, several in one request
-in batch.py, and the XML API in xml/. Leaves out files (packages/localcloud/bezel_localcloud/core/files/objects.py).
+The methods of the JSON API are in buckets/, objects/, copies.py and uploads/, several in one request in
+routing/batch.py, and the XML API in xml/. Leaves out files (bezel_localcloud.core.files.objects).
 """
 
 from bezel_localcloud.core.json_types import Json

@@ -18,12 +18,12 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, OF_OBJECTS, OF_SOURCES, api, bucket_of, resource_of
 from bezel_localcloud.services.storage.conditions import check_preconditions, of_sources
-from bezel_localcloud.services.storage.contexts import custom
 from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock, unlocked
 from bezel_localcloud.services.storage.encryption.kms_keys import check_readable
-from bezel_localcloud.services.storage.generations import Generations, Placed
-from bezel_localcloud.services.storage.metadata import no_such_object, object_json
-from bezel_localcloud.services.storage.writes import check_permitted, place_object
+from bezel_localcloud.services.storage.objects.contexts import custom
+from bezel_localcloud.services.storage.objects.generations import Generations, Placed
+from bezel_localcloud.services.storage.objects.metadata import no_such_object, object_json
+from bezel_localcloud.services.storage.uploads.writes import check_permitted, place_object
 
 # Bytes that one call copies between two locations or storage classes; Google documents only that it is bounded.
 _STEP_BYTES = 8 * 1024 * 1024

@@ -18,8 +18,8 @@ from bezel_localcloud.services.storage.buckets.policies import forget_object_pol
 from bezel_localcloud.services.storage.buckets.uniform_access import bucket_json, under_one_name, with_lock
 from bezel_localcloud.services.storage.conditions import check_etags, check_preconditions
 from bezel_localcloud.services.storage.encryption.kms_keys import STORAGE_AGENT, check_key, default_of
-from bezel_localcloud.services.storage.generations import next_generation
-from bezel_localcloud.services.storage.metadata import CLASSES
+from bezel_localcloud.services.storage.objects.generations import next_generation
+from bezel_localcloud.services.storage.objects.metadata import CLASSES
 
 _PROJECT = f"projects/{PROJECT}"
 _LISTED = "project prefix softDeleted maxResults pageToken"

@@ -11,7 +11,7 @@ from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import ASIDE, BUCKET, OBJECT, OBJECT_NAME, POLICY, api, bucket_of
 from bezel_localcloud.services.storage.buckets.uniform_access import is_uniform
 from bezel_localcloud.services.storage.conditions import stale
-from bezel_localcloud.services.storage.objects import find_object
+from bezel_localcloud.services.storage.objects.methods import find_object
 
 _VERSION = "optionsRequestedPolicyVersion"
 _PUBLIC = frozenset({"allUsers", "allAuthenticatedUsers"})

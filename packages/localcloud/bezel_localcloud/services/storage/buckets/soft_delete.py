@@ -11,8 +11,8 @@ from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, POLICY, api
 from bezel_localcloud.services.storage.buckets.uniform_access import bucket_json
-from bezel_localcloud.services.storage.generations import next_generation
-from bezel_localcloud.services.storage.retention import seconds
+from bezel_localcloud.services.storage.objects.generations import next_generation
+from bezel_localcloud.services.storage.objects.retention import seconds
 
 _KIND = "softDeletedBucket"
 _POLICY, _TIMES = "_policy", ("softDeleteTime", "hardDeleteTime")

@@ -7,7 +7,7 @@ from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import POLICY, bucket_of
 from bezel_localcloud.services.storage.buckets import api as json_buckets
-from bezel_localcloud.services.storage.uploads import whole
+from bezel_localcloud.services.storage.uploads.single_request import whole
 from bezel_localcloud.services.storage.xml.documents import document, parsed, texts
 
 _DOCUMENT = 1 << 16  # bytes

@@ -18,9 +18,9 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import bucket_of
 from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock
-from bezel_localcloud.services.storage.generations import Placed
-from bezel_localcloud.services.storage.uploads import in_pieces, whole
-from bezel_localcloud.services.storage.writes import check_permitted, place_object
+from bezel_localcloud.services.storage.objects.generations import Placed
+from bezel_localcloud.services.storage.uploads.single_request import in_pieces, whole
+from bezel_localcloud.services.storage.uploads.writes import check_permitted, place_object
 from bezel_localcloud.services.storage.xml.documents import XmlError, document
 from bezel_localcloud.services.storage.xml.lists import quoted_etag
 from bezel_localcloud.services.storage.xml.objects import fields_of, written

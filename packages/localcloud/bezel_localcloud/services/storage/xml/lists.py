@@ -12,7 +12,7 @@ from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.http.paging import opened, sealed
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import POLICY, bucket_of
-from bezel_localcloud.services.storage.listing import CURRENT, VERSIONS, Page, Query, page
+from bezel_localcloud.services.storage.objects.listing import CURRENT, VERSIONS, Page, Query, page
 from bezel_localcloud.services.storage.xml.documents import Node, document
 
 _MOST = 1000

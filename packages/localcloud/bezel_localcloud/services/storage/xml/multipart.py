@@ -13,7 +13,6 @@ from bezel_localcloud.core.errors import ApiError, invalid
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import POLICY, bucket_of
-from bezel_localcloud.services.storage.content import raw_headers
 from bezel_localcloud.services.storage.copies import joined_upload
 from bezel_localcloud.services.storage.encryption.customer_keys import (
     key_of,
@@ -22,9 +21,10 @@ from bezel_localcloud.services.storage.encryption.customer_keys import (
     revealed,
     session_fields,
 )
-from bezel_localcloud.services.storage.generations import Placed
-from bezel_localcloud.services.storage.uploads import whole
-from bezel_localcloud.services.storage.writes import announced, check_permitted, check_sums, place_object
+from bezel_localcloud.services.storage.objects.content import raw_headers
+from bezel_localcloud.services.storage.objects.generations import Placed
+from bezel_localcloud.services.storage.uploads.single_request import whole
+from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, check_sums, place_object
 from bezel_localcloud.services.storage.xml.documents import UPLOADS, Node, XmlError, children, document, parsed, texts
 from bezel_localcloud.services.storage.xml.lists import quoted_etag
 

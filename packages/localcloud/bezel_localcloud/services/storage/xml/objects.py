@@ -11,15 +11,15 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import OBJECT_NAME, bucket_of
 from bezel_localcloud.services.storage.conditions import check_etags, check_preconditions, of_sources
-from bezel_localcloud.services.storage.content import described, download, raw_headers
 from bezel_localcloud.services.storage.copies import compose_objects, copy_object, source_of
 from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock, revealed, unlocked
 from bezel_localcloud.services.storage.encryption.kms_keys import check_readable
-from bezel_localcloud.services.storage.generations import Generations, Placed
-from bezel_localcloud.services.storage.objects import delete_object, find_object
-from bezel_localcloud.services.storage.sessions import cancel, open_session, receive_chunk
-from bezel_localcloud.services.storage.uploads import whole
-from bezel_localcloud.services.storage.writes import announced, check_permitted, place_object
+from bezel_localcloud.services.storage.objects.content import described, download, raw_headers
+from bezel_localcloud.services.storage.objects.generations import Generations, Placed
+from bezel_localcloud.services.storage.objects.methods import delete_object, find_object
+from bezel_localcloud.services.storage.uploads.sessions import cancel, open_session, receive_chunk
+from bezel_localcloud.services.storage.uploads.single_request import whole
+from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, place_object
 from bezel_localcloud.services.storage.xml.documents import children, document, parsed, texts
 from bezel_localcloud.services.storage.xml.lists import quoted_etag
 

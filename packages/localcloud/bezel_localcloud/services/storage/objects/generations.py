@@ -13,7 +13,7 @@ from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.storage.api import ASIDE, resource_of
 from bezel_localcloud.services.storage.encryption.customer_keys import LOCK_FIELDS
-from bezel_localcloud.services.storage.retention import check_unprotected, seconds
+from bezel_localcloud.services.storage.objects.retention import check_unprotected, seconds
 
 # Bytes of soft-deleted objects that localcloud keeps; beyond them the oldest are purged before their time. Google keeps
 # all of them, on disks of its own.

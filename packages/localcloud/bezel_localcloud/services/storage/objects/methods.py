@@ -1,4 +1,4 @@
-"""Objects read, listed, described, deleted and restored; uploads are in uploads.py, copies in copies.py."""
+"""Objects read, listed, described, deleted and restored; uploads are in uploads/, copies in copies.py."""
 
 from starlette.responses import Response
 
@@ -8,14 +8,14 @@ from bezel_localcloud.http.paging import opened, sealed
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, OBJECT, OBJECT_NAME, OF_OBJECTS, POLICY, api, bucket_of
 from bezel_localcloud.services.storage.conditions import check_etags, check_preconditions
-from bezel_localcloud.services.storage.content import described, download
-from bezel_localcloud.services.storage.contexts import with_contexts
 from bezel_localcloud.services.storage.encryption.customer_keys import key_of, unlocked
 from bezel_localcloud.services.storage.encryption.kms_keys import check_readable
-from bezel_localcloud.services.storage.generations import Generations
-from bezel_localcloud.services.storage.listing import CURRENT, DELETED, VERSIONS, Query, page
-from bezel_localcloud.services.storage.metadata import changed_fields, no_such_object, object_json
-from bezel_localcloud.services.storage.retention import check_retention
+from bezel_localcloud.services.storage.objects.content import described, download
+from bezel_localcloud.services.storage.objects.contexts import with_contexts
+from bezel_localcloud.services.storage.objects.generations import Generations
+from bezel_localcloud.services.storage.objects.listing import CURRENT, DELETED, VERSIONS, Query, page
+from bezel_localcloud.services.storage.objects.metadata import changed_fields, no_such_object, object_json
+from bezel_localcloud.services.storage.objects.retention import check_retention
 
 _ONE = f"generation {OF_OBJECTS}"
 _LISTED = (

@@ -14,7 +14,7 @@ from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.files.checksums import Cipher
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
-from bezel_localcloud.services.storage.retention import seconds
+from bezel_localcloud.services.storage.objects.retention import seconds
 
 _PIECE = 1 << 20  # bytes
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")

@@ -10,11 +10,11 @@ from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import resource_of
 from bezel_localcloud.services.storage.conditions import check_preconditions
-from bezel_localcloud.services.storage.contexts import with_contexts
 from bezel_localcloud.services.storage.encryption.kms_keys import version_for
-from bezel_localcloud.services.storage.generations import Generations, Placed
-from bezel_localcloud.services.storage.metadata import check_name, new_fields
-from bezel_localcloud.services.storage.retention import check_retention
+from bezel_localcloud.services.storage.objects.contexts import with_contexts
+from bezel_localcloud.services.storage.objects.generations import Generations, Placed
+from bezel_localcloud.services.storage.objects.metadata import check_name, new_fields
+from bezel_localcloud.services.storage.objects.retention import check_retention
 
 _FIELDS = {"crc32c": "crc32c", "md5": "md5Hash"}
 _SHOWN = {"crc32c": "CRC32C", "md5": "MD5"}

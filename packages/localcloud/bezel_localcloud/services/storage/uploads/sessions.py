@@ -1,7 +1,7 @@
 """Resumable uploads: a session whose address is the credential, and its content in one request or in chunks.
 
 A chunk comes by PUT, or by POST as Google's Go client sends it. Sessions and their bytes survive a restart of the
-daemon. Leaves out which requests open one (uploads.py, xml/), and the forms of `Content-Range` (content_range.py).
+daemon. Leaves out which requests open one (single_request.py, xml/), and forms of `Content-Range` (content_range.py).
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from bezel_localcloud.core.files.checksums import Cipher, Hasher, hashed
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
-from bezel_localcloud.services.storage.content_range import Part, content_range
 from bezel_localcloud.services.storage.encryption.customer_keys import Lock, lock_of_session, session_fields
-from bezel_localcloud.services.storage.generations import Placed
-from bezel_localcloud.services.storage.metadata import object_json
-from bezel_localcloud.services.storage.writes import announced, check_permitted, place_object
+from bezel_localcloud.services.storage.objects.generations import Placed
+from bezel_localcloud.services.storage.objects.metadata import object_json
+from bezel_localcloud.services.storage.uploads.content_range import Part, content_range
+from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, place_object
 
 _KIND = "upload"
 _CANCELLED = 499  # Google's status of a session that its client ended

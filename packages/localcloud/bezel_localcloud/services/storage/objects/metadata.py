@@ -7,7 +7,7 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.http.update_mask import merged
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.encryption.customer_keys import revealed
-from bezel_localcloud.services.storage.retention import expiration
+from bezel_localcloud.services.storage.objects.retention import expiration
 
 CLASSES = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "MULTI_REGIONAL", "REGIONAL", "DURABLE_REDUCED_AVAILABILITY")
 LONGEST_NAME = 1024  # bytes in UTF-8

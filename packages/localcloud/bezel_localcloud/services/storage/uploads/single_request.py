@@ -12,13 +12,13 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.http.messages import checked_message, json_object
 from bezel_localcloud.http.multipart import head_and_content, parts_of
 from bezel_localcloud.routing.router import Call
-from bezel_localcloud.services.storage import upload_commands
 from bezel_localcloud.services.storage.api import BUCKET, OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
 from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock
-from bezel_localcloud.services.storage.generations import Placed
-from bezel_localcloud.services.storage.metadata import object_json
-from bezel_localcloud.services.storage.sessions import open_session, resume, session_id
-from bezel_localcloud.services.storage.writes import announced, check_permitted, place_object
+from bezel_localcloud.services.storage.objects.generations import Placed
+from bezel_localcloud.services.storage.objects.metadata import object_json
+from bezel_localcloud.services.storage.uploads import header_commands
+from bezel_localcloud.services.storage.uploads.sessions import open_session, resume, session_id
+from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, place_object
 
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
 _METADATA = 1 << 20
@@ -31,8 +31,8 @@ _USED = f"name contentEncoding kmsKeyName {OF_OBJECTS}"
 async def upload(call: Call) -> Json | Response:
     """Upload an object, or with uploadType=resumable open a session for one; with the address of one, resume it."""
     if session_id(call):
-        return await (upload_commands.obey(call) if upload_commands.commands(call) else resume(call))
-    bucket, kind = bucket_of(call), upload_commands.upload_type(call)
+        return await (header_commands.obey(call) if header_commands.commands(call) else resume(call))
+    bucket, kind = bucket_of(call), header_commands.upload_type(call)
     content: AsyncIterator[bytes] = call.request.stream()
     lock = new_lock(key_of(call.request.headers))
     metadata: Json = {"name": call.query("name")}
@@ -46,9 +46,9 @@ async def upload(call: Call) -> Json | Response:
         given, data = _parts(await whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
         metadata, content = metadata | given, in_pieces(data)
     elif kind == "resumable":
-        metadata["contentType"] = upload_commands.content_type(call)
+        metadata["contentType"] = header_commands.content_type(call)
         metadata |= _checked(json_object(await whole(call, _METADATA), null_is_empty=True))
-        return upload_commands.opened(call, open_session(call, bucket, metadata, lock))
+        return header_commands.opened(call, open_session(call, bucket, metadata, lock))
     else:
         raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
     name = str(metadata.get("name") or "")
@@ -62,7 +62,7 @@ async def upload(call: Call) -> Json | Response:
 @api.route("PUT", "/upload/storage/v1/", reads_body=True)
 def refuse_batch(call: Call) -> Json:
     """Refuse uploads of several objects in one request, which only old gems for REST send."""
-    upload_commands.upload_type(call)
+    header_commands.upload_type(call)
     raise ApiError("NOT_FOUND", "Method not found: PUT /upload/storage/v1/")
 
 

@@ -9,7 +9,7 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.patterns import PatternError, glob
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.core.work import TooMuchWorkError, Work
-from bezel_localcloud.services.storage.contexts import matcher
+from bezel_localcloud.services.storage.objects.contexts import matcher
 
 CURRENT, VERSIONS, DELETED = (LIVE,), (LIVE, NONCURRENT), (SOFT_DELETED,)
 """Kinds of the rows that a list shows."""

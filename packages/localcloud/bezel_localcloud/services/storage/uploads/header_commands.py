@@ -12,9 +12,9 @@ from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError, NotServedError, invalid
 from bezel_localcloud.http.partial_response import picked
 from bezel_localcloud.routing.router import Call
-from bezel_localcloud.services.storage.content_range import Part
-from bezel_localcloud.services.storage.metadata import object_json
-from bezel_localcloud.services.storage.sessions import cancel, receive_chunk
+from bezel_localcloud.services.storage.objects.metadata import object_json
+from bezel_localcloud.services.storage.uploads.content_range import Part
+from bezel_localcloud.services.storage.uploads.sessions import cancel, receive_chunk
 
 _PREFIX = "X-Goog-Upload-"
 _GRANULARITY = 262_144  # bytes

@@ -1,0 +1,1 @@
+"""Objects: metadata, generations, retention, lists, downloads, and the methods on them."""
