@@ -29,8 +29,8 @@ def name_of(document: Path) -> str:
 
 
 def test_the_configuration_table_is_the_schemas() -> None:
-    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python -m tools.docs.settings")
-    assert shown == configuration_table(), "run `python -m tools.docs.settings --write`"
+    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python -m tools.docs.planner.settings")
+    assert shown == configuration_table(), "run `python -m tools.docs.planner.settings --write`"
 
 
 def test_the_list_of_recipes_is_what_make_help_prints() -> None:

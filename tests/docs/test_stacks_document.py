@@ -14,10 +14,10 @@ STACKS = Project(ROOT).stacks()
 
 
 def test_the_table_of_stacks_is_that_of_their_plans() -> None:
-    command = [sys.executable, "-m", "tools.docs.stacks"]
+    command = [sys.executable, "-m", "tools.docs.planner.stacks"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python -m tools.docs.stacks")
-    assert shown == printed, "run `python -m tools.docs.stacks --write`"
+    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python -m tools.docs.planner.stacks")
+    assert shown == printed, "run `python -m tools.docs.planner.stacks --write`"
     assert all(f"| `{stack}` |" in printed for stack in STACKS)
 
 

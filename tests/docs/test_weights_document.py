@@ -10,10 +10,10 @@ DOCUMENT = ROOT / "docs" / "weights.md"
 
 
 def test_the_tables_of_loadings_are_the_planners() -> None:
-    command = [sys.executable, "-m", "tools.docs.weights"]
+    command = [sys.executable, "-m", "tools.docs.planner.weights"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert between(DOCUMENT, "made by: .venv/bin/python -m tools.docs.weights") == printed, (
-        "run `python -m tools.docs.weights --write`"
+    assert between(DOCUMENT, "made by: .venv/bin/python -m tools.docs.planner.weights") == printed, (
+        "run `python -m tools.docs.planner.weights --write`"
     )
 
 

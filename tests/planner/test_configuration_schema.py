@@ -21,7 +21,7 @@ from bezel.planner.render.schema import (
 )
 
 ROOT = Path(__file__).parents[2]
-REPAIR = "run `python -m tools.docs.settings --write`"
+REPAIR = "run `python -m tools.docs.planner.settings --write`"
 
 
 def test_pulumi_yaml_declares_every_setting_as_the_planner_reads_it():
@@ -57,7 +57,7 @@ def test_the_table_has_a_row_for_every_key_with_four_cells():
 
 @pytest.mark.slow
 def test_the_tool_prints_both():
-    tool = [sys.executable, "-m", "tools.docs.settings"]
+    tool = [sys.executable, "-m", "tools.docs.planner.settings"]
     for flags, expected in (([], configuration_table()), (["--pulumi"], project_yaml())):
         done = subprocess.run([*tool, *flags], capture_output=True, text=True, check=True, timeout=60)
         assert done.stdout == expected

@@ -11,14 +11,14 @@ from bezel_catalog import model, tpu
 from bezel_catalog.measurements import measured_memory, measured_speed
 from bezel_catalog.sizing.kv_cache import layers_bytes
 from bezel_catalog.sizing.tpu_memory import tpu_memory_fit, tpu_token_bytes
-from tools.docs import planner_accuracy
+from tools.docs.planner import accuracy as planner_accuracy
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_document_is_what_the_planner_says():
     shown = (ROOT / "docs" / "planner-accuracy.md").read_text(encoding="utf-8")
-    assert shown == planner_accuracy.document(), "run .venv/bin/python -m tools.docs.planner_accuracy"
+    assert shown == planner_accuracy.document(), "run .venv/bin/python -m tools.docs.planner.accuracy"
 
 
 @pytest.mark.parametrize("case", measured_memory(), ids=lambda case: case.case)

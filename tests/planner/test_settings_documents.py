@@ -50,7 +50,7 @@ NAMES = [".".join(path) for path, _, _ in KEYS]
 @functools.cache
 def table():
     """Path -> cells of each row of the table in docs/stacks.md."""
-    section = (ROOT / "docs" / "stacks.md").read_text(encoding="utf-8").partition("tools.docs.settings -->")[2]
+    section = (ROOT / "docs" / "stacks.md").read_text(encoding="utf-8").partition("tools.docs.planner.settings -->")[2]
     found, path = {}, []
     for row in section.partition("<!-- end -->")[0].strip().splitlines()[2:]:
         key, *cells = [cell.strip() for cell in row.strip("|").split("|")]

@@ -16,7 +16,9 @@ from tests.support.simulated_vllm.settings_compared import (
 )
 
 RECORDED = json.loads(FILE.read_text(encoding="utf-8"))
-REPAIR = "python -m tools.vllm.compare_settings PYTHON MODEL --record, or a row of tools/vllm/settings_explained.json"
+REPAIR = (
+    "python -m tools.vllm.settings.compare PYTHON MODEL --record, or a row of tools/vllm/settings/explanations.json"
+)
 
 
 @pytest.fixture(scope="module")

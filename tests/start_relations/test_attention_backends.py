@@ -1,6 +1,7 @@
 """Plan and simulated server say of every attention backend, device and type of the cache what vLLM's classes said.
 
-The fixture is written by `PYTHON tools/vllm/real_backends.py FACTS VERDICTS` with the Python of a vLLM 0.32.0.
+The fixture is written by `PYTHON tools/vllm/recorders/attention_backends.py FACTS VERDICTS` with the Python of a
+vLLM 0.32.0.
 """
 
 from __future__ import annotations

@@ -126,7 +126,11 @@ def test_the_recorded_verdicts_are_those_of_a_real_vllm():
     if installed is None:
         pytest.skip("BEZEL_REAL_VLLM names no folder with a real vLLM (see tools/vllm/contract.py)")
     done = subprocess.run(
-        [f"{installed}/venv/bin/python", ROOT / "tools/vllm/parser_verdicts.py", f"{installed}/models/tiny-gemma4"],
+        [
+            f"{installed}/venv/bin/python",
+            ROOT / "tools/vllm/recorders/parser_verdicts.py",
+            f"{installed}/models/tiny-gemma4",
+        ],
         capture_output=True,
         text=True,
         check=True,

@@ -22,7 +22,7 @@ from tests.support.start_relations.real_verdicts import (
     table,
 )
 
-REPAIR = "python -m tools.vllm.compare_starts PYTHON MODEL --record, or a row of tools/vllm/starts_explained.toml"
+REPAIR = "python -m tools.vllm.starts.compare PYTHON MODEL --record, or a row of tools/vllm/starts/explanations.toml"
 RECORDED = tuple({case.id: case for case in all_cases() if case.id in recorded()}.values())
 
 

@@ -13,7 +13,7 @@ END = "<!-- end -->"
 
 
 def put(document: Path, tool: str, text: str) -> None:
-    """Put `text` into the section of a tool, e.g. "tools.docs.stacks"; leave the rest unchanged.
+    """Put `text` into the section of a tool, e.g. "tools.docs.planner.stacks"; leave the rest unchanged.
 
     Raises:
         SystemExit: The document has no such section, or it has no end: nothing was written.

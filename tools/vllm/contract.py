@@ -62,7 +62,7 @@ def main() -> int:
             _report("bench").write_text(json.dumps(outcome) + "\n", encoding="utf-8")
         elif name == "generated":
             record = ["--record"] if options.record else []
-            line = [sys.executable, "-m", "tools.vllm.generated", str(folder), *record]
+            line = [sys.executable, "-m", "tools.vllm.generated_requests", str(folder), *record]
             differs = subprocess.run(line, cwd=ROOT, timeout=_TEST_SECONDS, check=False).returncode
         else:
             _server(folder, name)

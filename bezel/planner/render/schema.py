@@ -40,7 +40,10 @@ def project_config() -> dict[str, dict[str, object]]:
 
 def project_yaml() -> str:
     """project_config and PROVIDER_SETTINGS as text for Pulumi.yaml, descriptions as readable blocks."""
-    lines = ["# Made by `python -m tools.docs.settings --pulumi` from bezel/planner/base/settings.py.", "config:"]
+    lines = [
+        "# Made by `python -m tools.docs.planner.settings --pulumi` from bezel/planner/base/settings.py.",
+        "config:",
+    ]
     for name, declared in project_config().items():
         lines += [f"  {name}:", f"    type: {declared['type']}"]
         first, *rest = str(declared["description"]).split("\n")

@@ -1,7 +1,7 @@
 """One setting of vLLM judged by the plan and by the simulated server: what a real vLLM's verdict is held against.
 
 A setting is `{"vllm": options as a stack file has them, "variables": of the container}`. Its verdict is None where it
-is taken, else what is said of it. Explanations of differences are rows of tools/vllm/settings_explained.json.
+is taken, else what is said of it. Explanations of differences are rows of tools/vllm/settings/explanations.json.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bezel_simulated_vllm.configuration.settings import make_settings
 from tests.support.simulated_vllm.process import MODEL
 
 ROOT = Path(__file__).parents[3]
-EXPLAINED = ROOT / "tools" / "vllm" / "settings_explained.json"
+EXPLAINED = ROOT / "tools" / "vllm" / "settings" / "explanations.json"
 RECORDED = ROOT / "tests" / "simulated_vllm" / "data" / "settings-0.32.0.json"
 TABLE = ROOT / "tests" / "results" / "settings-compared.json"
 CONTEXT = 32_768  # of the tiny model that the real vLLM is given
@@ -135,7 +135,7 @@ def table(rows: list[Setting], said: Verdicts, stamp: dict[str, str]) -> dict[st
         "configured by its own classes in one process, no engine started. The plan's rules and the simulated server's "
         "start are held against that; tests/simulated_vllm/test_settings_compared.py does it again in each run. With "
         "`--seed NUMBER ...` instead of `--record` the command makes 300 others of each seed, in about half a minute.",
-        "command": ".venv/bin/python -m tools.vllm.compare_settings PYTHON MODEL --record",
+        "command": ".venv/bin/python -m tools.vllm.settings.compare PYTHON MODEL --record",
         "stamp": stamp,
         "columns": ["judge", "compared", "equal", "explained"],
         "rows": [

@@ -109,7 +109,7 @@ def _tokenizer(tiny: Path) -> dict[str, Any]:
 
 
 def question(case: Case, folder: Path) -> dict[str, Any]:
-    """Return a case as tools/vllm/start_verdicts.py reads it.
+    """Return a case as tools/vllm/starts/verdicts.py reads it.
 
     Args:
         case: to be judged.
@@ -136,7 +136,7 @@ def _device(case: Case) -> dict[str, Any]:
 def ask(python: str, questions: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     """Return the verdicts of the classes of that interpreter's vLLM."""
     done = subprocess.run(
-        [python, "-m", "tools.vllm.start_verdicts"],
+        [python, "-m", "tools.vllm.starts.verdicts"],
         input=json.dumps(list(questions)),
         stdout=subprocess.PIPE,
         cwd=ROOT,

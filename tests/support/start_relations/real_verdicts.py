@@ -1,7 +1,7 @@
 """Verdicts of a real vLLM's classes on cases, as recorded, beside those of the plan and of the simulated server.
 
 Cases are those of the table of relations, and further ones in tests/fixtures/further_starts.toml: of the same form,
-under relations that need no row of the table. What differs is explained in tools/vllm/starts_explained.toml:
+under relations that need no row of the table. What differs is explained in tools/vllm/starts/explanations.toml:
 
     [[difference]]
     relation = "connector"        # of the cases
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FURTHER = ROOT / "tests" / "fixtures" / "further_starts.toml"
 RECORDED = ROOT / "tests" / "start_relations" / "data" / "real-0.32.0.json"
-EXPLAINED = ROOT / "tools" / "vllm" / "starts_explained.toml"
+EXPLAINED = ROOT / "tools" / "vllm" / "starts" / "explanations.toml"
 TABLE = ROOT / "tests" / "results" / "starts-compared.json"
 JUDGES = ("plan", "simulated")
 
@@ -109,7 +109,7 @@ def table(found: tuple[Case, ...], said: dict[str, dict[str, bool]], stamp: dict
         "with their attention and quantisation, layout of the cache, scheduler, routes. GPUs of capability 8.9, 12.0 "
         f"are stood in for, TPUs up to the processor. The real classes refuse {count['refused']}, accept "
         f"{count['accepted']} and cannot judge {count['not judged']} for want of a kernel or a package.",
-        "command": ".venv/bin/python -m tools.vllm.compare_starts PYTHON MODEL --record",
+        "command": ".venv/bin/python -m tools.vllm.starts.compare PYTHON MODEL --record",
         "stamp": stamp,
         "columns": ["judge", "compared", "equal", "explained"],
         "rows": [

@@ -1,6 +1,6 @@
 """Attention backends of vLLM and what each serves of Gemma 4. Data: vllm/start_relations/attention_backends.json.
 
-The data are what the classes of the release answered (tools/vllm/real_backends.py).
+The data are what the classes of the release answered (tools/vllm/recorders/attention_backends.py).
 """
 
 from __future__ import annotations

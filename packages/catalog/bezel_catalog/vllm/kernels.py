@@ -1,6 +1,6 @@
 """Kernels of experts and of linear layers that vLLM refuses for Gemma 4. Data: vllm/start_relations/kernels.json.
 
-The data are what the classes of the release answered (tools/vllm/real_kernels.py).
+The data are what the classes of the release answered (tools/vllm/recorders/kernel_selection.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Generated requests to a real vLLM and to the simulated one: their answers compared in status and shape.
 
-    .venv/bin/python -m tools.vllm.generated FOLDER [--count N] [--seed N] [--record]
+    .venv/bin/python -m tools.vllm.generated_requests FOLDER [--count N] [--seed N] [--record]
 
 FOLDER is that of `tools.vllm.contract`, which runs this too. One request at a time goes to each server. `--record`
 writes the table `tests/results/vllm-generated.json`, some of the real server's answers for the tests, its published
@@ -91,7 +91,11 @@ def _record_schema(folder: Path, port: int) -> None:
     file = api / "openapi.json.gz"
     if gzip.decompress(file.read_bytes()) != text:
         file.write_bytes(gzip.compress(text, mtime=0))
-    line = [folder / "venv/bin/python", ROOT / "tools/vllm/recorded_requests.py", api / "validation/requests.json.gz"]
+    line = [
+        folder / "venv/bin/python",
+        ROOT / "tools/vllm/recorders/request_models.py",
+        api / "validation/requests.json.gz",
+    ]
     subprocess.run(line, env=environment(folder), check=True, timeout=_SECONDS * 5)
 
 
@@ -154,7 +158,7 @@ def _table(requests: list[Generated], pairs: list[tuple[list[Any], list[Any]]]) 
             "answer every key and the type of its value, event by event in a stream; of a refusal its type, parameter "
             "and message."
         ),
-        "command": ".venv/bin/python -m tools.vllm.generated FOLDER --record",
+        "command": ".venv/bin/python -m tools.vllm.generated_requests FOLDER --record",
         "stamp": {"commit": commit.stdout.strip(), **replayed.today()},
         "columns": ["endpoint", "fields", "answered 200", "compared", "equal", "explained", "fields with a difference"],
         "rows": rows,

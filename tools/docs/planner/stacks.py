@@ -1,7 +1,7 @@
 """Table of all stacks in docs/stacks.md, from the plan of each stack file.
 
-python -m tools.docs.stacks            the table, as Markdown
-python -m tools.docs.stacks --write    puts it into docs/stacks.md
+python -m tools.docs.planner.stacks            the table, as Markdown
+python -m tools.docs.planner.stacks --write    puts it into docs/stacks.md
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def main(flags: list[str]) -> None:
     if "--write" not in flags:
         sys.stdout.write(table())
         return
-    put(ROOT / "docs" / "stacks.md", "tools.docs.stacks", table())
+    put(ROOT / "docs" / "stacks.md", "tools.docs.planner.stacks", table())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Comparison of the plan's, the simulated vLLM's and a real vLLM's verdicts on 300 generated settings.
 
-    .venv/bin/python -m tools.vllm.compare_settings PYTHON MODEL [--record | --seed NUMBER ...]
+    .venv/bin/python -m tools.vllm.settings.compare PYTHON MODEL [--record | --seed NUMBER ...]
 
 PYTHON is the interpreter of a real vLLM 0.32.0, MODEL the folder of a tiny Gemma 4 of 32768 tokens. No engine is
-started. Prints the table of differences; one without a row in settings_explained.json makes the exit status 1.
+started. Prints the table of differences; one without a row in explanations.json makes the exit status 1.
 Each seed makes 300 other settings. `--record` stores the real vLLM's verdicts on those of the recorded seed, which the
 tests compare with the plan's and the simulated server's, and the table of the documents.
 """
@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.simulated_vllm import settings_compared as judges
-from tools.vllm.generated_settings import SEED, generated
+from tools.vllm.settings.generated import SEED, generated
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 _SECONDS = 900
 
@@ -83,7 +83,7 @@ def _print(rows: list[dict[str, Any]], seed: int) -> int:
 def _real(python: str, model: Path, settings: list[dict[str, Any]]) -> list[str | None]:
     questions = [{"words": judges.words(row), "variables": row["variables"]} for row in settings]
     done = subprocess.run(
-        [python, "-m", "tools.vllm.real_settings", str(model)],
+        [python, "-m", "tools.vllm.settings.verdicts", str(model)],
         input=json.dumps(questions),
         stdout=subprocess.PIPE,
         text=True,

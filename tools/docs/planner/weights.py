@@ -1,7 +1,7 @@
 """Tables of docs/weights.md, from the planner's table of loadings and the plan of one stack under each of them.
 
-python -m tools.docs.weights            the tables, as Markdown
-python -m tools.docs.weights --write    puts them into docs/weights.md
+python -m tools.docs.planner.weights            the tables, as Markdown
+python -m tools.docs.planner.weights --write    puts them into docs/weights.md
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main(flags: list[str]) -> None:
     if "--write" not in flags:
         sys.stdout.write(tables())
         return
-    put(ROOT / "docs" / "weights.md", "tools.docs.weights", tables())
+    put(ROOT / "docs" / "weights.md", "tools.docs.planner.weights", tables())
 
 
 if __name__ == "__main__":

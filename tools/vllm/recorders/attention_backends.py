@@ -1,6 +1,6 @@
 """Answers of vLLM's own attention backends for the layers of Gemma 4, with a device capability passed in.
 
-    PYTHON tools/vllm/real_backends.py FACTS VERDICTS
+    PYTHON tools/vllm/recorders/attention_backends.py FACTS VERDICTS
 
 PYTHON is the interpreter of any vLLM 0.32.0, one for CPUs as well: no GPU is used. Both files are written: FACTS is the
 catalogue's `vllm/start_relations/attention_backends.json`, VERDICTS the tests' `attention-backends.json`. Compiled

@@ -1,8 +1,8 @@
 """Answers of vLLM's own selection of kernels for the encodings of Gemma 4, on GPUs that are stood in for.
 
-    .venv/bin/python -m tools.vllm.real_kernels PYTHON MODEL
+    .venv/bin/python -m tools.vllm.recorders.kernel_selection PYTHON MODEL
 
-PYTHON is the interpreter of a real vLLM 0.32.0 for CPUs, with torchvision (see tools/vllm/compare_starts.py), MODEL a
+PYTHON is the interpreter of a real vLLM 0.32.0 for CPUs, with torchvision (see tools/vllm/starts/compare.py), MODEL a
 folder with Gemma 4's tokenizer. Writes the catalogue's `vllm/start_relations/kernels.json`: option, encoding,
 capability, name of the kernel, and the error of a start with it. No server is started.
 """

@@ -2,7 +2,9 @@
 
 Run it with the Python of an environment that has vLLM 0.32.0, on a folder with a Gemma 4 tokenizer; no GPU is used:
 
-    VENV/bin/python tools/vllm/parser_verdicts.py FOLDER > packages/catalog/bezel_catalog/data/vllm/parsers.toml
+    VENV/bin/python tools/vllm/recorders/parser_verdicts.py FOLDER > FILE
+
+FILE is packages/catalog/bezel_catalog/data/vllm/parsers.toml.
 
 Every parser of both registries is constructed as the server does at start (`ParserManager.get_parser` with the
 tokenizer; a reasoning parser by itself before, as `ReasoningConfig.initialize_token_ids` does) and, where it starts,
@@ -25,10 +27,10 @@ from vllm.tokenizers import get_tokenizer
 from vllm.tool_parsers import ToolParserManager
 
 HEAD = """\
-# What vLLM's parsers make of Gemma 4. Made by tools/vllm/parser_verdicts.py with vllm 0.32.0 and a tokenizer with the
-# marks of Gemma 4. `error` ends the start, in the configuration or once the engine runs (`stage`). `reads` is what
-# becomes of a thought or a call where it starts: "thought" or "call" as it should be, "content" (it stays in the text),
-# "all" (no text is left), "error" (the request fails).
+# What vLLM's parsers make of Gemma 4. Made by tools/vllm/recorders/parser_verdicts.py with vllm 0.32.0 and a
+# tokenizer with the marks of Gemma 4. `error` ends the start, in the configuration or once the engine runs (`stage`).
+# `reads` is what becomes of a thought or a call where it starts: "thought" or "call" as it should be, "content" (it
+# stays in the text), "all" (no text is left), "error" (the request fails).
 release = "0.32.0"\
 """
 THOUGHT, ANSWER = "The user wants a greeting.", "Hello there."

@@ -1,6 +1,6 @@
 """Verdicts of a real vLLM's own argument classes on settings, in one process and with no engine started.
 
-    PYTHON tools/vllm/real_settings.py MODEL < settings.json > verdicts.json
+    PYTHON tools/vllm/settings/verdicts.py MODEL < settings.json > verdicts.json
 
 Runs with the Python of that vLLM and imports nothing of ours. Standard input: a list of `{"words": arguments after
 `vllm serve MODEL`, "variables": of the container}`; output: for each None where it is accepted, else the refusal.

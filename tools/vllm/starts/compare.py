@@ -1,12 +1,12 @@
 """Comparison of the plan's, the simulated vLLM's and a real vLLM's verdicts on cases of relations at start.
 
-    .venv/bin/python -m tools.vllm.compare_starts PYTHON MODEL [--record]
+    .venv/bin/python -m tools.vllm.starts.compare PYTHON MODEL [--record]
 
 PYTHON is the interpreter of a real vLLM 0.32.0, MODEL a folder with Gemma 4's tokenizer. It needs torchvision for
 Gemma 4's image processor (without its dependencies: `pip install --no-deps --target DIR torchvision==0.28.0`, then
 PYTHONPATH=DIR), and for the cases on a TPU the folder tpu_inference of tpu-inference 0.32.0's wheel on PYTHONPATH.
 No server is started. Prints each case, and as last column why the three differ; a difference without a reason in
-starts_explained.toml makes the exit status 1. `--record` stores the real one's verdicts and the documents' table.
+explanations.toml makes the exit status 1. `--record` stores the real one's verdicts and the documents' table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Record the variables of tpu-inference, which vLLM does not know, in the catalogue's file.
 
-    .venv/bin/python -m tools.vllm.tpu_variables ENVS VERSION
+    .venv/bin/python -m tools.vllm.recorders.tpu_variables ENVS VERSION
 
 ENVS is `tpu_inference/envs.py` of the release VERSION; nothing else of the package is needed. Leaves vLLM's own
 variables to `bezel catalog record-options`.
@@ -18,7 +18,7 @@ from bezel.cli.catalog.record_options import as_text
 from bezel_catalog.loader import DATA
 from bezel_catalog.vllm import recorder
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 _SECONDS = 60
 

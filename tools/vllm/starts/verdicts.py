@@ -1,6 +1,6 @@
 """Verdicts of a real vLLM's own classes on starts, as far as they go without a GPU, weights or an engine.
 
-    PYTHON -m tools.vllm.start_verdicts < cases.json > verdicts.json
+    PYTHON -m tools.vllm.starts.verdicts < cases.json > verdicts.json
 
 Runs with the Python of that vLLM and imports nothing of ours. Standard input: a list of
 `{"words": arguments of vllm serve, the model's folder first, "variables": of the container, "device": {"capability":
@@ -26,7 +26,7 @@ import signal
 import sys
 from typing import Any
 
-from tools.vllm.start_worker import module
+from tools.vllm.starts.worker import module
 
 _QUIET = {
     "HF_HUB_OFFLINE": "1",
@@ -96,7 +96,7 @@ class _Start:
 
     def engine(self) -> None:
         """Make the engine core: layers without weights, layout of the cache, scheduler, connector, grammars."""
-        core, worker = module("v1.engine.core"), importlib.import_module("tools.vllm.start_worker")
+        core, worker = module("v1.engine.core"), importlib.import_module("tools.vllm.starts.worker")
         with module("config").set_current_vllm_config(self.config):
             core.EngineCore(self.config, worker.Executor, log_stats=True)
 
@@ -190,13 +190,13 @@ def _judge_in_time(case: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
 def _judge_device(device: dict[str, Any], cases: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Import vLLM for one device, then judge each case in a process of its own."""
     if "capability" in device:
-        stand_ins: Any = importlib.import_module("tools.vllm.start_stand_ins")
+        stand_ins: Any = importlib.import_module("tools.vllm.starts.stand_ins")
         stand_ins.install(
             tuple(device["capability"]), device["name"], int(device["memory_gib"] * (1 << 30)), device["count"]
         )
     elif "tpu" in device:
         try:
-            importlib.import_module("tools.vllm.start_tpu").install(device["tpu"])
+            importlib.import_module("tools.vllm.starts.tpu").install(device["tpu"])
         except ModuleNotFoundError as error:
             return [_row("not judged", "", f"{error}: it is not on PYTHONPATH")] * len(cases)
     registry = module("model_executor.models.registry").ModelRegistry

@@ -1,6 +1,6 @@
 """Recorder of the request models of an installed vLLM: what its API server validates in a body.
 
-    PYTHON tools/vllm/recorded_requests.py FILE     PYTHON: the interpreter of the installed vLLM
+    PYTHON tools/vllm/recorders/request_models.py FILE     PYTHON: the interpreter of the installed vLLM
 
 Writes FILE, gzipped JSON. Runs in vLLM's own environment and imports nothing of bezel. vLLM's published document
 (/openapi.json) names the fields, types and bounds of the same models, but not which values are converted, which lists

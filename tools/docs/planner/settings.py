@@ -1,8 +1,8 @@
 """Texts generated from bezel.planner.base.settings: the configuration table of docs/stacks.md, Pulumi.yaml's section.
 
-python -m tools.docs.settings            the table, as Markdown
-python -m tools.docs.settings --pulumi   the `config:` section of Pulumi.yaml
-python -m tools.docs.settings --write    puts both into their files, and writes docs/stack.schema.json
+python -m tools.docs.planner.settings            the table, as Markdown
+python -m tools.docs.planner.settings --pulumi   the `config:` section of Pulumi.yaml
+python -m tools.docs.planner.settings --write    puts both into their files, and writes docs/stack.schema.json
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(flags: list[str]) -> None:
     project = ROOT / "Pulumi.yaml"
     before, _, _ = project.read_text(encoding="utf-8").partition(section.splitlines(keepends=True)[0])
     project.write_text(before + section, encoding="utf-8")
-    put(ROOT / "docs" / "stacks.md", "tools.docs.settings", configuration_table())
+    put(ROOT / "docs" / "stacks.md", "tools.docs.planner.settings", configuration_table())
     (ROOT / "docs" / "stack.schema.json").write_text(json.dumps(stack_file_schema(), indent=2) + "\n", encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """Tables of docs/start-relations.md, from the catalogue's relations on which a start of vLLM fails.
 
-python -m tools.docs.start_relations            the tables, as Markdown
-python -m tools.docs.start_relations --write    puts them into docs/start-relations.md
+python -m tools.docs.planner.start_relations            the tables, as Markdown
+python -m tools.docs.planner.start_relations --write    puts them into docs/start-relations.md
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main(flags: list[str]) -> None:
     if "--write" not in flags:
         sys.stdout.write(tables())
         return
-    put(ROOT / "docs" / "start-relations.md", "tools.docs.start_relations", tables())
+    put(ROOT / "docs" / "start-relations.md", "tools.docs.planner.start_relations", tables())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Generator of docs/planner-accuracy.md: the planner's estimate for every measured system, beside the measurement.
 
-    .venv/bin/python -m tools.docs.planner_accuracy
+    .venv/bin/python -m tools.docs.planner.accuracy
 
 Writes the document; a test compares it with the code's present output.
 """
@@ -22,7 +22,7 @@ from bezel_catalog.sizing.memory import CUDA_PART_BYTES, HOST_BASE_BYTES, Memory
 from bezel_catalog.sizing.roofline import estimate, tpu_peaks, verdict
 from bezel_catalog.sizing.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 FILE = ROOT / "docs" / "planner-accuracy.md"
 TOLERANCE = 0.10
@@ -65,7 +65,7 @@ tensors that are alive at once), blocks of 16 tokens and steps in flight (vLLM's
   decimal GB.
 - Not modelled: peaks of the audio and image encoders, LoRA, fragmentation, a GPU that other programs use too.
 
-Made by `.venv/bin/python -m tools.docs.planner_accuracy`.
+Made by `.venv/bin/python -m tools.docs.planner.accuracy`.
 """
 
 
