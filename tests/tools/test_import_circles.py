@@ -13,8 +13,10 @@ ROOMS = ("bezel", "components", "packages", "policies", "smoke", "stacks")
 
 
 def name_of(path: Path) -> str:
-    """The dotted name of a module."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    """The dotted name that a module is imported by: from the folder of its distribution on, if it has one."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    start = next((index for index, part in enumerate(parts) if part.startswith("bezel")), 0)
+    return ".".join(parts[start:]).removesuffix(".__init__")
 
 
 def imported(source: str, modules: set[str]) -> set[str]:
@@ -33,6 +35,18 @@ def test_no_module_imports_itself_through_others() -> None:
     paths = {name_of(path): path for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     graph = {name: imported(path.read_text(encoding="utf-8"), set(paths)) - {name} for name, path in paths.items()}
     list(TopologicalSorter(graph).static_order())
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("packages/bench/bezel_bench/load/__init__.py", "bezel_bench.load"),
+        ("bezel/rest/client.py", "bezel.rest.client"),
+        ("smoke/base.py", "smoke.base"),
+    ],
+)
+def test_a_module_has_the_name_that_imports_use(path: str, name: str) -> None:
+    assert name_of(ROOT / path) == name
 
 
 def test_a_circle_is_noticed() -> None:
