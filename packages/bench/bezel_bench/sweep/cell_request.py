@@ -1,4 +1,4 @@
-"""Request for a cell: one load to be measured, and the type of its measure. Nothing here sends anything."""
+"""Request for a cell: one load to be measured, and the type of its measure. Sends nothing. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
