@@ -35,8 +35,9 @@ async def _serve(access: ServerAccess, credentials: Credentials | None, options:
     # Late: half a second that a refused command need not wait for.
     from bezel.proxy.app import ProxyApp
     from bezel.proxy.identity import IdentityToken
-    from bezel.proxy.server import listeners, port_problem, serve
+    from bezel.proxy.server import listeners, serve
     from bezel.proxy.upstream import Upstream
+    from bezel_base.loopback.listeners import listen_error
 
     # Its warnings of broken connections would repeat what the access lines say.
     logging.getLogger("uvicorn").disabled = logging.getLogger("uvicorn.error").disabled = True
@@ -44,7 +45,7 @@ async def _serve(access: ServerAccess, credentials: Credentials | None, options:
     try:
         sockets = listeners(options.port)
     except OSError as error:
-        raise port_problem(options.port, error) from None
+        raise listen_error(error, options.port) from None
     port = sockets[0].getsockname()[1]
 
     def ready() -> None:

@@ -5,20 +5,20 @@ is looked up as it is accepted.
 """
 
 import asyncio
-import contextlib
 import errno
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
-import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bezel.proxy.app import HANG_UP, IS_OWN, ProxyApp
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import UserError
+from bezel_base.loopback.listeners import listen
 from bezel_base.loopback.peer_uid import is_own
+from bezel_base.web_server import ServerOptions, WebServer
 
 _TRIES: Final = 20
 _GRACE_SECONDS: Final = 2
@@ -34,13 +34,14 @@ def listeners(port: int) -> list[socket.socket]:
         port: The port; 0 for any that is free.
 
     Raises:
-        UserError: The port is taken, or not allowed to this user.
+        OSError: The port is taken, or not allowed to this user.
+        UserError: None is free on both.
     """
     for _ in range(_TRIES):
-        first = _bound(socket.AF_INET, "127.0.0.1", port)
+        first = listen("127.0.0.1", port)
         number = int(first.getsockname()[1])
         try:
-            return [first, _bound(socket.AF_INET6, "::1", number)]
+            return [first, listen("::1", number)]
         except OSError as error:
             if error.errno in _NO_IPV6:
                 return [first]
@@ -48,25 +49,6 @@ def listeners(port: int) -> list[socket.socket]:
             if port:
                 raise
     raise UserError("no port is free on both 127.0.0.1 and ::1")
-
-
-def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
-    # With an explicit protocol asyncio sends without delay; without it every response would wait 40 ms for an ACK.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1024)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def port_problem(port: int, error: OSError) -> UserError:
-    """Return the error of a port on which nothing can listen."""
-    reason = "another program listens on it" if error.errno == errno.EADDRINUSE else f"{error.strerror}"
-    return UserError(Problem("--port", port, f"{reason}.", "choose another port, or leave the option out for any."))
 
 
 class _Protocol(HttpToolsProtocol):
@@ -88,22 +70,6 @@ class _Protocol(HttpToolsProtocol):
         self._own = is_own(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
 
 
-class _Server(uvicorn.Server):
-    """A server that the caller ends, and that does not wake up for anything else."""
-
-    def __init__(self, config: uvicorn.Config, stop: asyncio.Event) -> None:
-        super().__init__(config)
-        self._stop = stop
-
-    async def main_loop(self) -> None:
-        """Wait for the end; uvicorn's own loop checks ten times a second."""
-        await self._stop.wait()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def serve(
     app: ProxyApp, sockets: list[socket.socket], ready: Callable[[], None], stop: asyncio.Event | None = None
 ) -> None:
@@ -115,29 +81,15 @@ async def serve(
         ready: Called once connections are accepted.
         stop: Ends the server in place of signals.
     """
-    config = uvicorn.Config(
-        app,
-        http=_Protocol,
-        ws="none",
-        interface="asgi3",
-        lifespan="off",
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        access_log=False,
-        log_config=None,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
+    options = ServerOptions(protocol=_Protocol, date_header=False, keep_alive_seconds=75, grace_seconds=_GRACE_SECONDS)
     if stop is None:
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    server = _Server(config, stop)
-    serving = asyncio.create_task(server.serve(sockets=sockets))
-    while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.005)
+    server = WebServer(app, sockets, options)
+    await server.start()
     ready()
     await stop.wait()
     app.stop()
-    await serving
+    server.stop()
+    await server.wait_ended()

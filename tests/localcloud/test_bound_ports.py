@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from bezel_base.loopback import peer_uid
 from bezel_base.loopback.asgi_guard import OTHER_USER, OWN, Door
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_base.process_status import DIRECTORY_VARIABLE, marked
 from bezel_localcloud.cloud import largest_body
 from bezel_localcloud.node.reachability import NODE_VARIABLE
 from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
-from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress, listen
+from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
 from tests.support.localcloud.client import RUNTIME
 from tests.support.localcloud.node_harness import NAME, SECRET, RunningCloud, own_address
@@ -52,13 +53,13 @@ def doors(world):
     async def more():
         tasks = TaskMetadata(world.cloud, "us-east4", "runtime@x")
         await tasks.start()
-        front = Ingress(world.cloud, world.cloud.services.route, SERVICE, "", listen(0))
+        front = Ingress(world.cloud, world.cloud.services.route, SERVICE, "", listen_on_loopback())
         await front.start()
         return tasks, front
 
     world.put("service", SERVICE, invokerIamDisabled=True, traffic=[])  # so nothing but the door refuses
     tasks, front = world.call(more())
-    metadata = "{}:{}".format(*machine._server._listener.getsockname())
+    metadata = machine._server.address
     relay = machine._relays[0]._server.sockets[0].getsockname()
     vllm = f"{own_address(91)}:8000"
     yield {

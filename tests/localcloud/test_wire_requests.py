@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.cloud import largest_body
 from bezel_localcloud.http.serving import HttpServer
-from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.localcloud.in_process import Project, run
 from tests.support.localcloud.wire_requests import BUCKET, KINDS, TOKEN, wire_requests
 
@@ -83,7 +83,7 @@ def statuses(answer):
 
 async def served(project, requests):
     """(request, answer, calls) of each, one connection after the other."""
-    listener = listen(0)
+    listener = listen_on_loopback()
     port = listener.getsockname()[1]
     server = HttpServer(project.application, listener, largest_body)
     await server.start()

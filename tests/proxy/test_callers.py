@@ -7,7 +7,8 @@ import socket
 
 import pytest
 
-from bezel.proxy.server import listeners, port_problem
+from bezel.proxy.server import listeners
+from bezel_base.loopback.listeners import listen_error
 from tests.support.other_user import sent_by_other_user
 from tests.support.proxy.running import CHAT, Exchange, proxied
 
@@ -138,4 +139,4 @@ def test_a_port_that_another_program_has_is_refused():
         with pytest.raises(OSError, match="in use") as raised:
             listeners(port)
     assert raised.value.errno == errno.EADDRINUSE
-    assert "another program listens on it" in str(port_problem(port, raised.value))
+    assert "another process listens on it" in str(listen_error(raised.value, port))

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, async_playwright
 
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.http.serving import HttpServer
-from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.proxy.running import Exchange, proxied
 
 pytestmark = pytest.mark.slow
@@ -220,7 +220,7 @@ def test_no_page_reaches_localcloud_but_by_cors_of_this_machine() -> None:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body"})
 
-        listener = listen(0)
+        listener = listen_on_loopback()
         server = HttpServer(app, listener, lambda path: len(path) << 20)
         await server.start()
         arrived: set[str] = set()

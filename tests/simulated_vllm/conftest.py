@@ -17,7 +17,7 @@ import httpx
 import pytest
 import uvicorn
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.api.web import Server
 from bezel_simulated_vllm.configuration.faults import ServingFaults
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
@@ -80,6 +80,7 @@ def environment(mount):
         return {
             "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(mount)}),
             "LOCALCLOUD_HARDWARE": json.dumps(hardware),
+            "LOCALCLOUD_LISTEN": "127.0.0.1:0",
             "LOCALCLOUD_SPEED": "100000",
         }
 

@@ -14,7 +14,7 @@ import time
 import httpx
 import pytest
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.samples import text_of
 from tests.support.simulated_vllm.servers import real_configuration, real_url

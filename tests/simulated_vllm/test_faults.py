@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from bezel_base.errors import UserError
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from tests.support.simulated_vllm.log_lines import (
     LOGS,
     Recorder,

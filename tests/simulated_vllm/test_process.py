@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from tests.support.simulated_vllm.arguments import L4_QAT, ROOT
 
 pytestmark = pytest.mark.slow  # whole processes

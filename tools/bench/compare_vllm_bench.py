@@ -22,10 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bezel_base.loopback.listeners import free_port
 from bezel_bench.load.plan import Target
 from bezel_bench.server.counters import series
 from bezel_bench.server.http_probe import asker
-from bezel_localcloud.processes.sockets import free_port
 from tools.docs.generated_sections import ROOT, put
 from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 

@@ -21,7 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from tests.support.simulated_vllm.contract_report import NOT_RUN, RESULTS, Outcome, table
 from tests.support.simulated_vllm.servers import CONFIGURATIONS
 from tests.support.simulated_vllm.vllm_bench import BENCH, bench_against_simulated

@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.api import administration
 from tests.support.simulated_vllm import replayed
 from tests.support.simulated_vllm.generated import BASES, generated, varied

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import logging
 import os
 import signal
@@ -14,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
+from bezel_base.loopback.listeners import listen, listen_error, listen_on_loopback
 from bezel_base.process_status import end_leftovers
 from bezel_base.text.shell import quoted
 from bezel_localcloud.access.certificates import server_certificate
@@ -26,7 +26,6 @@ from bezel_localcloud.http.emulator import EmulatorMiddleware
 from bezel_localcloud.http.serving import HttpServer
 from bezel_localcloud.node.machine import Nodes
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, real, simulated
-from bezel_localcloud.services.cloud_run.runtime.ingress import listen, listen_on
 from bezel_localcloud.services.compute.vpc import FIRST_ADDRESS
 
 log = logging.getLogger(__name__)
@@ -37,10 +36,6 @@ _CHECK_SECONDS = 1.0  # between two checks that the directory still exists
 
 class AlreadyRunningError(UserError):
     """Another daemon serves this directory."""
-
-
-class PortError(UserError):
-    """The requested port cannot be listened on."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,7 @@ def run(
 
     Raises:
         AlreadyRunningError: If another daemon holds the directory.
-        PortError: If the port cannot be listened on.
+        UserError: If the port cannot be listened on.
     """
     if server == "sim":
         launcher, timing = simulated, InstanceTiming(speed, idle_seconds)
@@ -171,15 +166,13 @@ def _listener(cloud: Cloud, setting: str, port: int = 0) -> socket.socket:
     """A listening socket of the APIs, at the requested port or at the one of the last time, which a setting keeps.
 
     Raises:
-        PortError: If the requested port cannot be listened on.
+        UserError: If the requested port cannot be listened on.
     """
     try:
-        listener = listen_on(port) if port else listen(int(cloud.store.setting(setting) or 0))
+        kept = int(cloud.store.setting(setting) or 0)
+        listener = listen("127.0.0.1", port) if port else listen_on_loopback(kept)
     except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        why = "another process listens on it" if taken else f"this user cannot listen on it ({error.strerror})"
-        repair = "choose another port, or 0 for any that is free."
-        raise PortError(Problem("--port", port, f"{why}, so localcloud was not started.", repair)) from None
+        raise listen_error(error, port) from None
     cloud.store.set_setting(setting, str(listener.getsockname()[1]))
     return listener
 

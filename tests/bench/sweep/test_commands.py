@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel.cli.main import main
+from bezel_base.loopback.listeners import free_port
 from bezel_bench.result.document import load
 from bezel_bench.result.sample_file import read_samples
-from bezel_localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.process import ROOT, simulated_vllm
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from bezel_base.loopback.listeners import free_port
 from bezel_localcloud import control
-from bezel_localcloud.processes.sockets import free_port
 from tests.support.e2e.consistency import problems
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal
 

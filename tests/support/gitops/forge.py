@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 from bezel_base import ending_signals
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 
 START_SECONDS = 60.0
 # Waits for its own queues, in which commit statuses and pull requests are worked on.

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from bezel_base.loopback.listeners import free_port
 from bezel_components.config.gateway import gateway_configuration
 from bezel_components.identity_gateway import CONFIGURATION, SCRIPT
-from bezel_localcloud.processes.sockets import free_port
 
 SECONDS = 20.0
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"

@@ -6,13 +6,13 @@ import os
 import threading
 from pathlib import Path
 
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.cloud import Cloud, largest_body
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel_localcloud.core.paths import PROJECT, Endpoint, Paths
 from bezel_localcloud.http.serving import HttpServer
 from bezel_localcloud.machines.node_spec import NodeSpec
 from bezel_localcloud.node.machine import Nodes
-from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, Client, until
 from tests.support.localcloud.fake_daemon import launch_fake
 from tests.support.localcloud.in_process import Nodes as NotedNodes
@@ -54,7 +54,7 @@ class RunningCloud:
         layout.create()
         self.cloud = Cloud(layout, PlatformClock(10_000), launcher, timing, lambda _: NotedNodes())
         self.nodes = Nodes(self.cloud, launcher, timing, lambda instance: self.instances.get(instance, ""))
-        listener = listen(0)
+        listener = listen_on_loopback()
         self.cloud.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self.cloud.prepare()
         self.server = HttpServer(self.cloud.application(), listener, largest_body)

@@ -3,8 +3,8 @@
 import asyncio
 import threading
 
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.http.serving import HttpServer
-from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 
 
 class ServedPort:
@@ -20,7 +20,7 @@ class ServedPort:
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(lambda _, context: self.errors.append(context))
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
-        listener = listen(0)
+        listener = listen_on_loopback()
         self.port = listener.getsockname()[1]
         self.server = HttpServer(self.app, listener, lambda _: 1 << 20, certificate)
         self.call(self.server.start())

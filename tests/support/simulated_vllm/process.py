@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel_base.loopback.listeners import free_port
 from bezel_bench.load.plan import Target
 from bezel_bench.server.http_probe import asker
-from bezel_localcloud.processes.sockets import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

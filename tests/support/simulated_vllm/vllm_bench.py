@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from bezel_localcloud.processes.sockets import free_port
+from bezel_base.loopback.listeners import free_port
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.samples import FIXTURES
 

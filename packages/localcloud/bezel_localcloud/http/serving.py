@@ -1,21 +1,20 @@
-"""HTTP server: uvicorn on a bound socket, started and stopped within a running event loop."""
+"""HTTP server of localcloud's ports: a strict reading of HTTP/1.1, and the guard of each port."""
 
 import asyncio
-import contextlib
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import h11
-import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bezel_base.loopback.asgi_guard import LINGER, LINGER_SECONDS, OWN, Door
 from bezel_base.loopback.peer_uid import is_own
+from bezel_base.web_server import ServerOptions, WebServer
 from bezel_localcloud.http.http2_refusal import PREFACE, Http2Refusal
 
 LONGEST_HEAD = 64 * 1024
@@ -168,31 +167,12 @@ class _Protocol(H11Protocol):
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
-class _Server(uvicorn.Server):
-    """A server without signal handling and without idle wake-ups: the daemon handles signals once for all servers."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._ending = asyncio.Event()
-
-    def end(self) -> None:
-        """Stop accepting and cut off running requests."""
-        self.should_exit = self.force_exit = True
-        self._ending.set()
-
-    async def main_loop(self) -> None:
-        """Keep the Date header current; uvicorn's own loop checks ten times a second whether it should end."""
-        while not await self.on_tick(0):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), 1.0)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 class HttpServer:
-    """One listening socket and the application behind its guard."""
+    """One listening socket and the application behind its guard.
+
+    Attributes:
+        address: HOST:PORT of the socket.
+    """
 
     def __init__(
         self,
@@ -209,40 +189,21 @@ class HttpServer:
             max_body: Path -> limit of a request's body there in bytes.
             certificate: Files of the certificate and its key for https; None for http.
         """
-        chain, key = certificate or (None, None)
-        config = uvicorn.Config(
-            Door(app, max_body),
-            http=_Protocol,
-            ws="none",
-            interface="asgi3",
-            lifespan="off",
-            proxy_headers=False,
-            server_header=False,
-            access_log=False,
-            log_config=None,
-            h11_max_incomplete_event_size=LONGEST_HEAD,
-            timeout_keep_alive=60,
-            timeout_graceful_shutdown=1,
-            ssl_certfile=chain,
-            ssl_keyfile=key,
-        )
-        config.load()
-        if config.ssl is not None:
+        options = ServerOptions(
+            protocol=_Protocol,
+            longest_head=LONGEST_HEAD,
+            keep_alive_seconds=60,
+            certificate=certificate,
             # Clients that know both get HTTP/1.1; one that knows HTTP/2 alone, as gRPC does, is refused in its words.
-            config.ssl.set_alpn_protocols(["http/1.1", "h2"])
-        self._server = _Server(config)
-        self._listener = listener
-        self._task: asyncio.Task[None] | None = None
+            alpn=("http/1.1", "h2"),
+        )
+        self.address = "{}:{}".format(*listener.getsockname())
+        self._server = WebServer(Door(app, max_body), [listener], options)
 
     async def start(self) -> None:
         """Start serving; return when connections are accepted."""
-        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
-        while not self._server.started and not self._task.done():  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.005)
+        await self._server.start()
 
     async def close(self) -> None:
         """Stop accepting and cut off running requests."""
-        self._server.end()
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
-        self._listener.close()
+        await self._server.close()

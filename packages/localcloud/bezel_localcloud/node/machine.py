@@ -13,7 +13,6 @@ import os
 import secrets
 import shlex
 import shutil
-import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from bezel_base.json_documents import read_encodable_json
+from bezel_base.loopback.listeners import listen
 from bezel_base.process_status import DIRECTORY_VARIABLE
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.paths import HUB_PREFIX
@@ -91,8 +91,7 @@ class Machine:
         Raises:
             OSError: Its address is not one of this computer.
         """
-        listener = _listening(self._spec.address)
-        self._server = HttpServer(self._application(), listener, lambda _: _LARGEST)
+        self._server = HttpServer(self._application(), listen(self._spec.address), lambda _: _LARGEST)
         await self._server.start()
         google = await self._way_out(self._ways.google)
         internet = await self._way_out(self._ways.internet)
@@ -101,8 +100,8 @@ class Machine:
         script = self._folder / "startup-script"
         if text := self._spec.metadata.get("startup-script"):
             script.write_text(text)
-            host = "{}:{}".format(*listener.getsockname())
-            await self._script.start(["/bin/bash", str(script)], self._environment(host, google))
+            variables = self._environment(self._server.address, google)
+            await self._script.start(["/bin/bash", str(script)], variables)
 
     async def stop(self) -> None:
         """Power off and remove everything of the machine."""
@@ -180,18 +179,6 @@ class Machine:
     def _heard(self, line: str) -> None:
         self.console.append(line)
         self._cloud.logbook.console(self._spec.name, line)
-
-
-def _listening(address: str) -> socket.socket:
-    # With an explicit protocol asyncio sends without delay, see runtime/ingress.py.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.bind((address, 0))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 log = logging.getLogger(__name__)

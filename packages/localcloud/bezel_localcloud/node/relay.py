@@ -11,6 +11,7 @@ import struct
 from collections.abc import Awaitable, Callable
 
 from bezel_base.loopback.asgi_guard import OTHER_USER
+from bezel_base.loopback.listeners import listen
 from bezel_base.loopback.peer_uid import is_own
 from bezel_localcloud.core.background import BackgroundTasks
 
@@ -38,7 +39,7 @@ class Relay:
         Raises:
             OSError: If the port is taken or the address is not one of this machine.
         """
-        self._server = await asyncio.start_server(self._accepted, host, port, backlog=1024)
+        self._server = await asyncio.start_server(self._accepted, sock=listen(host, port), backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:

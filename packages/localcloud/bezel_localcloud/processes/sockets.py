@@ -4,41 +4,10 @@ Instances listen on no port: a port of 127.0.0.1 is open to every user of the ma
 HAProxy checks who connects. Such a connection would bypass the service's ingress, which checks it.
 """
 
-import contextlib
 import os
 import secrets
 import shutil
-import socket
 from pathlib import Path
-
-_OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_USUAL = 32_768  # lower end of the kernel's range for outgoing connections on Linux
-_LOWEST = 10_000
-_TRIES = 100
-
-
-def free_port() -> int:
-    """Return a port that no process listens on at this moment."""
-    below = _outgoing() - _LOWEST
-    for _ in range(_TRIES if below > 0 else 0):
-        port = _LOWEST + secrets.randbelow(below)
-        with contextlib.suppress(OSError):
-            return _bound(port)
-    return _bound(0)
-
-
-def _bound(port: int) -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", port))
-        return int(listener.getsockname()[1])
-
-
-def _outgoing() -> int:
-    try:
-        return int(_OUTGOING.read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return _USUAL
-
 
 LISTEN_VARIABLE = "LOCALCLOUD_LISTEN"
 PREFIX = "unix:"

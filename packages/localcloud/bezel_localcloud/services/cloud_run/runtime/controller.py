@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from functools import partial
 
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.errors import ApiError
@@ -24,7 +25,7 @@ from bezel_localcloud.services.cloud_run.failures import KilledError, RevisionFa
 from bezel_localcloud.services.cloud_run.references import check_image, check_quota
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
-from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress, listen
+from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance
 from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
@@ -73,7 +74,8 @@ class Controller:
         """Return the address of a service or of a tag; a name keeps its address while its port is free."""
         if (name, tag) not in self._ingresses:
             key = f"front {name} {tag}".rstrip()
-            ingress = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
+            listener = listen_on_loopback(int(self._cloud.store.setting(key) or 0))
+            ingress = Ingress(self._cloud, self.route, name, tag, listener)
             self._ingresses[name, tag] = ingress
             self._cloud.store.set_setting(key, str(ingress.port))
             self._spawn(ingress.start())

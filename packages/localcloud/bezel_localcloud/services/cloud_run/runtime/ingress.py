@@ -23,7 +23,6 @@ from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.core.logbook import LogSource
 from bezel_localcloud.faults.wire import FaultMiddleware
 from bezel_localcloud.http.serving import HttpServer
-from bezel_localcloud.processes.sockets import free_port
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import (
     NO_INSTANCE,
@@ -303,29 +302,3 @@ class _Request(Request):
         await self.begin(refused.status, response.raw_headers)
         await self.chunk(bytes(response.body))
         await self.end()
-
-
-def listen(port: int) -> socket.socket:
-    """A listening socket of 127.0.0.1, on the given port if it is free, else (or for 0) on any."""
-    for candidate in (port or free_port(), free_port()):
-        with contextlib.suppress(OSError):
-            return listen_on(candidate)
-    return listen_on(0)
-
-
-def listen_on(port: int) -> socket.socket:
-    """A listening socket of 127.0.0.1 on exactly this port, or for 0 on any.
-
-    Raises:
-        OSError: The port is taken, or not allowed to this user.
-    """
-    # With an explicit protocol asyncio sends without delay; without it every response would wait 40 ms for an ACK.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen(2048)
-    except OSError:
-        listener.close()
-        raise
-    return listener

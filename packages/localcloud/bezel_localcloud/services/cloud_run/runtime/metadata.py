@@ -5,23 +5,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.http.serving import HttpServer
 from bezel_localcloud.routing.context import Context
-from bezel_localcloud.services.cloud_run.runtime.ingress import listen
 
 
 class TaskMetadata(HttpServer):
-    """One server for all tasks of an execution, at a port of 127.0.0.1 of its own.
-
-    Attributes:
-        address: HOST:PORT, for GCE_METADATA_HOST.
-    """
+    """One server for all tasks of an execution, at a port of 127.0.0.1 of its own."""
 
     def __init__(self, cloud: Context, region: str, service_account: str) -> None:
-        listener = listen(0)
-        self.address = "{}:{}".format(*listener.getsockname())
         self._cloud = cloud
         self._account = service_account
         self._fixed = {
@@ -30,7 +24,7 @@ class TaskMetadata(HttpServer):
             "instance/region": f"projects/{PROJECT_NUMBER}/regions/{region}",
         }
         routes = [Route("/", self._root), Route(f"{ROOT}/{{path:path}}", self._read)]
-        super().__init__(Starlette(routes=routes), listener, lambda _: 0)
+        super().__init__(Starlette(routes=routes), listen_on_loopback(), lambda _: 0)
 
     def environment(self) -> dict[str, str]:
         """Variables by which Google's libraries find it, in place of the fixed address that Google's has."""

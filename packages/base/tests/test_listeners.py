@@ -1,0 +1,108 @@
+"""Listening sockets: who gets a port, when connections are accepted, and the error of an address that nobody gets."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel_base.errors import Problem
+from bezel_base.loopback.listeners import bind, bind_path, free_port, listen, listen_error, listen_on_loopback
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOT_HERE = "192.0.2.1"  # an address for documentation (RFC 5737)
+HERE = "127.0.0.1"
+
+
+def port_of(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
+    return port
+
+
+def test_listen_on_port_0_accepts_connections() -> None:
+    with listen(HERE) as listener, socket.create_connection((HERE, port_of(listener)), 5):
+        assert port_of(listener) > 0
+
+
+def test_listen_takes_exactly_the_given_port() -> None:
+    port = free_port()
+    with listen(HERE, port) as listener:
+        assert port_of(listener) == port
+
+
+def test_listen_sends_without_delay() -> None:
+    with listen(HERE) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # asyncio sets TCP_NODELAY for this one only
+
+
+def test_listen_refuses_a_taken_port_with_a_repair() -> None:
+    with listen(HERE) as taken:
+        port = port_of(taken)
+        with pytest.raises(OSError, match="error while attempting to bind on address") as raised:
+            listen(HERE, port)
+    assert raised.value.errno == errno.EADDRINUSE
+    repair = "choose another port, or 0 for any that is free."
+    told = Problem("--port", port, "another process listens on it, so nothing is served.", repair)
+    assert listen_error(raised.value, port).problems == (told,)
+
+
+def test_listen_gets_a_port_that_was_closed() -> None:
+    with listen(HERE) as first:
+        port = port_of(first)
+    with listen(HERE, port) as second:
+        assert port_of(second) == port
+
+
+@pytest.mark.parametrize("host", [NOT_HERE, "2001:db8::1"])
+def test_listen_refuses_an_address_of_another_machine(host: str) -> None:
+    with pytest.raises(OSError) as raised:  # noqa: PT011 - the kernel's text, which differs without IPv6
+        listen(host)
+    [problem] = listen_error(raised.value, 0, host=host).problems
+    assert isinstance(problem, Problem)
+    assert (problem.key, problem.value) == ("address", host)
+    assert "no such address" in problem.consequence
+
+
+def test_listen_error_names_the_option_and_the_cause() -> None:
+    error = listen_error(PermissionError(errno.EACCES, "Permission denied"), 80, "--tls-port")
+    assert str(error).startswith("--tls-port = 80\n   this user cannot listen on it (Permission denied)")
+
+
+def test_bind_refuses_connections_until_it_listens() -> None:
+    with bind(HERE) as listener:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((HERE, port_of(listener)), 5)
+        listener.listen()
+        socket.create_connection((HERE, port_of(listener)), 5).close()
+
+
+def test_only_one_of_two_bound_sockets_listens() -> None:
+    with bind(HERE) as first, bind(HERE, port_of(first)) as second:
+        first.listen()
+        with pytest.raises(OSError, match="already in use"):
+            second.listen()
+
+
+def test_listen_on_loopback_gives_way_to_another_process() -> None:
+    with listen_on_loopback() as taken, listen_on_loopback(port_of(taken)) as other:
+        assert port_of(other) != port_of(taken)
+
+
+def test_listen_on_loopback_keeps_a_free_port() -> None:
+    port = free_port()
+    with listen_on_loopback(port) as listener:
+        assert listener.getsockname() == (HERE, port)
+
+
+def test_bind_path_makes_a_socket_file_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "instance:8000")
+    with closing(bind_path(path)) as listener, socket.socket(socket.AF_UNIX) as client:
+        listener.listen()
+        client.connect(path)
+        with pytest.raises(OSError, match="in use"):
+            bind_path(path)
