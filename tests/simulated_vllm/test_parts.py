@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bezel_simulated_vllm.address import Address, listen_address
 from bezel_simulated_vllm.api.structured import Room, smallest
 from bezel_simulated_vllm.scheduling.blocks import BlockPool, chained_hashes
 from bezel_simulated_vllm.scheduling.channel import Channel
 from bezel_simulated_vllm.scheduling.detokenize import Choice
 from bezel_simulated_vllm.scheduling.tokenizer import SPECIAL, TURN_END, decode, encode, token_strings
-from bezel_simulated_vllm.serving import listen_address
 
 
 @pytest.mark.slow
@@ -210,4 +210,4 @@ def test_the_smallest_value_fits_its_schema(schema, value):
     ],
 )
 def test_a_listen_address_names_a_port_or_a_socket_file_with_the_port_in_its_name(listen, address):
-    assert listen_address(listen, "0.0.0.0") == address
+    assert listen_address(listen, "0.0.0.0") == Address(*address)

@@ -6,22 +6,21 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from bezel_base.loopback.asgi_guard import Bounded
+from bezel_base.web_server import ServerOptions, WebServer
 from bezel_simulated_vllm.api.web import Server
 from bezel_simulated_vllm.configuration.logs import log, log_shutdown, traceback, uvicorn_logging
 from bezel_simulated_vllm.scheduling.engine import Engine, RealClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import socket
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from bezel_simulated_vllm.address import Address
     from bezel_simulated_vllm.configuration.faults import ServingFaults
     from bezel_simulated_vllm.configuration.settings import EngineSettings
 
@@ -30,22 +29,6 @@ _BACKLOG = 4096
 _LARGEST = 32 << 20  # bytes of a body: Cloud Run's limit; the real server has no limit of its own
 _WATCHDOG_SECONDS = 5.0
 _CRASH_CHECK_SECONDS = 0.2
-
-
-class _Uvicorn(uvicorn.Server):
-    """uvicorn without raising the signal again after shutdown, so that the container ends with status 0."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._asked_to_end, number)
-        yield
-
-    def _asked_to_end(self, number: int) -> None:
-        if not self.should_exit:
-            log_shutdown()
-        self.handle_exit(number, None)
 
 
 def _with_lifespan(app: ASGIApp) -> ASGIApp:
@@ -64,87 +47,86 @@ def _with_lifespan(app: ASGIApp) -> ASGIApp:
 
 async def serve(
     settings: EngineSettings,
-    listen: str,
+    address: Address,
+    listener: socket.socket,
     *,
     speed: float,
     log_level: str,
     access_log: bool,
     faults: ServingFaults | None,
     outlives_engine: bool,
-) -> int:
+) -> None:
     """Serve until SIGTERM or SIGINT, or until the engine has died.
 
     Args:
         settings: the settings of the engine.
-        listen: address as HOST:PORT, or unix:PATH:PORT for the socket file PATH:PORT of a container's port.
+        address: the address of the server.
+        listener: its bound socket, which listens from now on.
         speed: seconds of the engine per real second.
         log_level: uvicorn's log level.
         access_log: whether each request is logged.
         faults: faults injected while the server runs, None for none.
         outlives_engine: whether the server continues after its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
 
-    Returns:
-        The exit status.
+    Raises:
+        UserError: another process listens at the address since the socket was bound.
     """
-    host, port, path = listen_address(listen, settings.host)
     uvicorn_logging(log_level, access=access_log)
     engine = Engine(settings, RealClock(speed), faults)
     api = Server(engine)
     application = Bounded(api.application(), lambda _: _LARGEST)
     for name in ("tasks", "scale-out", "template"):
         log(name)
-    config = uvicorn.Config(
-        _with_lifespan(application),
-        host=host,
-        port=port,
-        log_config=None,
-        lifespan="on",
-        backlog=_BACKLOG,
-        timeout_graceful_shutdown=1,
-        access_log=access_log,
-    )
-    log("listening", host=host, port=port)
+    log("listening", host=address.host, port=address.port or listener.getsockname()[1])
     log("routes")
     for path_of_route, methods in api.routes:
         log("route", path=path_of_route, methods=", ".join(methods))
-    server = _Uvicorn(config)
+    options = ServerOptions(
+        backlog=_BACKLOG,
+        server_header=True,
+        proxy_headers=True,
+        websockets=True,
+        access_log=access_log,
+        lifespan=True,
+    )
+    server = WebServer(_with_lifespan(application), [listener], options)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, server, number)
     tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
     if not outlives_engine:
         tasks.append(asyncio.create_task(_end_with_engine(engine, server)))
     if faults:
         tasks.append(asyncio.create_task(_crash(faults)))
     try:
-        await server.serve([_bound_socket(path)] if path else None)
-    except SystemExit:
-        # uvicorn has logged why it could not listen.
-        return 1
+        await _start(server, address)
+        await server.wait_ended()
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return 0
 
 
-def listen_address(listen: str, container_host: str) -> tuple[str, int, str]:
-    """Host, port and socket file of a listen address; the file is "" for TCP, and keeps the :PORT at its end."""
-    host, _, port = listen.rpartition(":")
-    if listen.startswith("unix:"):
-        return container_host, int(port), listen.removeprefix("unix:")
-    return host, int(port), ""
+async def _start(server: WebServer, address: Address) -> None:
+    try:
+        await server.start()
+    except OSError as error:
+        raise address.error(error) from None
 
 
-def _bound_socket(path: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    return listener
+def _stop(server: WebServer, number: int) -> None:
+    """End the server after a signal; a second Ctrl-C waits for no request."""
+    is_second = server.is_stopping
+    if not is_second:
+        log_shutdown()
+    server.stop(cut_off=is_second and number == signal.SIGINT)
 
 
-async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
+async def _end_with_engine(engine: Engine, server: WebServer) -> None:
     """Shut down once a client has got the error of the engine's death, or _WATCHDOG_SECONDS after it."""
     await engine.died.wait()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(engine.death_reported.wait(), _WATCHDOG_SECONDS)
-    server.should_exit = True
+    server.stop()
 
 
 async def _crash(faults: ServingFaults) -> None:

@@ -114,20 +114,43 @@ def machine_from_environment(environment: Mapping[str, str]) -> SimulatedMachine
             an L4 with 4 vCPUs and 16 GiB, and no mounts.
 
     Raises:
-        UserError: the accelerator is not one of `hardware.toml`.
+        UserError: a variable is not such an object, or the accelerator is not one of `hardware.toml`.
     """
     row: dict[str, Any] = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 4, "memory_gib": 16}
-    row.update(json.loads(environment.get("LOCALCLOUD_HARDWARE") or "{}"))
+    row.update(_object(environment, "LOCALCLOUD_HARDWARE", _HARDWARE))
     known = accelerators()
     name = str(row["accelerator"])
     if name not in known:
         repair = f"choose one of {', '.join(sorted(known))}, or add a table to hardware.toml."
         raise UserError(Problem("LOCALCLOUD_HARDWARE: accelerator", name, "it cannot be simulated.", repair))
-    mounts = json.loads(environment.get("LOCALCLOUD_MOUNTS") or "{}")
-    return SimulatedMachine(
-        accelerator=known[name],
-        accelerators=int(row["accelerators"]),
-        cpu=int(row["cpu"]),
-        memory_gib=float(row["memory_gib"]),
-        mounts={str(mount): Path(directory) for mount, directory in mounts.items()},
-    )
+    mounts = _object(environment, "LOCALCLOUD_MOUNTS", _MOUNTS)
+    try:
+        return SimulatedMachine(
+            accelerator=known[name],
+            accelerators=int(row["accelerators"]),
+            cpu=int(row["cpu"]),
+            memory_gib=float(row["memory_gib"]),
+            mounts={str(mount): Path(directory) for mount, directory in mounts.items()},
+        )
+    except (TypeError, ValueError) as error:
+        consequence = f"it describes no machine: {error}."
+        raise UserError(Problem("LOCALCLOUD_HARDWARE", row, consequence, f"set it to e.g. {_HARDWARE}")) from None
+
+
+_HARDWARE = '{"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 4, "memory_gib": 16}'
+_MOUNTS = '{"/mnt/models": "/home/me/models"}'
+
+
+def _object(environment: Mapping[str, str], name: str, example: str) -> dict[str, Any]:
+    """Return the JSON object of a variable, empty without it."""
+    text = environment.get(name) or "{}"
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        value, reason = None, str(error)
+    else:
+        reason = f"expected an object, got {type(value).__name__}"
+    if not isinstance(value, dict):
+        consequence = f"it cannot be read as JSON: {reason}."
+        raise UserError(Problem(name, text, consequence, f"set it to e.g. {example}"))
+    return value

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from bezel_base.errors import Problem, UserError
 from bezel_catalog import vllm_options
 from bezel_simulated_vllm.configuration.adapters import parse_modules
 from bezel_simulated_vllm.configuration.relations.option_classes import configuration_error
@@ -58,7 +59,7 @@ def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> ar
 
     Raises:
         SystemExit: status 2 with a message on stderr, as vLLM's parser does; 0 after `--help`.
-        OSError: the file given with `--config` cannot be read.
+        UserError: the file given with `--config` cannot be read.
     """
     parser = _parser(unknown)
     space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
@@ -241,7 +242,12 @@ def _with_config(arguments: list[str]) -> list[str]:
     import yaml
 
     at = arguments.index("--config")
-    content = yaml.safe_load(Path(arguments[at + 1]).read_text(encoding="utf-8")) or {}
+    path = Path(*arguments[at + 1 : at + 2])
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        consequence = f"its options cannot be read: {error}."
+        raise UserError(Problem("--config", str(path), consequence, "give a readable file of YAML.")) from None
     extra: list[str] = []
     for key, value in content.items():
         if key == "model":

@@ -80,7 +80,6 @@ class EngineSettings:
     port: int
     adapters: tuple[LoRAModulePath, ...] = field(default=(), kw_only=True)
     # Excluded from every printed or hashed form of the settings.
-    host: str = field(repr=False)
     api_keys: tuple[str, ...] = field(repr=False)
 
     @property
@@ -210,7 +209,6 @@ def make_settings(
             credentials=bool(options.allow_credentials),
         ),
         seed=options.seed or 0,
-        host=options.host or "0.0.0.0",
         port=options.port,
     )
 
