@@ -62,7 +62,7 @@ def test_a_failing_start_ends_as_recorded(container, command, said):
     if not real_url() and command.endswith(ON_CPU):
         pytest.skip("starts on an accelerator")
     arguments = command.replace("models/tiny-gemma4", os.environ.get("BEZEL_VLLM_MODEL", "/mnt/models/tiny")).split()
-    ended = container(*arguments)
+    ended = container(*arguments, variables={"HF_HUB_OFFLINE": "1"})  # as the recorded one
     assert ended.returncode == int(re.search(r"rc=(\d+)", said)[1]) == 1
     # The interpreter may warn of what the engine's process has left behind, after the exception.
     last = [line for line in ended.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)][-1]

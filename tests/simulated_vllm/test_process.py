@@ -32,7 +32,7 @@ def started(environment):
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client,
     ):
         refused = 0
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 90
         while time.monotonic() < deadline and process.poll() is None:
             try:
                 assert client.get("/health").status_code == 200

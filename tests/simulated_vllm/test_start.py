@@ -181,7 +181,7 @@ def test_a_value_that_its_reader_takes_is_taken(settings, name, value):
 @pytest.mark.slow
 def test_an_unknown_accelerator_is_named_with_the_known_ones(container):
     ended = container("/mnt/models/tiny", accelerator="nvidia-l5")
-    assert ended.returncode == 1
+    assert ended.returncode == 2
     assert "nvidia-l5" in ended.stderr
     assert "nvidia-l4" in ended.stderr
 
