@@ -33,7 +33,7 @@ class ServerOptions:
         proxy_headers: Whether a client on 127.0.0.1 may name another client (`X-Forwarded-For`).
         websockets: Whether connections can be upgraded.
         access_log: Whether each request is logged (`uvicorn.access`).
-        lifespan: Whether the application is told of the server's begin and end.
+        lifespan: Whether the application gets the events of the server's start and end.
         certificate: Files of the certificate and its key for https; None for http.
         alpn: Protocols that are offered over https, most preferred first; empty for uvicorn's.
     """

@@ -1,4 +1,4 @@
-"""Listening sockets: who gets a port, when connections are accepted, and the error of an address that nobody gets."""
+"""Listening sockets: who gets a port, when connections are accepted, and the error of an address that is not free."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_listen_refuses_a_taken_port_with_a_repair() -> None:
             listen(HERE, port)
     assert raised.value.errno == errno.EADDRINUSE
     repair = "choose another port, or 0 for any that is free."
-    told = Problem("--port", port, "another process listens on it, so nothing is served.", repair)
-    assert listen_error(raised.value, port).problems == (told,)
+    expected = Problem("--port", port, "another process listens on it, so nothing is served.", repair)
+    assert listen_error(raised.value, port).problems == (expected,)
 
 
 def test_listen_gets_a_port_that_was_closed() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow  # real connections throughout
 HOST = "127.0.0.1"
 GET = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-Handler = Callable[[], Awaitable[None]]
+Handler = Callable[[], Awaitable[object]]
 
 
 class App:
@@ -130,7 +130,7 @@ async def refused(port: int) -> None:
 
 def test_stop_cancels_a_request_after_the_grace() -> None:
     async def work() -> None:
-        app = App(asyncio.Event().wait)  # type: ignore[arg-type] - nobody reads its result
+        app = App(asyncio.Event().wait)
         async with serving(app, grace_seconds=1) as (server, port):
             response = asyncio.create_task(ask(port))
             await app.asked.wait()
@@ -144,7 +144,7 @@ def test_stop_cancels_a_request_after_the_grace() -> None:
 
 def test_close_waits_for_no_request() -> None:
     async def work() -> None:
-        app = App(asyncio.Event().wait)  # type: ignore[arg-type] - nobody reads its result
+        app = App(asyncio.Event().wait)
         async with serving(app, grace_seconds=1000) as (server, port):
             response = asyncio.create_task(ask(port))
             await app.asked.wait()

@@ -79,9 +79,9 @@ def test_command_refuses_an_option_in_the_words_of_vllm(
     word: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, *word, MODEL, "--max-model-length", "8") == 2
-    told = capsys.readouterr()
-    assert told.err.endswith("vllm: error: unrecognized arguments: --max-model-length 8\n")
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert output.err.endswith("vllm: error: unrecognized arguments: --max-model-length 8\n")
+    assert output.out == ""
 
 
 def test_word_serve_is_a_model_where_a_container_gives_it() -> None:
@@ -117,15 +117,15 @@ def test_command_reports_every_wrong_variable(
     monkeypatch.setenv("LOCALCLOUD_SERVING_SPEED", "-1")
     monkeypatch.setenv("LOCALCLOUD_HARDWARE", "nvidia-l4")
     assert call(monkeypatch, MODEL) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("3 problems.")
-    assert told.count("Repair: ") == 3
+    error = capsys.readouterr().err
+    assert error.startswith("3 problems.")
+    assert error.count("Repair: ") == 3
     for name in ("LOCALCLOUD_SPEED = fast", "LOCALCLOUD_SERVING_SPEED = -1", "LOCALCLOUD_HARDWARE = nvidia-l4"):
-        assert name in told
+        assert name in error
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "expected"),
     [
         ("LOCALCLOUD_HARDWARE", "[1]", "expected an object, got list"),
         ("LOCALCLOUD_HARDWARE", '{"accelerator": "a100"}', "it cannot be simulated"),
@@ -135,13 +135,13 @@ def test_command_reports_every_wrong_variable(
     ],
 )
 def test_command_explains_a_wrong_variable(
-    name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(name, value)
     assert call(monkeypatch, MODEL) == 2
     error = capsys.readouterr().err
     assert error.startswith(name)
-    assert told in error
+    assert expected in error
     assert "Repair: " in error
 
 
@@ -158,9 +158,9 @@ def test_command_refuses_a_taken_port_before_the_start(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert call(monkeypatch, MODEL, "--host", "127.0.0.1", "--port", port) == 1
-    told = capsys.readouterr()
-    assert told.err.startswith(f"--port = {port}\n   another process listens on it")
-    assert told.out == ""
+    output = capsys.readouterr()
+    assert output.err.startswith(f"--port = {port}\n   another process listens on it")
+    assert output.out == ""
 
 
 def test_command_refuses_a_host_of_another_machine(
