@@ -2,7 +2,8 @@
 
 import pytest
 
-from bezel_base.credential_names import is_credential_name
+from bezel_base.credentials.headers import is_credential_header, is_credential_name, is_credential_parameter
+from bezel_base.credentials.names import option_names_secret
 
 # By where they are from; see the module's table.
 CARRY = {
@@ -63,3 +64,59 @@ def test_other_names_carry_nothing() -> None:
 @pytest.mark.parametrize("name", ["", "-", "é", "a" * 100_000, "-" * 100_000, "aA" * 50_000])
 def test_a_name_of_any_length_and_kind_is_judged(name: str) -> None:
     assert not is_credential_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["Authorization", "Proxy-Authorization", "cookie", "Set-Cookie", "x-goog-iap-jwt-assertion"]
+)
+def test_header_with_credential_is_hidden(name: str) -> None:
+    assert is_credential_header(name)
+
+
+@pytest.mark.parametrize("name", ["Content-Type", "WWW-Authenticate", "X-Authorization-Mode", "cookies-accepted", ""])
+def test_other_header_is_shown(name: str) -> None:
+    assert not is_credential_header(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "key",
+        "code",
+        "access_token",
+        "token",
+        "assertion",
+        "upload_id",
+        "X-Goog-Signature",
+        "x-goog-signature",
+        "Signature",
+        "sig",
+    ],
+)
+def test_query_parameter_with_credential_is_hidden(name: str) -> None:
+    assert is_credential_parameter(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pageToken",
+        "nextPageToken",
+        "uploadType",
+        "uploads",
+        "keyRingId",
+        "cryptoKeyId",
+        "secretId",
+        "kmsKeyName",
+        "filter",
+        "alt",
+        "max",
+    ],
+)
+def test_query_parameter_of_other_name_is_shown(name: str) -> None:
+    assert not is_credential_parameter(name)
+
+
+def test_option_takes_secret_unless_it_names_a_variable() -> None:
+    assert [name for name in ("--api-key", "--token", "--hf-token", "-password") if not option_names_secret(name)] == []
+    assert [name for name in ("--api-key-env", "--max-num-seqs", "--input-tokens") if option_names_secret(name)] == []

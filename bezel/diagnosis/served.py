@@ -9,11 +9,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bezel_base.credentials.names import option_names_secret
+from bezel_base.credentials.private_keys import HIDDEN
+from bezel_base.text.redaction import redact
+
 # Lists that the engine and run v2 name differently.
 _WIRE = {"commands": "command", "dependsOns": "dependsOn", "envs": "env", "traffics": "traffic"}
 # The platform may return a path where a name was declared.
 _NAMES = frozenset({"network", "secret", "subnetwork"})
-_SECRET = re.compile(r"(--?[\w.-]*(?:key|token|secret|password|credential)[\w.-]*)[= ].*", re.IGNORECASE | re.DOTALL)
+_OPTION = re.compile(r"(--?[\w.-]+)[= ]")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[KMGT]i?)?")
 _UNITS = {"": 1.0, "m": 1e-3} | {
     letter + suffix: float(base**power)
@@ -76,9 +80,18 @@ def _members(path: str, wanted: Sequence[Any], found: Sequence[Any]) -> Iterator
 
 
 def _lists(wanted: Sequence[Any], found: Sequence[Any]) -> str:
-    only_found = [_shown(item) for item in found if item not in wanted]
-    only_wanted = [_shown(item) for item in wanted if item not in found]
+    only_found = [text for item, text in _items(found) if item not in wanted]
+    only_wanted = [text for item, text in _items(wanted) if item not in found]
     return _told(only_found, only_wanted) if only_found or only_wanted else "in another order than planned"
+
+
+def _items(items: Sequence[Any]) -> Iterator[tuple[Any, str]]:
+    """Each item of a list and its text; what follows the option of a secret as a word of its own is hidden."""
+    previous = ""
+    for item in items:
+        is_hidden = previous.startswith("-") and option_names_secret(previous) and not str(item).startswith("-")
+        yield item, HIDDEN if is_hidden else _shown(item)
+        previous = str(item)
 
 
 def _told(found: Sequence[str], wanted: Sequence[str]) -> str:
@@ -88,7 +101,10 @@ def _told(found: Sequence[str], wanted: Sequence[str]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = _SECRET.sub(r"\1=[hidden]", " ".join(str(value).split()))
+    text = " ".join(str(value).split())
+    option = _OPTION.match(text)
+    # As a whole: a secret may have quotes and brackets of its own, at which another reader would end it.
+    text = f"{option[1]}={HIDDEN}" if option and option_names_secret(option[1]) else redact(text)
     return "nothing" if value in (None, "") else text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [...]"
 
 

@@ -7,9 +7,9 @@ time, stay as they are.
 
 from collections.abc import Iterable
 
+from bezel_base.credentials.private_keys import PrivateKeys
 from bezel_base.text.cleaning import cleaned
 from bezel_base.text.printable import printable
-from bezel_base.text.private_keys import PrivateKeys
 
 __all__ = ["MAX_LINE", "MAX_TEXT", "LineCleaner", "cleaned", "cleaned_lines"]
 

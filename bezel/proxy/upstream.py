@@ -21,7 +21,7 @@ from bezel.proxy import refusals
 from bezel.proxy.identity import IdentityToken
 from bezel.proxy.request_body import RequestBody
 from bezel.rest.transport import certificates
-from bezel_base.credential_names import is_credential_name
+from bezel_base.credentials.headers import is_credential_name
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -290,8 +290,30 @@ def test_a_server_that_tells_nothing_leaves_it_unknown():
 
 
 def test_a_command_is_shown_without_its_secrets():
-    line = ["bezel", "bench", "run", "--api-key", "sk-1", '--extra-body={"user": "x"}', "--users", "4"]
-    assert shown(line) == ["bezel", "bench", "run", "--api-key", "(hidden)", "--extra-body=(hidden)", "--users", "4"]
+    line = [
+        "bezel",
+        "bench",
+        "run",
+        "--api-key-env",
+        "KEY",
+        "--api-key",
+        "sk-1",
+        '--extra-body={"user": "x"}',
+        "--users",
+        "4",
+    ]
+    assert shown(line) == [
+        "bezel",
+        "bench",
+        "run",
+        "--api-key-env",
+        "KEY",
+        "--api-key",
+        "(hidden)",
+        "--extra-body=(hidden)",
+        "--users",
+        "4",
+    ]
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.planner.rules.env_checks import check_name
+from bezel_base.credentials.names import names_secret
 from bezel_base.text.redaction import is_secret
-from bezel_base.text.secret_names import names_secret
 from tests.support.policies.harness import SERVICE, service, violations
 
 SECRETS = [

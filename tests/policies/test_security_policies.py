@@ -277,6 +277,7 @@ def test_a_scheduled_request_has_an_account_of_its_own(kind: str) -> None:
     [
         ("Authorization", "Bearer abc", True),
         ("X-Api-Key", "abc", True),
+        ("Proxy-Authorization", "Basic abc", True),
         ("X-Trace", TOKEN, True),
         ("Content-Type", "application/json", False),
         ("User-Agent", "check", False),

@@ -141,6 +141,15 @@ def test_no_value_of_a_variable_is_shown_and_no_argument_that_is_called_a_secret
     assert planted not in str(found)
 
 
+def test_secret_as_word_of_its_own_is_hidden_and_a_count_of_tokens_is_shown() -> None:
+    service = copy.deepcopy(SERVICE)
+    service["template"]["containers"][0]["args"] += ["--api-key", "planted1", "--max-num-batched-tokens=4096"]
+    (line,) = differences(DECLARED, service)
+    assert (
+        line == "containers[vllm].args: --api-key [redacted] --max-num-batched-tokens=4096 serves, nothing is planned"
+    )
+
+
 @given(st.data())
 def test_a_declaration_differs_in_exactly_what_is_changed_in_it(data: st.DataObject) -> None:
     places = list(leaves(DECLARED, ()))

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel_base.credentials.forms import FORMS
 from bezel_base.errors import NOT_SHOWN, Problem, UserError
-from bezel_base.text.credential_forms import FORMS
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import PLACEHOLDER, is_secret, redact
 

@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from bezel.operations.answer_text.printing import Printing
-from bezel_base.text.credential_forms import replace_forms
-from bezel_base.text.private_keys import PrivateKeys
+from bezel_base.credentials.forms import replace_forms
+from bezel_base.credentials.private_keys import FIRST_MARK, PrivateKeys
 from bezel_base.text.redaction import PLACEHOLDER
 
 _WORD: Final = re.compile(r"[!-~]*\Z")
 """The last word so far: printable ASCII, as every credential is; other scripts are shown at once."""
-_BEGIN = "-----BEGIN"
 _SHORTEST = 6
 
 
@@ -67,8 +66,8 @@ class Cleaning:
 
     def _released(self, *, is_end: bool) -> str:
         shown = ""
-        while self._key or _BEGIN in self._held:
-            before, mark, rest = self._held.partition("\n" if self._key else _BEGIN)
+        while self._key or FIRST_MARK in self._held:
+            before, mark, rest = self._held.partition("\n" if self._key else FIRST_MARK)
             if not self._key:
                 shown += _cleaned(before)
                 self._key, self._held = PrivateKeys(), mark + rest

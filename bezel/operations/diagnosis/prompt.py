@@ -5,13 +5,13 @@ begins with a bar, and its angle brackets are replaced: a chat template's contro
 them, and a server's tokenizer knows them wherever they stand. Pure but for the random word, which is passed in.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from bezel.diagnosis.start_evidence import is_request
 from bezel.operations.diagnosis.rules import Finding
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.vllm_metrics.figures import Figure, shown
+from bezel_base.credentials.names import holds_secret
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
 
@@ -21,7 +21,6 @@ MAX_CHARACTERS = 24_000
 _LINE = 400
 _SERIOUS = frozenset({"WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"})
 _BRACKETS = str.maketrans("<>", "\u2039\u203a")
-_SECRET_NAME = re.compile(r"(?i)(TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE_?KEY)")
 
 _TASKS: Mapping[str, str] = {
     "analyze": (
@@ -58,7 +57,7 @@ def request_text(kind: str, data: Sequence[str], word: str) -> str:
 
 def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Values of an environment that are secrets by the name of their variable: they are hidden in any form."""
-    return tuple(value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= 6)
+    return tuple(value for name, value in environ.items() if holds_secret(name, value) and len(value) >= 6)
 
 
 def data_lines(

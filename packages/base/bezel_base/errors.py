@@ -140,7 +140,7 @@ def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
 
 def _value_of(key: str, value: object) -> str:
     """The value of a problem; one under the name of a secret is not shown."""
-    from bezel_base.text.secret_names import holds_secret
+    from bezel_base.credentials.names import holds_secret
 
     text = shown(value, _LONGEST_VALUE)
     name = _LAST_PART.split(key)[-1]

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, not_known
 from bezel.resource_cost.prices.leases import Lease
+from bezel_base.credentials.headers import is_credential_header
+from bezel_base.credentials.names import names_secret
 from bezel_base.errors import NOT_SET, NOT_SHOWN, Problem
 from bezel_base.text.redaction import is_secret, redact_forms
-from bezel_base.text.secret_names import names_secret
 from bezel_policies.config import PolicyConfig
 from bezel_policies.security.access import RUN_JOB, SCHEDULED, WORKER_POOL
 
@@ -90,7 +91,7 @@ def _headers(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
     for name in held if isinstance(held, Mapping) else ():
         value = _text(inputs.get(*path, name))
         # `Authorization` names no secret, and holds one.
-        named = "token" if name.lower() in ("authorization", "cookie") else name
+        named = "token" if is_credential_header(name) else name
         yield inputs.key(*path, name), named, value
 
 

@@ -8,11 +8,13 @@ import platform as host
 from importlib import metadata
 from pathlib import Path
 
+from bezel_base.credentials.names import option_names_secret
 from bezel_bench.result.records import Client, Machine, ServedBy
 from bezel_bench.server.counters import series
 from bezel_bench.server.http_probe import Ask
 
-_SECRET_OPTIONS = ("--header", "--api-key", "--token", "--extra-body")
+# Options whose value may hold a credential under a name of its own.
+_OPEN_OPTIONS = ("--header", "--extra-body")
 _HIDDEN = "(hidden)"
 
 
@@ -82,12 +84,16 @@ def shown(command: list[str]) -> list[str]:
         option, equals, _ = word.partition("=")
         if hidden:
             result.append(_HIDDEN)
-        elif option in _SECRET_OPTIONS and equals:
+        elif _holds_secret(option) and equals:
             result.append(f"{option}={_HIDDEN}")
         else:
             result.append(word)
-        hidden = word in _SECRET_OPTIONS
+        hidden = not equals and _holds_secret(option)
     return result
+
+
+def _holds_secret(option: str) -> bool:
+    return option in _OPEN_OPTIONS or (option.startswith("--") and option_names_secret(option))
 
 
 def _value(path: str, name: str) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bezel_base.credentials.headers import is_credential_parameter
 from bezel_localcloud.access.checks import Checks, recorded
 from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.patterns import shell_pattern_fits
@@ -71,12 +72,6 @@ class Breakpoints:
     def taking(self, method: str, path: str) -> Hold | None:
         """The hold at which this call must stop, if any."""
         return self.hold if self.hold is not None and self.hold.takes(method, path) else None
-
-
-# Arguments that are, or work like, credentials.
-_SECRET_ARGUMENTS = frozenset(
-    {"access_token", "key", "upload_id", "assertion", "token", "X-Goog-Signature", "x-goog-signature", "Signature"}
-)
 
 
 class WireLog:
@@ -153,4 +148,4 @@ async def _received(receive: Receive) -> Receive:
 
 def _query(raw: bytes) -> str:
     pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
-    return urlencode([(key, "-" if key in _SECRET_ARGUMENTS else value) for key, value in pairs])
+    return urlencode([(key, "-" if is_credential_parameter(key) else value) for key, value in pairs])

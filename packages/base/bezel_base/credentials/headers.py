@@ -1,8 +1,9 @@
 """Names of HTTP headers and query parameters that carry a credential, or an identity that a front end has verified.
 
-The one table for the code that drops or hides them. A name is cut into its words, whatever its spelling (`X-Api-Key`,
-`x_api_key`, `apiKey`): one that contains a word of the table, or begins with the prefix of a product, carries a
-credential. So a name that no list has yet counts too. Pure; leaves out how values look.
+The one table for the code that drops them (`is_credential_name`: when in doubt, it is one) and for the code that hides
+them in what is shown (the narrower functions). For the first, a name is cut into its words, whatever its spelling
+(`X-Api-Key`, `x_api_key`, `apiKey`): one that contains a word of the table, or begins with the prefix of a product,
+carries a credential. So a name that no list has yet counts too. Pure; leaves out how values look.
 
 | source of the words | names, for example |
 |---|---|
@@ -18,7 +19,10 @@ credential. So a name that no list has yet counts too. Pure; leaves out how valu
 """
 
 import re
+from functools import lru_cache
 from typing import Final
+
+from bezel_base.credentials.names import names_secret
 
 _WORDS: Final = frozenset(
     """
@@ -39,6 +43,13 @@ _WHOLE: Final = frozenset(
 """Names without a word of the table."""
 _HARMLESS: Final = frozenset("idempotency-key x-idempotency-key sec-websocket-key".split())  # noqa: SIM905 - a table
 """Keys that identify a repetition or a handshake."""
+# Narrower, for what is shown: a name that is hidden without need hides what a reader looks for.
+_LONGEST: Final = 80
+"""Characters of such a name that are looked at, from its end."""
+_HEADERS = re.compile(r"(?i)(?:.*-)?(?:authorization|cookie|assertion)")
+_SIGNATURES = re.compile(r"(?i)(?:.*[^a-z])?(?:signature|sig|hmac|assertion|sessionid|sid)")
+_PARAMETERS = re.compile(r"(?i)key|code|auth|upload_id")
+"""Of a URL's query; who has Cloud Storage's `upload_id` continues that upload without a further credential."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _OTHERS = re.compile(r"[^a-z0-9]+")
 
@@ -56,3 +67,19 @@ def is_credential_name(name: str) -> bool:
         or any(not _WORDS.isdisjoint(words) for words in readings)
         or bool(_JOINED.search("".join(readings[1])))
     )
+
+
+def is_credential_header(name: str) -> bool:
+    """Whether a header of this name holds a credential as its whole value, as `Proxy-Authorization` does."""
+    return _HEADERS.fullmatch(name[-_LONGEST:]) is not None
+
+
+def is_signature(name: str) -> bool:
+    """Whether a value of this name signs, or stands for, its bearer: `X-Goog-Signature`, `sig`, `sid`."""
+    return _SIGNATURES.fullmatch(name[-_LONGEST:]) is not None
+
+
+@lru_cache(maxsize=1024)
+def is_credential_parameter(name: str) -> bool:
+    """Whether a parameter of a URL's query with this name holds a credential: `key` does, `pageToken` does not."""
+    return _PARAMETERS.fullmatch(name) is not None or is_signature(name) or names_secret(name)

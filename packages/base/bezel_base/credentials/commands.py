@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel_base.text.secret_names import names_secret
+from bezel_base.credentials.names import names_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

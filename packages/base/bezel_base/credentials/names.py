@@ -1,4 +1,4 @@
-"""Names of secrets: one rule for the plan, the policies, and what is hidden in texts.
+"""Names of variables, options and attributes that hold a secret: one rule for the plan, policies and hidden texts.
 
 A value under a secret's name passes only where it is known not to be a secret: a switch, the resource name of a secret,
 a reference to another variable, the file of a credential. Leaves the places of such values to the callers.
@@ -87,6 +87,11 @@ def _names_secret(name: str) -> bool:
         _OF_KEY.fullmatch(first) and second in ("key", "keys") for first, second in pairwise(filter(str.isalpha, words))
     )
     return of_a_key or any(_SECRET.fullmatch(word) for word in words)
+
+
+def option_names_secret(name: str) -> bool:
+    """Whether an option of this name takes a secret: `--api-key` does, `--api-key-env` takes the name of a variable."""
+    return names_secret(name.lstrip("-")) and not name.lower().endswith("-env")
 
 
 def holds_secret(name: str, value: str) -> bool:
