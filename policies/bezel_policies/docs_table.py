@@ -6,6 +6,7 @@ from typing import Any
 from pulumi_policy import Policy
 
 from bezel.resource_cost.requests.forms import FORMS
+from bezel_base.text.markdown import table_row
 from bezel_policies.hardware_cost import pack as hardware_cost
 from bezel_policies.price import pack as price
 from bezel_policies.security import pack as security
@@ -27,7 +28,7 @@ def request_table() -> str:
         hosts = ", ".join(f"`{host}`" for host in form.hosts)
         paths = ", ".join(f"`{path}`" for path in form.paths)
         query = ", ".join(f"`{name}`" for name in sorted(form.query)) or "none"
-        rows.append(f"| {form.about} | {form.method} | {hosts} | {paths} | {query} |")
+        rows.append(table_row((form.about, form.method, hosts, paths, query)))
     return "\n".join(rows) + "\n"
 
 
@@ -60,14 +61,12 @@ def _default(policy: Policy, key: str, about: dict[str, Any]) -> str:
 def _rows(pack: str, policy: Policy) -> Iterator[str]:
     schema = policy.config_schema
     if schema is None:
-        yield f"| {pack} | `{policy.name}` | {policy.description} | | | |"
+        yield f"{table_row((pack, f'`{policy.name}`', policy.description))} | | |"
         return
     for key, about in schema.properties.items():
         default = "required" if key in (schema.required or ()) else _shown(about["default"])
-        yield (
-            f"| {pack} | `{policy.name}` | {policy.description} | `{key}` | {about['description']}{_bounds(about)} "
-            f"| {default} |"
-        )
+        value = f"{about['description']}{_bounds(about)}"
+        yield table_row((pack, f"`{policy.name}`", policy.description, f"`{key}`", value, default))
 
 
 def _bounds(about: dict[str, Any]) -> str:

@@ -290,30 +290,13 @@ def test_a_server_that_tells_nothing_leaves_it_unknown():
 
 
 def test_a_command_is_shown_without_its_secrets():
-    line = [
-        "bezel",
-        "bench",
-        "run",
-        "--api-key-env",
-        "KEY",
-        "--api-key",
-        "sk-1",
-        '--extra-body={"user": "x"}',
-        "--users",
-        "4",
-    ]
-    assert shown(line) == [
-        "bezel",
-        "bench",
-        "run",
-        "--api-key-env",
-        "KEY",
-        "--api-key",
-        "(hidden)",
-        "--extra-body=(hidden)",
-        "--users",
-        "4",
-    ]
+    line = ["bezel-bench", "run", "--api-key", "sk-1", '--extra-body={"user": "x"}', "--users", "4"]
+    assert shown(line) == ["bezel-bench", "run", "--api-key", "(hidden)", "--extra-body=(hidden)", "--users", "4"]
+
+
+def test_command_shows_variable_that_holds_its_secret():
+    line = ["bezel-bench", "run", "--api-key-env", "KEY", "--header=X-Key:1", "--input-tokens", "512"]
+    assert shown(line) == [*line[:4], "--header=(hidden)", *line[5:]]
 
 
 @pytest.mark.parametrize("times", [1, 2])

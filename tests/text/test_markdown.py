@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bezel_base.text.markdown import code, code_element, flat, link, prose
+from bezel_base.text.markdown import code, code_element, escape_comments, flat, link, plain_or_code, prose, table_row
 from bezel_base.text.redaction import PLACEHOLDER
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True, "breaks": True})
@@ -153,3 +153,36 @@ def test_no_function_shows_a_credential() -> None:
         assert "glpat-AbCdEfGhIjKlMnOpQrSt" not in write("token glpat-AbCdEfGhIjKlMnOpQrSt is wrong", 18)
         assert "glpat" not in write("x" * 40 + " glpat-AbCdEfGhIjKlMnOpQrSt", 52)
     assert PLACEHOLDER in flat("DB_PASS=hunter2", 40)
+
+
+def cells_of(line: str) -> list[str]:
+    page = PARSER.render(f"| a | b |\n|---|---|\n{line}\n")
+    return re.findall(r"<td>(.*?)</td>", page)
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [("a | b", "a | b"), ("a \\| b", "a | b"), ("a\nb\r\nc", "a b c"), ("`x|y`", "<code>x|y</code>"), (3, "3")],
+)
+def test_cell_ends_at_no_bar_or_line_of_its_own(cell: object, shown: str) -> None:
+    assert cells_of(table_row((cell, "last"))) == [shown, "last"]
+
+
+def test_cell_keeps_markdown_of_its_own() -> None:
+    assert table_row(("**a**", prose("b|c"), code("d"), "")) == r"| **a** | b\|c | `d` |  |"
+
+
+@pytest.mark.parametrize("text", ["<b>x</b>", "[a](http://b)", "www.a.example", "a | b", "`x`", "@user"])
+def test_report_text_with_marks_is_code(text: str) -> None:
+    page = seen(plain_or_code(text))
+    assert without_code(page.tags) == ["p"]
+    assert page.text.strip() == text
+
+
+def test_report_text_of_plain_words_is_unchanged() -> None:
+    assert plain_or_code("TTFT p99, ms (8 users): 12.5 = 3 x 4") == "TTFT p99, ms (8 users): 12.5 = 3 x 4"
+
+
+def test_comment_of_foreign_markdown_is_text() -> None:
+    assert "&lt;!-- a --&gt;" in PARSER.render(escape_comments("<!-- a -->"))
+    assert escape_comments("a <b> -->") == "a <b> -->"

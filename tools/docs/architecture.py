@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bezel_base.text.markdown import table_row
 from tools.docs.generated_sections import ROOT, put
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ def _section(contract: dict[str, Any]) -> str:
     for number, layer in enumerate(contract["layers"], start=1):
         for room in layer.split(" | "):
             module = f"{container}.{room}" if container else room
-            rows.append(f"| {number} | `{room}` | {_summary(module)} |")
+            rows.append(table_row((number, f"`{room}`", _summary(module))))
     return "\n".join(rows)
 
 
 def _summary(module: str) -> str:
     source = next(path for path in _places(module) if path.is_file()).read_text(encoding="utf-8")
-    return (ast.get_docstring(ast.parse(source)) or "").split("\n", 1)[0].replace("|", "\\|")
+    return (ast.get_docstring(ast.parse(source)) or "").split("\n", 1)[0]
 
 
 def _places(module: str) -> Iterator[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel_base.text.markdown import table_row
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -28,4 +30,4 @@ def put(document: Path, tool: str, text: str) -> None:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; cells are Markdown already."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
+    return "".join(f"{table_row(cells)}\n" for cells in (head, ("---",) * len(head), *rows))

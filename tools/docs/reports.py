@@ -23,6 +23,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from bezel_base.text.markdown import table_row
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "tests" / "results"
 INTRODUCTIONS = {
@@ -123,8 +125,8 @@ def _section(table: dict[str, Any]) -> str:
     lines = [f"## {table['title']}", "", _wrapped(table["about"]), ""]
     if table.get("provider"):
         lines += [_wrapped(f"Google provider: {table['provider']}."), ""]
-    lines += [_line(table["columns"]), _line(["---"] * len(table["columns"]))]
-    lines += [_line(row) for row in table["rows"]]
+    lines += [table_row(table["columns"]), table_row(["---"] * len(table["columns"]))]
+    lines += [table_row(row) for row in table["rows"]]
     lines += _totals(table)
     lines.append("")
     lines += [_wrapped(f"- {note['what']}: {note['why']} ({note['evidence']})", "  ") for note in table["notes"]]
@@ -146,11 +148,9 @@ def _totals(table: dict[str, Any]) -> list[str]:
     counted = [all(isinstance(cell, int) and not isinstance(cell, bool) for cell in column) for column in columns]
     if not any(counted) or counted[0] or len(rows) < 2:
         return []
-    return [_line(["**all**", *(f"**{sum(c)}**" if n else "" for c, n in zip(columns[1:], counted[1:], strict=True))])]
-
-
-def _line(cells: list[Any]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return [
+        table_row(["**all**", *(f"**{sum(c)}**" if n else "" for c, n in zip(columns[1:], counted[1:], strict=True))])
+    ]
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bezel.forge import PullRequest
 from bezel.gitops.prices.stack_effects import StackEffect
-from bezel_base.text.markdown import code, link, prose
+from bezel_base.text.markdown import code, link, prose, table_row
 from bezel_catalog.prices import Price
 from bezel_catalog.refresh import Compared, Outcome
 
@@ -111,7 +111,7 @@ class PriceUpdate:
             ]
         if rows := self.of("changed", "new"):
             lines += ["| price | USD before -> after |", "| --- | --- |"]
-            lines += [f"| {prose(row.name)} | {prose(_before_after(row), _LONGEST_LINE)} |" for row in rows]
+            lines += [table_row((prose(price.name), prose(_before_after(price), _LONGEST_LINE))) for price in rows]
         if rows := self.read_now:
             lines += ["", "Derived so far, now read at the same price:", "", *_items(rows, _kept)]
         if rows := self.of("not found", "refused"):

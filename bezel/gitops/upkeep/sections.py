@@ -6,6 +6,8 @@ Leaves out the forge. A section is found by comments around it; a report's text 
 import re
 from dataclasses import dataclass
 
+from bezel_base.text.markdown import escape_comments
+
 MARKER = "<!-- bezel upkeep -->"
 TITLE = "Upkeep of the deployed stacks"
 _END = "<!-- bezel section end -->"
@@ -33,7 +35,7 @@ def sections_of(body: str) -> list[Section]:
 
 def with_section(body: str, section: Section) -> str:
     """An issue's text with one section in place of its older one, or added."""
-    mine = Section(_one_line(section.name), _cut(_harmless(section.text.strip())), section.is_well)
+    mine = Section(_one_line(section.name), _cut(escape_comments(section.text.strip())), section.is_well)
     others = [other for other in sections_of(body) if other.name != mine.name]
     parts = [MARKER, "Written by the pipeline; edits are overwritten. It is closed once nothing is left to do."]
     for part in sorted([*others, mine], key=lambda part: part.name):
@@ -45,10 +47,6 @@ def with_section(body: str, section: Section) -> str:
 def is_well(body: str) -> bool:
     """Whether no section of an issue's text reports anything to do."""
     return all(section.is_well for section in sections_of(body))
-
-
-def _harmless(text: str) -> str:
-    return text.replace("<!--", "&lt;!--")
 
 
 def _one_line(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.base.money import Priced, text
+from bezel_base.text.markdown import table_row
 from bezel_catalog.quantities import duration_text
 from bezel_catalog.sizing.tpu_memory import TpuFit
 from tools.docs.generated_sections import ROOT, put
@@ -45,7 +46,7 @@ def table() -> str:
             # The only reason allowed for a stack file of ours: the user has to add its price.
             start = (f"`{stack}`", f"`{configuration['model']}`", str(configuration["accelerator"]))
             rows.append((*start, *("-" for _ in COLUMNS[4:]), "unknown: refused until you add the row"))
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return "".join(f"{table_row(cells)}\n" for cells in rows)
 
 
 def _row(plan: AnyPlan) -> tuple[str, ...]:

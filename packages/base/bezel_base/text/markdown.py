@@ -3,7 +3,8 @@
 The one escaper of comments, issues, summaries and reports. Neither HTML, links, images, tables, footnotes, mentions,
 references to issues, emoji, code fences nor characters that turn the direction of text work in what these functions
 return, in CommonMark and as GitHub, GitLab and Gitea extend it. All of it is one line of bounded length, without
-credentials. It may stand in a paragraph, a list and a table.
+credentials. It may stand in a paragraph, a list and a table. The input of `table_row` and
+`escape_comments` is Markdown of one's own.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from bezel_base.text.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]~|$])")
@@ -23,11 +28,16 @@ _LINKING = re.compile(
     r"(?:@|#|%(?=[\w\"])|&amp;(?=\d)|!(?=\d)|:(?=//|[\w+-]{1,40}:)|(?:mailto|xmpp):|\bwww\.|\bGH-)(?=\S)",
     re.IGNORECASE,
 )
+_ESCAPED_BAR = r"\1\\|"
 _ZERO_WIDTH = "\u200b"
 # What begins a heading, a list, a thematic break or a setext heading at the start of a line.
 _BLOCK = re.compile(r"(?P<number>(?:\d{1,9}(?=[.)](?:\s|$)))?)(?P<mark>(?<!\d)[#+=>-]|(?<=\d)[.)])")
 _BACKTICKS = re.compile(r"`+")
 _ANY_MARK = re.compile(r"[^A-Za-z0-9 ]")
+# Words and figures of a report; anything else in it may have come from outside.
+_TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")
+_TAME_MARKS = re.compile(r"[~<>*]")
+_BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9][\w.:-]*(?:/[\w/.,:;%+=&?!~#@-]*)?", re.ASCII)
 
 
@@ -80,6 +90,28 @@ def link(text: object, address: str, longest: int = 60) -> str:
     """A text that leads to an address; only the text where it is no plain web address."""
     words = prose(text, longest)
     return f"[{words}]({address})" if _ADDRESS.fullmatch(address) else words
+
+
+def plain_or_code(text: str) -> str:
+    """Text of a report: its own words unchanged, what Markdown could interpret as code; cheap for thousands of cells.
+
+    What is unchanged is not searched for credentials.
+    """
+    text = "".join(" " if unicodedata.category(letter) in _UNSEEN else letter for letter in text)
+    text = " ".join(text.split())
+    if _TAME.fullmatch(text) and "<" not in text.replace("< ", "") and "://" not in text and "www." not in text:
+        return references(text, _TAME_MARKS)
+    return code_element(text, len(text))
+
+
+def table_row(cells: Iterable[object]) -> str:
+    """One line of a table. A cell is Markdown: only the bars and line ends that would end it are changed."""
+    return f"| {' | '.join(_BAR.sub(_ESCAPED_BAR, ' '.join(str(cell).splitlines())) for cell in cells)} |"
+
+
+def escape_comments(markdown: str) -> str:
+    """Markdown in which no comment begins: who reads a document by its comments finds only those of its writer."""
+    return markdown.replace("<!--", "&lt;!--")
 
 
 def _pairs(parts: list[str]) -> list[tuple[str, str]]:
