@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.locks.stale_locks import Lock, live_lock, present_lock, stale_lock_pids
+from bezel.engine.locks.stale_locks import EngineLockFile, live_lock, present_lock, stale_lock_pids
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path
     lock(tmp_path, "c", {})
     assert live_lock(tmp_path, "bezel", "one") is None
     lock(tmp_path, "d", {"pid": os.getpid(), "hostname": here, "timestamp": "2026-11-23T08:00:00.123Z"})
-    assert live_lock(tmp_path, "bezel", "one") == Lock(os.getpid(), here, "2026-11-23T08:00:00.123Z")
+    assert live_lock(tmp_path, "bezel", "one") == EngineLockFile(os.getpid(), here, "2026-11-23T08:00:00.123Z")
     assert live_lock(tmp_path, "bezel", "two") is None
 
 

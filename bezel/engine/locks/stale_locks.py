@@ -14,7 +14,7 @@ from bezel_base.process_status import MOST_PID, is_running
 
 
 @dataclass(frozen=True)
-class Lock:
+class EngineLockFile:
     """An engine's lock: its process and machine, and the time it was taken (RFC 3339; "" if the file has none)."""
 
     pid: int
@@ -44,7 +44,7 @@ def stale_lock_pids(state: Path, project: str, stack: str) -> list[int]:
     return [lock.pid for lock in locks if lock]
 
 
-def live_lock(state: Path, project: str, stack: str) -> Lock | None:
+def live_lock(state: Path, project: str, stack: str) -> EngineLockFile | None:
     """The lock of an engine that still runs on this machine; arguments as of `stale_lock_pids`."""
     locks = _locks(state, project, stack)
     return next((lock for lock in locks if lock and lock.here and is_running(lock.pid)), None)
@@ -64,11 +64,13 @@ def present_lock(state: Path, project: str, stack: str) -> str | None:
     return None
 
 
-def _locks(state: Path, project: str, stack: str) -> Iterator[Lock | None]:
+def _locks(state: Path, project: str, stack: str) -> Iterator[EngineLockFile | None]:
     """The locks of a stack; None for a file that names no process."""
     for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         try:
             lock = read_json(file.read_text())
-            yield Lock(whole_number(lock["pid"], 1, MOST_PID), str(lock["hostname"]), str(lock.get("timestamp", "")))
+            yield EngineLockFile(
+                whole_number(lock["pid"], 1, MOST_PID), str(lock["hostname"]), str(lock.get("timestamp", ""))
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             yield None

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bezel.engine.changes.locked_run import run_locked
 from bezel.engine.changes.outcome import finish, smoke_of, url_of
 from bezel.engine.changes.planned import digest
 from bezel.engine.changes.preview import Previewed, preview_on
 from bezel.engine.changes.report import ChangeReport
-from bezel.engine.events.open_changes import OpenChange
 from bezel.engine.locks.held import HeldLock
 from bezel.engine.locks.taker import hold, surroundings
 from bezel.engine.outcomes import RefusedError
@@ -22,7 +22,6 @@ from bezel.engine.project.checkout import Checkout
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import Recovered, recover
 from bezel.engine.run.engine import Engine
-from bezel.engine.run.record import MARK
 from bezel.engine.run.stack import StackEngine, stack_engine
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.exported import has_pending
@@ -31,7 +30,7 @@ from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
 from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel_base.console import note
-from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.errors import Problem
 from bezel_base.text.shell import quoted
 
 
@@ -64,7 +63,8 @@ class Deploy:
             LockedError: The lock was lost.
             UserError: A killed run left resources that cannot be reconciled, or the bucket cannot be used.
         """
-        recovered = self._recover(prepared.engine) if has_pending(prepared.state) else Recovered()
+        # What a killed engine left pending.
+        recovered = recover(prepared.engine, mark=self._mark) if has_pending(prepared.state) else Recovered()
         if recovered.checked:
             prepared = replace(prepared, state=prepared.engine.exported())
         with tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder:
@@ -90,8 +90,6 @@ class Deploy:
                 refuse(report, decision)
                 return report
             note(f"{self.stack}: {decision.reason}: {report.changes_digest}")
-            held.look()  # the preview took a while, and was not watched
-            held.check()
             self._up(prepared.engine, made, held)
             return report
 
@@ -104,20 +102,17 @@ class Deploy:
 
     def _up(self, engine: Engine, made: Previewed, held: HeldLock) -> None:
         report = made.report
-        names = (self.project.name, self.stack, self.checkout.tree)
-        record_allowed(self.bucket, self.project.name, self.stack, self.judged)
-        deploy_record.write(self.bucket, *names, report.planned, ended=False)
-        environment = {**engine.environment, **held.environment, MARK: self._mark}
-        marked = replace(engine, environment=environment)
-        run = marked.run("up", packs=self.packs, plan=made.plan, meanwhile=held.watched())
-        held.check()
-        finish(report, run)
-        if run.unfinished:
-            # Only this run's events name them: what exists is entered into the state now.
-            try:
-                report.more["recovered"] = list(self._recover(engine, run.unfinished).adopted)
-            except UserError as error:
-                report.problems.append(one_line(error))
+
+        def begin() -> None:
+            names = (self.project.name, self.stack, self.checkout.tree)
+            record_allowed(self.bucket, self.project.name, self.stack, self.judged)
+            deploy_record.write(self.bucket, *names, report.planned, ended=False)
+
+        done = run_locked(engine, "up", held, packs=self.packs, plan=made.plan, mark=self._mark, begin=begin)
+        finish(report, done.run)
+        if done.recovered is not None:
+            report.more["recovered"] = list(done.recovered.adopted)
+        report.problems += [done.problem] if done.problem else []
         if report.verdict == "deployed":
             self._end(report)
 
@@ -126,10 +121,6 @@ class Deploy:
         names = (self.project.name, self.stack, self.checkout.tree)
         if report.changes or deploy_record.begun(self.bucket, *names) is not None:
             deploy_record.write(self.bucket, *names, report.planned, ended=True)
-
-    def _recover(self, engine: Engine, changes: Sequence[OpenChange] = ()) -> Recovered:
-        """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown."""
-        return recover(engine, changes=changes, mark=self._mark)
 
     @property
     def _mark(self) -> str:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from bezel.engine.changes.locked_run import run_locked
 from bezel.engine.locks.held import HeldLock
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
@@ -75,9 +76,10 @@ def _destroy_stack(project: Project, name: str, held: HeldLock, today: date, pro
             raise UserError(f"its expires-at cannot be read any more: {error}") from None
         if finding is None or not finding.may_destroy:
             return "a deploy has changed it since the plan was made: it may not be destroyed now"
-        run = prepared.engine.run("destroy", meanwhile=held.watched())
-    held.check()
-    return "destroyed" if run.ok else "; ".join(run.errors)[:_LONGEST] or "the engine failed"
+        done = run_locked(prepared.engine, "destroy", held)
+    if done.run.ok:
+        return "destroyed"
+    return "; ".join([*done.run.errors, *([done.problem] if done.problem else [])])[:_LONGEST] or "the engine failed"
 
 
 @dataclass(frozen=True)

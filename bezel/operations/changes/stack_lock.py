@@ -4,7 +4,6 @@ Owns the wait with its deadline, and who is waited for. In a bucket the lock is 
 engine alone locks, so the whole step is tried again once its lock is free, with another look at the state.
 """
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,9 +13,7 @@ from bezel.engine.locks.held import HeldLock
 from bezel.engine.locks.stale_locks import present_lock
 from bezel.engine.locks.taker import Surroundings, hold, surroundings
 from bezel.engine.outcomes import LockedError
-from bezel.engine.run.engine import EngineRun
 from bezel.engine.state.bucket import BACKEND, StateBucket
-from bezel.operations.changes.plan import plain
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import local_folder
 from bezel_base.errors import Problem, UserError
@@ -25,8 +22,6 @@ from bezel_catalog.quantities import duration_text, parse_duration
 
 _LOOK_SECONDS = 3.0
 _SAY_SECONDS = 60.0
-_LOCKED = "currently locked by"
-_OWNER = re.compile(r"created by (.+)")
 _Done = TypeVar("_Done")
 
 
@@ -100,19 +95,6 @@ def under_lock(context: Context, stack: str, wait: Wait, step: Callable[[HeldLoc
                 context.show(f"waiting for the lock of {stack}, {left} at most: the engine of {owner}")
                 said = (owner, now)
             context.cancelled.wait(min(_LOOK_SECONDS, end - now))
-
-
-def check_locked(run: EngineRun) -> EngineRun:
-    """A run of the engine that was not refused because of another engine's lock.
-
-    Raises:
-        EngineLockedError: It was.
-    """
-    text = "\n".join([run.text, *run.errors])
-    if run.end.code and _LOCKED in text:
-        found = _OWNER.search(text)
-        raise EngineLockedError(plain(found.group(1)) if found else "another user")
-    return run
 
 
 def check_engine(context: Context, stack: str) -> None:

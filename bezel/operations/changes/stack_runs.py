@@ -4,27 +4,20 @@ Owns the outcome of a run: done, failed, cancelled, and what an unfinished chang
 (`stack_lock`) and what is planned.
 """
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bezel.engine.changes.locked_run import run_locked
 from bezel.engine.events.values import Change
 from bezel.engine.locks.held import HeldLock
-from bezel.engine.recover.recover import recover
 from bezel.engine.run.engine import Engine, EngineRun, Operation
-from bezel.engine.run.record import MARK
 from bezel.engine.run.stack import StackEngine
 from bezel.engine.state.exported import has_pending
-from bezel.operations.changes.plan import PlannedChange, Verdict, plain_all
-from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, check_locked
+from bezel.operations.changes.plan import PlannedChange, Verdict, plain, plain_all
+from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, check_cancelled
 from bezel.operations.context import Context
-from bezel_base.errors import UserError, one_line
 from bezel_base.text.shell import quoted
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 _OPS = ("create", "update", "replace", "delete")
 
@@ -59,26 +52,20 @@ def run_changes(
         CancelledError: The caller gave up before it began.
     """
     check_cancelled(context)
-    mark = secrets.token_hex(16)
-    environment = {**engine.environment, MARK: mark}
-    watch: AbstractContextManager[None] | None = None
-    if held is not None:
-        held.look()
-        held.check()
-        environment |= held.environment
-        watch = held.watched(context.cancelled.set)
-    marked = replace(quiet(context, engine), environment=environment)
-    run = check_locked(marked.run(operation, packs=packs, plan=plan, meanwhile=watch))
-    if held is not None:
-        held.check()
-    problems: tuple[str, ...] = ()
-    if run.unfinished or (not run.ok and has_pending(engine.exported())):
-        # Only this run's events name the changes of a plugin that died: what exists is entered into the state now.
-        try:
-            recover(engine, context.show, run.unfinished, mark=mark)
-        except UserError as error:
-            problems = (one_line(error), f"reconcile it: `bezel recover {quoted(engine.stack)}`")
-    return run, problems
+    done = run_locked(
+        quiet(context, engine),
+        operation,
+        held,
+        packs=packs,
+        plan=plan,
+        on_loss=context.cancelled.set,
+        with_pending=True,
+        say=context.show,
+    )
+    if done.other:
+        raise EngineLockedError(plain(done.other))
+    repair = f"reconcile it: `bezel recover {quoted(engine.stack)}`"
+    return done.run, (done.problem, repair) if done.problem else ()
 
 
 def verdict_of(run: EngineRun, problems: Sequence[str]) -> Verdict:
