@@ -9,7 +9,10 @@ from bezel.engine.changes.preview import packs_of
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.checkout import checkout_of
 from bezel.engine.project.project import Project
+from bezel.gitops.changed.git_trees import base_of
+from bezel.gitops.judge.own_code import check_place_of_code
 from bezel.gitops.review.deploy import deploy
+from bezel_base.text.shell import quoted
 
 EXITS = {"deployed": Exit.DONE, "unchanged": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
 
@@ -18,9 +21,16 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """Deploy a stack, and return the exit code of the outcome.
 
     Raises:
+        OwnCodeError: In a run of a forge, this code lies in the checkout that it would judge.
         UserError: See `bezel.gitops.review.deploy.deploy`.
     """
     project.stack_file(options.stack)
+    check_place_of_code(
+        project.folder,
+        f"ci deploy {quoted(options.stack)}",
+        lambda: base_of(project.folder, "", os.environ),
+        os.environ,
+    )
     report = deploy(
         project,
         options.stack,

@@ -2,7 +2,7 @@
 
 The base is the tip of the base branch. What the branch has not touched is the base's, however old the branch is. The
 packs are run from an export of the base, by an interpreter that finds no module in the judged tree; the code of this
-process must be the base's, which its caller has to see to. Leaves out what judges a deploy (`gate`).
+process must be the base's, which its caller has to see to (`own_code`). Leaves out what judges a deploy (`gate`).
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.changed.import_closure import import_roots
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
 from bezel.gitops.judge.document import document
+from bezel.gitops.judge.own_code import CODE, commands_of_second_checkout
 from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
 from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
 
-CODE = Path(__file__).resolve().parents[3]
-"""Folder that holds the code of this process."""
 _CODE_OF_PROJECT = "bezel/__init__.py"
 # Key of the project file by which the engine finds language hosts and analyzers; files that it may read in its place.
 _PROJECT_FILE, _PLUGINS = "Pulumi.yaml", "plugins"
@@ -93,10 +93,8 @@ class BaseJudge:
             listed = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
             consequence = f"these are not the base's where this command runs from ({place}), and the base judges."
             base = self.commit[:12]
-            repair = (
-                f"let the base judge: `git worktree add --detach ../judge {base}`, `make -C ../judge setup`, then here "
-                f"`../judge/.venv/bin/bezel ci preview {shlex.quote(stack)} --base {base}`."
-            )
+            commands = commands_of_second_checkout(f"ci preview {quoted(stack)} --base {base}", base)
+            repair = f"let the base judge: {commands}."
             problems.append(Problem("code of the judge", listed, consequence, repair))
         if problems:
             raise RefusedError(*problems)
