@@ -1,7 +1,7 @@
 """Run of the engine that changes a stack under its lock: look, run, watch, reconcile what the run left open.
 
 The one sequence of deploys, destroys and expiries, of pipelines and of operators. Leaves out taking and releasing the
-lock (`bezel.engine.locks.taker`), what is planned, and how an outcome is told.
+lock (`bezel.engine.locks.taker`), what is planned, and the report of an outcome.
 """
 
 import re

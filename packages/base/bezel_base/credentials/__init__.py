@@ -1,4 +1,4 @@
-"""What a credential looks like, and what it is called: the one place of these tables.
+"""Tables of credentials, the only ones: their forms, the names that they stand under, and the readers of both.
 
 | module | its table |
 |---|---|

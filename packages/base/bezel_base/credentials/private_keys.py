@@ -11,7 +11,7 @@ import re
 HIDDEN = "[redacted]"
 """What stands in the place of a credential in every text."""
 FIRST_MARK = "-----BEGIN"
-"""How the first line of a key begins, for whoever reads a text piece by piece."""
+"""How the first line of a key begins, for a reader that gets its text piece by piece."""
 
 _LONGEST_KEY = 120
 """Lines after a key's first line in which its lines are looked for: RSA of 8192 bits has 100."""

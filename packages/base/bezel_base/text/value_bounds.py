@@ -1,4 +1,4 @@
-"""Where a value that stands under a name ends: a quoted text, a word, a list, a header, the rest of a line.
+"""Bounds of a value that stands under a name: a quoted text, a word, a list, a header, the rest of a line.
 
 Owns which values under the name of a secret are none: a switch, a reference, a sentence about the secret. Leaves out
 the names (`named_values`). Works in linear time on any text. Pure.
