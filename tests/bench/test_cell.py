@@ -24,7 +24,7 @@ from bezel_bench.server.http_probe import ProbeResponse
 from bezel_bench.server.manifest import cache_config, kv_cache_tokens, reported_by_server, shown, this_client
 from tests.support.bench.runs import BEGAN, MS, answered, closed, failed, measured
 
-FIXTURES = Path(__file__).parents[1] / "fixtures/vllm"
+FIXTURES = Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm"
 
 
 class Bodies:

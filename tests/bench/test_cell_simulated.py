@@ -16,7 +16,7 @@ from bezel_bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Targ
 from bezel_bench.result.records import Manifest, ServedBy
 from bezel_bench.server import manifest
 from bezel_bench.server.http_probe import asker
-from tests.support.simulated_vllm.process import MODEL, NAME, simulated_vllm
+from simulated_vllm_support.process import MODEL, NAME, simulated_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

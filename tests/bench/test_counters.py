@@ -9,7 +9,9 @@ from bezel_bench.server.counters import acceptance, gained, reading, readings, r
 from bezel_bench.server.drain import DrainClock, drain, read_metrics
 from bezel_bench.server.http_probe import ProbeResponse
 
-RECORDED = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_text(encoding="utf-8")
+RECORDED = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm/metrics-mtp.txt").read_text(
+    encoding="utf-8"
+)
 IDLE = 'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{engine="0"} 0.0\n'
 
 

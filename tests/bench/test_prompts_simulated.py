@@ -10,7 +10,7 @@ import pytest
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_bench.prompts.prompts import Prompts, make_prompts
 from bezel_bench.server.http_probe import asker
-from tests.support.simulated_vllm.process import NAME, simulated_vllm
+from simulated_vllm_support.process import NAME, simulated_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

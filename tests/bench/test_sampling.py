@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bezel_bench.server.http_probe import ProbeResponse
 from bezel_bench.server.sampling import MetricsSampler, Samples, values_of
 
-REAL = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_bytes()
+REAL = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm/metrics-mtp.txt").read_bytes()
 SECOND = 1_000_000_000
 
 

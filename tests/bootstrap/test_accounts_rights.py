@@ -10,8 +10,8 @@ import pytest
 from bezel_bootstrap.deploy import APIS
 from bezel_components.base import granted_roles
 from bezel_localcloud.core.paths import PROJECT
+from localcloud_support.in_process import Project
 from tests.support.bootstrap.accounts import BUCKET, Accounts, settings
-from tests.support.localcloud.in_process import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,8 @@ from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
 from bezel_base.errors import UserError
 from bezel_catalog import DataFileError
 from bezel_catalog.prices import PRICES, parse_prices
+from localcloud_support.discovery_check import problems
 from tests.support.catalog.fake_billing_catalog import COMPUTE, RUN, listed, sku
-from tests.support.localcloud.discovery_check import problems
 from tests.support.rest.fake_google import Answer, serving
 from tools.traffic.discovery_data import document
 

@@ -14,8 +14,8 @@ import pytest
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
+from localcloud_support.client import PARENT, REPOSITORY, Client, is_alive
 from tests.support.cli.served import BEZEL, Served
-from tests.support.localcloud.client import PARENT, REPOSITORY, Client, is_alive
 from tests.support.other_user import as_other_user, sent_by_other_user
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from bezel_localcloud import control
-from tests.support.localcloud.client import Client, start_daemon
+from localcloud_support.client import Client, start_daemon
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from bezel_localcloud.core.paths import PROJECT
+from localcloud_support.client import REGION, RUNTIME, until
 from tests.support.clients import environment, programs
-from tests.support.localcloud.client import REGION, RUNTIME, until
 from tests.support.record_results import check_results
 from tools.traffic import enum_numbers
 

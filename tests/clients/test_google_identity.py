@@ -9,9 +9,9 @@ from bezel.gitops.login.job_identity import JobTokens
 from bezel.gitops.login.settings import LoginSettings
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from localcloud_support.client import PARENT
+from localcloud_support.issuer import Issuer
 from tests.support.clients import environment, programs
-from tests.support.gitops.issuer import Issuer
-from tests.support.localcloud.client import PARENT
 from tests.support.record_results import check_results
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]

@@ -14,9 +14,9 @@ import pytest
 
 from bezel_base.process_status import DIRECTORY_VARIABLE, marked
 from bezel_localcloud import control
+from localcloud_support.client import Client
 from tests.support.clients import environment, programs
 from tests.support.clients.service import NAME, service
-from tests.support.localcloud.client import Client
 from tests.support.proxy.running import Exchange, proxied
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from localcloud_support.client import PARENT, REGION
 from tests.support.clients import environment, programs
-from tests.support.localcloud.client import PARENT, REGION
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"

@@ -14,8 +14,8 @@ from bezel.leases.requests import ZoneChoice, instance_body, queued_body
 from bezel.planner.base.hours import Window
 from bezel_components.lease_hours import LeaseHours, LeaseHoursArgs
 from bezel_localcloud.core.paths import PROJECT
+from localcloud_support.in_process import Project
 from tests.support.components.fake_engine import declare
-from tests.support.localcloud.in_process import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ import pytest
 from bezel.cli.main import main, parse
 from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.result.document import load
+from simulated_vllm_support.process import simulated_vllm
 from tests.support.docs.markdown import ROOT, after, blocks
 from tests.support.rest.fake_google import Answer, serving
-from tests.support.simulated_vllm.process import simulated_vllm
 
 DOCUMENT = ROOT / "docs" / "bench.md"
 # Said only where the machine that measures was too slow for it.

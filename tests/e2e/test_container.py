@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from localcloud_support.client import until
 from tests.support.e2e.lease_harness import STACK, LeaseFaultHarness
-from tests.support.localcloud.client import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

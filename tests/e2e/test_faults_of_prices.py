@@ -9,8 +9,8 @@ import pytest
 from bezel.cli.catalog.commands import refresh
 from bezel_catalog.prices import PRICES
 from bezel_localcloud import control
+from localcloud_support.client import Client, start_daemon
 from tests.support.e2e.fault_harness import check_golden
-from tests.support.localcloud.client import Client, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

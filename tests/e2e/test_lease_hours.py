@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from localcloud_support.client import until
 from tests.support.e2e.rehearsal import Rehearsal, Run
 from tests.support.e2e.scheduler_jobs import ran
-from tests.support.localcloud.client import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

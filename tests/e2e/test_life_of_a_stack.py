@@ -11,8 +11,8 @@ import pytest
 
 from bezel_bench.result.document import load as load_result
 from bezel_localcloud.core.files.locks import using
+from localcloud_support.open_files import open_to_others
 from tests.support.e2e.rehearsal import Rehearsal, add_version, break_model, make_secret
-from tests.support.open_files import open_to_others
 
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
 README = Path(__file__).parent.parent.parent / "README.md"

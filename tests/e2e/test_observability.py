@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from bezel_localcloud.core.paths import BILLING_ACCOUNT
+from localcloud_support.client import until
 from tests.support.e2e.rehearsal import Rehearsal
-from tests.support.localcloud.client import until
 
 KINDS = ("alertPolicies", "dashboards", "notificationChannels", "uptimeCheckConfigs", "budgets")
 LEASE = "v6e1-12b"

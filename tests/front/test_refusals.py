@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bezel.diagnosis.diagnosis import named_causes
 from bezel_base.front.refusals import page_words, refusal_named, refusal_of
 
-VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
+VLLM = Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm"
 
 
 def page(status: int, title: str, text: str) -> str:

@@ -14,8 +14,8 @@ from bezel_localcloud import control
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_pulumi_offline.google.errors import ProviderError
 from bezel_pulumi_offline.google.tokens import Tokens
-from tests.support.gitops.issuer import REQUEST_TOKEN, Issuer
-from tests.support.localcloud.client import PARENT, Client, start_daemon
+from localcloud_support.client import PARENT, Client, start_daemon
+from localcloud_support.issuer import REQUEST_TOKEN, Issuer
 
 pytestmark = pytest.mark.slow  # a daemon
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bezel.gitops.comment.body import body_of, sections_of, visible
+from localcloud_support.client import plain
 from tests.support.gitops.pipeline import STACK, Pipeline
-from tests.support.localcloud.client import plain
 
 pytestmark = pytest.mark.slow
 PREVIEW, DEPLOY = ("ci", "preview", STACK, "--base", "main"), ("ci", "deploy", STACK, "--wait", "60s")

@@ -7,9 +7,9 @@ import pytest
 
 from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud.core.paths import PROJECT
+from localcloud_support.client import until
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.pipeline import STACK, Pipeline
-from tests.support.localcloud.client import until
 
 pytestmark = pytest.mark.slow
 LOCK = "locks/small/dev.json"

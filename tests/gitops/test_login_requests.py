@@ -6,7 +6,7 @@ from bezel.gitops.login.causes import exchange_refused
 from bezel.gitops.login.job_identity import DEADLINE_SECONDS, JobTokens, Login
 from bezel.gitops.login.settings import LoginSettings
 from bezel_base.errors import UserError
-from tests.support.gitops.issuer import REQUEST_TOKEN, Issuer
+from localcloud_support.issuer import REQUEST_TOKEN, Issuer
 from tests.support.rest.fake_google import Answer, serving
 
 PROVIDER = "projects/1/locations/global/workloadIdentityPools/pipeline/providers/forge"

@@ -13,9 +13,9 @@ from bezel.engine.project.project import Project
 from bezel.gitops.prices.pull_request import BRANCH
 from bezel.gitops.prices.stack_effects import PRICE_FILE
 from bezel_localcloud import control
+from localcloud_support.client import Client, start_daemon
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
-from tests.support.localcloud.client import Client, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bezel.engine.outcomes import Exit
+from localcloud_support.client import plain
 from tests.support.gitops.pipeline import STACK, STATES, Pipeline
-from tests.support.localcloud.client import plain
 
 pytestmark = pytest.mark.slow
 PREVIEW, DEPLOY = ("ci", "preview", STACK), ("ci", "deploy", STACK, "--wait", "60s")

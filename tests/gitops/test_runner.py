@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.support.gitops.issuer import Issuer
+from localcloud_support.issuer import Issuer
 from tests.support.gitops.machine import runner_of
 from tests.support.gitops.working_copy import WorkingCopy
 

@@ -18,7 +18,7 @@ from bezel.leases.inventory import LeaseInventory, back_end_of, new_client, swee
 from bezel.leases.names import labels
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.leases.state.observation import PHASES, DesiredState, Goal, State
-from tests.support.localcloud.in_process import PARENT, Project
+from localcloud_support.in_process import PARENT, Project
 from tests.support.rest.fake_google import Answer, Call, serving
 
 pytestmark = pytest.mark.slow  # a whole cloud each

@@ -9,8 +9,8 @@ import pytest
 
 from bezel.leases.names import differing_paths, labels, request_id, spec_hash
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
+from localcloud_support.discovery_check import called, request_problems
 from tests.support.leases.harness import ACCOUNT, NAME, STACK, body_of
-from tests.support.localcloud.discovery_check import called, request_problems
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 KINDS = ("queued_resource", "flex_start_vm")

@@ -20,8 +20,8 @@ from bezel_localcloud.node.reachability import NODE_VARIABLE
 from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
-from tests.support.localcloud.client import RUNTIME
-from tests.support.localcloud.node_harness import NAME, SECRET, RunningCloud, own_address
+from localcloud_support.client import RUNTIME
+from localcloud_support.node_harness import NAME, SECRET, RunningCloud, own_address
 from tests.support.other_user import sent_by_other_user
 
 TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"

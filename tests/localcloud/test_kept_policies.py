@@ -6,8 +6,8 @@ from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone
 from bezel_localcloud.access.permissions import Access
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.http.methods import served
-from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, SERVICES
-from tests.support.localcloud.in_process import COMPUTE, Project
+from localcloud_support.client import DEPLOYER, PARENT, REGION, SERVICES
+from localcloud_support.in_process import COMPUTE, Project
 
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
 MEMBER = f"serviceAccount:{DEPLOYER}"

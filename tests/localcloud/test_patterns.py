@@ -16,8 +16,8 @@ from bezel_localcloud.access.permissions import roles
 from bezel_localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
 from bezel_localcloud.core.work import TooMuchWorkError, Work
 from bezel_localcloud.http.methods import _form, _others, served
-from tests.support.localcloud.ambiguity import ambiguity
-from tests.support.localcloud.in_process import Project
+from localcloud_support.ambiguity import ambiguity
+from localcloud_support.in_process import Project
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("packages/localcloud/bezel_localcloud", "packages/simulated-vllm/bezel_simulated_vllm", "bezel/proxy")

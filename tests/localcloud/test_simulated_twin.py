@@ -11,7 +11,7 @@ import yaml
 from bezel.planner import make_plan
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
-from tests.support.localcloud.client import Client, until
+from localcloud_support.client import Client, until
 
 pytestmark = pytest.mark.slow
 

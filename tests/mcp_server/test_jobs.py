@@ -11,8 +11,8 @@ from mcp.client import Client
 
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
+from simulated_vllm_support.process import simulated_vllm
 from tests.support.ended import has_ended, processes_with
-from tests.support.simulated_vllm.process import simulated_vllm
 
 pytestmark = pytest.mark.slow  # a server, and a process for each load
 SECONDS = 100.0

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of
+from simulated_vllm_support.process import NAME, simulated_vllm
 from tests.support.operations.mixed_load import Client, Truth, at_once, joined
 from tests.support.real_vllm import TIMEOUT, real_vllm
-from tests.support.simulated_vllm.process import NAME, simulated_vllm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 SEQUENCES, MOST = 8, 20

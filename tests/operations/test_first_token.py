@@ -14,7 +14,11 @@ from tests.support.operations.delayed_server import DelayedServer
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.model_server import ModelServer, piece, usage
 
-TEXT = (Path(__file__).parents[1] / "fixtures" / "vllm" / "metrics.txt").read_text().partition("\n\n")[2]
+TEXT = (
+    (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm" / "metrics.txt")
+    .read_text()
+    .partition("\n\n")[2]
+)
 SENT = 2_000_000_000.0
 
 

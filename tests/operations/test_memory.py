@@ -21,7 +21,7 @@ from tests.support.planner.l4_stack import with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE
 from tests.support.rest.fake_google import Answer
 
-VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
+VLLM = Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm"
 STARTED = "(APIServer pid=1) INFO 11-24 11:17:46 [api_utils.py:286] non-default args: {'max_model_len': 8192}"
 GPU = (
     STARTED,

@@ -12,7 +12,7 @@ from bezel.operations.vllm_metrics import sample as names
 from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, key_file, token_route
 
-TEXT = (Path(__file__).parents[1] / "fixtures" / "vllm" / "metrics.txt").read_text()
+TEXT = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm" / "metrics.txt").read_text()
 
 
 class Vllm:

@@ -10,7 +10,7 @@ from bezel.operations.redaction import cleaned, cleaned_lines
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
 
-VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
+VLLM = Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm"
 SECRET = "Pl4ntedSecretValue0123456789abcdefghij"  # 38 characters, in every planted form
 FORMS = (
     f"hf_{SECRET}", f"HF_TOKEN=hf_{SECRET}", f"token_hf_{SECRET}", f"ya29.a0{SECRET}", f"ya29.c.{SECRET}",

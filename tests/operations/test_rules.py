@@ -15,7 +15,7 @@ from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.vllm_metrics.figures import figures_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import parse
 
-VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
+VLLM = Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm"
 STARTS = VLLM / "starts"
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 

@@ -19,11 +19,11 @@ from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 from bezel_bench.result.document import load
+from localcloud_support.client import until
+from simulated_vllm_support.process import NAME, simulated_vllm
 from tests.support.ended import has_ended, processes_with
-from tests.support.localcloud.client import until
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.model_server import ModelServer
-from tests.support.simulated_vllm.process import NAME, simulated_vllm
 
 pytestmark = pytest.mark.slow  # a server, and a process for each load
 SMALL = {"users": 2, "requests": 8, "output_tokens": 8, "simulated": True}

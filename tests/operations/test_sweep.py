@@ -8,7 +8,7 @@ import pytest
 
 from bezel.operations.benchmarking.sweep import SweepArguments, sweep
 from bezel.operations.context import Context
-from tests.support.simulated_vllm.process import simulated_vllm
+from simulated_vllm_support.process import simulated_vllm
 
 pytestmark = pytest.mark.slow  # a server, and a process for each sweep
 

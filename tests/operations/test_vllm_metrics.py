@@ -14,7 +14,7 @@ from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of, 
 from bezel.operations.vllm_metrics.sample import Sample, parse, why_not_comparable
 from bezel_catalog.vllm.options import vllm_options
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
+FIXTURES = Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm"
 EVERY_NAME = {
     names.RUNNING, names.WAITING, names.KV_USAGE, *names.COUNTERS, *names.OUTCOMES,
     *(f"{name}_{part}" for name in names.HISTOGRAMS for part in ("sum", "count")),

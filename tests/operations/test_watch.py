@@ -18,7 +18,7 @@ from tests.support.operations.deployed import SERVICE, Deployed, live_service
 from tests.support.operations.model_server import ModelServer
 from tests.support.rest.fake_google import Answer
 
-METRICS = (Path(__file__).parents[1] / "fixtures" / "vllm" / "metrics.txt").read_text()
+METRICS = (Path(__file__).parents[2] / "packages/simulated-vllm/tests/fixtures/vllm" / "metrics.txt").read_text()
 SECONDS = 60.0
 
 

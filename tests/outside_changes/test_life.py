@@ -22,7 +22,7 @@ from bezel.operations.outside import outside_of
 from bezel.operations.status import StackStatus, Status, StatusArguments, status
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import declared_in, entries_in
-from tests.support.localcloud.in_process import COMPUTE, PARENT
+from localcloud_support.in_process import COMPUTE, PARENT
 from tests.support.operations.owned_stack import (
     CONTAINER,
     JOBS,

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bezel_localcloud.access.certificates import server_certificate
-from tests.support.localcloud.served_port import ServedPort
+from localcloud_support.served_port import ServedPort
 
 ASK = """
 import sys

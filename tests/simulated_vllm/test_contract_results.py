@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from tests.support.simulated_vllm.arguments import ROOT
-from tests.support.simulated_vllm.contract_report import NOT_RUN, RESULTS, checks_of
-from tests.support.simulated_vllm.contract_table import MORE, ROWS
-from tests.support.simulated_vllm.samples import FIXTURES
-from tests.support.simulated_vllm.servers import CONFIGURATIONS
+from simulated_vllm_support.arguments import ROOT
+from simulated_vllm_support.contract_report import NOT_RUN, RESULTS, checks_of
+from simulated_vllm_support.contract_table import MORE, ROWS
+from simulated_vllm_support.samples import FIXTURES
+from simulated_vllm_support.servers import CONFIGURATIONS
 
 # Where the samples lie beside a checkout; elsewhere those count that are shipped.
 BESIDE = ROOT.parent / "shared" / "vllm-samples"

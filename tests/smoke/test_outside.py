@@ -8,8 +8,8 @@ import pytest
 
 from bezel.rest import Credentials, GoogleClient
 from bezel_smoke.outside import EARLIER, changes_of
+from localcloud_support.in_process import COMPUTE, PARENT
 from tests.outside_changes.test_life import MALLORY, RULE, SECRET, bind, job, patch
-from tests.support.localcloud.in_process import COMPUTE, PARENT
 from tests.support.operations.owned_stack import RUN, SCALER, SERVICE, OwnedStack, owned_stack
 
 INVOKER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"

@@ -15,7 +15,7 @@ import pytest
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.messages import checked_message, definitions
 from bezel_localcloud.http.methods import Method, served
-from tests.support.localcloud.discovery_check import NULL_REMOVES, Called, called
+from localcloud_support.discovery_check import NULL_REMOVES, Called, called
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 METHODS = {method.id: method for method in served().values()}

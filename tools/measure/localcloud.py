@@ -28,7 +28,7 @@ from bezel_bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
 from bezel_simulated_vllm.scheduling.virtual_load import Rig, served
-from tests.support.localcloud.client import Client, until
+from localcloud_support.client import Client, until
 from tools.measure.own_cloud import own_cloud
 
 if TYPE_CHECKING:

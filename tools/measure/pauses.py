@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from bezel_localcloud import control
-from tests.support.localcloud.hostile_requests import hostile_requests
+from localcloud_support.hostile_requests import hostile_requests
 from tools.measure.large_requests import UPLOAD, Sent, large_kinds, prepare
 from tools.measure.own_cloud import own_cloud
 

@@ -22,8 +22,8 @@ from bezel_base.process_status import DIRECTORY_VARIABLE, marked
 from bezel_localcloud import seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm import synthetic_weights
+from localcloud_support.client import Client
 from tests.support.cli.served import Served
-from tests.support.localcloud.client import Client
 from tools.measure.localcloud import MODEL, cpu_seconds
 
 

@@ -22,9 +22,9 @@ import sys
 from pathlib import Path
 
 from bezel_base.loopback.listeners import free_port
-from tests.support.simulated_vllm.contract_report import NOT_RUN, RESULTS, Outcome, table
-from tests.support.simulated_vllm.servers import CONFIGURATIONS
-from tests.support.simulated_vllm.vllm_bench import BENCH, bench_against_simulated
+from simulated_vllm_support.contract_report import NOT_RUN, RESULTS, Outcome, table
+from simulated_vllm_support.servers import CONFIGURATIONS
+from simulated_vllm_support.vllm_bench import BENCH, bench_against_simulated
 from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 
 ROOT = Path(__file__).resolve().parents[2]

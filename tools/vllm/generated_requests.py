@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Any
 
 from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.api import administration
-from tests.support.simulated_vllm import replayed
-from tests.support.simulated_vllm.generated import BASES, generated, varied
-from tests.support.simulated_vllm.process import simulated_vllm
-from tests.support.simulated_vllm.servers import CONFIGURATIONS
-from tests.support.simulated_vllm.shapes import alike, shape_of
+from simulated_vllm_support import replayed
+from simulated_vllm_support.generated import BASES, generated, varied
+from simulated_vllm_support.process import simulated_vllm
+from simulated_vllm_support.servers import CONFIGURATIONS
+from simulated_vllm_support.shapes import alike, shape_of
 from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.simulated_vllm.generated import Generated
+    from simulated_vllm_support.generated import Generated
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "tests" / "results" / "vllm-generated.json"

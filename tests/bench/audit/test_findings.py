@@ -99,7 +99,7 @@ def test_a_copy_that_was_multiplied_or_rounded_is_found_and_a_repeat_is_not(tmp_
 
 
 def test_one_run_that_was_multiplied_is_found_and_another_run_is_not(tmp_path: Path) -> None:
-    path = Path(__file__).parents[2] / "fixtures" / "vllm" / "bench-serve-mtp-result-t1.json"
+    path = Path(__file__).parents[3] / "packages/simulated-vllm/tests/fixtures/vllm" / "bench-serve-mtp-result-t1.json"
     run = json.loads(path.read_text(encoding="utf-8"))
     copy = {key: value * 1.01 if isinstance(value, float) else value for key, value in run.items()}
     dice = random.Random(3)  # noqa: S311 - simulated
@@ -183,7 +183,7 @@ def test_a_mean_gap_that_is_the_whole_span_in_every_row_is_a_sum_of_an_unknown_l
 
 
 def test_a_median_time_for_a_token_that_no_step_has_is_found(tmp_path: Path) -> None:
-    path = Path(__file__).parents[2] / "fixtures" / "vllm" / "bench-serve-mtp-result-t1.json"
+    path = Path(__file__).parents[3] / "packages/simulated-vllm/tests/fixtures/vllm" / "bench-serve-mtp-result-t1.json"
     run = json.loads(path.read_text(encoding="utf-8"))
     assert not audit(tmp_path, a_json=json.dumps(run))
     assert findings.ROOFLINE in audit(tmp_path, a_json=json.dumps(run | {"median_tpot_ms": 0.004}))

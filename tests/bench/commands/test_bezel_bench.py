@@ -12,7 +12,7 @@ import pytest
 from bezel.cli.command_table import command_table
 from bezel_bench.commands.main import main
 from bezel_bench.commands.table import program_table, shared_spec
-from tests.support.simulated_vllm.process import simulated_vllm
+from simulated_vllm_support.process import simulated_vllm
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from bezel.cli.main import main
 from bezel_base.loopback.listeners import free_port
 from bezel_bench.result.document import load
 from bezel_bench.result.sample_file import read_samples
-from tests.support.simulated_vllm.process import ROOT, simulated_vllm
+from simulated_vllm_support.process import ROOT, simulated_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,16 +31,16 @@ from bezel_localcloud.services.service_usage import api as service_usage
 from bezel_localcloud.services.storage import service as storage
 from bezel_localcloud.services.tpu import api as tpu
 from bezel_localcloud.services.vertex_ai import garden_api as vertex_ai
-from tests.support.gitops.issuer import public_key, signed
-from tests.support.localcloud.api_harness import ApiHarness
-from tests.support.localcloud.billing_harness import billing
-from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
-from tests.support.localcloud.kms_harness import kms
-from tests.support.localcloud.machines_harness import machines, networks
-from tests.support.localcloud.observability_harness import observability
-from tests.support.localcloud.quotas_harness import quotas
-from tests.support.localcloud.registry_harness import push_index
-from tests.support.localcloud.vertex_harness import vertex_models
+from localcloud_support.api_harness import ApiHarness
+from localcloud_support.billing_harness import billing
+from localcloud_support.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
+from localcloud_support.issuer import public_key, signed
+from localcloud_support.kms_harness import kms
+from localcloud_support.machines_harness import machines, networks
+from localcloud_support.observability_harness import observability
+from localcloud_support.quotas_harness import quotas
+from localcloud_support.registry_harness import push_index
+from localcloud_support.vertex_harness import vertex_models
 from tests.support.record_results import check_results
 from tools.traffic.discovery_data import SOURCES, methods_of
 from tools.traffic.discovery_data import document as discovery
@@ -228,7 +228,7 @@ def federation(trial):
         "scope": "https://www.googleapis.com/auth/cloud-platform",
         "subjectToken": signed({"iss": "https://forge.example", "aud": audience, "sub": "tried"} | times),
     }
-    # Its refusals have OAuth's form, which no document describes: tests/localcloud/identity/test_token_exchange.py.
+    # Its refusals have OAuth's form, which no document describes: packages/localcloud/tests/identity/test_token_exchange.py.
     trial.alone("POST", "/sts/v1/token", exchange)
 
 

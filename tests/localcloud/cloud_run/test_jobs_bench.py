@@ -17,10 +17,10 @@ from bezel_base.errors import UserError
 from bezel_base.process_status import marked
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_localcloud import control
+from localcloud_support.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
+from simulated_vllm_support.process import MODEL
 from tests.support.bench_jobs.container_engine import install
-from tests.support.localcloud.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from tests.support.record_results import check_results
-from tests.support.simulated_vllm.process import MODEL
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
 from bezel.rest import ApiError, Backoff, Credentials, GoogleClient
 from bezel_base.errors import UserError
 from bezel_localcloud import control
-from tests.support.localcloud.client import REGION, until
+from localcloud_support.client import REGION, until
 
 pytestmark = pytest.mark.slow
 

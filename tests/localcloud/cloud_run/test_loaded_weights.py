@@ -8,7 +8,7 @@ from bezel.planner import make_plan
 from bezel.planner.vllm.loading import LOADINGS
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
-from tests.support.localcloud.client import REGION, SERVICES, Client
+from localcloud_support.client import REGION, SERVICES, Client
 
 pytestmark = pytest.mark.slow
 

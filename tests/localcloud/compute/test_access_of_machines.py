@@ -3,7 +3,7 @@
 import pytest
 
 from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone
-from tests.support.localcloud.in_process import COMPUTE, PARENT, Project
+from localcloud_support.in_process import COMPUTE, PARENT, Project
 
 ZONE = f"{COMPUTE}/zones/us-east5-a"
 VM = f"{ZONE}/instances/vm"

@@ -15,10 +15,10 @@ from bezel_localcloud.http.serving import REFUSAL
 from bezel_localcloud.services.artifact_registry.images import program_of
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel_localcloud.services.cloud_run.runtime.container_command import program
-from tests.support.localcloud.client import RUNTIME, SERVICES, plain
+from localcloud_support.client import RUNTIME, SERVICES, plain
+from localcloud_support.malformed_requests import MALFORMED, WELL_FORMED, answer, request
+from localcloud_support.node_harness import GATEWAY, NETWORK, RunningCloud, own_address
 from tests.support.localcloud.gateway_harness import Node, missing_proxy
-from tests.support.localcloud.malformed_requests import MALFORMED, WELL_FORMED, answer, request
-from tests.support.localcloud.node_harness import GATEWAY, NETWORK, RunningCloud, own_address
 
 pytestmark = pytest.mark.slow
 needs_proxy = pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())

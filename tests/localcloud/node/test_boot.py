@@ -11,8 +11,8 @@ import pytest
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_base.process_status import DIRECTORY_VARIABLE, marked
 from bezel_localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
-from tests.support.localcloud.client import PARENT, RUNTIME, until
-from tests.support.localcloud.node_harness import GATEWAY, NAME, PHASES, SECRET, ZONE, RunningCloud, own_address
+from localcloud_support.client import PARENT, RUNTIME, until
+from localcloud_support.node_harness import GATEWAY, NAME, PHASES, SECRET, ZONE, RunningCloud, own_address
 
 pytestmark = pytest.mark.slow
 ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode())"

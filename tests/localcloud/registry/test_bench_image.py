@@ -9,8 +9,8 @@ from bezel.bench_jobs.job_image import DOCKERFILE, ImageRepository, image_of_thi
 from bezel.cli.main import main
 from bezel_base.errors import UserError
 from bezel_localcloud import control
+from localcloud_support.client import PARENT, REGION
 from tests.support.bench_jobs.container_engine import calls, install
-from tests.support.localcloud.client import PARENT, REGION
 
 ROOT = Path(__file__).parents[3]
 HOST = f"{REGION}-docker.pkg.dev"

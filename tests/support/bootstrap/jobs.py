@@ -20,13 +20,13 @@ from bezel.rest import Credentials
 from bezel_localcloud import seed
 from bezel_localcloud.core.paths import PROJECT
 from bezel_simulated_vllm import synthetic_weights
+from localcloud_support.client import plain
+from localcloud_support.issuer import Issuer
 from tests.support.bootstrap.setup_harness import SetupHarness
 from tests.support.e2e import warm_python
 from tests.support.e2e.rehearsal import SECONDS, Run
 from tests.support.gitops import account_port
-from tests.support.gitops.issuer import Issuer
 from tests.support.gitops.pipeline import Pipeline
-from tests.support.localcloud.client import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,9 @@ from bezel.engine.local.engine import PLUGINS
 from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud import clients, control
 from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint
+from localcloud_support.client import Client
 from tests.support.e2e import warm_bezel
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Run
-from tests.support.localcloud.client import Client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

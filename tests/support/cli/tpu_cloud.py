@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.cli.main import main
 from bezel.leases.names import labels
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
-from tests.support.localcloud.in_process import COMPUTE, PARENT, Clock, Project
+from localcloud_support.in_process import COMPUTE, PARENT, Clock, Project
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 
 if TYPE_CHECKING:

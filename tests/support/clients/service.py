@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bezel_localcloud import control
-from tests.support.localcloud.client import Client
-from tests.support.simulated_vllm.process import MODEL
+from localcloud_support.client import Client
+from simulated_vllm_support.process import MODEL
 
 NAME = "tiny"
 _MOUNT = "/mnt/models"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from localcloud_support.client import until
 from tests.support.e2e.rehearsal import Rehearsal
-from tests.support.localcloud.client import until
 
 
 def ran(rehearsal: Rehearsal, region: str, job: str, seconds: float = 90.0) -> dict[str, Any]:

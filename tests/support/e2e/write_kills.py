@@ -25,8 +25,8 @@ import httpx
 from bezel_localcloud.cloud import Cloud
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel_localcloud.core.paths import DEPLOYER, PROJECT, Paths
+from localcloud_support.in_process import Nodes
 from tests.support.e2e.consistency import problems
-from tests.support.localcloud.in_process import Nodes
 
 PARENT = f"projects/{PROJECT}"
 RUN = f"/run/v2/{PARENT}/locations/us-east4/services"

@@ -10,10 +10,10 @@ from bezel.foundation.settings import checked_settings
 from bezel_bootstrap import access
 from bezel_bootstrap.deploy import APIS
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from localcloud_support.client import PARENT
 from tests.support.bootstrap.accounts import Accounts
 from tests.support.bootstrap.project import SETTINGS
 from tests.support.gitops.pipeline import STATES, Pipeline
-from tests.support.localcloud.client import PARENT
 
 PROVIDER = f"projects/{PROJECT_NUMBER}/locations/global/workloadIdentityPools/bezel/providers/gitea"
 _POOLS = f"/iam/v1/{PARENT}/locations/global/workloadIdentityPools"

@@ -22,9 +22,9 @@ from bezel.planner import make_plan
 from bezel_localcloud import clients, control, seed
 from bezel_localcloud.core.paths import PROJECT, Endpoint
 from bezel_simulated_vllm import synthetic_weights
+from localcloud_support.client import Client
 from tests.support.e2e import warm_bezel, warm_python
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Rehearsal, Run
-from tests.support.localcloud.client import Client
 
 STATES = "states"
 STACK = "dev"

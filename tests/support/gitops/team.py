@@ -16,10 +16,10 @@ import yaml
 from bezel.engine.project.pipeline_file import FILE
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
+from localcloud_support.issuer import Issuer
 from tests.support.gitops import forge as forges
 from tests.support.gitops import foundation
 from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user
-from tests.support.gitops.issuer import Issuer
 from tests.support.gitops.machine import Machine, runner_of
 from tests.support.gitops.pipeline import BACKEND, STATES, Pipeline
 from tests.support.gitops.working_copy import WorkingCopy, tracked_files

@@ -10,8 +10,8 @@ from bezel.operations.leases.create_lease import apply_create, plan_create
 from bezel.operations.leases.delete_lease import DeleteArguments, apply_delete, plan_delete
 from bezel.operations.leases.lease_request import CreateArguments
 from bezel.operations.leases.list_leases import Leases, ListArguments, list_leases
+from localcloud_support.in_process import PARENT
 from tests.support.cli.tpu_cloud import OTHER, ZONE, Cloud
-from tests.support.localcloud.in_process import PARENT
 
 ROOT = Path(__file__).parents[3]
 PROJECT = PARENT.partition("/")[2]

@@ -15,7 +15,7 @@ from bezel.leases.clock import PlatformClock
 from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone, queued_body, queued_in_zone
 from bezel.operations.context import Context
 from bezel.rest.endpoints import _GOOGLE
-from tests.support.localcloud.in_process import COMPUTE, PARENT, Project
+from localcloud_support.in_process import COMPUTE, PARENT, Project
 from tests.support.operations.deployed import state_of
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, serving
 

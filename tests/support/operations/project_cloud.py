@@ -11,7 +11,7 @@ import pytest
 
 from bezel.operations.context import Context
 from bezel_localcloud.routing.context import Point, Series
-from tests.support.localcloud.in_process import PARENT, Clock, Project
+from localcloud_support.in_process import PARENT, Clock, Project
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, serving
 
 ROOT = Path(__file__).parents[3]

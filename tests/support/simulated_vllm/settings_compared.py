@@ -25,7 +25,7 @@ from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
 from bezel_simulated_vllm.configuration.options import VERSION, parse
 from bezel_simulated_vllm.configuration.settings import make_settings
-from tests.support.simulated_vllm.process import MODEL
+from simulated_vllm_support.process import MODEL
 
 ROOT = Path(__file__).parents[3]
 EXPLAINED = ROOT / "tools" / "vllm" / "settings" / "explanations.json"

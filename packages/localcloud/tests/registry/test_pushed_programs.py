@@ -1,0 +1,89 @@
+"""What localcloud starts in place of a pushed image: what its config, or the container's command, says."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from bezel_localcloud.core.errors import ApiError
+from bezel_localcloud.core.paths import RUN_AGENT
+from bezel_localcloud.services.artifact_registry.images import parse_reference
+from bezel_localcloud.services.artifact_registry.registry import find_image
+from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, container_command
+from localcloud_support.registry_harness import APP, CONFIG, HOST, LAYER, MANIFEST, Registry
+
+IMAGE = f"{HOST}/bezel-local/tools/app"
+WORKER = ("bezel", "bench", "worker")
+
+
+@pytest.fixture
+def registry(tmp_path):
+    project = Registry(tmp_path)
+    yield project
+    project.close()
+
+
+def push(registry, config, kind=CONFIG):
+    content = json.dumps({"config": config}).encode()
+    parts = {"config": (kind, content), "layers": (LAYER, b"layer")}
+    found = {
+        name: {"mediaType": media, "digest": registry.blob(data), "size": len(data)}
+        for name, (media, data) in parts.items()
+    }
+    body = {"schemaVersion": 2, "mediaType": MANIFEST, "config": found["config"], "layers": [found["layers"]]}
+    answer = registry.send("PUT", f"{APP}/manifests/1", json.dumps(body).encode(), content_type=MANIFEST)
+    assert answer.status_code == 201, answer.text
+    return answer.headers["docker-content-digest"]
+
+
+def started(registry, image, command=(), args=()):
+    """("vllm", its arguments), or the words of a program."""
+    spec = SimpleNamespace(image=image, command=command, args=args, environment=(), mounts=(), service_account="a")
+
+    def launcher(container):
+        return Command(("vllm", *container.args), {})
+
+    return container_command(registry.cloud, launcher, spec, "/s/1:8080", 1.0, {}).argv
+
+
+@pytest.mark.parametrize("reference", ["1", "all", "digest"])
+def test_a_pushed_image_runs_as_the_program_of_its_entrypoint(registry, reference):
+    digest = push(registry, {"Entrypoint": ["/bezel/.venv/bin/bezel"]})
+    registry.index(digest)
+    image = f"{IMAGE}@{digest}" if reference == "digest" else f"{IMAGE}:{reference}"
+    assert started(registry, image, WORKER) == WORKER
+    with pytest.raises(RevisionFailureError, match="localcloud starts bezel by a command only"):
+        started(registry, image)
+
+
+@pytest.mark.parametrize("entrypoint", [["vllm", "serve"], ["python3", "-m", "vllm.entrypoints.openai.api_server"]])
+def test_a_pushed_image_of_vllm_runs_as_one(registry, entrypoint):
+    push(registry, {"Entrypoint": entrypoint, "Cmd": None})
+    assert started(registry, f"{IMAGE}:1", args=("--model=x",)) == ("vllm", "--model=x")
+
+
+@pytest.mark.parametrize("config", [{"Entrypoint": ["python3", "app.py"]}, {"Cmd": ["sh"]}, {}, None, []])
+def test_another_pushed_image_is_refused_by_its_command_instead_of_running_as_a_vllm(registry, config):
+    push(registry, config)
+    with pytest.raises(RevisionFailureError, match="localcloud starts bezel, haproxy and vllm in place of images"):
+        started(registry, f"{IMAGE}:1")
+    assert started(registry, f"{IMAGE}:1", WORKER) == WORKER
+
+
+def test_an_image_of_the_catalogue_runs_as_its_name_says(registry):
+    assert started(registry, "localhost/bezel-bench:0.1.0", WORKER) == WORKER
+    assert started(registry, "docker.io/vllm/vllm-openai:v0.32.0", args=("x",)) == ("vllm", "x")
+
+
+def test_cloud_run_finds_a_pushed_image_and_no_other(registry):
+    digest = push(registry, {})
+    for reference in (f"{IMAGE}:1", f"{IMAGE}@{digest}"):
+        assert find_image(registry.cloud, parse_reference(reference), RUN_AGENT).digest == digest
+    for reference in (f"{IMAGE}:2", f"{HOST}/bezel-local/tools/bezel-bench:0.1.0", f"{HOST}/bezel-local/tools"):
+        with pytest.raises(ApiError) as refused:
+            find_image(registry.cloud, parse_reference(reference), RUN_AGENT)
+        assert refused.value.code == "NOT_FOUND"
+    with pytest.raises(ApiError) as refused:
+        find_image(registry.cloud, parse_reference(f"{IMAGE}:1"), None)
+    assert refused.value.code == "PERMISSION_DENIED"

@@ -1,0 +1,82 @@
+"""A call is stopped exactly at its boundary: before any effect, or after all of it with the answer not sent."""
+
+import threading
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from localcloud_support.client import PARENT, Client, plain
+
+HOLD = "/localcloud/hold"
+SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
+
+
+@pytest.fixture
+def held(cloud: Client) -> Iterator[Client]:
+    yield cloud
+    cloud.http.delete(HOLD)
+    cloud.http.delete(f"{SECRETS}/held")
+
+
+def begin(client: Client, answers: list[httpx.Response]) -> threading.Thread:
+    """Make the secret `held` in a thread of its own."""
+    body = {"replication": {"automatic": {}}}
+
+    def make() -> None:
+        # Not the client's own way: what a dropped call gets instead of an answer is nothing that Google would say.
+        url, headers = f"{client.endpoint.base}{SECRETS}", {"Authorization": client.http.headers["Authorization"]}
+        answers.append(plain.post(url, params={"secretId": "held"}, json=body, headers=headers))
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    return thread
+
+
+def place(client: Client, **others: object) -> httpx.Response:
+    body = {"method": "POST", "path": "/secretmanager/*/secrets", "when": "before"} | others
+    return client.http.put(HOLD, json=body)
+
+
+def exists(client: Client) -> bool:
+    return client.http.get(f"{SECRETS}/held").status_code == 200
+
+
+@pytest.mark.parametrize(("when", "done"), [("before", False), ("after", True)])
+def test_a_held_call_has_no_effect_before_and_all_of_it_after(held: Client, when: str, done: bool) -> None:
+    answers: list[httpx.Response] = []
+    assert place(held, when=when).status_code == 200
+    thread = begin(held, answers)
+    assert held.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
+    assert exists(held) is done
+    assert answers == []
+    held.http.delete(HOLD)
+    thread.join(30)
+    assert answers[0].status_code == 200
+    assert exists(held)
+
+
+def test_a_dropped_call_never_happens(held: Client) -> None:
+    answers: list[httpx.Response] = []
+    place(held)
+    thread = begin(held, answers)
+    assert held.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
+    held.http.delete(HOLD, params={"drop": 1})
+    thread.join(30)
+    assert answers[0].status_code == 500
+    assert not exists(held)
+
+
+@pytest.mark.parametrize("others", [{"method": "GET"}, {"path": "/run/*"}, {"nth": 2}])
+def test_other_calls_pass(held: Client, others: dict[str, object]) -> None:
+    answers: list[httpx.Response] = []
+    place(held, **others)
+    begin(held, answers).join(30)
+    assert answers[0].status_code == 200
+    assert held.http.get(HOLD, params={"seconds": 0}).json() == {"reached": False}
+
+
+@pytest.mark.parametrize("others", [{"when": "later"}, {"nth": 0}, {"path": None}])
+def test_a_hold_that_says_nothing_clear_is_refused(held: Client, others: dict[str, object]) -> None:
+    assert place(held, **others).status_code == 400
+    assert held.http.get(HOLD).status_code == 400

@@ -1,0 +1,38 @@
+"""No request of two thousand hostile ones takes much work: calls, depth and bytes of each have a bound."""
+
+import pytest
+
+from localcloud_support.hostile_requests import hostile_requests
+from localcloud_support.in_process import Project
+from localcloud_support.work_count import Count
+
+pytestmark = pytest.mark.slow  # two thousand requests, each of them counted
+
+MOST_CALLS = 400_000  # of functions, Python's own included: some tenths of a second
+DEEPEST = 400  # frames above the test's
+LARGEST = 1 << 20  # bytes of an answer
+
+
+def counted(project, request):
+    with Count() as count:
+        answer = project.raw(request.verb, request.path, request.content, request.headers)
+    return answer, count
+
+
+def test_hostile_requests_take_a_bounded_work(tmp_path):
+    project = Project(tmp_path / "cloud")
+    project.ok("POST", "/storage/v1/b", {"name": "hostile-shelf"}, project="bezel-local")
+    wrong, sent = [], 0
+    for request in hostile_requests(2000):
+        answer, count = counted(project, request)
+        if count.calls > MOST_CALLS:  # tables are read and compiled once
+            answer, count = counted(project, request)
+        sent += 1
+        shown = f"{request.verb} {request.path[:100]} -> {answer.status_code}"
+        if answer.status_code == 500:
+            wrong.append(f"{shown}: {answer.text[:100]}")
+        if count.calls > MOST_CALLS or count.deepest > DEEPEST or len(answer.content) > LARGEST:
+            wrong.append(f"{shown}: {count.calls} calls, {count.deepest} deep, {len(answer.content)} bytes")
+    project.close()
+    assert wrong == [], "\n".join(wrong)
+    assert sent == 2000

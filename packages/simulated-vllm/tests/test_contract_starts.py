@@ -1,0 +1,72 @@
+"""How a start looks from outside, against the recordings of a real vLLM 0.32.0: what /health says, how a start fails.
+
+Both the simulated server and a real one (`tools/vllm/contract.py`) pass these tests.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from bezel_base.loopback.listeners import free_port
+from simulated_vllm_support.arguments import ROOT
+from simulated_vllm_support.samples import text_of
+from simulated_vllm_support.servers import real_configuration, real_url
+
+pytestmark = pytest.mark.slow  # whole processes
+
+FAILING = re.findall(r"^### vllm serve (.*)\n((?:(?!###).*\n?)*)", text_of("failing-starts"), re.MULTILINE)
+# They failed for want of what a server on CPU lacks and the simulated one has: an extra, a backend for GPUs.
+ON_CPU = ("--load-format runai_streamer", "--attention-backend FLASHINFER")
+
+
+@pytest.fixture
+def first_answers(environment):
+    """What /health answered from the process's start until it was healthy, each answer once."""
+    if real_url():
+        if real_configuration() != "plain":
+            pytest.skip("looked at once")
+        return os.environ["BEZEL_VLLM_STARTUP"].split()
+    port, found = free_port(), []
+    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"}
+    command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
+    deadline = time.monotonic() + 20
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while "200" not in found and time.monotonic() < deadline:
+            try:
+                said = str(httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).status_code)
+            except httpx.ConnectError:
+                said = "refused"
+            found += [] if said in found else [said]
+        process.kill()
+    return found
+
+
+def test_nothing_listens_until_the_server_is_healthy(first_answers):
+    recorded = [
+        "refused" if " 7\n" in line else "200" for line in text_of("startup-health-transition").splitlines(True)
+    ]
+    assert first_answers == recorded == ["refused", "200"]
+
+
+@pytest.mark.parametrize(("command", "said"), FAILING, ids=[command for command, _ in FAILING])
+def test_a_failing_start_ends_as_recorded(container, command, said):
+    if real_url() and real_configuration() != "starts":
+        pytest.skip("starts servers of its own")
+    if not real_url() and command.endswith(ON_CPU):
+        pytest.skip("starts on an accelerator")
+    arguments = command.replace("models/tiny-gemma4", os.environ.get("BEZEL_VLLM_MODEL", "/mnt/models/tiny")).split()
+    ended = container(*arguments, variables={"HF_HUB_OFFLINE": "1"})  # as the recorded one
+    assert ended.returncode == int(re.search(r"rc=(\d+)", said)[1]) == 1
+    # The interpreter may warn of what the engine's process has left behind, after the exception.
+    last = [line for line in ended.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)][-1]
+    recorded = said.rstrip().splitlines()[-1]
+    # Which process has failed is told if it has been reaped by then; the recording was cut in the list of parsers.
+    last, recorded = (line.partition("Failed core proc(s)")[0] for line in (last, recorded))
+    assert last[:300] == recorded[:300]

@@ -1,0 +1,109 @@
+"""Log of the simulated server beside that of a real one: the same lines, format, level, stream and order."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel_base.loopback.listeners import free_port
+from simulated_vllm_support.log_lines import (
+    LOGS,
+    Recorder,
+    hardware,
+    requests_of_the_record,
+    shape,
+    without_counterpart,
+)
+from simulated_vllm_support.process import MODEL, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVING = ("--served-model-name=tiny-gemma4", "--dtype=bfloat16", "--enforce-eager", "--max-model-len=4096",
+           "--max-num-seqs=8", "--kv-cache-memory-bytes=64M", "--generation-config=vllm")  # fmt: skip
+FAILING = {
+    "fail-config": ("--enable-auto-tool-choice", "--tool-call-parser=nonsense"),
+    "fail-engine": ("--max-model-len=16384", "--kv-cache-memory-bytes=1M"),
+    "fail-args": ("--no-such-option",),
+    "fail-model": (),
+}
+
+
+def simulated(folder: Path, *options: str, model: str = "tiny-gemma4") -> Recorder:
+    """The simulated server of a tiny model, about to be recorded."""
+    path = folder / "tiny-gemma4"
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps(MODEL))
+    (path / "model.safetensors").write_bytes(b"\0" * 400_000)
+    port = free_port()
+    environ = os.environ | {
+        "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
+        "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
+        "LOCALCLOUD_HARDWARE": hardware(),
+        "LOCALCLOUD_SPEED": "100000",
+    }
+    command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{model}", *SERVING, *options]
+    return Recorder(command, dict(environ), ROOT, f"http://127.0.0.1:{port}")
+
+
+@pytest.mark.slow
+def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(tmp_path: Path) -> None:
+    log = simulated(tmp_path).run(partial(requests_of_the_record, model="tiny-gemma4"))
+    assert without_counterpart((LOGS / "serve.log").read_text(), log) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAILING)
+def test_each_line_of_a_real_failing_start_is_in_the_simulated_one(name: str, tmp_path: Path) -> None:
+    log = simulated(tmp_path, *FAILING[name], model="nothing" if name == "fail-model" else "tiny-gemma4").run()
+    assert without_counterpart((LOGS / f"{name}.log").read_text(), log, name) == []
+
+
+@pytest.mark.long
+def test_each_line_of_a_live_real_log_is_in_the_simulated_one(tmp_path: Path) -> None:
+    installed = os.environ.get("BEZEL_REAL_VLLM")
+    if installed is None:
+        pytest.skip("BEZEL_REAL_VLLM names no folder with a real vLLM")
+    port = free_port()
+    environ = os.environ | {
+        "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "TORCHDYNAMO_DISABLE": "1",
+        "PATH": f"{installed}/venv/bin:{os.environ['PATH']}",
+    }  # fmt: skip
+    address = ("--host=127.0.0.1", f"--port={port}")
+    command = [f"{installed}/venv/bin/vllm", "serve", f"{installed}/models/tiny-gemma4", *address, *SERVING]
+    real = Recorder(command, dict(environ), tmp_path, f"http://127.0.0.1:{port}")
+    script = partial(requests_of_the_record, model="tiny-gemma4")
+    assert without_counterpart(real.run(script), simulated(tmp_path).run(script)) == []
+
+
+STARTED = "INFO:     Application startup complete."
+TOOK = "(A pid=1) INFO 11-27 18:17:03 [m.py:7] took 0.5 s"
+
+
+@pytest.mark.parametrize(
+    ("real", "simulated_line", "is_missing"),
+    [
+        (f"err {STARTED}", f"err {STARTED}", False),
+        (f"err {STARTED}", f"out {STARTED}", True),
+        (f"err {STARTED}", f"err (APIServer pid=1) {STARTED}", True),
+        (f"out {TOOK}", "out (A pid=9) INFO 11-28 01:02:03 [m.py:7] took 77 s", False),
+        (f"out {TOOK}", "out (A pid=9) ERROR 11-28 01:02:03 [m.py:7] took 77 s", True),
+        (f"out {TOOK}", "out (A pid=9) INFO 11-28 01:02:03 [m.py:8] took 77 s", True),
+    ],
+)
+def test_a_line_of_another_stream_level_or_place_is_no_counterpart(
+    real: str, simulated_line: str, is_missing: bool
+) -> None:
+    assert bool(without_counterpart(real, simulated_line)) == is_missing
+    assert (shape(real) == shape(simulated_line)) != is_missing
+
+
+def test_lines_in_another_order_have_no_counterpart() -> None:
+    first, second = "err INFO:     Waiting for application startup.", "err INFO:     Application startup complete."
+    assert without_counterpart(f"{first}\n{second}", f"{second}\n{first}") == [second]

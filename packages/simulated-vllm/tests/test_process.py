@@ -1,0 +1,130 @@
+"""The process as a container runs it: refused connections, log, signals, clients that go away, speeds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from bezel_base.loopback.listeners import free_port
+from simulated_vllm_support.arguments import L4_QAT, ROOT
+
+pytestmark = pytest.mark.slow  # whole processes
+
+
+@contextmanager
+def started(environment):
+    """A started instance: its client and its process; the log is on the process's standard output."""
+    port = free_port()
+    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
+    command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/qat", *L4_QAT]
+    with (
+        subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client,
+    ):
+        refused = 0
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                assert client.get("/health").status_code == 200
+                break
+            except httpx.ConnectError:
+                refused += 1
+                time.sleep(0.02)
+        assert refused, "nothing listens while the weights are loaded"
+        yield client, process
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def instance(environment):
+    """One that all of them ask, and none ends."""
+    with started(environment) as found:
+        yield found
+
+
+def test_a_started_instance_answers_under_its_served_name(instance):
+    client, _ = instance
+    model = client.get("/v1/models").json()["data"][0]
+    assert (model["id"], model["root"], model["max_model_len"]) == ("gemma", "/mnt/models/qat", 32768)
+
+
+def test_a_body_that_cloud_run_would_not_let_through_is_not_read_to_the_end(instance):
+    client, _ = instance
+    pieces = (b" " * (1 << 20) for _ in range(33))
+    assert client.post("/v1/completions", content=pieces).status_code == 413
+    with socket.create_connection((client.base_url.host, client.base_url.port), 10) as connection:
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 209715200\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name + "{"))
+
+
+def test_a_stream_arrives_piece_by_piece(instance):
+    client, _ = instance
+    body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 30_000, "ignore_eos": True, "stream": True}
+    with client.stream("POST", "/v1/chat/completions", json=body) as response:
+        pieces = (line for line in response.iter_lines() if line.startswith("data: "))
+        first = [next(pieces) for _ in range(10)]
+        # The first pieces are here while the server works on the others.
+        assert metric(client, "vllm:num_requests_running") == 1
+    assert len(set(first)) > 1
+
+
+def go_away(client, streamed):
+    """Ask, and do not wait for the end of the answer."""
+    body = {"prompt": "hi", "max_tokens": 30_000, "ignore_eos": True, "stream": streamed}
+    with httpx.Client(base_url=client.base_url, timeout=0.3) as other:
+        if streamed:
+            with other.stream("POST", "/v1/completions", json=body) as response:
+                next(response.iter_lines())
+        else:
+            with pytest.raises(httpx.ReadTimeout):
+                other.post("/v1/completions", json=body)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_client_that_goes_away_stops_its_request(instance, streamed):
+    client, _ = instance
+    go_away(client, streamed)
+    deadline = time.monotonic() + 5
+    while metric(client, "vllm:num_requests_running") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert metric(client, "vllm:num_requests_running") == 0
+    assert metric(client, "vllm:kv_cache_usage_perc") == 0
+
+
+def test_sigterm_ends_it_and_the_log_has_the_start(environment):
+    with started(environment) as (client, process):
+        client.get("/v1/models")
+        for streamed in (True, False):
+            go_away(client, streamed)
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        log = process.communicate(timeout=10)[0]
+    assert process.returncode == 0
+    for text in (
+        "simulated server, timings from a model of 1 x nvidia-l4",
+        "Using max model len 32768",
+        "forcing TRITON_ATTN backend",
+        "Loading weights took 32.60 seconds",
+        "Maximum concurrency for 32,768 tokens per request",
+        "Starting vLLM server on http://127.0.0.1:",
+        '"GET /v1/models HTTP/1.1" 200 OK',
+    ):
+        assert text in log
+    # Clients that went away are no failures of the server.
+    assert "Exception in ASGI application" not in log
+    assert "ERROR" not in log
