@@ -22,7 +22,7 @@ ABOUT = (
 
 @pytest.mark.long
 def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(tmp_path: Path) -> None:
-    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    variables = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'packages' / 'localcloud' / 'tests'}"}
     running = [
         subprocess.Popen(
             [

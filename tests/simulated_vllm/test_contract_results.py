@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
-from simulated_vllm_support.arguments import ROOT
 from simulated_vllm_support.contract_report import NOT_RUN, RESULTS, checks_of
 from simulated_vllm_support.contract_table import MORE, ROWS
 from simulated_vllm_support.samples import FIXTURES
 from simulated_vllm_support.servers import CONFIGURATIONS
 
+ROOT = Path(__file__).parents[2]
 # Where the samples lie beside a checkout; elsewhere those count that are shipped.
+TESTS = ROOT / "packages" / "simulated-vllm" / "tests"
 BESIDE = ROOT.parent / "shared" / "vllm-samples"
 
 
@@ -34,7 +36,7 @@ def test_every_row_is_compared_tested_or_explained():
 
 
 def test_every_test_that_a_row_names_exists():
-    source = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests" / "simulated_vllm").glob("test_*.py"))
+    source = "".join(file.read_text(encoding="utf-8") for file in TESTS.glob("test_*.py"))
     named = {test for row in ROWS.values() for test in checks_of(row)}
     assert named - set(re.findall(r"^def (test_\w+)", source, re.MULTILINE)) == set()
 

@@ -18,7 +18,7 @@ from bezel_base.text.redaction import PLACEHOLDER, is_secret, redact
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = [ROOT / "bezel", *sorted(ROOT.glob("packages/*/bezel_*"))]
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+RECORDED = ROOT / "packages/simulated-vllm/tests/fixtures/vllm"
 LETTERS = "Pl4nt3dAbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789Ab"
 HEX = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 UPPER = "PL4NT3DABCDEFGH7JKLMNOPQRSTUVWXYZ234567ABCDEFGH"
@@ -450,7 +450,7 @@ def test_no_sentence_of_the_program_is_redacted() -> None:
 
 def test_recorded_responses_of_vllm_stay_but_for_their_keys() -> None:
     lines = changed = 0
-    for file in sorted((FIXTURES / "vllm").rglob("*.txt")):
+    for file in sorted(RECORDED.rglob("*.txt")):
         for line in printable(file.read_text(errors="replace")).split("\n"):
             lines += 1
             if redact(line) != line:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target
 from bezel_localcloud import control, seed

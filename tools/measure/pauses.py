@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_localcloud import control
 from localcloud_support.hostile_requests import hostile_requests
 from tools.measure.large_requests import UPLOAD, Sent, large_kinds, prepare

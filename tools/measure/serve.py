@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.process_status import DIRECTORY_VARIABLE, marked
 from bezel_localcloud import seed
 from bezel_localcloud.core.paths import Endpoint

@@ -50,13 +50,13 @@ AREAS = {
             "packages/localcloud/bezel_localcloud/services/cloud_run/quotas.py",
         ),
         kinds=("refusals",),
-        tests=("packages/localcloud/tests",),
+        tests=("packages/localcloud/tests", "tests/localcloud"),
     ),
     "metrics": Area(
         about="each metric of the simulated vLLM",
         files=("packages/simulated-vllm/bezel_simulated_vllm/scheduling/metrics.json",),
         kinds=("entries",),
-        tests=("packages/simulated-vllm/tests",),
+        tests=("packages/simulated-vllm/tests", "tests/simulated_vllm"),
     ),
     "framing": Area(
         about="each rule of stream framing",
@@ -66,7 +66,7 @@ AREAS = {
             "packages/simulated-vllm/bezel_simulated_vllm/api/completions.py",
         ),
         kinds=("statements",),
-        tests=("packages/simulated-vllm/tests",),
+        tests=("packages/simulated-vllm/tests", "tests/simulated_vllm"),
         harmless=(
             ("*: del scope", "marks an argument that the protocol passes and the method does not need"),
             ("*: del index", "marks an argument that the interface passes and the method does not need"),

@@ -134,7 +134,9 @@ def _whole(place: Path, tests: tuple[str, ...]) -> str | None:
 
 def _tests(place: Path, tests: list[str], *, whole: bool) -> str | None:
     """The first of the tests that fails, None if none does; `whole`: all of them are known to exist."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
+    # The configuration of the root: the tests of one package alone would be named from their package's folder.
+    command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", "-x", "--tb=no", "--no-header"]
+    command += ["-p", "no:cacheprovider"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"PYTHONPATH": str(place), "HYPOTHESIS_STORAGE_DIRECTORY": str(place / ".hypothesis")}
     # A session of its own: processes that a mutant leaves running end with its tests.

@@ -21,6 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.loopback.listeners import free_port
 from simulated_vllm_support.contract_report import NOT_RUN, RESULTS, Outcome, table
 from simulated_vllm_support.servers import CONFIGURATIONS
@@ -28,7 +29,7 @@ from simulated_vllm_support.vllm_bench import BENCH, bench_against_simulated
 from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = ROOT / "tests" / "simulated_vllm"
+TESTS = ROOT / "packages" / "simulated-vllm" / "tests"
 
 # Servers in the order in which they are started, each with the configurations that it is tested as.
 SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]} | {

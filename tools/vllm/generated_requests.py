@@ -22,6 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.api import administration
 from simulated_vllm_support import replayed

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+import bezel_localcloud
 from bezel_localcloud.http.methods import served
 from localcloud_support.in_process import PARENT, Project
 from localcloud_support.registry_harness import APP, Registry
 
-ROOT = Path(__file__).parents[2] / "packages" / "localcloud" / "bezel_localcloud"
+ROOT = Path(bezel_localcloud.__file__).parent
 DIGITS = ["%C2%B2", "%D9%A1", "%EF%BC%91", "9" * 5000, "1_0", "%2B1", "0x1", "1e5", ""]
 HEADERS = ["9" * 5000, "\u00b2", "1_0", "+1", "0x1"]
 # Where a text's own methods say what a digit is, after a check for ASCII.

@@ -15,7 +15,6 @@ import httpx
 import pytest
 
 from bezel_base.loopback.listeners import free_port
-from simulated_vllm_support.arguments import ROOT
 from simulated_vllm_support.samples import text_of
 from simulated_vllm_support.servers import real_configuration, real_url
 
@@ -37,7 +36,7 @@ def first_answers(environment):
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
     deadline = time.monotonic() + 20
-    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while "200" not in found and time.monotonic() < deadline:
             try:
                 said = str(httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).status_code)

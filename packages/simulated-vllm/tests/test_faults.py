@@ -23,7 +23,7 @@ from bezel_simulated_vllm.configuration.hardware import machine_from_environment
 from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.scheduling.virtual_load import Rig
 from bezel_simulated_vllm.startup import start
-from simulated_vllm_support.arguments import L4_QAT, ROOT
+from simulated_vllm_support.arguments import L4_QAT
 from simulated_vllm_support.samples import FIXTURES, events, sample
 
 pytestmark = pytest.mark.slow  # whole processes
@@ -114,7 +114,7 @@ def running(environment, variables, wait="Application startup complete"):
     command = [sys.executable, "-m", "bezel_simulated_vllm", *TINY]
     with (
         subprocess.Popen(
-            command, cwd=ROOT, env=env | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, env=env | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process,
         # It listens a moment after that line.
         httpx.Client(

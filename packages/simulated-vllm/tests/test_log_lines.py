@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +19,7 @@ from simulated_vllm_support.log_lines import (
     shape,
     without_counterpart,
 )
-from simulated_vllm_support.process import MODEL, ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from simulated_vllm_support.process import MODEL
 
 SERVING = ("--served-model-name=tiny-gemma4", "--dtype=bfloat16", "--enforce-eager", "--max-model-len=4096",
            "--max-num-seqs=8", "--kv-cache-memory-bytes=64M", "--generation-config=vllm")  # fmt: skip
@@ -48,7 +45,7 @@ def simulated(folder: Path, *options: str, model: str = "tiny-gemma4") -> Record
         "LOCALCLOUD_SPEED": "100000",
     }
     command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{model}", *SERVING, *options]
-    return Recorder(command, dict(environ), ROOT, f"http://127.0.0.1:{port}")
+    return Recorder(command, dict(environ), Path(__file__).parent, f"http://127.0.0.1:{port}")
 
 
 @pytest.mark.slow

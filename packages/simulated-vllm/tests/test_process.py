@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from bezel_base.loopback.listeners import free_port
-from simulated_vllm_support.arguments import L4_QAT, ROOT
+from simulated_vllm_support.arguments import L4_QAT
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -26,9 +26,7 @@ def started(environment):
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/qat", *L4_QAT]
     with (
-        subprocess.Popen(
-            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process,
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client,
     ):
         refused = 0

@@ -24,7 +24,7 @@ from tests.support.bench.audit_clean import clean_case
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+ROOT = Path(__file__).parents[3]
 GRID = "context_tokens,users,value,unit,success_pct,status\n16,1,3.5,req/s,100,ok\n"
 CLAIM = {"id": "c", "metric": "throughput", "value": 1.5, "unit": "req/s"}
 
@@ -48,7 +48,7 @@ def test_a_format_is_recognised_by_its_content_whatever_the_file_is_called(tmp_p
 
 
 def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
-    path = FIXTURES / "vllm" / "bench-serve-mtp-result-t1.json"
+    path = ROOT / "packages/simulated-vllm/tests/fixtures/vllm/bench-serve-mtp-result-t1.json"
     (row,) = detect.read(path, path.name).rows
     assert (row.users, row.completed, row.generated_tokens, row.drafts) == (8, 60, 960, 900)
     assert not audit_files([path]).findings
@@ -60,7 +60,7 @@ def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
 
 
 def test_what_a_real_aiperf_wrote_is_read(tmp_path: Path) -> None:
-    path = FIXTURES / "clients" / "aiperf-0.13.0.json"
+    path = ROOT / "tests/fixtures/clients" / "aiperf-0.13.0.json"
     (row,) = detect.read(path, path.name).rows
     assert (row.users, row.completed, row.prompt_tokens, row.generated_tokens, row.planned) == (4, 20, 541, 320, 20)
     assert row.figures["ttft"].value == pytest.approx(0.020715, rel=1e-4), "milliseconds become seconds"

@@ -15,7 +15,7 @@ from bezel.cli.main import main
 from bezel_base.loopback.listeners import free_port
 from bezel_bench.result.document import load
 from bezel_bench.result.sample_file import read_samples
-from simulated_vllm_support.process import ROOT, simulated_vllm
+from simulated_vllm_support.process import simulated_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_every_cell(url: str, tmp_path: Pat
     command = ["bench", "sweep", *server(url), *SWEEP, "--full", "--out", str(out)]
     with subprocess.Popen(
         [sys.executable, "-c", _CLI, *command],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
         deadline = time.monotonic() + 60
         while sum('"cell"' in line for line in journal(out)) < 2:

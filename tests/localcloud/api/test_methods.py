@@ -34,6 +34,8 @@ from bezel_localcloud.services.vertex_ai import garden_api as vertex_ai
 from localcloud_support.api_harness import ApiHarness
 from localcloud_support.billing_harness import billing
 from localcloud_support.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
+from localcloud_support.discovery_documents import SOURCES, methods_of
+from localcloud_support.discovery_documents import document as discovery
 from localcloud_support.issuer import public_key, signed
 from localcloud_support.kms_harness import kms
 from localcloud_support.machines_harness import machines, networks
@@ -42,8 +44,6 @@ from localcloud_support.quotas_harness import quotas
 from localcloud_support.registry_harness import push_index
 from localcloud_support.vertex_harness import vertex_models
 from tests.support.record_results import check_results
-from tools.traffic.discovery_data import SOURCES, methods_of
-from tools.traffic.discovery_data import document as discovery
 
 pytestmark = pytest.mark.slow
 
@@ -228,7 +228,7 @@ def federation(trial):
         "scope": "https://www.googleapis.com/auth/cloud-platform",
         "subjectToken": signed({"iss": "https://forge.example", "aud": audience, "sub": "tried"} | times),
     }
-    # Its refusals have OAuth's form, which no document describes: packages/localcloud/tests/identity/test_token_exchange.py.
+    # Its refusals have OAuth's form, which no document describes: identity/test_token_exchange.py tries them.
     trial.alone("POST", "/sts/v1/token", exchange)
 
 

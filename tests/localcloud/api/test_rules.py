@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from localcloud_support.discovery_documents import DOCUMENTS, document
 from tests.support.localcloud.api_rules import RULES
 from tests.support.record_results import check_results
-from tools.traffic.discovery_data import DOCUMENTS, document
 
-TESTS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
+FOLDERS = (ROOT / "packages" / "localcloud" / "tests", ROOT / "tests" / "localcloud")
 
 
 @cache
 def functions_of(module):
     folder, _, name = module.rpartition("/")
-    return set(re.findall(r"^def test_(\w+)", (TESTS / folder / f"test_{name}.py").read_text(), re.MULTILINE))
+    files = [tests / folder / f"test_{name}.py" for tests in FOLDERS]
+    text = "".join(file.read_text() for file in files if file.exists())
+    return set(re.findall(r"^def test_(\w+)", text, re.MULTILINE))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.support.record_results import check_results
 
 HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[3] / "packages" / "localcloud" / "tests" / "cloud_run"
 COMMAND = ".venv/bin/pytest tests/localcloud/cloud_run/test_ingress_rules.py"
 LEFT_OUT = [
     {
@@ -33,7 +34,7 @@ LEFT_OUT = [
 
 
 def known_tests() -> set[str]:
-    files = HERE.parent.rglob("test_*.py")
+    files = [*TESTS.parent.rglob("test_*.py"), *HERE.parent.rglob("test_*.py")]
     return {name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)}
 
 
@@ -53,7 +54,7 @@ def test_every_rule_names_tests_that_are_there_a_twin_and_its_evidence():
 def test_every_test_of_the_front_holds_a_rule():
     named = {name for rule in rules() for name in (*rule["holds"], *rule["twins"])}
     for part in ("identity", "traffic", "instances"):
-        text = (HERE / f"test_ingress_{part}.py").read_text()
+        text = (TESTS / f"test_ingress_{part}.py").read_text()
         assert set(re.findall(r"^def (test_\w+)", text, re.MULTILINE)) <= named
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,12 +16,13 @@ from localcloud_support.client import PARENT, RUNTIME, until
 from localcloud_support.node_harness import GATEWAY, NAME, PHASES, SECRET, ZONE, RunningCloud, own_address
 
 pytestmark = pytest.mark.slow
+SCRIPT = Path(__file__).parents[3] / "components" / "bezel_components" / "node" / "startup.sh"
 ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode())"
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    running = RunningCloud(tmp_path_factory.mktemp("machines") / "cloud")
+    running = RunningCloud(tmp_path_factory.mktemp("machines") / "cloud", script=SCRIPT.read_text())
     running.furnish()
     running.instances |= {"gateway": GATEWAY, "elsewhere": ""}
     yield running

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from tests.support.simulated_vllm import settings_compared as judges
 from tools.vllm.settings.generated import SEED, generated
 

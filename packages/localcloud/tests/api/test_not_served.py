@@ -9,10 +9,15 @@ import pytest
 from bezel_localcloud.core.errors import NOT_SERVED
 from bezel_localcloud.http.methods import service_of, unserved
 from localcloud_support.asgi import answer_of
+from localcloud_support.discovery_documents import SOURCES, all_versions, document, methods_of, path_of
 from localcloud_support.in_process import PARENT, Project
-from tools.traffic.discovery_data import all_versions, document, methods_of, path_of, served_methods
 
-SERVED = {(method["http"], method["path"]) for method in served_methods()["served"]}
+SERVED = {
+    (method["httpMethod"], path_of(source, method))
+    for source in SOURCES
+    for method in methods_of(document(source.document))
+    if method["id"] in source.serves
+}
 # What a name looks like in the pattern of a parameter.
 FORMS = {"[^/]+": "x1", ".*": "a1", ".+": "a1", "[^/]*": "x1", "[0-9]+": "12"}
 

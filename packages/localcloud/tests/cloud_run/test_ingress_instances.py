@@ -1,7 +1,6 @@
 """Instances behind a front: how many, how long a request waits for one, when one ends, and what the log says of it."""
 
 import asyncio
-import json
 import os
 import re
 import subprocess
@@ -10,18 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from bezel_localcloud.core.clock import PlatformClock
-from bezel_localcloud.core.logbook import Logbook, LogSource
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.processes.sockets import Sockets
 from bezel_localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import DEMAND, MINIMUM, Autoscaler, NoInstanceError, Scaling
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command
-from bezel_localcloud.services.cloud_run.runtime.instance import Instance
-from bezel_localcloud.services.cloud_run.runtime.upstream import passes
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
 from localcloud_support.client import SERVICES, is_alive, plain, until
 from localcloud_support.fake_daemon import FAKE
+from localcloud_support.instances import ask_instance, make_instance, start_instance
 from localcloud_support.virtual_loop import run_virtually
 
 pytestmark = pytest.mark.slow  # whole processes
@@ -322,41 +316,18 @@ def test_the_processes_of_a_container_end_with_it(cloud):
 # Runs an instance of the fake container and tells the ids of its processes; then waits to be killed.
 OWNER = """
 import asyncio, os, sys
-sys.path.insert(0, os.getcwd())
-from tests.localcloud.cloud_run import test_ingress_instances as tests
 from pathlib import Path
+from localcloud_support.instances import ask_instance, make_instance, start_instance
 
 async def main():
-    instance = tests.instance_in(Path(sys.argv[1]))
-    await tests.started(instance)
-    seen = await tests.asked(instance, "/child")
+    instance = make_instance(Path(sys.argv[1]))
+    await start_instance(instance)
+    seen = await ask_instance(instance, "/child")
     print(seen["pid"], seen["children"][0], flush=True)
     await asyncio.sleep(60)
 
 asyncio.run(main())
 """
-
-
-def instance_in(folder):
-    logbook = Logbook(Store(folder / "cloud.db"), PlatformClock(1))
-    return Instance(LogSource("l", "s", "r"), revision_spec({}, {}), Sockets(folder / "sockets").new(8080), logbook)
-
-
-async def asked(instance, path):
-    """What the container saw of a request."""
-    reader, writer = await asyncio.open_unix_connection(instance.address)
-    writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
-    content = await reader.read()
-    writer.close()
-    return json.loads(content.partition(b"\r\n\r\n")[2])
-
-
-async def started(instance):
-    """The instance once it listens."""
-    environment = {"LOCALCLOUD_LISTEN": f"unix:{instance.address}", "PATH": os.environ["PATH"]}
-    await instance.start(Command((sys.executable, "-S", "-E", str(FAKE)), environment), DEMAND)
-    while not await passes(ProbeSpec(None, 0, 0.0, 1.0, 1.0, 1), instance.address, 1.0):  # noqa: ASYNC110 - another process
-        await asyncio.sleep(0.01)
 
 
 def test_no_process_of_an_instance_outlives_the_daemon_that_is_killed(tmp_path):
@@ -376,12 +347,12 @@ def test_no_process_of_an_instance_outlives_the_daemon_that_is_killed(tmp_path):
 
 def test_a_liveness_probe_gives_up_on_the_unhealthy_and_never_on_the_healthy(tmp_path):
     async def outcomes():
-        instance = instance_in(tmp_path)
-        await started(instance)
+        instance = make_instance(tmp_path)
+        await start_instance(instance)
         lost = asyncio.ensure_future(instance.alive(ProbeSpec("/health", 0, 0.0, 1.0, 0.02, 2)))
         await asyncio.wait([lost], timeout=0.3)
         healthy = not lost.done()
-        await asked(instance, "/hang-up")
+        await ask_instance(instance, "/hang-up")
         await asyncio.wait([lost], timeout=5)
         gave_up = lost.done()
         await instance.stop()

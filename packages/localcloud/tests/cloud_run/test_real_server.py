@@ -1,17 +1,15 @@
 """`server="vllm"`: the `vllm` found on PATH is started instead of the simulated one (here a stand-in executable)."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from bezel_localcloud import control
 from bezel_simulated_vllm.synthetic_weights import model_files
 from localcloud_support.client import Client
+from localcloud_support.fake_daemon import FAKE
 
 pytestmark = pytest.mark.slow
-
-FAKE = Path(__file__).parents[2] / "support" / "localcloud" / "fake_container.py"
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_a_transaction_that_meets_the_end_of_the_file_is_taken_back_whole(tmp_pa
 
 def test_a_file_that_may_grow_no_more_is_a_full_disk_too(tmp_path) -> None:
     script = (
-        "import resource, sys; sys.path.insert(0, sys.argv[2])\n"
+        "import resource, sys\n"
         "from pathlib import Path; from bezel_localcloud.core.store import Store, is_full\n"
         "store = Store(Path(sys.argv[1])); store.put('kind', 'kept', {'value': 1})\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
@@ -110,9 +110,8 @@ def test_a_file_that_may_grow_no_more_is_a_full_disk_too(tmp_path) -> None:
         "except Exception as error:\n    print(is_full(error))\n"
         "print(store.get('kind', 'kept'), store.get('kind', 'new'))\n"
     )
-    root = __file__.rpartition("/tests/")[0]
     run = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "cloud.db"), root], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, str(tmp_path / "cloud.db")], capture_output=True, text=True, check=True
     )
     assert run.stdout == "True\n{'value': 1} None\n"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-from tools.traffic.discovery_data import SOURCES, Json, Source, document, methods_of, path_of
+from localcloud_support.discovery_documents import SOURCES, Json, Source, document, methods_of, path_of
 
 RANGES = {
     "int32": (-(2**31), 2**31 - 1),

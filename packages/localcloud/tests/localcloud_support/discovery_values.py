@@ -6,7 +6,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from localcloud_support.discovery_check import RANGES
-from tools.traffic.discovery_data import document
+from localcloud_support.discovery_documents import document
 
 _TEXTS = st.one_of(
     st.sampled_from(["", "a", "name-1", "*", "projects/bezel-local", "v1.2", "\u00e9\u4e2d\U0001f600", "a\nb"]),

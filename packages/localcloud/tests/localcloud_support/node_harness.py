@@ -17,7 +17,6 @@ from localcloud_support.client import PARENT, REGION, RUNTIME, Client, until
 from localcloud_support.fake_daemon import launch_fake
 from localcloud_support.in_process import Nodes as NotedNodes
 
-SCRIPT = (Path(__file__).parents[3] / "components" / "bezel_components" / "node" / "startup.sh").read_text()
 ZONE = f"{REGION}-a"
 NAME = f"projects/{PROJECT}/zones/{ZONE}/instances/lease"
 NETWORK = f"projects/{PROJECT}/global/networks/bezel"
@@ -40,9 +39,13 @@ SECRET = "planted-value-of-a-secret"
 
 
 class RunningCloud:
-    """A cloud that serves, and its machines; `instances` says which Cloud Run instance sends from which subnetwork."""
+    """A cloud that serves, and its machines; `instances` says which Cloud Run instance sends from which subnetwork.
 
-    def __init__(self, directory: Path, launcher=launch_fake) -> None:
+    `script` is what machines run at their start, where a test gives no other.
+    """
+
+    def __init__(self, directory: Path, launcher=launch_fake, script: str = "") -> None:
+        self.script = script
         self.instances: dict[str, str] = {}
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -134,7 +137,7 @@ class RunningCloud:
 
     def spec(self, address: str, *arguments: str, external: str = "", **attributes: str) -> NodeSpec:
         metadata = {
-            "startup-script": SCRIPT,
+            "startup-script": self.script,
             "enable-guest-attributes": "TRUE",
             "bezel-image": self.image(),
             "bezel-arguments": json.dumps([MODEL, *arguments]),

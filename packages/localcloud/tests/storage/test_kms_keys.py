@@ -1,8 +1,8 @@
 """Objects and buckets protected with keys of Cloud KMS, which Cloud Storage's own account uses."""
 
 import pytest
-from tests.localcloud.storage.test_customer_keys import ONE, key
 
+from localcloud_support.customer_keys import key_headers
 from localcloud_support.in_process import PARENT
 
 BUCKET, OBJECTS, UPLOAD = "/storage/v1/b/shelf", "/storage/v1/b/shelf/o", "/upload/storage/v1/b/shelf/o"
@@ -132,7 +132,7 @@ def test_the_xml_api_names_the_key_in_a_header_and_a_key_of_the_customer_exclude
     header = {"x-goog-encryption-kms-key-name": KEY}
     assert shelf.raw("PUT", "/shelf/a", b"x", header).status_code == 200
     assert shelf.ok("GET", f"{OBJECTS}/a")["kmsKeyName"] == f"{KEY}/cryptoKeyVersions/1"
-    assert upload(shelf, "b", headers=key(ONE)).status_code == 400
+    assert upload(shelf, "b", headers=key_headers(b"1" * 32)).status_code == 400
     shelf.ok("PATCH", BUCKET, {"encryption": {"defaultKmsKeyName": KEY}})
-    own = shelf.raw("POST", f"{UPLOAD}?uploadType=media&name=b", b"x", key(ONE)).json()
+    own = shelf.raw("POST", f"{UPLOAD}?uploadType=media&name=b", b"x", key_headers(b"1" * 32)).json()
     assert ("kmsKeyName" in own, "customerEncryption" in own) == (False, True)

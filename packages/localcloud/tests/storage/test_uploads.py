@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from localcloud_support.discovery_documents import SOURCES, document, methods_of, upload_paths
 from localcloud_support.in_process import PARENT
-from tools.traffic.discovery_data import SOURCES, document, methods_of, upload_paths
 
 CHUNK = 262_144
 PATHS = ["/upload/storage/v1/b/shelf/o", "/resumable/upload/storage/v1/b/shelf/o"]

@@ -1,8 +1,5 @@
-"""The arguments of the L4 stack, and where the repository is."""
+"""The arguments of the L4 stack."""
 
-from pathlib import Path
-
-ROOT = Path(__file__).parents[3]
 L4_QAT = (
     "--served-model-name=gemma",
     "--max-model-len=32768",

@@ -13,7 +13,8 @@ from simulated_vllm_support.contract_table import KNOWN, MORE, ROWS
 if TYPE_CHECKING:
     from simulated_vllm_support.contract_table import Row
 
-RESULTS = Path(__file__).parents[2] / "results" / "vllm-contract.json"
+# In a checkout: the committed table.
+RESULTS = Path(__file__).parents[4] / "tests" / "results" / "vllm-contract.json"
 FURTHER = "test_a_further_answer_is_the_recorded_one"
 GENERIC = "test_an_answer_is_the_recorded_one"
 NOT_RUN = "-"

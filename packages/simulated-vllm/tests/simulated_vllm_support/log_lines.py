@@ -22,7 +22,7 @@ import httpx
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-LOGS = Path(__file__).parents[2] / "fixtures" / "vllm" / "log"
+LOGS = Path(__file__).parents[1] / "fixtures" / "vllm" / "log"
 _SECONDS = 600.0
 _OWN = re.compile(
     r"^\((?P<process>\w+) pid=\d+\) (?P<level>[A-Z]+) \d\d-\d\d \d\d:\d\d:\d\d \[(?P<place>[^\]]+)\] ?(?P<text>.*)"

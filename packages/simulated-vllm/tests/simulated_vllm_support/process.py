@@ -8,17 +8,16 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
+
 from bezel_base.loopback.listeners import free_port
-from bezel_bench.load.plan import Target
-from bezel_bench.server.http_probe import asker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
 NAME = "tiny"
 _SECONDS = 30.0
 MODEL = {
@@ -64,7 +63,7 @@ def simulated_vllm(
         "LOCALCLOUD_SERVING_SPEED": f"{serving_speed:g}",
     }
     command = [sys.executable, "-m", "bezel_simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
-    with subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen([*command, *arguments], env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(url, process)
@@ -75,10 +74,10 @@ def simulated_vllm(
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    ask = asker(Target(url, NAME), dict)
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        if ask("/health", None).status == 200:
-            return
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{url}/health", timeout=10, trust_env=False).status_code == 200:
+                return
         time.sleep(0.05)
     raise TimeoutError(f"the simulated server did not start (exit code {process.poll()})")

@@ -1,4 +1,4 @@
-"""Reads the recorded answers of a real server (packages/simulated-vllm/tests/fixtures/vllm): each a request and what came back."""
+"""Reads the recorded answers of a real server (tests/fixtures/vllm): each a request and what came back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "vllm"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
 # Recorded three times, the same to the byte; kept once.
 _SAME = {"engine-dead/openapi": "openapi", "ngram-apikey/openapi": "openapi"}
 

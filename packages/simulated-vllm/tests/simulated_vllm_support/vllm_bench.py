@@ -13,7 +13,6 @@ import urllib.request
 from pathlib import Path
 
 from bezel_base.loopback.listeners import free_port
-from simulated_vllm_support.arguments import ROOT
 from simulated_vllm_support.samples import FIXTURES
 
 BENCH = "The real client's load test of the simulated server: nothing fails, its result has the recorded result's keys."
@@ -28,7 +27,7 @@ def bench_against_simulated(folder: Path, environment: dict[str, str]) -> list[s
     speed = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SPEED": "100000"}
     with (
         tempfile.TemporaryDirectory() as out,
-        subprocess.Popen(server, cwd=ROOT, env=os.environ | speed, stdout=subprocess.DEVNULL) as process,
+        subprocess.Popen(server, env=os.environ | speed, stdout=subprocess.DEVNULL) as process,
     ):
         try:
             _wait(port)
