@@ -31,7 +31,7 @@ def test_a_process_that_is_stopped_lives(process):
 def test_a_killed_process_is_dead_before_it_is_gone(process):
     os.kill(process.pid, signal.SIGKILL)
     assert not is_running(process.pid)
-    os.kill(process.pid, 0)  # There it is still: nobody has taken its exit status.
+    os.kill(process.pid, 0)  # It is still there: no process has taken its exit status.
 
 
 def test_a_process_that_has_ended_is_dead_and_so_is_one_that_never_was(process):

@@ -160,7 +160,7 @@ def test_stopping_leaves_no_process_and_no_endpoint(life):
     client = Client(endpoint)
     client.create("ended", client.template())
     pid = instance_of(client, "ended")
-    # This one never listens: its deployment is still under way when the daemon is told to stop.
+    # This one never listens: its deployment is still under way when the daemon gets its signal to stop.
     client.post(SERVICES, {"template": client.template("--silent")}, serviceId="deaf")
     until(lambda: client.log("deaf"))
     control.stop(life)
@@ -205,7 +205,7 @@ def test_two_that_start_at_once_get_the_same_daemon(started):
     "told",
     [
         lambda told: told | {"code": "of another version"},
-        lambda told: {"pid": told["pid"], "base": told["base"]},  # as a version told that knew no more
+        lambda told: {"pid": told["pid"], "base": told["base"]},  # as a version reported that knew no more
         lambda told: told | {"speed": 5_000},
     ],
     ids=["other code", "an old version", "another speed"],
@@ -333,7 +333,7 @@ def test_a_log_stays_below_twice_its_size_and_is_made_of_whole_lines(tmp_path):
     for number in range(500):
         log.write(f"line {number}\n")
         if number == 250:
-            log = LogFile(path, max_bytes=1000)  # another process goes on where the first one was killed
+            log = LogFile(path, max_bytes=1000)  # another process continues where the first one was killed
     kept = (path.with_name("log.1").read_text() + path.read_text()).splitlines()
     assert path.stat().st_size <= 1000 >= path.with_name("log.1").stat().st_size
     assert kept == [f"line {number}" for number in range(500 - len(kept), 500)]

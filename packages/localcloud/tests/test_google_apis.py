@@ -110,7 +110,7 @@ def test_a_deleted_accounts_grants_do_not_pass_to_its_namesake(cloud):
     assert cloud.as_account(email).get(f"{SECRETS}/named").status_code == 403
     members = cloud.get(f"{SECRETS}/named:getIamPolicy").json()["bindings"][0]["members"]
     assert members[0].startswith(f"deleted:serviceAccount:{email}?uid=")
-    # The policy can still be written: a deleted member stands in nobody's way.
+    # The policy can still be written: a deleted member is no obstacle.
     cloud.grant(f"{SECRETS}/named", "roles/secretmanager.viewer", f"serviceAccount:{RUNTIME}")
     cloud.delete(f"{SECRETS}/named")
     cloud.delete(f"{ACCOUNTS}/{email}")

@@ -1,4 +1,4 @@
-"""What localcloud keeps is its owner's alone: its files, and what its processes have of the caller's environment."""
+"""Privacy of what localcloud keeps: its files, and what its processes have of the caller's environment."""
 
 import os
 import stat
@@ -82,7 +82,7 @@ def test_a_database_is_made_for_its_owner_whatever_the_umask(tmp_path):
     store.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to give a directory to somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to give a directory to another user")
 def test_a_directory_of_another_user_is_refused(tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()

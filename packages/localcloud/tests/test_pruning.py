@@ -1,4 +1,4 @@
-"""What the database forgets by itself, and what it never does."""
+"""The database forgets some things by itself, and others never."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a request may hold: beside each refusal the largest request that is taken. docs/localcloud.md has the table."""
+"""Bounds of a request: beside each refusal the largest request that is taken. docs/localcloud.md has the table."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""The daemon is stopped by the last command that uses it, and by nobody under another one."""
+"""The daemon is stopped by the last command that uses it, and by none while another one uses it."""
 
 from contextlib import ExitStack
 from itertools import permutations

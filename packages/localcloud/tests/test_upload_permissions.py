@@ -104,7 +104,7 @@ def test_a_form_without_a_signature_is_one_of_a_client_without_a_token(registry)
 
 @pytest.mark.parametrize("role", ["roles/storage.objectViewer", "roles/storage.objectCreator"])
 def test_a_part_and_the_end_of_an_xml_upload_take_the_permission(registry, role):
-    """The upload was begun by somebody who may; each further request needs the permission too."""
+    """The upload was begun by an account that may; each further request needs the permission too."""
     writes = role.endswith("Creator")
     begun = registry.raw("POST", "/shelf/a?uploads").text.partition("<UploadId>")[2].partition("<")[0]
     email, _ = signer(registry, "part-writer", role)

@@ -1,4 +1,4 @@
-"""What is not HTTP/1.1 is refused by localcloud's ports as by Google's front end: nobody behind sees any of it."""
+"""Requests that are not HTTP/1.1: refused by localcloud's ports as by Google's front end, before any server behind."""
 
 import socket
 

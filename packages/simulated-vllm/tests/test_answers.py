@@ -1,4 +1,4 @@
-"""What a model with sense answers and random weights do not: thoughts and tool calls, in all three APIs."""
+"""Answers of a model with sense, which random weights do not give: thoughts and tool calls, in all three APIs."""
 
 from __future__ import annotations
 

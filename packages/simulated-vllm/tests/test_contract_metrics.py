@@ -246,7 +246,7 @@ def test_http_families_count_by_route_method_and_status(servers):
         assert after[name] - before.get(name, 0) == 1.0, name
     # A stream that a test before this one left is counted when the server has noticed.
     assert after["http_request_duration_highr_seconds_count"] - before["http_request_duration_highr_seconds_count"] >= 3
-    # Nobody counts those that only look.
+    # Those that only look are not counted.
     assert not [name for name in after if 'handler="/metrics"' in name or 'handler="/health"' in name]
 
 

@@ -1,4 +1,4 @@
-"""How a start looks from outside, against the recordings of a real vLLM 0.32.0: what /health says, how a start fails.
+"""A start as seen from outside, against the recordings of a real vLLM 0.32.0: what /health says, how a start fails.
 
 Both the simulated server and a real one (`tools/vllm/contract.py`) pass these tests.
 """
@@ -66,6 +66,6 @@ def test_a_failing_start_ends_as_recorded(container, command, said):
     # The interpreter may warn of what the engine's process has left behind, after the exception.
     last = [line for line in ended.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)][-1]
     recorded = said.rstrip().splitlines()[-1]
-    # Which process has failed is told if it has been reaped by then; the recording was cut in the list of parsers.
+    # The process that has failed is named if it has been reaped by then; the recording was cut in the list of parsers.
     last, recorded = (line.partition("Failed core proc(s)")[0] for line in (last, recorded))
     assert last[:300] == recorded[:300]

@@ -1,4 +1,4 @@
-"""What fits: weights, cache and host memory of real shapes, and the capacity that a server reports."""
+"""Fit of a model: weights, cache and host memory of real shapes, and the capacity that a server reports."""
 
 from __future__ import annotations
 

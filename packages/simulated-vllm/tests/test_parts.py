@@ -36,7 +36,7 @@ def test_a_special_token_written_out_is_one_token_only_where_it_may_be():
 
 STORY = (
     "She opened the window and looked across the harbour, where several fishing boats were returning before the "
-    "weather changed. Nobody had expected the meeting to last until evening, but the committee could not agree about "
+    "weather changed. Few had expected the meeting to last until evening, but the committee could not agree about "
     "the budget for the new library, and so they postponed the decision again."
 )
 MANUAL = (

@@ -1,4 +1,4 @@
-"""Which command lines start and which are refused, against the recorded verdicts of the real parser and engine."""
+"""Command lines that start and that are refused, against the recorded verdicts of the real parser and engine."""
 
 from __future__ import annotations
 

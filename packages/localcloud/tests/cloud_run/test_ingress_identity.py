@@ -1,4 +1,4 @@
-"""Who gets through the front of a service: every rule of an identity token, and what a refusal looks like."""
+"""Identity of callers at the front of a service: every rule of an identity token, and what a refusal looks like."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Which revision answers: shares of traffic, tags with addresses of their own, and instances divided by shares."""
+"""The revision that answers: shares of traffic, tags with addresses of their own, and instances divided by shares."""
 
 import random
 

@@ -30,7 +30,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture
 def start(folders, monkeypatch):
-    """A function that starts a daemon which was told to use the machine's own vllm, with a model or none."""
+    """A function that starts a daemon with the setting to use the machine's own vllm, with a model or none."""
     model, binaries, cloud = folders
     monkeypatch.setenv("PATH", str(binaries), prepend=":")
 

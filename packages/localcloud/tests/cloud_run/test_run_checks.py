@@ -1,4 +1,4 @@
-"""What Cloud Run refuses of a service at once: one case a rule, each with the field that it names."""
+"""Services that Cloud Run refuses at once: one case a rule, each with the field that it names."""
 
 import copy
 

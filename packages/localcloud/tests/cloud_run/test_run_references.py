@@ -1,4 +1,4 @@
-"""What a revision refers to: images, secrets, buckets. Each missing or unreadable one fails with its own reason."""
+"""References of a revision: images, secrets, buckets. Each missing or unreadable one fails with its own reason."""
 
 import base64
 

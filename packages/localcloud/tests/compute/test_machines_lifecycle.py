@@ -1,4 +1,4 @@
-"""The way of a request for a machine: a function of time, whoever looks and however seldom."""
+"""The way of a request for a machine: a function of time, however seldom it is looked up."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a network lets through, by its firewall rules, its subnetworks and its routers."""
+"""Connections that a network lets through, by its firewall rules, its subnetworks and its routers."""
 
 import pytest
 

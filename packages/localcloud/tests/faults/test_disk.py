@@ -1,4 +1,4 @@
-"""A disk that is full: the caller hears of it in Google's shape, nothing is half written, and with room all goes on."""
+"""A disk that is full: the caller sees it in Google's shape, nothing is half written, and with room it continues."""
 
 import sqlite3
 import subprocess

@@ -1,4 +1,4 @@
-"""What may be asked to go wrong, and whom it strikes: by count and by pattern, never by chance."""
+"""Faults that may be ordered, and the requests that they strike: by count and by pattern, never by chance."""
 
 import json
 from pathlib import Path

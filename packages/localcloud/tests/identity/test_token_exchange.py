@@ -124,7 +124,7 @@ REFUSED = {
         "unauthorized_client",
         "Could not obtain a value for google.subject from the given credential.",
     ),
-    "a subject that is no text": (
+    "a subject of another type": (
         lambda issuer: issuer.token(AUDIENCE, sub=7),
         "unauthorized_client",
         "The mapped attribute 'google.subject' must be of type STRING.",

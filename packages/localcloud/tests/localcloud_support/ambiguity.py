@@ -1,4 +1,4 @@
-"""How many ways a regular expression has to match a text: what a backtracking engine may try before it gives up.
+"""Number of ways that a regular expression has to match a text: what a backtracking engine may try before it gives up.
 
 An expression becomes an automaton without empty steps (Glushkov's), and pairs and triples of its states are followed
 together (Weber and Seidl, On the degree of ambiguity of finite automata, 1991):

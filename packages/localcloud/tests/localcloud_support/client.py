@@ -1,4 +1,4 @@
-"""What the tests of localcloud do as its user: calls with a token, operations waited for, services made."""
+"""A user of localcloud, for its tests: calls with a token, operations waited for, services made."""
 
 import json
 import sys

@@ -145,7 +145,7 @@ def answer_problems(call: Called, status: int, content: bytes) -> list[str]:
     try:
         body = json.loads(content)
     except ValueError:
-        return [f"{status}: the body is no JSON: {content[:200]!r}"]
+        return [f"{status}: expected JSON, got {content[:200]!r}"]
     if status >= 400:
         return error_problems(status, body, legacy=legacy)
     if "response" not in call.method:

@@ -67,7 +67,7 @@ def answer(connection, method, path, headers, body):
 
 
 def stream(connection, *, breaks):
-    """One chunk, then the rest only after somebody asked for /go: buffering would never see the first."""
+    """One chunk, then the rest only after a request for /go: buffering would never see the first."""
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
     for text in ("data: first\n\n", "data: second\n\n"):
         connection.sendall(f"{len(text):x}\r\n{text}\r\n".encode())

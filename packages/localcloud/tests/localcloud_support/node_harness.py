@@ -182,7 +182,7 @@ class RunningCloud:
         return {key: value for key, value in self._told().items() if key in PHASES}
 
     def container(self) -> dict:
-        """What the machine told of its container, {} before the end of its boot."""
+        """What the machine reported of its container, {} before the end of its boot."""
         return self._told().get("container", {})
 
     def _told(self) -> dict[str, dict]:

@@ -1,4 +1,4 @@
-"""Whose connection it is: told by the mark of the process that holds the other end, and by nothing else."""
+"""The owner of a connection is known by the mark of the process that holds the other end, and by nothing else."""
 
 import os
 import socket

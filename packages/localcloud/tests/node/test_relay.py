@@ -1,4 +1,4 @@
-"""The port of a machine: what is let through goes on byte by byte and ends as it ended, the rest is cut off."""
+"""The port of a machine: what is let through is passed on byte by byte and ends as it ended, the rest is cut off."""
 
 import asyncio
 import contextlib

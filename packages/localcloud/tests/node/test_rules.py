@@ -1,4 +1,4 @@
-"""What a machine reaches and who reaches it, what its metadata server answers, which commands it has."""
+"""A machine: what it reaches and who reaches it, what its metadata server answers, which commands it has."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ SENDERS = {
     "another machine": ({NODE_VARIABLE: f"{spec().name}-2"}, False),
     "a service of another network": ({INSTANCE_VARIABLE: "stray"}, False),
     "a service without a network": ({INSTANCE_VARIABLE: "outside"}, False),
-    "nobody of the cloud": ({}, False),
+    "no machine of the cloud": ({}, False),
 }
 
 

@@ -1,4 +1,4 @@
-"""What localcloud starts in place of a pushed image: what its config, or the container's command, says."""
+"""The program that localcloud starts in place of a pushed image: what its config, or the container's command, says."""
 
 import json
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Who may pull and push: the challenge, tokens by each kind of credentials, permissions of each repository."""
+"""Rights to pull and push: the challenge, tokens by each kind of credentials, permissions of each repository."""
 
 import base64
 
