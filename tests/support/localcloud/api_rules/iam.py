@@ -30,7 +30,7 @@ RULES = [
     (
         "a condition may limit the roles that a caller grants or takes; other attributes are refused when written",
         [
-            "iam_policies.an_account_that_may_grant_one_role_grants_and_takes_no_other",
+            "documented_grant.an_account_that_may_grant_one_role_grants_and_takes_no_other",
             "iam_policies.a_condition_that_is_not_understood_is_not_guessed",
         ],
         "IAM's page on limits on granting roles: iam.googleapis.com/modifiedGrantsByRole",
