@@ -17,6 +17,16 @@ IMAGE = f"{HOST}/bezel-local/tools/app"
 WORKER = ("bezel", "bench", "worker")
 
 
+@pytest.fixture(autouse=True)
+def bezel_on_path(tmp_path, monkeypatch):
+    """An executable `bezel`, which another distribution installs: these tests find it and do not run it."""
+    program = tmp_path / "bin" / "bezel"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+
+
 @pytest.fixture
 def registry(tmp_path):
     project = Registry(tmp_path)
