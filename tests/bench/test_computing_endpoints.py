@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from bench_support.tokenizer import TokenServer, counting
+from bench_support.wire import WireRequest, document, send, serving
 from bezel.cli.main import main
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_bench.load.plan_rules import LoadError, checked
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.result.document import load as read_result
 from bezel_bench.server.http_probe import asker
-from tests.support.bench.tokenizer import TokenServer, counting
-from tests.support.bench.wire import WireRequest, document, send, serving
 from tests.support.rest.fake_google import Answer, Call, Server
 from tests.support.rest.fake_google import serving as serving_http
 

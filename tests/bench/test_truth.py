@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from bench_support.runs import BEGAN, MS, SECOND, answered, failed
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
-from tests.support.bench.runs import BEGAN, MS, SECOND, answered, failed
 from tools.bench.truth.compare import Compared, compared
 from tools.bench.truth.loads import LOADS, TruthLoad
 from tools.bench.truth.server import Record

@@ -16,9 +16,9 @@ from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
 from bezel_base.errors import UserError
 from bezel_catalog import DataFileError
 from bezel_catalog.prices import PRICES, parse_prices
+from catalog_support.fake_billing_catalog import COMPUTE, RUN, listed, sku
 from localcloud_support.discovery_check import problems
 from localcloud_support.discovery_documents import document
-from tests.support.catalog.fake_billing_catalog import COMPUTE, RUN, listed, sku
 from tests.support.rest.fake_google import Answer, serving
 
 TOKEN = "ya29.planted-access-token-0123456789"

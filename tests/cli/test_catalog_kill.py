@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bezel_catalog.prices import parse_prices
-from tests.support.catalog.fake_billing_catalog import listed
+from catalog_support.fake_billing_catalog import listed
 from tests.support.rest.fake_google import Answer, serving
 
 pytestmark = pytest.mark.slow

@@ -29,7 +29,7 @@ def test_what_every_stack_uses_is_loaded_with_the_program() -> None:
 
 def test_a_package_whose_arguments_were_read_has_its_classes() -> None:
     program = (
-        "from tests.support.standin_providers.sdk import arguments_of; arguments_of('gcp:storage/bucket:Bucket');"
+        "from pulumi_offline_support.sdk import arguments_of; arguments_of('gcp:storage/bucket:Bucket');"
         "from pulumi_gcp.storage import Bucket; print(Bucket.__name__)"
     )
     command = [sys.executable, "-c", program]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from pulumi_offline_support.kills import BOUNDARIES, Scene
+from pulumi_offline_support.sdk import short
 from tests.support.record_results import RESULTS, check_results
-from tests.support.standin_providers.kills import BOUNDARIES, Scene
-from tests.support.standin_providers.sdk import short
 
 # Google chooses the id, so a repeated create meets nothing: what the killed one made stays.
 NUMBERED = {

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from bench_support.audited_files import grid
 from bezel.operations.benchmarking.audit import AuditArguments, audit
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
-from tests.support.bench.audited_files import grid
 
 # 16384 tokens x 31.9 requests/s x 2 x 12e9 FLOP is 12.5 PFLOP/s, more than any L4 has.
 GRID = grid({16384: [31.9, 31.9, 31.9, 31.9]})

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from base_support.front_answers import ANSWERS
 from bezel.diagnosis.client import Server, error_text
 from bezel.operations.memory_layout.memory import MemoryArguments, memory
 from bezel.operations.serving.metrics import MetricsArguments, metrics
@@ -14,7 +15,6 @@ from bezel_bench.commands.measure.target import _served
 from bezel_bench.load.plan import Target
 from bezel_bench.server.drain import drain
 from bezel_bench.server.http_probe import asker
-from tests.front.test_refusals import ANSWERS
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.log_server import LogServer
 from tests.support.operations.model_server import ModelServer

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from bench_support import results
 from bezel.operations.benchmarking.report import ReportArguments, report
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 from bezel_bench.result.document import save
-from tests.support.bench import results
 
 pytestmark = pytest.mark.slow  # charts
 

@@ -12,9 +12,9 @@ from bezel.resource_cost.requests.commands import unread_command
 from bezel.resource_cost.requests.later import ELSEWHERE, SCRIPTS, SIGNED
 from bezel_components.config.startup_script import KINDS, startup_script
 from bezel_components.config.startup_script import SCRIPT as STARTUP
+from pulumi_offline_support.schema import properties
 from tests.support.policies.harness import DIGEST, INSTANCE, LABELS, LEASE, UNKNOWN, instance, violations
 from tests.support.policies.jobs import EMAIL, all_violations
-from tests.support.standin_providers.schema import properties
 
 WORKFLOW = "gcp:workflows/workflow:Workflow"
 TRIGGER = "gcp:cloudbuild/trigger:Trigger"

@@ -12,10 +12,10 @@ from bezel.resource_cost.inputs import UNKNOWN, Inputs
 from bezel.resource_cost.nested_values import describes_only
 from bezel_policies.config import PolicyConfig
 from bezel_policies.security.access import no_public_invoker
-from tests.support.standin_providers.schema import properties, whole
+from pulumi_offline_support.schema import properties, whole
 
 if TYPE_CHECKING:
-    from tests.support.standin_providers.schema import Property
+    from pulumi_offline_support.schema import Property
 
 MACHINE = re.compile(r"machine_?(type|famil|serie)|instance_types?$|node_types?$|vm_size")
 HARDWARE = re.compile(r"accelerator|gpu|(^|_)tpus?(_|$)|nvidia")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench_support.runs import answered, closed, failed
 from bezel.rest import Credentials
 from bezel_base.errors import UserError
 from bezel_bench.cell.cell import MeasuredCell
@@ -16,7 +17,6 @@ from bezel_bench.result.records import Distribution, Histogram, Metric
 from bezel_components.base.dynamic import Progress
 from bezel_smoke.base import SmokeError
 from bezel_smoke.benchmark import ShortBenchmarkProvider, figures
-from tests.support.bench.runs import answered, closed, failed
 from tests.support.rest.fake_google import Answer
 from tests.support.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
 

@@ -1,22 +1,3 @@
-from collections.abc import Iterator
+from pulumi_offline_support.fixtures import gcp, google
 
-import pytest
-
-from tests.support.standin_providers.client import Provider, ServedProvider
-from tests.support.standin_providers.google import FakeGoogle
-
-
-@pytest.fixture
-def google() -> Iterator[FakeGoogle]:
-    with FakeGoogle() as started:
-        yield started
-
-
-@pytest.fixture
-def gcp(google: FakeGoogle) -> Iterator[Provider]:
-    # Late: a table that cannot be imported then fails tests by name, and not the folder.
-    from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
-
-    provider = ServedProvider(GooglePlugin(google.environment()))
-    yield provider
-    provider.close()
+__all__ = ["gcp", "google"]

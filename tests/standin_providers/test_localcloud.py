@@ -15,8 +15,8 @@ from bezel_pulumi_offline.google.errors import ProviderError
 from bezel_pulumi_offline.lifecycle.values import decode
 from bezel_pulumi_offline.plugin.docker_plugin import digest_of
 from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
-from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
-from tests.support.standin_providers.programs import PROGRAMS
+from pulumi_offline_support.client import FailedError, Provider, ServedProvider, urn
+from pulumi_offline_support.programs import PROGRAMS
 
 pytestmark = pytest.mark.slow
 

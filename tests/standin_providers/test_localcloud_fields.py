@@ -8,8 +8,8 @@ from bezel_localcloud.http.messages import definitions
 from bezel_pulumi_offline.lifecycle.fields import Fields, Mark
 from bezel_pulumi_offline.resources import TYPES
 from localcloud_support.discovery_documents import SOURCES
-from tests.standin_providers.test_discovery import ELSEWHERE
-from tests.standin_providers.test_replacements import SCHEMAS
+from pulumi_offline_support.discovery import SCHEMAS
+from pulumi_offline_support.discovery_kinds import ELSEWHERE
 
 SILENT = Mark.LOCAL | Mark.REFUSED | Mark.UNSENT | Mark.OUTPUT
 

@@ -17,8 +17,8 @@ from google.protobuf import json_format
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel_pulumi_offline.lifecycle.values import decode, encode
-from tests.support.standin_providers.client import Provider, urn
-from tests.support.standin_providers.google import FakeGoogle
+from pulumi_offline_support.client import Provider, urn
+from pulumi_offline_support.google import FakeGoogle
 from tools.traffic.replay import differences
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from base_support.shell import HOSTILE, shown, words_of
 from bezel.engine.events.denied_permissions import missing_roles
 from bezel.gitops.comment.sections import section
 from bezel.gitops.login.causes import account_refused
@@ -23,60 +22,11 @@ from bezel_base.text.markdown import prose
 from bezel_base.text.shell import quoted, quoted_for_make
 
 PROJECT = Path(__file__).parents[2]
-HOSTILE = (
-    "x'; touch hacked; '", 'x"; touch hacked; "', "$(touch hacked)", "`touch hacked`", "x; touch hacked",
-    "x && touch hacked", "x | touch hacked", "x > hacked", "x\ntouch hacked", "x`'; touch hacked; `'", "a b", "*",
-    "~", "$HOME", "\\", "'", '"', "!x", "#x", "-n", "é", "{a,b}", "x' `touch hacked` '", "",
-    "feature/'$(touch hacked)'", "x\x1b[2J", "\ud800x", "$$x",
-)  # fmt: skip
 
 
 LOGIN = LoginSettings(
     "projects/1/locations/global/workloadIdentityPools/forge/providers/forge", "deploy@p.iam.gserviceaccount.com", "p"
 )
-
-
-def words_of(command: str, folder: Path) -> list[str]:
-    """The words that a real shell makes of a command's arguments."""
-    printed = subprocess.run(
-        ["sh", "-c", f"printf '%s\\0' {command}"],
-        cwd=folder,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nowhere"},
-        capture_output=True,
-        timeout=30,
-        check=True,
-    )
-    assert not (folder / "hacked").exists(), command
-    return printed.stdout.decode().split("\0")[:-1]
-
-
-def shown(value: str) -> str:
-    """A value as a message of one line can show it."""
-    return value.replace("\x1b[2J", "").replace("\ud800", "\ufffd").replace("\n", " ")
-
-
-@pytest.mark.parametrize("value", HOSTILE)
-def test_a_value_stays_one_word_of_a_real_shell(value: str, tmp_path: Path) -> None:
-    command = f"before --option={quoted(value)} {quoted(value)} after"
-    assert words_of(command, tmp_path) == ["before", f"--option={shown(value)}", shown(value), "after"]
-    assert "`" not in command
-    assert "\n" not in command
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(st.text(st.sampled_from("ab '\"`$\\;&|<>(){}[]*?!#~%\t\n-="), max_size=12))
-def test_any_value_stays_one_word(tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
-    folder = tmp_path_factory.mktemp("shell")
-    assert words_of(f"a {quoted(value)} b", folder) == ["a", value.replace("\n", " "), "b"]
-
-
-@pytest.mark.parametrize(
-    "value", ["l4-qat", "projects/p/roles/r", "gs://b/x", "principal://iam/x", "a@b.example", "1.5"]
-)
-def test_a_plain_value_stays_as_it_is(value: str) -> None:
-    assert quoted(value) == value
-    assert quoted_for_make(value) == value
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="GNU make is missing")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 import sys
 
+from bench_support.oracle import cell_of
 from bezel_bench.sweep.ab import FIGURES, ROUNDS, Comparison, differences
 from bezel_bench.sweep.cell_request import CellRequest
-from tests.support.bench.oracle import cell_of
 from tools.docs.generated_sections import ROOT, put
 
 TRIALS = 2000

@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench_support.audit_clean import clean_case
+from bench_support.audit_injected import injected
 from bezel_bench.audit.findings import FINDINGS
 from bezel_bench.audit.runner import audit_files
-from tests.support.bench.audit_clean import clean_case
-from tests.support.bench.audit_injected import injected
 from tools.docs.generated_sections import ROOT, put
 
 SEED = 3_000_000

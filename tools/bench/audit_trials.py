@@ -13,11 +13,11 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from bench_support.audit_clean import clean_case
+from bench_support.audit_grids import UNITS, clean_grid, overloaded_grid
+from bench_support.audit_injected import INJECTIONS, injected
 from bezel_bench.audit.findings import DRAIN, FINDINGS
 from bezel_bench.audit.runner import audit_files
-from tests.support.bench.audit_clean import clean_case
-from tests.support.bench.audit_grids import UNITS, clean_grid, overloaded_grid
-from tests.support.bench.audit_injected import INJECTIONS, injected
 from tools.docs.generated_sections import ROOT, put
 
 HELD_OUT = 2_000_000

@@ -29,7 +29,7 @@ AREAS = {
         about="each row of the stand-in provider's mapping",
         files=("packages/pulumi-offline/bezel_pulumi_offline/resources/data/*.json",),
         kinds=("rows",),
-        tests=("tests/standin_providers",),
+        tests=("tests/standin_providers", "packages/pulumi-offline/tests"),
     ),
     "apis": Area(
         about="each validation of the Google APIs",

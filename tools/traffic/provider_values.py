@@ -18,7 +18,7 @@ from typing import Any
 
 from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Mark
 from bezel_pulumi_offline.resources import TYPES
-from tests.support.standin_providers.sdk import documentation
+from pulumi_offline_support.sdk import documentation
 
 FILE = (
     Path(__file__).parents[2]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from bench_support.results import HOSTILE, drafts, failed, line, saturated, staged, sweep
 from bezel_bench.report.charts.palette import DARK, LIGHT, rgb
 from bezel_bench.report.page import as_page
 from bezel_bench.report.report import report_of
-from tests.support.bench.results import HOSTILE, drafts, failed, line, saturated, staged, sweep
 
 pytestmark = pytest.mark.slow
 CHROMIUM = Path(sys.executable).parent / "chromium"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench_support.oracle import RATE
 from bezel_bench.sweep.grid import Grid
 from bezel_bench.sweep.inference.knees import GROWTH, knee, knees
-from tests.support.bench.oracle import RATE
 from tools.bench.sweeps import knee_rates
 
 USERS = (1, 4, 16, 64, 256)

@@ -1,0 +1,122 @@
+"""Numbers that cannot be ones, in every numeric field of every format: said as not read, and never a figure or a 0."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench_support.writers.formats import FORMATS
+from bench_support.writers.requests import closed_load
+from bezel_bench.audit.figure import why_no_figure
+from bezel_bench.audit.runner import Audit, audit_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+IMPOSSIBLE: tuple[Any, ...] = (-1.5, 1e30, math.nan, math.inf, "a text", True, [1.0])
+
+
+def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all numbers of a document; of a list of numbers the first one's."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from numbers(part, (*path, name))
+    elif isinstance(value, list):
+        for place, part in enumerate(value[:1]):
+            yield from numbers(part, (*path, place))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    copied = copy.deepcopy(document)
+    part = copied
+    for name in path[:-1]:
+        part = part[name]
+    part[path[-1]] = value
+    return copied
+
+
+def audit(folder: Path, text: str) -> Audit:
+    (folder / "file").write_text(text, encoding="utf-8")
+    return audit_files([folder / "file"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_impossible_number_is_no_figure_in_any_field(tmp_path: Path, name: str) -> None:
+    """A clean load of which one number is unknown has no finding, and the number is named."""
+    kind = FORMATS[name]
+    document = kind.write(closed_load(3))
+    before = audit(tmp_path, kind.text(document))
+    assert before.findings == ()
+    assert not before.sources[0].doubts
+    tried = 0
+    for path in numbers(document):
+        # YAML is slow to parse, and read like JSON.
+        for value in IMPOSSIBLE[:1] if kind.yaml else IMPOSSIBLE:
+            tried += 1
+            found = audit(tmp_path, kind.text(changed(document, path, value)))
+            if not found.sources:
+                assert found.unreadable, (path, value)
+                continue
+            (source,) = found.sources
+            assert found.findings == (), (path, value)
+            # A field that nothing reads is named as such, whatever its value.
+            known = set(before.sources[0].unread)
+            assert source.doubts or known or set(source.unread) - known, (path, value)
+    assert tried >= (28 if kind.yaml else 200)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("value", [0, None])
+def test_zero_or_nothing_in_any_field_is_not_an_error(tmp_path: Path, name: str, value: int | None) -> None:
+    kind = FORMATS[name]
+    document = kind.write(closed_load(3))
+    for path in list(numbers(document))[:: 5 if kind.yaml else 1]:
+        found = audit(tmp_path, kind.text(changed(document, path, value)))
+        assert found.sources or found.unreadable, path
+        if value is None and found.sources:
+            assert not [one for one in found.findings if " 0 " in one.arithmetic], path
+
+
+@pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if "duration" in kind.places])
+def test_completed_requests_in_no_time_are_a_contradiction(tmp_path: Path, name: str) -> None:
+    kind = FORMATS[name]
+    document = kind.write(closed_load(3))
+    path = tuple(int(step) if step.isdigit() else step for step in kind.places["duration"][0].split("."))
+    path = next(one for one in numbers(document) if one[: len(path)] == path)
+    found = audit(tmp_path, kind.text(changed(document, path, 0)))
+    assert any("completed requests in 0 s" in one.arithmetic for one in found.findings)
+    assert not audit(tmp_path, kind.text(document)).findings
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("completed", 1e30, "completed was not read: 1e+30 is beyond any count"),
+        ("completed", -3, "completed was not read: -3 is below 0"),
+        ("completed", 191.5, "completed was not read: expected a whole number, got 191.5"),
+        ("duration", "soon", "duration was not read: expected a number, got soon"),
+        ("duration", True, "duration was not read: expected a number, got True"),
+        ("request_throughput", math.nan, "request_throughput was not read: expected a number, got nan"),
+        ("mean_ttft_ms", -7.0, "mean_ttft_ms was not read: -7 is below 0"),
+        ("total_output_tokens", [1], "total_output_tokens was not read: expected a number, got a value of 1 parts"),
+    ],
+)
+def test_file_of_vllm_says_what_it_could_not_read(tmp_path: Path, field: str, value: Any, said: str) -> None:
+    document = FORMATS["vllm"].write(closed_load(3))
+    found = audit(tmp_path, json.dumps(changed(document, (field,), value)))
+    assert said in [one.text for one in found.questions]
+    assert "0 succeeded" not in str(found.findings)
+    assert not found.findings
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 12, 3.5, "66.4 req/s", "1,024", None, ""])
+def test_number_that_can_be_one_is_no_doubt(value: Any) -> None:
+    assert why_no_figure(value) is None

@@ -1,0 +1,14 @@
+"""Responses that were recorded from a real vLLM 0.32.0 (`fixtures/vllm`)."""
+
+from pathlib import Path
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
+
+
+def recorded_stream(name: str) -> list[tuple[float, bytes]]:
+    """The lines of a recorded stream: (milliseconds, bytes)."""
+    lines = [line for line in (FIXTURES / name).read_text().splitlines() if line.startswith("+")]
+    return [
+        (float(line[1:].split("ms")[0]), line.split("ms ", 1)[1][1:-1].encode().replace(rb"\n", b"\n"))
+        for line in lines
+    ]

@@ -1,0 +1,105 @@
+"""What was measured outlasts a kill: each request that has ended is in a file, whole, and nothing else is."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench_support.runs import answered, failed
+from bench_support.wire import Prompts, good, load, serving
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Closed
+from bezel_bench.result.spill import Spill, spilled
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from bench_support.wire import WireRequest
+
+ROOT = Path(__file__).parents[1]
+SENDER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from bench_support.wire import Prompts, load
+from bezel_bench.client.load_engine import run_load
+from bezel_bench.load.plan import Closed
+if __name__ == "__main__":
+    wanted = load({url!r}, 100_000, Closed(4), workers={workers}, deadline_seconds=60)
+    run_load(wanted, Prompts(), dict, lambda _: None, Path({spill!r}))
+"""
+
+
+def test_what_is_kept_is_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "spill"
+    samples = [answered(0, 5_000), failed(1, 6_000, "http_5xx", detail="no instance"), answered(2, 7_000, tokens=1)]
+    spill = Spill(path)
+    spill.begin(4_000)
+    for sample in samples:
+        spill.add(sample)
+    spill.close()
+    found = spilled([path])
+    assert found is not None
+    assert [asdict(one) for one in found.samples] == [asdict(one) for one in samples]
+    assert (found.began, found.ended, found.client.interrupted) == (4_000, max(one.done for one in samples), True)
+
+
+def test_a_line_that_a_kill_tore_is_left_out_and_no_line_is_no_load(tmp_path: Path) -> None:
+    path = tmp_path / "spill"
+    spill = Spill(path)
+    spill.begin(4_000)
+    assert spilled([path]) is None
+    spill.add(answered(0, 5_000))
+    spill.close()
+    path.write_bytes(path.read_bytes() + b"[1, 2, ")
+    found = spilled([path])
+    assert found is not None
+    assert len(found.samples) == 1
+
+
+def test_a_run_keeps_each_request_and_no_secret_of_it(tmp_path: Path) -> None:
+    with serving() as wire:
+        wanted = load(wire.url, 40, Closed(4))
+        headers = {"Authorization": "Bearer planted-secret"}
+        measured = run_load(wanted, Prompts(), lambda: headers, lambda _: None, tmp_path / "spill")
+    found = spilled([tmp_path / "spill"])
+    assert found is not None
+    whole = {one.index: asdict(one) for one in measured.samples}
+    assert all(asdict(one) == whole[one.index] for one in found.samples)
+    assert b"planted-secret" not in (tmp_path / "spill").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_a_kill_what_was_answered_is_there(tmp_path: Path, workers: int) -> None:
+    enough = threading.Event()
+
+    def look() -> None:
+        files = sorted(tmp_path.glob("spill*"))
+        if len(files) == workers and all(file.stat().st_size > 1_000 for file in files):
+            enough.set()
+
+    async def counted(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        await good(asked, writer)
+        look()
+
+    spill = str(tmp_path / "spill")
+    with serving(counted) as wire:
+        text = SENDER.format(root=str(ROOT), url=wire.url, workers=workers, spill=spill)
+        script = tmp_path / "send.py"
+        script.write_text(text)
+        with subprocess.Popen([sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT)}) as process:
+            assert enough.wait(60)
+            process.send_signal(signal.SIGKILL)
+        asked = len(wire.asked)
+    found = spilled(sorted(tmp_path.glob("spill*")))
+    assert found is not None
+    assert 0 < len(found.samples) <= asked
+    assert {one.failure for one in found.samples} == {""}

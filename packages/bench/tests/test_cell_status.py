@@ -1,0 +1,208 @@
+"""What became of a cell: each rule of its state, on its own."""
+
+import pytest
+
+from bench_support.runs import BEGAN, MS, SECOND, answered, columns, measured
+from bezel_bench.cell.build_cell import achieved, client_figures
+from bezel_bench.result.cell_status import busy_machine, infeasible, limits_of_client, queued, state_of
+from bezel_bench.result.document import Check, ClientFigures
+from bezel_bench.result.sample import ClientHealth, Sample
+
+PASSED = Check(name="counters", state="passed", text="fine")
+FAILED = Check(name="counters", state="failed", text="off by 30 %")
+
+
+def state(*checks: Check, **given: object) -> tuple[str, str]:
+    fields = {"interrupted": False, "requests": 10, "failures": {}, "examples": {}, "client_limits": [], "queueing": ""}
+    return state_of(checks or (PASSED,), **(fields | given))
+
+
+def health(**given: float) -> ClientFigures:
+    fields = {
+        "workers": 1, "cpu_seconds": 1, "busiest_cpu_share": 0.5, "wall_seconds": 2, "loop_lag_p99_ms": 1,
+        "loop_lag_max_ms": 2, "schedule_delay_p99_ms": 1, "connections": 4, "reconnections": 0, "connect_failures": 0,
+        "interrupted": False,
+    }  # fmt: skip
+    return ClientFigures.model_validate(fields | given)
+
+
+def test_a_cell_that_nothing_speaks_against_is_ok():
+    assert state() == ("ok", "")
+    assert (
+        state(Check(name="roofline", state="suspect", text="near"), Check(name="manifest", state="unknown", text="?"))[
+            0
+        ]
+        == "ok"
+    )
+
+
+def test_a_failed_check_fails_the_cell_with_its_text():
+    assert state(PASSED, FAILED) == ("failed", "counters: off by 30 %")
+
+
+def test_a_cell_without_an_answer_failed():
+    assert state(requests=2, failures={"timeout": 2}, examples={"timeout": "300 s"}) == (
+        "failed", "no request succeeded (timeout: 2): 300 s",
+    )  # fmt: skip
+    assert state(requests=0)[0] == "failed"
+
+
+def test_what_the_server_refuses_as_too_long_is_infeasible():
+    told = {"http_4xx": "This model's maximum context length is 512 tokens."}
+    assert state(requests=2, failures={"http_4xx": 2}, examples=told)[0] == "infeasible"
+    assert state(requests=3, failures={"http_4xx": 2}, examples=told)[0] == "ok"
+    assert state(requests=2, failures={"http_4xx": 1, "timeout": 1}, examples=told | {"timeout": ""})[0] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("context", "output", "known", "rule"),
+    [
+        (16384, 1, {"max_model_len": 16384, "kv_cache_tokens": None}, "= 16385 > max_model_len 16384"),
+        (16383, 1, {"max_model_len": 16384, "kv_cache_tokens": None}, ""),
+        (9000, 100, {"max_model_len": 16384, "kv_cache_tokens": 9000}, "= 9100 > 9000 tokens that the KV cache holds"),
+        (9000, 100, {"max_model_len": None, "kv_cache_tokens": None}, ""),
+    ],
+)
+def test_what_cannot_fit_is_named_with_its_rule(context, output, known, rule):
+    found = infeasible(context, output, **known)
+    assert rule in found
+    assert bool(found) == bool(rule)
+
+
+@pytest.mark.parametrize(
+    ("worse", "achieved_share", "told"),
+    [
+        ({}, None, ""),
+        ({}, 0.98, ""),
+        ({}, 0.97, "97.0% of the planned rate"),
+        ({"schedule_delay_p99_ms": 10.1}, None, "10.1 ms late"),
+        ({"loop_lag_p99_ms": 10.1}, None, "lagged by 10.1 ms"),
+        ({"busiest_cpu_share": 0.86}, None, "86% of a core"),
+    ],
+)
+def test_a_client_that_falls_short_says_so(worse, achieved_share, told):
+    found = limits_of_client(health(**worse), achieved_share)
+    assert told in "".join(found)
+    assert len(found) == bool(told)
+    assert state(client_limits=found)[0] == ("client_limited" if told else "ok")
+
+
+@pytest.mark.parametrize("late", ["schedule_delay_p99_ms", "loop_lag_p99_ms"])
+def test_a_client_is_late_in_relation_to_what_it_measures(late):
+    """10 ms, or 5 % of the time to the first token where that is more."""
+    assert limits_of_client(health(**{late: 99.0}), None, 2000.0) == []
+    assert (
+        "above 100 ms (5% of the median ttft of 2,000 ms)" in limits_of_client(health(**{late: 101.0}), None, 2000)[0]
+    )
+    assert limits_of_client(health(**{late: 9.9}), None, 1.0) == [], "no server is so fast that less is a fault"
+    assert "above 10 ms" in limits_of_client(health(**{late: 10.1}), None, 100.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("stall", "ttft", "told"),
+    [
+        (0.0, 50.0, ""),
+        (1.0, 50.0, ""),
+        (1.01, 50.0, "for 1.0 ms (p99), above 1 ms"),
+        (1.01, None, "above 1 ms"),
+        (1.9, 200.0, ""),
+        (2.1, 200.0, "above 2 ms"),
+        (19.0, 2000.0, ""),
+        (21.0, 2000.0, "above 20 ms"),
+    ],
+)
+def test_a_stall_beyond_the_promised_accuracy_is_a_busy_machine(stall, ttft, told):
+    """1 ms, or 1 % of the time to the first token where that is more."""
+    found = busy_machine(health(stall_p99_ms=stall), [], ttft)
+    assert told in found
+    assert bool(found) == bool(told)
+    assert state(busy=found)[0] == ("busy_machine" if told else "ok")
+
+
+def test_lateness_on_a_busy_machine_is_no_limit_of_the_client():
+    figures = health(loop_lag_p99_ms=12.0, stall_p99_ms=11.0)
+    limits = limits_of_client(figures, 0.9)
+    busy = busy_machine(figures, limits, 50.0)
+    assert len(limits) == 2
+    found, why = state(client_limits=limits, busy=busy)
+    assert found == "busy_machine"
+    assert all(limit in why for limit in limits)
+
+
+@pytest.mark.parametrize("worse", [{"busiest_cpu_share": 0.9}, {"stall_p99_ms": 0.4}])
+def test_lateness_by_the_clients_own_work_stays_its_limit(worse):
+    figures = health(**{"loop_lag_p99_ms": 12.0, "stall_p99_ms": 11.0} | worse)
+    limits = limits_of_client(figures, None)
+    assert busy_machine(figures, limits, 50.0) == ""
+    assert state(client_limits=limits, busy="")[0] == "client_limited"
+
+
+def test_unknown_stalls_are_judged_by_the_loops_lag():
+    figures = health(loop_lag_p99_ms=3.0)
+    assert figures.stall_p99_ms is None
+    assert "event loop lagged for 3.0 ms (p99), above 1 ms" in busy_machine(figures, [], 50.0)
+    assert busy_machine(figures, [], 400.0) == ""
+    late = health(loop_lag_p99_ms=12.0)
+    assert busy_machine(late, limits_of_client(late, None), 50.0) == "", "whose doing it was is unknown"
+
+
+def test_a_failed_check_is_told_before_a_busy_machine():
+    found, why = state(FAILED, busy="measured on a busy machine")
+    assert (found, why) == ("failed", "counters: off by 30 %; measured on a busy machine")
+    assert state(busy="measured on a busy machine", saturated="its queue grew")[0] == "busy_machine"
+
+
+APART = Check(name="failures_apart", state="failed", text="13 of 80 requests failed (http_5xx: 13)")
+
+
+@pytest.mark.parametrize(
+    ("failures", "expected"),
+    [
+        ({"http_5xx": 13}, "failed"),
+        ({"timeout": 13}, "failed"),
+        ({"http_401": 1}, "failed"),
+        ({"http_5xx": 13, "client": 1}, "failed"),
+        ({"client": 13}, "client_limited"),
+        ({"client": 13, "http_5xx": 1}, "client_limited"),
+        ({}, "client_limited"),
+    ],
+)
+def test_a_servers_failure_stays_the_servers_however_the_client_fared(failures, expected):
+    checks = (PASSED, APART) if failures else (PASSED,)
+    found, why = state(*checks, requests=100, failures=failures, client_limits=["it lagged"])
+    assert found == expected
+    assert ("13 of 80 requests failed" in why) == (found == "failed")
+    assert "it lagged" in why
+
+
+@pytest.mark.parametrize(("late", "told"), [("sent", 0), ("begun", 2)])
+def test_a_server_that_is_slow_to_take_connections_is_not_the_clients_fault(late, told):
+    """Each request leaves later than planned; by whose doing, the instant at which it was begun says."""
+
+    def one(index: int) -> Sample:
+        planned, sent = BEGAN + index * 100 * MS, BEGAN + index * 150 * MS
+        return answered(index, sent, planned=planned, begun=planned if late == "sent" else sent)
+
+    found = columns(measured([one(index) for index in range(50)]))
+    assert len(limits_of_client(client_figures(ClientHealth(), found), achieved(found))) == told
+
+
+def test_a_client_that_sends_too_slowly_achieves_less():
+    def sent(gap: int) -> float | None:
+        samples = [answered(index, BEGAN + index * gap, planned=BEGAN + index * 100 * MS) for index in range(50)]
+        return achieved(columns(measured(samples)))
+
+    assert sent(100 * MS) == pytest.approx(1)
+    assert sent(110 * MS) == pytest.approx(100 / 110)
+    assert achieved(columns(measured([answered(0, BEGAN + SECOND)]))) is None
+
+
+def test_load_above_the_platforms_concurrency_is_queueing():
+    told = queued(2048, instances=1, concurrency=64)
+    assert "2048 requests at once > 1 instance x concurrency 64 = 64" in told
+    assert state(queueing=told)[0] == "queueing"
+    assert queued(64, instances=1, concurrency=64) == queued(2048, instances=None, concurrency=64) == ""
+
+
+def test_an_interrupted_cell_is_no_result():
+    assert state(interrupted=True, failures={"client": 4})[1] == "interrupted after 6 answers: run it again"

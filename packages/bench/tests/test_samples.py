@@ -1,0 +1,97 @@
+"""The file of raw samples: nothing is lost, nothing is taken for another file, and it stays small."""
+
+from array import array
+
+import numpy as np
+import pytest
+
+from bench_support.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
+from bezel_bench.result.columns import FIELDS, Columns
+from bezel_bench.result.document import ResultError
+from bezel_bench.result.sample import Sample
+from bezel_bench.result.sample_file import COLUMNS, read_samples, samples_path, write_samples
+
+
+def same(one: Columns, other: Columns) -> bool:
+    pairs = [(one[name], other[name]) for name in FIELDS]
+    pairs += [(one.failure, other.failure), (one.chunks, other.chunks), (one.chunk_counts, other.chunk_counts)]
+    return all(np.array_equal(left, right) for left, right in pairs)
+
+
+def test_samples_come_out_of_the_file_as_they_went_in(tmp_path):
+    dice = noise(1)
+    odd = [
+        failed(0, BEGAN, "timeout"), answered(1, BEGAN, ttft=300 * SECOND, tokens=1), Sample(index=2),
+        Sample(index=9, sent=BEGAN, done=BEGAN + 9, failure="truncated", chunks=array("q", [BEGAN + 3, BEGAN + 5])),
+        answered(5, BEGAN - 3 * SECOND),
+        answered(3, BEGAN + 5, step=dice.randrange(9 * SECOND), tokens=70), failed(4, BEGAN + 7, "http_429"),
+    ]  # fmt: skip
+    cells = {"c1-u4": (columns(closed(4, 10)), BEGAN), "c2-u1": (Columns.of(odd), BEGAN), "c3": (Columns.of([]), BEGAN)}
+
+    told = write_samples(tmp_path / "r.samples.npz", cells)
+
+    found = read_samples(tmp_path / "r.samples.npz", told.sha256)
+    assert found.keys() == cells.keys()
+    for name, (rows, began) in found.items():
+        assert (began, same(rows, cells[name][0])) == (BEGAN, True), name
+
+
+def test_the_columns_are_those_that_are_documented(tmp_path):
+    write_samples(tmp_path / "r.samples.npz", {"c1": (columns(closed(1, 3)), BEGAN)})
+    with np.load(tmp_path / "r.samples.npz", allow_pickle=False) as file:
+        assert {name.removeprefix("c1/") for name in file.files} == COLUMNS.keys()
+        assert file["c1/sent"].tolist() == [0, 201 * MS, 402 * MS]
+
+
+def test_the_same_samples_are_the_same_file(tmp_path):
+    cells = {"c1": (columns(closed(2, 5)), BEGAN)}
+    one, other = (write_samples(tmp_path / name, cells).sha256 for name in ("a.npz", "b.npz"))
+    assert one == other
+
+
+def test_another_file_is_found_out(tmp_path):
+    path = samples_path(tmp_path / "r.json")
+    told = write_samples(path, {"c1": (columns(closed(1, 3)), BEGAN)})
+    write_samples(path, {"c1": (columns(closed(1, 4)), BEGAN)})
+    with pytest.raises(ResultError, match="the samples are not those of the result"):
+        read_samples(path, told.sha256)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
+def test_what_holds_no_samples_is_reported(tmp_path, content):
+    (tmp_path / "r.samples.npz").write_bytes(content)
+    with pytest.raises(ResultError, match="is not a sample file"):
+        read_samples(tmp_path / "r.samples.npz")
+    with pytest.raises(ResultError, match="put the file into the folder of its result"):
+        read_samples(tmp_path / "absent.npz")
+
+
+def test_rows_are_chosen_with_their_chunks():
+    rows = columns(measured([answered(index, BEGAN + index, tokens=index + 1) for index in range(6)]))
+    chosen = rows.where(np.array([5, 0, 2]))
+    assert chosen.chunk_counts.tolist() == [6, 1, 3]
+    assert chosen.chunks.tolist() == [
+        *(BEGAN + 5 + 100 * MS + step * 10 * MS for step in range(6)), BEGAN + 100 * MS,
+        *(BEGAN + 2 + 100 * MS + step * 10 * MS for step in range(3)),
+    ]  # fmt: skip
+    assert (chosen.gaps() == 10 * MS).all()
+    assert len(chosen.gaps()) == 5 + 2
+    assert rows.where(np.zeros(6, np.bool_)).gaps().tolist() == []
+
+
+@pytest.mark.slow
+def test_a_request_takes_few_bytes(tmp_path):
+    size, tokens = 20_000, 16
+    dice = np.random.default_rng(3)
+    sent = BEGAN + np.sort(dice.integers(0, 600 * SECOND, size))
+    gaps = dice.integers(9 * MS, 11 * MS, (size, tokens))
+    chunks = sent[:, None] + np.cumsum(gaps, axis=1)
+    fields = dict.fromkeys(FIELDS, np.zeros(size, np.int64))
+    fields |= {"index": np.arange(size), "sent": sent, "planned": sent, "first": chunks[:, 0], "last": chunks[:, -1]}
+    fields |= {"done": chunks[:, -1] + MS, "output_tokens": np.full(size, tokens), "prompt_tokens": np.full(size, 128)}
+    rows = Columns(fields, np.zeros(size, np.int64), chunks.ravel(), np.full(size, tokens))
+
+    told = write_samples(tmp_path / "r.samples.npz", {"c1": (rows, BEGAN)})
+    (found, _) = read_samples(tmp_path / "r.samples.npz", told.sha256)["c1"]
+    assert same(rows, found)
+    assert (tmp_path / "r.samples.npz").stat().st_size < 90 * size

@@ -1,0 +1,116 @@
+"""Percentiles and intervals, against values computed by other means."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench_support.runs import noise
+from bezel_bench.metrics import statistics
+
+
+@pytest.mark.parametrize(
+    ("share", "degrees", "table"),
+    [(0.975, 1, 12.7062), (0.975, 2, 4.3027), (0.975, 9, 2.2622), (0.95, 4, 2.1318), (0.995, 30, 2.7500)],
+)
+def test_t_quantiles_are_those_of_the_tables(share, degrees, table):
+    assert statistics.t_quantile(share, degrees) == pytest.approx(table, abs=6e-5)
+
+
+def test_a_quantile_outside_of_the_tables_is_refused():
+    for share, degrees in ((1.0, 3), (0.4, 3), (0.975, 0)):
+        with pytest.raises(ValueError, match="no t quantile"):
+            statistics.t_quantile(share, degrees)
+
+
+def test_percentiles_come_from_every_value():
+    found = statistics.distribution(np.arange(1, 1002, dtype=float)[::-1], "ms")
+    assert (found.p50, found.p90, found.p95, found.p99, found.p999) == (501, 901, 951, 991, 1000)
+    assert (found.min, found.max, found.mean, found.n) == (1, 1001, 501, 1001)
+
+
+def test_a_percentile_that_no_value_lies_above_is_left_out():
+    found = statistics.distribution(np.arange(99, dtype=float), "ms")
+    assert found.p95 is not None
+    assert found.p99 is None
+    assert statistics.distribution(np.arange(100, dtype=float), "ms").p99 is not None
+
+
+@pytest.mark.parametrize(
+    "values", [[5.0], [0.0, 0.0], [0.0, 3.0], [1e-9, 1e9, 1e9], [7.0] * 50 + [math.nextafter(7, 8)]]
+)
+def test_a_histogram_holds_every_value_once(values):
+    found = statistics.distribution(np.array(values), "ms")
+    assert sum(found.histogram.counts) == len(values)
+    assert found.histogram.edges[0] <= min(values)
+    assert found.histogram.edges[-1] >= max(values)
+
+
+def test_intervals_of_repeats_hold_the_truth_as_often_as_they_say():
+    dice = noise(7)
+    held = 0
+    for _ in range(1000):
+        low, high = statistics.of_repeats([dice.gauss(100, 15) for _ in range(3)])
+        held += low <= 100 <= high
+    assert 930 <= held <= 968
+
+
+def test_one_repeat_has_no_interval():
+    assert statistics.of_repeats([1.0]) is None
+    assert statistics.of_sections(np.ones(19), np.mean) is None
+
+
+@pytest.mark.slow
+def test_neighbours_that_follow_each_other_widen_the_interval():
+    """An autoregressive series: taken for independent, its mean would seem five times surer than it is."""
+    dice = noise(3)
+    held = naive = 0
+    for _ in range(60):
+        values, level = [], 0.0
+        for _ in range(2000):
+            level = 0.9 * level + dice.gauss(0, 1)
+            values.append(level)
+        found = np.array(values)
+        low, high = statistics.of_sections(found, lambda part: float(part.mean()))
+        held += low <= 0 <= high
+        naive += abs(found.mean()) <= 1.96 * found.std() / math.sqrt(len(found))
+    assert held >= 52
+    assert naive < 38
+
+
+@pytest.mark.slow
+@given(st.lists(st.floats(-1, 1), min_size=8, max_size=16), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_two_outliers_never_move_a_trimmed_mean_beyond_the_other_values(values, one, other):
+    middle, low, high = statistics.of_trimmed([*values, one, other], 0.975)
+    assert min(values) - 1e-9 <= middle <= max(values) + 1e-9
+    assert low <= middle <= high
+
+
+@pytest.mark.slow
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=16), st.floats(-5, 5))
+def test_a_trimmed_mean_and_its_interval_move_with_the_values(values, shift):
+    found = statistics.of_trimmed(values, 0.975)
+    assert statistics.of_trimmed([value + shift for value in values], 0.975) == pytest.approx(
+        [end + shift for end in found], abs=1e-6
+    )
+    middle, low, high = found
+    assert statistics.of_trimmed([-value for value in values], 0.975) == pytest.approx((-middle, -high, -low), abs=1e-6)
+
+
+def test_few_values_have_none_to_spare_and_the_mean_is_that_of_repeats():
+    values = [1.0, 2.0, 4.0, 8.0, 100.0]
+    assert len(values) < statistics.TRIMMED_FROM
+    assert statistics.of_trimmed(values, 0.975)[1:] == pytest.approx(statistics.of_repeats(values, 0.95))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [6, 8, 10])
+def test_intervals_of_trimmed_means_hold_the_truth_as_often_as_they_say(count):
+    dice = noise(11)
+    held = 0
+    for _ in range(2000):
+        _, low, high = statistics.of_trimmed([dice.gauss(100, 15) for _ in range(count)], 0.975)
+        held += low <= 100 <= high
+    assert 1870 <= held <= 1930
