@@ -121,7 +121,7 @@ def test_plain_setup_leaves_out_what_only_developers_need(go: Clone) -> None:
     assert go.run()[0] == 0
     made = go.folder / ".venv"
     assert (made / "bin" / "bezel").exists()
-    assert not (made / "bin" / "pytest").exists()
+    assert not (made / "bin" / "mypy").exists()
     assert not (made / "imports").exists()
 
 
@@ -130,4 +130,4 @@ def test_plain_setup_keeps_what_a_developer_has(go: Clone) -> None:
     made = go.folder / ".venv"
     assert (made / "imports" / "bin" / "lint-imports").exists()
     assert go.run() == (0, "")
-    assert (made / "bin" / "pytest").exists()
+    assert (made / "bin" / "mypy").exists()

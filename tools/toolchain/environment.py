@@ -55,7 +55,7 @@ def sync(uv: str, *, developer: bool) -> None:
     Raises:
         progress.StepError: uv failed.
     """
-    groups = [] if developer or (VENV / "bin" / "pytest").exists() else ["--no-dev"]
+    groups = ["--group", "dev"] if developer or (VENV / "bin" / "mypy").exists() else ["--no-default-groups"]
     _sync(uv, VENV, VENV / "bin" / "bezel", "--all-packages", *groups)
     if developer:
         _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports")

@@ -12,8 +12,8 @@ case "$*" in *imports*) made=lint-imports ;; *) made=bezel ;; esac
 mkdir -p "$UV_PROJECT_ENVIRONMENT/bin" && : > "$UV_PROJECT_ENVIRONMENT/bin/$made"
 case "$*" in
   *imports*) ;;
-  *--no-dev*) rm -f "$UV_PROJECT_ENVIRONMENT/bin/pytest" ;;
-  *) : > "$UV_PROJECT_ENVIRONMENT/bin/pytest" ;;
+  *--no-default-groups*) rm -f "$UV_PROJECT_ENVIRONMENT/bin/mypy" ;;
+  *) : > "$UV_PROJECT_ENVIRONMENT/bin/mypy" ;;
 esac
 """
 FAKE_GO = """#!/bin/sh
