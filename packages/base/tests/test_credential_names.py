@@ -1,4 +1,4 @@
-"""Which names of headers and query parameters carry a credential."""
+"""Names of headers and query parameters that carry a credential."""
 
 import pytest
 

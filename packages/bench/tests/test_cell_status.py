@@ -1,4 +1,4 @@
-"""What became of a cell: each rule of its state, on its own."""
+"""The state of a cell: each rule of its state, on its own."""
 
 import pytest
 

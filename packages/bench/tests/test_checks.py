@@ -30,7 +30,7 @@ STEADY = Steady(0, 10**10, "", cut=True)
         ("unique", ["a", "b"], CACHED, "passed"),
         ("unique", ["a", "a"], CACHED, "failed"),
         ("unique", ["a", "b"], Metric(value=0.5, unit="share", n=10), "failed"),
-        ("unique", ["a", "b"], Metric(value=None, unit="share", why="nobody tells"), "unknown"),
+        ("unique", ["a", "b"], Metric(value=None, unit="share", why="not reported"), "unknown"),
         ("file", ["a", "a"], CACHED, "suspect"),
         ("shared_prefix", [], Metric(value=0.9, unit="share", n=10), "passed"),
     ],

@@ -29,7 +29,7 @@ def test_latencies_are_those_of_the_definitions():
 
 
 def textless(index, sent, user):
-    """As any other answer, of 11 tokens in 200 ms that nobody saw."""
+    """As any other answer, of 11 tokens in 200 ms that no client saw."""
     one = answered(index, sent, user=user)
     one.first = one.first_content = 0
     one.chunks = array("q")

@@ -1,4 +1,4 @@
-"""How far a load is, and how long it may still take, by its plan and by its pace."""
+"""Progress of a load, and the time that it may still take, by its plan and by its pace."""
 
 from typing import Any
 

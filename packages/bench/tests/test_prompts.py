@@ -1,4 +1,4 @@
-"""Prompts have the length that the server counts, begin like no other, and are the same again for whoever asks."""
+"""Prompts have the length that the server counts, begin like no other, and are the same again for the same seed."""
 
 import itertools
 import json

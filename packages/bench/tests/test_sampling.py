@@ -54,7 +54,7 @@ def test_instants_count_from_the_loads_start_and_tokens_from_the_first_read():
     for second, generated in ((9, 1), (11, 100), (12, 160)):
         samples.add(second * SECOND, metrics(second, generated))
     series = samples.series(10 * SECOND)
-    assert series.at_seconds == [1.0, 2.0], "what was read before the load is no part of it"
+    assert series.at_seconds == [1.0, 2.0], "readings from before the load are left out"
     assert series.running == [12, 13]
     assert series.generated_tokens == [0, 60]
     assert series.prompt_tokens is None, "a counter that the server does not have is unknown, not 0"

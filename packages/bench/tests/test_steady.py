@@ -1,4 +1,4 @@
-"""Which part of a load counts: on runs whose answer is known."""
+"""The part of a load that counts: on runs whose answer is known."""
 
 from bench_support.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 from bezel_bench.metrics.steady import Steady, steady_window

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class World:
-    """A clock that is set by hand, a background that works when it is told to, a source of numbered tokens."""
+    """A clock that is set by hand, a background that works when the test lets it, a source of numbered tokens."""
 
     def __init__(self, life: float = 3600.0) -> None:
         self.now = 0.0

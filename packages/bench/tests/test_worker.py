@@ -1,4 +1,4 @@
-"""Tasks of one load, against a server on loopback: started together, each with its share, and told why where not."""
+"""Tasks of one load, against a server on loopback: started together, each with its share, or with the reason."""
 
 import threading
 import time

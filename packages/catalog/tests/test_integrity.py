@@ -97,7 +97,7 @@ INCONSISTENT = {
         "memory",
         "skus.toml prices it per gib-second",
     ),
-    "a unit that nobody knows": (
+    "a unit that is unknown": (
         lambda: with_price("memory", "us-east4", "instance-based", unit="mib-second"),
         "memory",
         "no plan multiplies",
@@ -307,7 +307,7 @@ INCONSISTENT = {
         "usd_per_hour = (not set)",
     ),
     "no accelerators": (lambda: with_record("machines", "azure-l4", count=0), "azure-l4", "count = 0"),
-    "a rule that is no expression": (lambda: with_rule(description="L4 ("), "skus.toml", "no SKU can match"),
+    "a rule that does not compile": (lambda: with_rule(description="L4 ("), "skus.toml", "no SKU can match"),
     "a rule without a date": (lambda: with_rule(as_of="today"), "skus.toml", "as_of = today"),
     "a list without a source": (lambda: with_options(source=""), "0.32.0", 'source = ""'),
     "a row without a rule": (lambda: dataclasses.replace(GOOD, rules=GOOD.rules[:-1]), "spot", "no rule in skus.toml"),

@@ -1,4 +1,4 @@
-"""What only the types of Compute Engine do: ranges grow, links have forms, a NAT is a part of another's body."""
+"""Behaviour of the types of Compute Engine alone: ranges grow, links have forms, a NAT is a part of another's body."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_nat_leaves_the_other_entries_of_its_router_alone(google: FakeGoogle, 
     first, made = gcp.create(NAT, PROGRAMS[NAT])
     gcp.create(NAT, {**PROGRAMS[NAT], "name": "second"})
     key = f"/compute/v1/projects/bezel-local/regions/us-east5/routers/{STANDING}"
-    google.things[key]["nats"][1]["logConfig"] = {"enable": True}  # somebody else's
+    google.things[key]["nats"][1]["logConfig"] = {"enable": True}  # made outside of the program
     program = changed(PROGRAMS[NAT], "sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES")
     made = gcp.update(NAT, first, made, program)
     assert [entry["sourceSubnetworkIpRangesToNat"] for entry in google.things[key]["nats"]] == [

@@ -1,4 +1,4 @@
-"""What Google refuses or does late: the provider's words, what stays in the state, and the next run."""
+"""Refusals and delays of Google: the provider's words, what stays in the state, and the next run."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What goes over the wire for each resource type, held by a golden file made from a run of our own."""
+"""Requests on the wire for each resource type, held by a golden file made from a run of our own."""
 
 import json
 import os

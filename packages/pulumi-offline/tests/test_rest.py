@@ -166,7 +166,7 @@ def test_only_a_read_is_repeated_where_a_used_connection_breaks(
 
 @pytest.fixture
 def listening() -> Iterator[Callable[[Callable[[socket.socket], object]], str]]:
-    """A server that takes requests and does with each connection what it is told."""
+    """A server that takes requests and does with each connection what the test asks."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def start(end: Callable[[socket.socket], object]) -> str:

@@ -43,7 +43,7 @@ def asked_for(fields: Fields, path: str) -> tuple[dict[str, Any], str]:
 
 @pytest.fixture(scope="module")
 def checking() -> Iterator[Provider]:
-    """One provider for all: Check asks nobody and keeps nothing."""
+    """One provider for all: Check sends no request and keeps nothing."""
     from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 
     with FakeGoogle() as google:

@@ -1,4 +1,4 @@
-"""The access token: as given, or granted for a service account's key, and shown to nobody."""
+"""The access token: as given, or granted for a service account's key, and never shown."""
 
 import json
 from pathlib import Path

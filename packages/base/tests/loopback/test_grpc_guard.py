@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-# A server of the library's, asked by the same user and through a port of 127.0.0.1 that nobody guards.
+# A server of the library's, asked by the same user and through a port of 127.0.0.1 without a guard.
 PROGRAM = """
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Which requests count as a web page's, by the headers that browsers and programs send."""
+"""Requests that count as a web page's, by the headers that browsers and programs send."""
 
 import pytest
 

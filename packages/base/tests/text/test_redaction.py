@@ -320,7 +320,7 @@ ORDINARY = (
     "The proxy obtained no identity token: HTTP 404. The proxy obtained no identity token: TimeoutError",
     "credential_source.file=/x cannot be read as a token: FileNotFoundError",
     "set HF_TOKEN (or name a secret: bezel:secrets.HF_TOKEN)",
-    "a PRIVATE KEY is no SSH PRIVATE KEY of PuTTY-User-Key-File",
+    "a PRIVATE KEY differs from an SSH PRIVATE KEY of PuTTY-User-Key-File",
     "a passphrase encrypts secrets: make the content of it a variable",
     "description: |\n  a text\nnote:\n- a\n- b\nvalue: x\n  name: y",
     "password:\n  description: the password of the database\n  required: true\ntoken:\n  see the manual for it",

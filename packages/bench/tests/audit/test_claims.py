@@ -33,7 +33,7 @@ CLAIMS: list[tuple[str, int, Claim, Claim]] = [
     ("more than its chips", findings.ROOFLINE, {**RATE, **ON_L4, "context": 512}, {"instances": 16}),
     ("97 % of the peak", findings.ROOFLINE, {**RATE, "metric": "share of peak", "unit": "%", "value": 97}, {"value":
     41}), ("one prompt", findings.ROOFLINE, {**RATE, "prompts": "identical"}, {"prompts": "random"}),
-    ("one prompt told as a study", findings.ROOFLINE, {**RATE, "prompts": "same"}, {"study": "prefix cache"}),
+    ("one prompt declared as a study", findings.ROOFLINE, {**RATE, "prompts": "same"}, {"study": "prefix cache"}),
     (
         "a timeout",
         findings.TIMEOUTS,
@@ -41,7 +41,7 @@ CLAIMS: list[tuple[str, int, Claim, Claim]] = [
         {"value": 96},
     ),
     (
-        "a timeout that is not told",
+        "a timeout that is not declared",
         findings.TIMEOUTS,
         {"id": "c", "metric": "success", "unit": "%", "value": 71, "users": 2048, "throughput": 24.5},
         {"throughput": 16.0},
@@ -77,7 +77,7 @@ CLAIMS: list[tuple[str, int, Claim, Claim]] = [
         {"value": 0.0066},
     ),
     (
-        "a gap that leaves seconds to nobody",
+        "a gap that leaves seconds unexplained",
         findings.SUMS,
         {"id": "c", "metric": "tpot", "unit": "s", "value": 0.001, "ttft": 0.4, "e2e": 3.0, "output_tokens": 128},
         {"value": 0.02},

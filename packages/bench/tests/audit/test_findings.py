@@ -258,7 +258,7 @@ def test_a_lone_failure_is_found_whichever_column_tells_it(tmp_path: Path) -> No
     slow = grid(CLEAN).replace("256,8,17.29", "256,8,0.0")
     assert not audit(tmp_path, a_csv=without(slow, 4)), "8 users at less than 0.05/s took 160 s: it may have compiled"
     assert audit(tmp_path, a_csv=without(half, 5)) == {findings.MISSING}
-    assert not audit(tmp_path, a_csv=without(bad.replace("0.00,req/s,0,ok", ",,0,ok"), 5)), "told as a failure"
+    assert not audit(tmp_path, a_csv=without(bad.replace("0.00,req/s,0,ok", ",,0,ok"), 5)), "reported as a failure"
     counted = "".join(f"{context},{users},5.{users},100,{users}\n" for context in (16, 64) for users in (99, 100, 98))
     head = "context_tokens,users,requests_per_second,requests,completed\n"
     assert not audit(tmp_path, a_csv=head + counted)

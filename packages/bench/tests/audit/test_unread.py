@@ -1,4 +1,4 @@
-"""What a file states and the audit does not read is named, at every level of every format."""
+"""Statements of a file that the audit does not read are named, at every level of every format."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Clean results in every format that the audit reads: simulated, with realistic noise, and nothing wrong with them.
 
-A case is what somebody would hand in together: one sweep, several systems, repeats, a pair with and without drafts, a
+A case is what an author would hand in together: one sweep, several systems, repeats, a pair with and without drafts, a
 study of the prefix cache, claims. Files are kept as data until they are written, so that a fault can be put into them.
 """
 
@@ -199,7 +199,7 @@ def with_drafts(served: Served, dice: random.Random) -> Served:
 
 
 def _pair(dice: random.Random) -> Case:
-    """With and without drafts, long answers, the length told or visible."""
+    """With and without drafts, long answers, the length declared or visible."""
     served = some_server(dice)
     contexts, users = axes(dice)
     files = []

@@ -16,7 +16,7 @@ CONCURRENCY = (16, 64, 256)
 
 
 def claims(served: Served, other: Served, dice: random.Random) -> Document:
-    """What somebody may truly say of two systems."""
+    """True claims about two systems."""
     context, users = dice.choice((128, 512, 2048)), dice.choice((1, 8, 32))
     load = noisy(measure(served, context, users, 128), dice, 0.01)
     around = {"hardware": served.hardware.removeprefix("nvidia-"), "model": served.model.id, "chips": served.chips}

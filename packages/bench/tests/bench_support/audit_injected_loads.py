@@ -135,7 +135,7 @@ def _one_token(dice: Dice) -> Way:
 
 
 def _one_token_grid(dice: Dice) -> Way:
-    """The length is not told; the rates are those of one-token answers."""
+    """The length is not declared; the rates are those of one-token answers."""
     served = with_drafts(some_server(dice), dice)
     contexts, users = axes(dice)
     loads = sweep(served, contexts, users, 1, dice)
@@ -194,7 +194,7 @@ def _summed_run(dice: Dice) -> Way:
 
 
 def _lost_time(dice: Dice) -> Way:
-    """A gap of chunks that came together: between first and last token most of the time is nobody's."""
+    """A gap of chunks that came together: between first and last token most of the time has no cause."""
     served = some_server(dice)
     loads = sweep(served, *axes(dice), dice.choice((32, 128)), dice)
     share = dice.uniform(0.05, 0.5)

@@ -129,7 +129,7 @@ def measure(served: Served, context: int, users: int, output: int) -> Load:
     # Prompts of the others are computed between the steps; what a request does besides, others do not wait for.
     busy = batch * prompt + steps * step
     round_ = (served.overhead + busy) / served.speed
-    alone = min(users, batch * served.instances) / round_  # instances beyond the users answer nobody
+    alone = min(users, batch * served.instances) / round_  # instances beyond the users answer no request
     limit = batch * served.instances / (busy / served.speed)
     rate = min(alone, 0.97 * limit)
     e2e = users / rate

@@ -1,4 +1,4 @@
-"""How far apart two colours look to readers who see them all, and to those who do not.
+"""Distance of two colours, for readers who see all colours and for readers who do not.
 
 Deficiencies after Machado, Oliveira, Fernandes (2009), severity 1.0, in linear RGB; distances in OKLab (Ottosson,
 2020).

@@ -1,4 +1,4 @@
-"""A server that is slow to take connections: its wait is in the latencies, and nobody calls it the client's."""
+"""A server that is slow to take connections: its wait is in the latencies, and is not called the client's."""
 
 import contextlib
 import socket
@@ -19,7 +19,7 @@ REQUESTS = 40
 
 
 class Reluctant:
-    """Shakes hands with the first clients; with the others, and answers, once it is told to."""
+    """Shakes hands with the first clients; with the others, and answers, once the test lets it."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context, self._listener = context, socket.create_server(("127.0.0.1", 0), backlog=128)

@@ -87,7 +87,7 @@ def test_what_goes_wrong_is_counted_by_its_kind(pieces: list[bytes], close: bool
 @pytest.mark.parametrize(
     ("pieces", "close"),
     [
-        # One byte a packet; a length instead of chunks; the end told by closing; 1xx before; trailers after.
+        # One byte a packet; a length instead of chunks; the end shown by closing; 1xx before; trailers after.
         ([WHOLE[at : at + 1] for at in range(len(WHOLE))], False),
         ([document(ROLE + TOKEN + TOKEN + USAGE % 2 + DONE)], False),
         ([b"HTTP/1.1 200 OK\r\n\r\n" + TOKEN, TOKEN + USAGE % 2 + DONE], True),

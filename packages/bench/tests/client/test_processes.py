@@ -53,7 +53,7 @@ def test_workers_share_a_load_and_their_samples_are_one_run() -> None:
     assert not any(sample.failure for sample in measured.samples)
     assert (measured.client.workers, measured.client.connections, wire.connections) == (2, 5, 5)
     assert measured.client.cpu_seconds > 0
-    # One clock: nobody began before the others stood ready.
+    # One clock: no worker began before the others were ready.
     assert min(sample.planned for sample in measured.samples) >= measured.began
 
 
@@ -160,7 +160,7 @@ def test_a_client_that_is_starved_says_so_by_itself() -> None:
 
 
 def test_a_client_with_time_to_spare_says_nothing() -> None:
-    # What other work of this machine does to it is told as that.
+    # What other work of this machine does to it is reported as that.
     assert any(not short or busy for short, busy in (limits(Prompts()) for _ in range(8)))
 
 

@@ -1,4 +1,4 @@
-"""When requests are sent and over which connections: users, instants, limits; TLS only where it is trusted."""
+"""Times and connections of requests: users, instants, limits; TLS only where it is trusted."""
 
 import asyncio
 import contextlib
@@ -197,7 +197,7 @@ def test_a_server_that_takes_no_connection_is_given_up() -> None:
         listening.listen(0)
         port = listening.getsockname()[1]
         for _ in range(3):
-            # Fills the queue of those that nobody accepts.
+            # Fills the queue of connections that are not accepted.
             one = others.enter_context(socket.socket())
             one.setblocking(False)
             one.connect_ex(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""What was measured outlasts a kill: each request that has ended is in a file, whole, and nothing else is."""
+"""Measurements outlast a kill: each request that has ended is in a file, whole, and nothing else is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted without a parser is what both parsers find: one whole frame with one event like those before it."""
+"""Counts without a parser are those of both parsers: one whole frame with one event like those before it."""
 
 from __future__ import annotations
 

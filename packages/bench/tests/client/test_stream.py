@@ -44,7 +44,7 @@ def test_a_recorded_stream_gives_the_instants_of_its_tokens_and_the_counts_of_it
 
 
 def test_an_answer_ends_with_its_last_token_though_that_has_no_text() -> None:
-    """A server that ignores the end of the text goes on with tokens that have none, and counts them."""
+    """A server that ignores the end of the text continues with tokens that have none, and counts them."""
     sample = read(delta('"role":"assistant","content":""'), CONTENT, delta('"content":""'), USAGE % 2, DONE)
     assert (sample.failure, sample.first, sample.last, sample.output_tokens) == ("", 20, 30, 2)
     assert list(sample.chunks) == [20]
@@ -338,7 +338,7 @@ def test_answers_that_wait_to_be_read_are_bounded_and_every_one_is_read() -> Non
         arrive(answer, GOOD, backlog)
         answer.at = 9
         backlog.add(answer)
-    # Nobody had a moment: the oldest were read all the same.
+    # No reader had a moment: the oldest were read all the same.
     assert kept(answers) == 4096
     backlog.read_all()
     assert kept(answers) == 0

@@ -1,4 +1,4 @@
-"""What a report says of results: nothing dropped, nothing made up, nothing unescaped; colours that all readers tell."""
+"""A report about results: nothing dropped, nothing made up, nothing unescaped; colours that all readers tell."""
 
 import html
 import itertools

@@ -1,4 +1,4 @@
-"""A sweep, a search, a comparison killed at every change of a file goes on: no cell lost, none measured twice."""
+"""A sweep, a search, a comparison killed at every change of a file continues: no cell lost, none measured twice."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Wor
         folder = tmp_path / str(change)
         folder.mkdir()
         assert run(folder, change, work) == KILLED, f"change {change}"
-        assert run(folder, NEVER, work) == 0, f"change {change}: it goes on"
+        assert run(folder, NEVER, work) == 0, f"change {change}: it continues"
         assert records(folder) == whole, f"change {change}: each cell has one record, in the order of who is not killed"
         assert result(folder) == whole, f"change {change}: and so the result"
         twice = [name for name, count in Counter(name for name, _ in measured(folder)).items() if count > 1]

@@ -125,7 +125,7 @@ def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_pa
 
 @pytest.mark.slow
 def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_path: Path) -> None:
-    """The sweep goes on below them, and at contexts at which users send less often."""
+    """The sweep continues below them, and at contexts at which users send less often."""
 
     class Busy(Oracle):
         def measure(self, wanted: CellRequest) -> Cell:
@@ -376,7 +376,7 @@ def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_a
         late.asked.clear()
         with Journal(tmp_path / "journal", {}, "run") as journal:
             ended = run_sweep(sweep, late.measure, journal, late.clock, lambda _: None)
-        assert len(late.asked) == expected, "a load that timed out has its figure, one that found nobody has none"
+        assert len(late.asked) == expected, "a load that timed out has its figure, one that found no server has none"
     assert sum(cell.state == "failed" for cell in ended.status.cells.values()) == len(GRID.contexts)
 
 

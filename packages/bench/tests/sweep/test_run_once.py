@@ -29,7 +29,7 @@ NO_LIMITS = Limits()
 
 
 class Server:
-    """Answers a user in so many seconds, while a clock goes on; like a real load, no cell outlasts its deadline."""
+    """Answers a user in so many seconds, while a clock runs; like a real load, no cell outlasts its deadline."""
 
     def __init__(self, seconds: float = 1.0, least: int = 2) -> None:
         self.seconds, self.least, self.now = seconds, least, 0.0

@@ -73,7 +73,7 @@ def test_a_command_that_ends_with_0_has_deployed_a_server_that_stays(
     mark = tmp_path / "deployed"
     deploys = StartedServer(f"touch {shlex.quote(str(mark))}", f"http://127.0.0.1:{port}", 30.0, lambda _: None)
     deploys.restart("x", "1")
-    assert mark.exists(), "what answered before is no sign: the command has ended first"
+    assert mark.exists(), "an earlier answer does not count: the command has ended first"
     deploys.end()
     assert said(port) == "7 7"
 

@@ -48,7 +48,7 @@ class Boundary:
     dead: threading.Event = field(default_factory=threading.Event)
 
     def hold(self) -> None:
-        """Keep the request here until whoever sent it is dead."""
+        """Keep the request here until its sender is dead."""
         self.reached.set()
         self.dead.wait(20)
 

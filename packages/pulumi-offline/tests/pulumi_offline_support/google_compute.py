@@ -38,7 +38,7 @@ def standing(base: str, key: str) -> dict[str, Any] | None:
 
 
 def left(key: str, thing: dict[str, Any]) -> bool:
-    """Whether somebody made this: all but the standing router without a NAT."""
+    """Whether a request made this: all but the standing router without a NAT."""
     return bool(thing.get("nats")) if key.endswith(f"/routers/{STANDING}") else True
 
 

@@ -1,4 +1,4 @@
-"""A provider that is killed at a request, and the one after it that goes on: for tests of single kills and of all.
+"""A provider that is killed at a request, and the one after it that continues: for tests of single kills and of all.
 
 A boundary lies before each request reaches Google, and after Google has done what it asks for, before the answer
 leaves. How many requests a call has is in the golden wire log, which test_requests.py holds.
@@ -84,7 +84,7 @@ class Scene:
         call = getattr(victim.stub, operation.capitalize()).future(request)
         assert boundary.reached.wait(60), "the call never came to this request"
         victim.kill()
-        assert isinstance(call.exception(60), grpc.RpcError), "nobody answers the engine"
+        assert isinstance(call.exception(60), grpc.RpcError), "no response to the engine"
         boundary.dead.set()
         self.google.boundary = None
         victim.close()

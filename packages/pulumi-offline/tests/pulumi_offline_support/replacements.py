@@ -1,4 +1,4 @@
-"""How it is known that a change of a property takes a new resource."""
+"""Evidence that a change of a property takes a new resource."""
 
 import fnmatch
 import functools

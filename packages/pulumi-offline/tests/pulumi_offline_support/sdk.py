@@ -1,4 +1,4 @@
-"""What the installed SDK says of a resource type: its class, the classes of nested arguments, their documentation."""
+"""A resource type in the installed SDK: its class, the classes of nested arguments, their documentation."""
 
 import functools
 import importlib
