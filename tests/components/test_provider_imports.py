@@ -33,7 +33,8 @@ def test_a_package_whose_arguments_were_read_has_its_classes() -> None:
         "from pulumi_gcp.storage import Bucket; print(Bucket.__name__)"
     )
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    helpers = ROOT / "packages" / "pulumi-offline" / "tests"
+    done = subprocess.run(command, cwd=helpers, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("Bucket\n", "")
 
 

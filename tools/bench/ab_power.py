@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import sys
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bench_support.oracle import cell_of
 from bezel_bench.sweep.ab import FIGURES, ROUNDS, Comparison, differences
 from bezel_bench.sweep.cell_request import CellRequest

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bench_support.audit_clean import clean_case
 from bench_support.audit_injected import injected
 from bezel_bench.audit.findings import FINDINGS

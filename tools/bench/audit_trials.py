@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bench_support.audit_clean import clean_case
 from bench_support.audit_grids import UNITS, clean_grid, overloaded_grid
 from bench_support.audit_injected import INJECTIONS, injected

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_pulumi_offline.lifecycle.fields import Field, Fields, Mark
 from bezel_pulumi_offline.resources import TYPES
 from pulumi_offline_support.sdk import documentation
