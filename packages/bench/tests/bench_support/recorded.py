@@ -5,6 +5,11 @@ from pathlib import Path
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
 
 
+def recorded_body(name: str) -> str:
+    """The body of a recorded exchange: what follows its response headers."""
+    return (FIXTURES / name).read_text().split("\n< vary: Origin\n\n", 1)[1].strip()
+
+
 def recorded_stream(name: str) -> list[tuple[float, bytes]]:
     """The lines of a recorded stream: (milliseconds, bytes)."""
     lines = [line for line in (FIXTURES / name).read_text().splitlines() if line.startswith("+")]

@@ -1,4 +1,4 @@
-"""`bezel bench run` that is killed, interrupted or loses its server: what it measured is kept, and it goes on."""
+"""`bezel-bench run` that is killed, interrupted or loses its server: what it measured is kept, and it continues."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.cli.main import main, parse
+from bench_support.command_line import parse
+from bench_support.http_server import Answer, Call, Server, serving
+from bench_support.recorded import recorded_body, recorded_stream
 from bezel_base import ending_signals
 from bezel_base.command_line.exits import READER_GONE
 from bezel_base.errors import UserError
 from bezel_bench.client.load_engine import run_load
+from bezel_bench.commands.main import main
 from bezel_bench.commands.run import run
 from bezel_bench.commands.targets import UrlTargets
 from bezel_bench.result.document import load as read_result
 from bezel_bench.result.sample_file import read_samples
-from tests.support.rest.fake_google import Answer, Call, Server, serving
-from tests.support.smoke.fake_service import recorded_body, recorded_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from bezel_bench.load.plan import Bodies, Load, TokenSource
     from bezel_bench.result.document import Result
     from bezel_bench.result.sample import Measured
 
-ROOT = Path(__file__).parents[2]
 STREAM = [line for _, line in recorded_stream("chat-stream-usage.txt")]
 ASKED = "/v1/chat/completions"
 
@@ -54,7 +54,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def command(server: Server, out: Path, *more: str) -> list[str]:
-    return ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--out", str(out), *more]
+    return ["run", "--url", server.url, "--public", "--output-tokens", "6", "--out", str(out), *more]
 
 
 def prompts(server: Server) -> list[str]:
@@ -196,7 +196,7 @@ def test_a_measurement_that_a_signal_ends_writes_what_it_has_and_names_the_signa
         else ["--url", server.url]
     )
     given = [*ways, "--public", "--output-tokens", "6", *more, "--out", str(out)]
-    assert main(["bench", action, *given]) == code
+    assert main([action, *given]) == code
     assert f"stored in {out.with_suffix('.journal')}; this command continues from there:" in capsys.readouterr().err
     assert any(cell.requests for cell in read_result(out).cells)
 
@@ -227,7 +227,7 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
 def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_went(
     server: Server, loads: int, code: int
 ) -> None:
-    given = ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
+    given = ["run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
     assert sent_by(Loses(loads), [*given, "--repeats", "2"]) == code
 
 
@@ -298,9 +298,9 @@ def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_a
     out = tmp_path / "run.json"
     spill = tmp_path / "run.cells" / "run.spill"
     given = command(server, out, "--seconds", "600")
-    script = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    script = "import sys; from bezel_bench.commands.main import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
-        [sys.executable, "-c", script, *given], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", script, *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         deadline = time.monotonic() + 60
         while not (spill.exists() and spill.read_bytes().count(b"\n") > 10):

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from bench_support.http_server import Answer, Call, Server
+from bench_support.http_server import serving as serving_http
 from bench_support.tokenizer import TokenServer, counting
 from bench_support.wire import WireRequest, document, send, serving
-from bezel.cli.main import main
+from bezel_bench.commands.main import main
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_bench.load.plan_rules import LoadError, checked
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.result.document import load as read_result
 from bezel_bench.server.http_probe import asker
-from tests.support.rest.fake_google import Answer, Call, Server
-from tests.support.rest.fake_google import serving as serving_http
 
 EMBEDDED = {
     "object": "list",
@@ -143,7 +143,7 @@ def test_a_run_has_rates_and_latencies_and_says_what_it_cannot_have(
 ) -> None:
     out = tmp_path / "run.json"
     given = ["--url", pooling.url, "--public", "--endpoint", "embeddings", "--users", "2", "--requests", "60"]
-    main(["bench", "run", *given, "--out", str(out)])
+    main(["run", *given, "--out", str(out)])
     (cell,) = read_result(out).cells
     assert (cell.output_tokens, cell.failures) == (None, {})
     assert (cell.value("requests_per_second") or 0) > 0

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.main import main
+from bench_support.http_server import Answer, Call, Server, serving
 from bezel_base.errors import UserError
+from bezel_bench.commands.main import main
 from bezel_bench.commands.measure.own_headers import own_headers
 from bezel_bench.commands.measure.target import renewals, with_own
-from tests.support.rest.fake_google import Answer, Call, Server, serving
 
 KEY = "sk-Pl4ntedKeyValue0123"
 
@@ -94,7 +94,6 @@ def vllm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Vllm]:
 
 def bench(vllm: Vllm, *arguments: str) -> int:
     words = (
-        "bench",
         "run",
         "--url",
         f"{vllm.url}/v1",
