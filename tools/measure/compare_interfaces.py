@@ -6,7 +6,8 @@
 Each checkout answers with its own code and its own `.venv`: commands with their help texts, exit codes of errors,
 operations with the schemas of their arguments and results, tools of the MCP server, schemas of stack files and of
 benchmark results, and the resources that the program declares for a service, a lease and a gated service (URN, type
-token, inputs). The questions stand in `interfaces.py`, which runs in the checkout's environment.
+token, inputs). The questions stand in `interfaces.py`; `formats.py` writes reports, records, journals and results, and
+tells their fields. Both run in the checkout's environment.
 """
 
 from __future__ import annotations
@@ -23,8 +24,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-SECONDS = 600
-QUESTIONS = Path(__file__).with_name("interfaces.py")
+SECONDS = 1800
+QUESTIONS = {
+    "interfaces": ("interfaces.py",),
+    "formats": ("formats.py",),
+    "records": ("formats.py", "records"),
+}
+"""Name of each set of questions -> its script with arguments; `records` is the part of the formats without a process."""
 _SHOWN = 300
 """Characters of a value that are shown."""
 
@@ -34,15 +40,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="checkout with its .venv")
     parser.add_argument("after", type=Path, nargs="?", default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--only", choices=[*QUESTIONS], action="append", help="ask this alone; repeatable")
     chosen = parser.parse_args()
-    before, after = (dict(leaves(answers(folder.resolve()))) for folder in (chosen.before, chosen.after))
+    names = chosen.only or ["interfaces", "formats"]
+    before, after = (
+        dict(leaf for name in names for leaf in leaves(answers(folder.resolve(), *QUESTIONS[name])))
+        for folder in (chosen.before, chosen.after)
+    )
     print(f"{len(before)} facts before, {len(after)} after")
     lines = list(differences(before, after))
     print("\n".join(lines) or "nothing differs")
     return 1 if lines else 0
 
 
-def answers(checkout: Path) -> dict[str, object]:
+def answers(checkout: Path, script: str, *arguments: str) -> dict[str, object]:
     """The answers of a checkout's own code."""
     python = checkout / ".venv" / "bin" / "python"
     environment = {
@@ -50,7 +61,7 @@ def answers(checkout: Path) -> dict[str, object]:
     }
     environment |= {"PYTHONPATH": str(checkout), "COLUMNS": "120"}
     ended = subprocess.run(
-        [python, QUESTIONS],
+        [python, Path(__file__).with_name(script), *arguments],
         cwd=checkout,
         env=environment,
         stdout=subprocess.PIPE,
