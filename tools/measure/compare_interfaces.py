@@ -30,7 +30,7 @@ QUESTIONS = {
     "formats": ("formats.py",),
     "records": ("formats.py", "records"),
 }
-"""Name of each set of questions -> its script with arguments; `records` is the part of the formats without a process."""
+"""Name of each set of questions -> its script with arguments; `records` are the formats that need no process."""
 _SHOWN = 300
 """Characters of a value that are shown."""
 

@@ -49,7 +49,7 @@ BENCHMARKS = {
     "run": f"--url URL --users 1 --requests 4 {_LENGTHS} --public --out run.json --json",
     "sweep": "--url URL --contexts 16,64 --users 1,2 --output-tokens 4 --full --public --out sweep.json --json",
     "goodput": f"--url URL --rate 8:16 --seconds 1 --runs 1 --slo ttft_mean=9s {_LENGTHS} --public --out g.json --json",
-    "ab": "--arm a=URL --arm b=SECOND --rounds 3 --users 1 --requests 4 --input-tokens 16 --public --out ab.json --json",
+    "ab": "--arm a=URL --arm b=SECOND --rounds 3 --users 1 --requests 4 --input-tokens 9 --public --out ab.json --json",
     "audit": "run.json --json",
     "compare": "run.json run.json --json",
     "report": "run.json --json",
@@ -175,7 +175,7 @@ def _benchmark(words: Sequence[str], results: Path, links: Path) -> Any:
         with subprocess.Popen(command, cwd=results, stdout=output) as running:
             until = time.monotonic() + SECONDS
             while running.poll() is None and time.monotonic() < until:
-                for file in results.rglob("*"):
+                for file in results.rglob("[!.]*"):
                     with contextlib.suppress(OSError):  # linked, deleted meanwhile, or a folder
                         (links / file.name).hardlink_to(file)
                 time.sleep(0.02)
