@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def compare(checkout: Path) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, ROOT / "tools" / "measure" / "compare_interfaces.py", checkout, ROOT]
-    return subprocess.run([*command, "--only", "records"], stdout=subprocess.PIPE, text=True, check=False, timeout=110)
+    return subprocess.run([*command, "--only", "records"], capture_output=True, text=True, check=False, timeout=110)
 
 
 def test_a_renamed_field_of_a_record_is_a_difference(checkout: Path) -> None:
@@ -45,3 +45,11 @@ def test_the_same_records_differ_in_nothing(checkout: Path) -> None:
     ended = compare(checkout)
     assert ended.stdout.endswith("nothing differs\n")
     assert ended.returncode == 0
+
+
+def test_a_checkout_without_environment_is_named_with_the_repair(tmp_path: Path) -> None:
+    ended = compare(tmp_path)
+    assert ended.returncode == 2
+    assert f"{tmp_path} did not answer" in ended.stderr
+    assert "make setup" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -36,7 +36,7 @@ _SHOWN = 300
 
 
 def main() -> int:
-    """Print what differs; exit status 1 if anything does."""
+    """Print what differs; exit status 1 if anything does, 2 where a checkout does not answer."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path, help="checkout with its .venv")
     parser.add_argument("after", type=Path, nargs="?", default=Path(__file__).resolve().parents[2])
@@ -54,21 +54,24 @@ def main() -> int:
 
 
 def answers(checkout: Path, script: str, *arguments: str) -> dict[str, object]:
-    """The answers of a checkout's own code."""
+    """The answers of a checkout's own code.
+
+    Raises:
+        SystemExit: It has no environment, or its code failed.
+    """
     python = checkout / ".venv" / "bin" / "python"
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PULUMI", "GOOGLE", "BEZEL"))
     }
     environment |= {"PYTHONPATH": str(checkout), "COLUMNS": "120"}
-    ended = subprocess.run(
-        [python, Path(__file__).with_name(script), *arguments],
-        cwd=checkout,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=SECONDS,
-    )
+    command = [python, Path(__file__).with_name(script), *arguments]
+    try:
+        ended = subprocess.run(
+            command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"{checkout} did not answer: {error}\nRun `make setup` there, then compare again.", file=sys.stderr)
+        raise SystemExit(2) from None
     found: dict[str, object] = json.loads(ended.stdout)
     return found
 
