@@ -4,10 +4,10 @@ A format is the path of each field with its type. Small operations run on an emb
 and what they write is read: reports of `bezel ci`, records, reviews, locks and states in the bucket, files of
 localcloud, results, journals and samples of `bezel bench`.
 
-Leaves out the results of operations, whose schemas `interfaces.py` has, and `ci login` and `ci prices`, which need a forge. What
-an operation deletes at its end, and only a killed one leaves, is written by the function that writes it then. On a busy
-machine a benchmark refuses to judge, and lists of figures are empty. Runs in the environment of a checkout before or
-after the packages.
+Leaves out `ci login` and `ci prices`, which need a forge, and the results of operations, whose schemas `interfaces.py`
+has. What an operation deletes at its end, and only a killed one leaves, is written by the function that writes it then.
+On a busy machine a benchmark refuses to judge, and lists of figures are empty. Runs in the environment of a checkout
+before or after the packages.
 """
 
 from __future__ import annotations
