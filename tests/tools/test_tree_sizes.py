@@ -49,6 +49,8 @@ def test_a_module_of_a_docstring_has_no_code() -> None:
         ("__main__.py", ("bezel", "product")),
         ("packages/base/tests/test_cron.py", ("base", "tests")),
         ("packages/base/tests/made_up_secrets.py", ("base", "support")),
+        ("tests/test_cron.py", ("base", "tests")),
+        ("components/tests/test_node.py", ("components", "tests")),
         ("tests/simulated_vllm/test_memory.py", ("simulated-vllm", "tests")),
         ("tests/support/components/fake_cloud_run.py", ("components", "support")),
         ("tests/gitops/conftest.py", ("bezel", "support")),
@@ -70,7 +72,7 @@ def test_each_commit_has_the_sizes_of_its_own_files(tmp_path: Path) -> None:
     write(tmp_path, "tests/test_errors.py", "assert True\n")
     commit(tmp_path)
     assert sizes_of("HEAD~1", str(tmp_path)) == {("base", "product"): Lines(8, 16)}
-    assert sizes_of("HEAD", str(tmp_path)) == {("base", "product"): Lines(9, 17), ("bezel", "tests"): Lines(1, 1)}
+    assert sizes_of("HEAD", str(tmp_path)) == {("base", "product"): Lines(9, 17), ("base", "tests"): Lines(1, 1)}
 
 
 @pytest.mark.slow

@@ -94,7 +94,8 @@ def place_of(path: str) -> tuple[str, str]:
         return parts[0], "tools"
     if "tests" not in parts[:3] and parts != ("conftest",):
         return package_of(parts), "product"
-    area = parts if parts[0] == "packages" else ("bezel", *(name for name in parts[1:] if name != "support"))
+    names = [name.removeprefix("test_") for name in parts[1:] if name != "support"]
+    area = ("bezel", *names) if parts[0] == "tests" else parts
     return package_of(area), "tests" if parts[-1].startswith("test_") else "support"
 
 
