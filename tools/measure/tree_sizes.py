@@ -13,7 +13,6 @@ import argparse
 import ast
 import io
 import subprocess
-import sys
 import tokenize
 from collections import Counter
 from pathlib import PurePosixPath
@@ -30,8 +29,7 @@ BECAME = {
     "bezel/standin_providers": "pulumi-offline",
 }
 """Folder or module of commits before the packages -> the package that it became."""
-PLACES = ("bootstrap", "components", "policies", "smoke", "stacks")
-"""Packages whose folders are at the top."""
+PLACES = ("bootstrap", "components", "policies", "smoke", "stacks")  # packages whose folders are at the top
 PARTS = ("product", "tests", "support", "tools")
 _ALL = "together"
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
@@ -75,8 +73,7 @@ def sizes_of(commit: str, repository: str = ".") -> dict[tuple[str, str], Lines]
     content = io.BytesIO(_git(repository, "cat-file", "--batch", given=wanted.encode()))
     code, lines = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for _, path in entries:
-        text = content.read(int(content.readline().split()[2])).decode()
-        content.read(1)
+        text = content.read(int(content.readline().split()[2]) + 1)[:-1].decode()
         code[place_of(path)] += code_lines(text)
         lines[place_of(path)] += len(text.splitlines())
     return {row: Lines(code[row], lines[row]) for row in lines}
@@ -121,4 +118,4 @@ def code_lines(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
