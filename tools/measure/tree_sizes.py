@@ -51,11 +51,10 @@ def main() -> None:
         sizes = [sizes_of(commit) for commit in commits]
     except subprocess.CalledProcessError:  # git has said why
         parser.exit(2, f"expected commits of this repository, got {' '.join(commits)}\n")
-    rows = sorted({row for size in sizes for row in size})
     print(f"{'':<24}", *(f"{commit[:16]:>16}" for commit in commits))
     print(f"{'part':<8} {'package':<15}", *(f"{'code':>8}{'all':>8}" for _ in commits))
     for part in PARTS:
-        for package in [_ALL, *(package for package, each in rows if each == part)]:
+        for package in [_ALL, *sorted({row[0] for size in sizes for row in size if row[1] == part})]:
             chosen = [[size[row] for row in size if row[1] == part and package in {row[0], _ALL}] for size in sizes]
             cells = (f"{sum(one.code for one in each):>8}{sum(one.all for one in each):>8}" for each in chosen)
             print(f"{part:<8} {package:<15}", *cells)
