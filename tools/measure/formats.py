@@ -6,8 +6,7 @@ localcloud, results, journals and samples of `bezel bench`.
 
 Leaves out `ci login` and `ci prices`, which need a forge, and the results of operations, whose schemas `interfaces.py`
 has. What an operation deletes at its end, and only a killed one leaves, is written by the function that writes it then.
-On a busy machine a benchmark refuses to judge, and lists of figures are empty. Runs in the environment of a checkout
-before or after the packages.
+Runs in the environment of a checkout before or after the packages.
 """
 
 from __future__ import annotations
@@ -55,12 +54,12 @@ BENCHMARKS = {
     "sweep": "--url URL --contexts 16,64 --users 1,2 --output-tokens 4 --full --public --out sweep.json --json",
     "goodput": f"--url URL --rate 8:16 --seconds 1 --runs 1 --slo ttft_mean=9s {_LENGTHS} --public --out g.json --json",
     "ab": f"--arm a=URL --arm b=SECOND --rounds 3 --users 1 --requests 4 {_LONG} --public --out ab.json --json",
-    "audit": "run.json --json",
-    "compare": "run.json run.json --json",
-    "report": "run.json --json",
-    "export": "run.json --format vllm",
+    "audit": "ok.json --json",
+    "compare": "ok.json ok.json --json",
+    "report": "ok.json --json",
+    "export": "ok.json --format vllm",
 }
-"""Command of `bezel bench` -> its arguments; a status of 1 or 3 is for figures that are not trusted."""
+"""Command of `bezel bench` -> its arguments; `ok.json` is the result of `run` as an idle machine measures it."""
 
 
 def main() -> None:
@@ -181,7 +180,15 @@ def benchmarks(folder: Path) -> dict[str, Any]:
         for name, words in BENCHMARKS.items():
             given = words.replace("URL", first).replace("SECOND", second).split()
             found[f"output of bench {name}"] = _benchmark([name, *given], results, links)
+            if name == "run":
+                (results / "ok.json").write_text(json.dumps(_trusted(found["output of bench run"])))
     return found | files_in(results) | files_in(links)
+
+
+def _trusted(result: dict[str, Any]) -> dict[str, Any]:
+    """A result as an idle machine measures it; the commands that read one leave out the figures of a busy machine."""
+    cells = [{**cell, "state": "ok", "reason": ""} for cell in result["cells"]]
+    return {**result, "cells": cells}
 
 
 def _benchmark(words: Sequence[str], results: Path, links: Path) -> Any:
