@@ -60,7 +60,6 @@ lint: setup-dev ## check formatting, imports between packages and workflow files
 types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
-	@cd tools/pulumi/host && MYPYPATH=../../.. ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
 test: check ## run all tests, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"

@@ -54,7 +54,7 @@ hooks = pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook("note", not
 props = {name: os.environ[name.upper()] for name in ("begun", "go")}
 Made("own", props, pulumi.ResourceOptions(hooks=hooks))
 """
-HOST, PACK, PLUGIN = "tools/pulumi/host", "pulumi.policy", "bezel_components.dynamic_plugin"
+HOST, PACK, PLUGIN = "bezel_pulumi_offline/language_host", "pulumi.policy", "bezel_components.dynamic_plugin"
 PROCESS = "pulumi-language-python-exec"
 
 

@@ -17,6 +17,8 @@ JUDGING = [
     "policies/bezel_policies/hardware_cost/rules.py",
     "policies/security/PulumiPolicy.yaml",
     "policies/own_pack/__main__.py",
+    "policies/own_pack/README.md",
+    "policies/tests/__main__.py",
     "packages/catalog/bezel_catalog/data/prices.csv",
     "bezel/gitops/review/approval.py",
     "bezel/sitecustomize.py",
@@ -35,8 +37,9 @@ JUDGING = [
     ".ci/run",
     ".ci/python",
     "tools/toolchain/environment.py",
-    "tools/pulumi/host/runtime.py",
-    "tools/pulumi/bin/pulumi-language-python",
+    "tools/toolchain/pulumi/go.mod",
+    "packages/pulumi-offline/bezel_pulumi_offline/language_host/runtime.py",
+    "packages/pulumi-offline/bezel_pulumi_offline/plugins/pulumi-language-python",
     ".github/workflows/preview.yml",
     ".github/workflows/another.yml",
     ".github/actions/setup/action.yml",
@@ -91,6 +94,8 @@ JUDGED = [
     "components/tests/test_x.py",
     "components/README.md",
     "components/LICENSE",
+    "policies/README.md",
+    "policies/LICENSE",
     "packages/localcloud/tests/test_x.py",
     "packages/localcloud/docs/guide.md",
     "stacks/bezel_stacks/cloud_run.py",
@@ -143,6 +148,7 @@ def test_the_program_stack_files_documents_and_tests_judge_nothing(path):
         ("policies/bezel_policies/hardware_cost/rules.py", False),
         ("policies/hardware_cost/__main__.py", False),
         ("policies/hardware_cost.prod.json", False),
+        ("packages/pulumi-offline/bezel_pulumi_offline/language_host/runtime.py", True),
         ("tools/toolchain/cache.py", False),
         ("Pulumi.yaml", False),
         ("Makefile", False),
@@ -174,6 +180,14 @@ def test_every_module_that_the_judge_imports_is_part_of_it():
             waiting += imported(ROOT, modules, name)
     assert "bezel_catalog.prices" in seen
     assert [modules[name] for name in sorted(seen) if not is_judge(modules[name])] == []
+
+
+def test_no_judging_file_of_this_tree_is_a_link():
+    """A deploy of a tree with one is refused: nothing compares what it points to."""
+    tracked = tracked_files()
+    links = {path for path in tracked if (ROOT / path).is_symlink()}
+    assert "policies/LICENSE" in links
+    assert {path for path in links if is_judge(path)} == set()
 
 
 def owners(path: str) -> str:

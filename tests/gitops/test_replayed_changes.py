@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bezel.gitops.changed.command import plans
-from bezel.gitops.changed.import_closure import KINDS, closures
+from bezel.gitops.changed.import_closure import KINDS, _imported, closures, modules_of
 from bezel.gitops.changed.rules import FileChange, Program, concerned
 from bezel.gitops.judge.paths import is_judge
 from tests.support.gitops.working_copy import tracked_files
@@ -24,6 +24,7 @@ CATALOGUE, COMPONENTS, BENCH = (
     "packages/bench/bezel_bench",
 )
 LOCALCLOUD, POLICIES = "packages/localcloud/bezel_localcloud", "policies/bezel_policies"
+OFFLINE = "packages/pulumi-offline/bezel_pulumi_offline"
 # Path before, path now, the stacks concerned, whether it judges.
 REPLAYED = [
     ("bezel/catalog/data/prices.csv", f"{CATALOGUE}/data/prices.csv", "planned otherwise", True),
@@ -38,7 +39,7 @@ REPLAYED = [
     ("bezel/localcloud/cloud.py", f"{LOCALCLOUD}/cloud.py", "none", True),
     ("bezel/localcloud/data/faults.toml", f"{LOCALCLOUD}/data/faults.toml", "none", True),
     ("bezel/simulated_vllm/serving.py", "packages/simulated-vllm/bezel_simulated_vllm/serving.py", "none", True),
-    ("bezel/standin_providers/gcp.py", "packages/pulumi-offline/bezel_pulumi_offline/gcp.py", "none", True),
+    ("bezel/standin_providers/gcp.py", f"{OFFLINE}/gcp.py", "none", True),
     ("bezel/planner/__init__.py", "bezel/planner/__init__.py", "every", True),
     ("bezel/gitops/judge/paths.py", "bezel/gitops/judge/paths.py", "none", True),
     ("bezel/pulumi_engine/engine.py", "bezel/engine/run/engine.py", "none", True),
@@ -74,6 +75,9 @@ REPLAYED = [
     ("LICENSE", "packages/localcloud/LICENSE", "none", False),
     ("tools/docs/localcloud.py", "tools/docs/localcloud.py", "none", False),
     ("tools/toolchain/environment.py", "tools/toolchain/environment.py", "every", True),
+    ("tools/pulumi/go.sum", "tools/toolchain/pulumi/go.sum", "every", True),
+    ("tools/pulumi/host/runtime.py", f"{OFFLINE}/language_host/runtime.py", "every", True),
+    ("tools/pulumi/bin/pulumi-language-python", f"{OFFLINE}/plugins/pulumi-language-python", "every", True),
     (".github/workflows/deploy.yml", ".github/workflows/deploy.yml", "every", True),
     # A file that is first on the path was one at the top; the members' folders are on the path now as well.
     ("sitecustomize.py", "components/sitecustomize.py", "every", True),
@@ -122,6 +126,17 @@ def test_a_change_concerns_the_stacks_of_before(tree: Tree, before: str, now: st
 def test_a_module_that_states_name_concerns_every_stack(tree: Tree, path: str) -> None:
     assert tree.concerned(path) == tree.stacks["every"]
     assert not is_judge(path)
+
+
+def test_every_module_of_the_language_host_concerns_every_stack(tree: Tree) -> None:
+    modules = modules_of(ROOT)
+    waiting, seen = [name for name in modules if name.startswith("bezel_pulumi_offline.language_host")], set[str]()
+    while waiting:
+        if (name := waiting.pop()) not in seen:
+            seen.add(name)
+            waiting += _imported(ROOT / modules[name], name, modules)
+    assert {"bezel_base.loopback.grpc_guard", "bezel_pulumi_offline.language_host.runtime"} <= seen
+    assert {name for name in seen if tree.concerned(modules[name]) != tree.stacks["every"]} == set()
 
 
 def test_the_table_has_files_of_this_tree_and_of_every_member() -> None:

@@ -14,12 +14,13 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc
 
+import bezel_pulumi_offline
 from tests.support.ended import has_ended
 from tests.support.other_user import reachable_by_other_user
 
 pytestmark = pytest.mark.slow
 
-HOST = Path(__file__).parent.parent.parent / "tools" / "pulumi" / "bin" / "pulumi-language-python"
+HOST = Path(bezel_pulumi_offline.__file__).parent / "plugins" / "pulumi-language-python"
 VENV = Path(sys.executable).parent.parent
 SECONDS = 20
 
@@ -48,7 +49,7 @@ class Host:
         self.engine = subprocess.Popen(
             ["sh", "-c", f"'{HOST}' 127.0.0.1:1 & echo $!; wait"],
             stdout=subprocess.PIPE,
-            env=os.environ | variables,
+            env=os.environ | {"BEZEL_PYTHON": sys.executable} | variables,
             text=True,
         )
         assert self.engine.stdout is not None

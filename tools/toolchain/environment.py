@@ -16,7 +16,8 @@ import progress
 UV = "0.13.9"
 CLONE = Path(__file__).resolve().parent.parent.parent
 VENV = CLONE / ".venv"
-HOST = CLONE / "tools" / "pulumi" / "bin" / "pulumi-language-python"
+PLUGINS = CLONE / "packages" / "pulumi-offline" / "bezel_pulumi_offline" / "plugins"
+HOST = PLUGINS / "pulumi-language-python"
 
 
 def find_uv() -> str:
@@ -84,7 +85,9 @@ def link_pulumi(folder: Path) -> None:
     variables += ' GOGC="${GOGC:-400}"'
     # After `bezel local env` a user's `pulumi` is that of localcloud, by this path too; it starts this script again.
     local = 'if [ -x "${BEZEL_LOCAL_PULUMI:-}" ]; then exec "$BEZEL_LOCAL_PULUMI" "$@"; fi\n'
-    text = f'{local}{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n'
+    # What the plugins run with, the language host among them; `bezel` names its own interpreter.
+    python = f'[ -n "${{BEZEL_PYTHON:-}}" ] || export BEZEL_PYTHON={shlex.quote(str(VENV / "bin" / "python"))}\n'
+    text = f'{local}{python}{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n'
     write_script(VENV / "bin" / "pulumi", text)
 
 

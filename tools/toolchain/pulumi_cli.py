@@ -2,8 +2,8 @@
 
 1. PATH, if it is that version and has its Python language host beside it.
 2. The official release, if it can be reached.
-3. Built with Go from the modules that Pulumi publishes (tools/pulumi/go.mod and go.sum). The official language host is
-   not among them, so ours (tools/pulumi/host) takes its place.
+3. Built with Go from the modules that Pulumi publishes (tools/toolchain/pulumi). The official language host is missing
+   there, so that of bezel_pulumi_offline takes its place.
 
 Leaves out the virtual environment (`environment`) and the cache's folders (`cache`).
 """
@@ -188,4 +188,4 @@ def _built_name() -> str:
 
 
 def _modules() -> Path:
-    return Path(__file__).resolve().parent.parent / "pulumi"
+    return Path(__file__).resolve().parent / "pulumi"

@@ -24,7 +24,12 @@ _PACK_FILE = re.compile(r"policies/(?:[^/]+/(?:__main__\.py|PulumiPolicy\.yaml)|
 # Of the foundation's own states.
 _EARLIER_FOUNDATION = re.compile(r"bootstrap/providers/[^/]+\.py")
 # Scripts for developers; those that set up the tools of a deploy are left to the rule of unknown files.
-_SCRIPTS = re.compile(r"tools/(?!toolchain/|pulumi/)")
+_SCRIPTS = re.compile(r"tools/(?!toolchain/)")
+# What runs the program, which does not import it.
+_LANGUAGE_HOST = re.compile(
+    r"packages/pulumi-offline/bezel_pulumi_offline/"
+    r"(?:__init__\.py$|language_host/|plugins/pulumi-language-|plugin/(?:__init__|fast_import)\.py$)"
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,8 @@ def _concerned_by(change: FileChange, program: Program) -> tuple[dict[str, str] 
         return {}, ""
     if path.startswith(CATALOGUE):
         return {stack: f"its plan differs ({parts})" for stack, parts in program.differing.items()}, ""
+    if _LANGUAGE_HOST.match(path):
+        return None, "runs the program and the policy packs"
     if _is_program(path):
         kinds = {kind: why for kind, paths in program.closures.items() if (why := _loaded(path, paths))}
         return {

@@ -12,7 +12,8 @@ _JUDGED_BY_OTHERS = re.compile(
     r"|(?:components/(?:bezel_components|providers)|smoke/bezel_smoke|stacks/bezel_stacks)/(?!(?:.+/)?pyproject\.toml$).+"
     r"|smoke/(?:base|benchmark|health)\.py"
     r"|(?:packages/[^/]+|bootstrap|components|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md|LICENSE)"
-    r"|tools/(?!toolchain/|pulumi/).+"  # scripts for developers; the other two install and start the engine
+    r"|policies/(?:README\.md|LICENSE)"  # another folder of it may be a pack
+    r"|tools/(?!toolchain/).+"  # scripts for developers; the toolchain installs and starts the engine
     r"|[^/]+\.md|LICENSE|\.pre-commit-config\.yaml"
 )
 STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")

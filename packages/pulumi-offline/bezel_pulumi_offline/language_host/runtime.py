@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import projects
-from children import Children
 from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc, plugin_pb2
+
+from bezel_pulumi_offline.language_host import projects
+from bezel_pulumi_offline.language_host.children import Children
 
 BAIL = 32  # exit code of the SDK's `-exec`: the error is already on the user's screen
 EXEC = "pulumi-language-python-exec"

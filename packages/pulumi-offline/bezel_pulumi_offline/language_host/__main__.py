@@ -10,38 +10,42 @@ import select
 import signal
 import stat
 import sys
-import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 MESSAGE_LIMIT = 400 << 20  # the engine's own limit for one message
+_HERE = Path(__file__).resolve().parent
 
 
-def _protocol_modules_only() -> None:
-    """Put site-packages on the path, and make the SDK's packages bare namespaces without running their `__init__`."""
+def _find_packages() -> None:
+    """Put the folders on the path that `site` would: those of this package, the interpreter's packages and the base."""
     lib = Path(sys.executable).parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     site = lib / "site-packages"
-    root = Path(__file__).parents[3]
-    sys.path += [str(site), str(root), str(root / "packages" / "base")]
-    for name in ("pulumi", "pulumi.runtime", "pulumi.runtime.proto"):
-        bare = types.ModuleType(name)
-        bare.__path__ = [str(site.joinpath(*name.split(".")))]
-        sys.modules[name] = bare
-    # A thread server needs no asyncio.
-    sys.modules["grpc.aio"] = types.ModuleType("grpc.aio")
+    # A checkout's packages are linked: the file holds the folder.
+    linked = site / "bezel_base.pth"
+    base = [linked.read_text(encoding="utf-8").strip()] if linked.is_file() else []
+    own = [folder for folder in sys.path if Path(folder) != _HERE]  # its modules are those of a package
+    sys.path[:] = dict.fromkeys([*own, str(_HERE.parents[1]), str(site), *base])
 
 
 def main() -> None:
-    """Serve until the engine ends or signals."""
+    """Serve until the engine ends or signals; exit status 1 where the interpreter lacks what the host needs."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback when stopped while still importing
     parent = os.getppid()
-    _protocol_modules_only()
-    import grpc
-    from children import Children
-    from pulumi.runtime.proto import language_pb2_grpc
-    from runtime import Host
+    _find_packages()
+    from bezel_pulumi_offline.plugin.fast_import import lighten
 
-    from bezel_base.loopback.grpc_guard import OwnCalls
+    lighten()
+    try:
+        import grpc
+        from pulumi.runtime.proto import language_pb2_grpc
+
+        from bezel_base.loopback.grpc_guard import OwnCalls
+        from bezel_pulumi_offline.language_host.children import Children
+        from bezel_pulumi_offline.language_host.runtime import Host
+    except ModuleNotFoundError as error:
+        text = "so no Python program can run. Set BEZEL_PYTHON to the interpreter of the environment that has"
+        sys.exit(f"language host: {sys.executable} has no {error.name}, {text} bezel-pulumi-offline.")
 
     children = Children()
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]
