@@ -16,10 +16,10 @@ import pytest
 from google.protobuf import json_format
 from pulumi.runtime.proto import provider_pb2 as pb
 
+from bezel_pulumi_offline.fidelity.replay import differences
 from bezel_pulumi_offline.lifecycle.values import decode, encode
 from pulumi_offline_support.client import Provider, urn
 from pulumi_offline_support.google import FakeGoogle
-from tools.traffic.replay import differences
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 KIND = "gcp:cloudrunv2/service:Service"

@@ -2,7 +2,7 @@
 
 Known from the resource's own path (what a URL names cannot be changed by a request to it), from the SDK's
 documentation, from Google's discovery documents, or from a source named in `replacements.json`. Top-level properties
-are held by the recordings as well (`stables` of every Diff, see tools/traffic/compare.py).
+are held by the recordings as well (`stables` of every Diff, see bezel_pulumi_offline.fidelity).
 """
 
 import fnmatch

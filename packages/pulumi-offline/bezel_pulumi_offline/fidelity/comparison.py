@@ -1,69 +1,54 @@
-"""Compare the stand-in `gcp` provider with recordings of the real one: requests to Google and responses to the engine.
+"""Comparison of the stand-in with recordings: each recorded call is repeated, and every exchange set beside ours.
 
-    python -m tools.traffic.compare FOLDER [--show TYPE] [--write]
-
-FOLDER holds `http/` (exchanges with Google), `state/` (the engine's calls for each resource), `provider/` (its calls
-before there are resources, and the diffs of an unchanged preview) and `faults/` (refused creates, failed operations, an
-import). Every recorded call is repeated against the stand-in, with a server that returns the recorded responses.
-
-traffic_explained.json must hold each difference with its evidence, and each type without a recording, and each entry
-there must occur: otherwise the exit status is 1. `--write` writes the results into
-tests/results/provider-{requests,calls}.json; without it the counts there must equal the present ones. Identical
-requests in a row count once, as the real provider waits by reading.
+Leaves out reading the recordings (`recordings`), the two ends of the wire (`replay`) and which differences are known
+(`explanations`).
 """
 
-import argparse
-import json
-import re
-import sys
-from collections import Counter
 from collections.abc import Iterator
 from concurrent import futures
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from google.protobuf import json_format
 
+from bezel_base.errors import Problem
+from bezel_pulumi_offline.fidelity.explanations import Compared
+from bezel_pulumi_offline.fidelity.recordings import PROVIDER_CALLS, Recordings, RecordingsError, short
+from bezel_pulumi_offline.fidelity.replay import ABSENT, Replay, StandIn, answered, differences, distinct, folded
 from bezel_pulumi_offline.resources import TYPES
-from tools.traffic.replay import ABSENT, Replay, StandIn, answered, differences, distinct, folded, load
-from tools.traffic.tables import COMMAND, SECTIONS, Compared, Explanations, settled
 
 OPERATIONS = {"create": "create", "refresh": "read", "update": "update", "destroy": "delete", "preview": None}
-PROVIDER = ("Handshake", "GetPluginInfo", "CheckConfig", "Configure", "DiffConfig")
-
-
-def short(token: str) -> str:
-    """cloudrunv2.Service for gcp:cloudrunv2/service:Service."""
-    return re.sub(r"^gcp:(\w+)/\w+:(\w+)$", r"\1.\2", token)
 
 
 class Comparison:
-    """The recordings of one folder against one stand-in."""
+    """The recordings of one folder against one stand-in; as a context manager it ends both servers."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, recordings: Recordings) -> None:
+        self.recordings = recordings
+        self.states = recordings.states
         self.replay = Replay()
-        self.stand_in = StandIn(self.replay.start())
-        self.states = {
-            short(token): [load(path) for path in sorted((folder / "state").glob(f"{short(token)}.*.json"))]
-            for token in TYPES
-        }
+        self.stand_in = StandIn(self.replay.start(), recordings.place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stand_in.stop()
+        self.replay.stop()
 
     def everything(self) -> Iterator[Compared]:
         """Every recording that concerns a type of the table or the provider itself."""
         for name in sorted(self.states):
             yield from self.lives(name)
-        for path in sorted((self.folder / "provider").glob("*.json")):
-            yield from self.provider(path)
-        for path in sorted((self.folder / "faults").glob("*.json")):
-            yield from self.fault(path.stem, load(path))
+        for (method, phase), recording in self.recordings.provider.items():
+            yield from self.provider(method, phase, recording)
+        for name, recording in self.recordings.faults.items():
+            yield from self.fault(name, recording)
 
     def lives(self, name: str) -> Iterator[Compared]:
         """The recorded life cycles of the resources of a type: each call, and the requests of each operation."""
         states = self.states[name]
         for phase, operation in OPERATIONS.items():
-            file = self.folder / "http" / f"{name}.{operation}.lro-done.json"
-            self.replay.expect(load(file)["exchanges"] if operation and file.exists() else [])
+            self.replay.expect(self.recordings.exchanges.get((name, operation or ""), []))
             calls = [(name, call) for state in states for call in state["calls"] if call["phase"] == phase]
             with futures.ThreadPoolExecutor(max(1, len(states))) as pool:
                 yield from pool.map(self._call, calls) if len(states) > 1 else map(self._call, calls)
@@ -86,11 +71,9 @@ class Comparison:
             right = actual[index] if index < len(actual) else ABSENT
             yield Compared("requests", name, what, list(differences(left, right, f"[{index}]")))
 
-    def provider(self, path: Path) -> Iterator[Compared]:
+    def provider(self, method: str, phase: str, recording: Any) -> Iterator[Compared]:
         """A call before there are resources, or the diffs of an unchanged preview."""
-        method, phase, _ = path.name.split(".")
-        recording = load(path)
-        if method in PROVIDER:
+        if method in PROVIDER_CALLS:
             actual = self.stand_in.call(method, recording["request"])
             errors = recording["errors"]
             expected = {"error": errors[0], "kept": ""} if errors else recording["response"]
@@ -109,11 +92,9 @@ class Comparison:
         """The request of a preview's diff, taken from a recorded refresh; without one only the type is known."""
         for state in self.states[short(token)]:
             if state["name"] == resource:
-                return next(
-                    dict(call["request"])
-                    for call in state["calls"]
-                    if call["phase"] == "refresh" and call["rpc"] == "Diff"
-                )
+                calls = [call for call in state["calls"] if (call["phase"], call["rpc"]) == ("refresh", "Diff")]
+                if calls:
+                    return dict(calls[0]["request"])
         return {"urn": f"urn:pulumi:a::b::{token}::{resource}"}
 
     def fault(self, name: str, recording: dict[str, Any]) -> Iterator[Compared]:
@@ -145,14 +126,18 @@ class Comparison:
     def _tried_again(self, name: str, recording: dict[str, Any]) -> Iterator[Compared]:
         """A create that failed transiently at first."""
         for resource in self.states:
-            file = self.folder / "http" / f"{resource}.create.lro-done.json"
-            life = load(file)["exchanges"] if file.exists() else []
+            life = self.recordings.exchanges.get((resource, "create"), [])
             first = _line(life[0]) if life else ""
             troubles = [item for item in recording.get("http", ()) if item["status"] >= 429 and _line(item) == first]
-            if troubles:
+            creates = [
+                call
+                for state in self.states[resource]
+                for call in state["calls"]
+                if (call["phase"], call["rpc"]) == ("create", "Create")
+            ]
+            if troubles and len(creates) == 1:
                 self.replay.expect([*troubles, *life])
-                calls = [call for state in self.states[resource] for call in state["calls"]]
-                (expected,) = (call for call in calls if (call["phase"], call["rpc"]) == ("create", "Create"))
+                (expected,) = creates
                 actual = self.stand_in.call("Create", expected["request"])
                 what = f"{name}, tried again"
                 yield Compared("calls", resource, f"{what} Create", list(differences(expected["response"], actual)))
@@ -175,11 +160,17 @@ class Comparison:
         request = self._asked(resource, call["rpc"])
         actual, expected = self.stand_in.call(call["rpc"], request), call["response"]
         if call.get("errors"):
-            resource_id = request.get("id") or f"projects/demo-project/locations/us-central1/services/{request['name']}"
+            resource_id = request.get("id") or f"{self.parent}/services/{request['name']}"
             expected = {"error": call["errors"][0], "kept": resource_id if "lro" in name else ""}
             actual["error"] = str(actual.get("error", "")).replace(request["urn"], call["urn"])
             yield from self._requests(resource, name, exchanges[: len(exchanges) - later])
         yield Compared("calls", resource, f"{name} {call['rpc']}", list(differences(expected, actual)))
+
+    @property
+    def parent(self) -> str:
+        """What the services of the recordings are in."""
+        place = self.recordings.place
+        return f"projects/{place['project']}/locations/{place['region']}"
 
     def _asked(self, resource: str, method: str) -> dict[str, Any]:
         """The request of the recorded life cycle: those of the failures, made by the same program, were not recorded.
@@ -187,6 +178,11 @@ class Comparison:
         The failed resources had never been refreshed, so their old state is that of the create.
         """
         recorded = {(call["phase"], call["rpc"]): call for state in self.states[resource] for call in state["calls"]}
+        needed = [("create", method)] if method == "Create" else [("update", method), ("create", "Create")]
+        if missing := [f"{phase} {rpc}" for phase, rpc in needed if (phase, rpc) not in recorded]:
+            consequence = f"a failure of {resource} is recorded without its {' and '.join(missing)}: nothing to repeat."
+            repair = f"record the life of a {resource} as well, into state/{resource}.NAME.json."
+            raise RecordingsError(Problem("faults", None, consequence, repair))
         if method == "Create":
             return dict(recorded["create", method]["request"])
         return {**recorded["update", method]["request"], "olds": recorded["create", "Create"]["response"]["properties"]}
@@ -200,40 +196,3 @@ def _concerns(exchange: dict[str, Any], resource: str) -> bool:
     """Whether an exchange of a recording that holds several resources is about this one."""
     end = {"secretmanager.Secret": "/secrets", "storage.Bucket": "/b"}.get(resource, "")
     return str(exchange["path"]).endswith(end)
-
-
-def main() -> int:
-    """Print and judge the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--show", default="", help="print every comparison of the types that contain this")
-    parser.add_argument("--write", action="store_true", help="write the tables of the results")
-    arguments = parser.parse_args()
-    explanations = Explanations(**json.loads((Path(__file__).parent / "explained.json").read_text()))
-    compared = list(Comparison(arguments.folder).everything())
-    wrong = []
-    for item in compared:
-        unexplained = explanations.explain(item)
-        wrong += [f"{item.section} of {item.resource}, {item.what}: {difference}" for difference in unexplained]
-        if arguments.show and arguments.show in item.resource:
-            print(f"{item.section} of {item.resource}, {item.what}: {'different' if item.found else 'equal'}")
-    known = {short(token) for token in TYPES}
-    for problem, differing in {
-        "unexplained difference": wrong,
-        "explains nothing": explanations.unmet,
-        "neither recorded nor explained, or both": explanations.unrecorded(known, compared),
-    }.items():
-        for line in differing:
-            print(f"{problem}: {line}")
-        wrong = [*wrong, *differing]
-    counts = Counter((item.section, "different" if item.found else "equal") for item in compared)
-    for (section, how), count in sorted(counts.items()):
-        print(f"{section}: {count} {how}")
-    stale = [] if wrong else [name for name in SECTIONS if not settled(name, compared, explanations, arguments.write)]
-    if stale:
-        print(f"{', '.join(stale)}: the committed tables say something else. Look at why, then: {COMMAND}")
-    return 1 if wrong or stale else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

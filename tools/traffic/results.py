@@ -1,17 +1,28 @@
-"""Evaluation of `compare_traffic.py`'s comparisons: the explained differences, and the tables of results."""
+"""Tables of the fidelity document from recordings of the published provider.
 
+    python -m tools.traffic.results FOLDER [--write]
+
+Every difference must be explained, each explanation must occur, and each type must be recorded or listed as not
+recorded: otherwise the exit status is 1. `--write` writes tests/results/provider-{requests,calls}.json; without it the
+counts there must equal the present ones. The comparison itself is that of `bezel_pulumi_offline.fidelity`.
+"""
+
+import argparse
 import json
 import platform
 import subprocess
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tools.traffic.replay import Difference
+from bezel_base.command_line.program import run_program
+from bezel_pulumi_offline.fidelity.explanations import Compared, Explanations
+from bezel_pulumi_offline.fidelity.report import compare, differences_without_explanation, gaps, summary
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "python -m tools.traffic.compare FOLDER --write"
+COMMAND = "python -m tools.traffic.results FOLDER --write"
 _RECORDED = (
     " The recordings are of the upstream provider behind Pulumi's bridge, in August 2026, against an emulator; its "
     "attribution label is read as the published plugin's."
@@ -33,52 +44,6 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "refused creates, failed operations and an import included." + _RECORDED,
     },
 }
-
-
-@dataclass
-class Compared:
-    """One recorded call or exchange beside ours."""
-
-    section: str  # requests or calls
-    resource: str
-    what: str
-    found: list[Difference]
-
-
-@dataclass
-class Explanations:
-    """The known differences, the types without a recording, and which of these occurred."""
-
-    differences: list[dict[str, str]]
-    not_recorded: list[dict[str, str]]
-    met: set[int] = field(default_factory=set)
-
-    def explain(self, compared: Compared) -> list[Difference]:
-        """The differences for which there is no explanation."""
-        left = []
-        for difference in compared.found:
-            where = (compared.section, compared.resource, compared.what, difference.path)
-            matches = [index for index, entry in enumerate(self.differences) if where == _where(entry)]
-            self.met.update(matches)
-            if not matches:
-                left.append(difference)
-        return left
-
-    @property
-    def unmet(self) -> list[str]:
-        """Explanations whose difference did not occur."""
-        return [", ".join(_where(entry)) for index, entry in enumerate(self.differences) if index not in self.met]
-
-    def unrecorded(self, known: set[str], compared: list[Compared]) -> list[str]:
-        """Types that were not compared, or that were compared though listed as without a recording."""
-        explained = {(entry["section"], entry["resource"]) for entry in self.not_recorded}
-        expected = {(name.removeprefix("provider-"), resource) for name in SECTIONS for resource in known}
-        matches = {(item.section, item.resource) for item in compared}
-        return sorted(f"{section} of {resource}" for section, resource in (expected - matches) ^ explained)
-
-
-def _where(entry: dict[str, str]) -> tuple[str, ...]:
-    return tuple(entry[key] for key in ("section", "resource", "what", "path"))
 
 
 def _table(name: str, compared: list[Compared], explanations: Explanations) -> dict[str, Any]:
@@ -120,3 +85,25 @@ def settled(name: str, compared: list[Compared], explanations: Explanations, wri
         file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
     before = json.loads(file.read_text()) if file.exists() else {}
     return bool({**before, "stamp": None} == {**now, "stamp": None})
+
+
+def run(given: Sequence[str]) -> int:
+    """Compare, and write or check the tables; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.traffic.results")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true", help="write the tables of the results")
+    options = parser.parse_args(given)
+    compared, explanations = compare(options.folder)
+    problems = [*differences_without_explanation(compared, explanations)]
+    problems += gaps(compared, explanations)
+    print("\n".join([*problems, *summary(compared)]))
+    if problems:
+        return 1
+    stale = [name for name in SECTIONS if not settled(name, compared, explanations, options.write)]
+    if stale:
+        print(f"{', '.join(stale)}: the committed tables say something else. Look at why, then: {COMMAND}")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_program("results", None, run))

@@ -1,17 +1,16 @@
-"""Both ends of `compare_traffic.py`: a server that replays Google, and a client that calls the stand-in as the engine.
+"""Both ends of a comparison: a server that replays Google, and a client that calls the stand-in as the engine does.
 
-Owns the replaying server, the gRPC stub and the comparison of two JSON values. Leaves the choice of comparisons and the
-meaning of differences to compare_traffic.py.
+Owns the replaying server, the gRPC stub and the comparison of two JSON values. Leaves the choice of comparisons to
+`comparison` and the meaning of differences to `explanations`.
 """
 
 import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -85,11 +84,6 @@ def _same_double(left: Any, right: Any) -> bool:
     return numbers and not isinstance(left, bool) and not isinstance(right, bool) and float(left) == float(right)
 
 
-def load(path: Path) -> Any:
-    """A recording, with the attribution label of the published plugin."""
-    return json.loads(path.read_text().replace("goog-terraform-provisioned", "goog-pulumi-provisioned"))
-
-
 def folded(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Requests without the repetition of identical ones, and without values that cannot be compared."""
     plain = []
@@ -139,6 +133,7 @@ class Replay:
     asked: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     base: str = ""
+    server: ThreadingHTTPServer | None = None
 
     def start(self) -> str:
         """Serve, and return the address."""
@@ -163,11 +158,17 @@ class Replay:
             def log_message(self, *arguments: object) -> None:
                 """Keep quiet."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
         self.base = f"http://127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return self.base
+
+    def stop(self) -> None:
+        """End the server."""
+        if self.server is not None:
+            self.server.shutdown()
+            self.server.server_close()
 
     def expect(self, exchanges: list[dict[str, Any]]) -> None:
         """Use these exchanges from here on, and forget the stored requests."""
@@ -189,17 +190,28 @@ class Replay:
 class StandIn:
     """The stand-in provider over its own protocol, configured as the recorded one was."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, place: Mapping[str, str]) -> None:
+        """Start it.
+
+        Args:
+            base: Address of Google's APIs.
+            place: Project, region and zone.
+        """
         self.base = base
         self.left = pb.ErrorResourceInitFailed()
         self.server = grpc.server(futures.ThreadPoolExecutor(8))
         provider_pb2_grpc.add_ResourceProviderServicer_to_server(GooglePlugin({}), self.server)
         port = self.server.add_insecure_port("127.0.0.1:0")
         self.server.start()
-        self.stub = provider_pb2_grpc.ResourceProviderStub(grpc.insecure_channel(f"127.0.0.1:{port}"))
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
         arguments = {f"{api}CustomEndpoint": f"{base}/{path}" for api, path in PREFIXES.items()}
-        where = {"project": "demo-project", "region": "us-central1", "zone": "us-east5-a"}
-        self.call("Configure", {"args": {**arguments, **where, "accessToken": "recorded", "pollInterval": "20ms"}})
+        self.call("Configure", {"args": {**arguments, **place, "accessToken": "recorded", "pollInterval": "20ms"}})
+
+    def stop(self) -> None:
+        """End its server."""
+        self.channel.close()
+        self.server.stop(None)
 
     def call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a recorded request as JSON; an error as {"error": text, "kept": id left in the state}."""
