@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email import message_from_bytes
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from email.message import Message
 
 ROOT = Path(__file__).parents[2]
@@ -60,10 +61,11 @@ def members() -> tuple[Member, ...]:
 
 @dataclass(frozen=True)
 class Wheel:
-    """What a wheel holds: the names of its files, and its metadata."""
+    """What a wheel holds: the names of its files, its metadata, and the texts of its data."""
 
     files: frozenset[str]
     metadata: Message
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Wheel:
@@ -71,7 +73,8 @@ class Wheel:
         with zipfile.ZipFile(path) as archive:
             names = frozenset(name for name in archive.namelist() if not name.endswith("/"))
             described = next(name for name in names if name.endswith(".dist-info/METADATA"))
-            return cls(names, message_from_bytes(archive.read(described)))
+            texts = {name: archive.read(name).decode() for name in names if name.endswith((".json", ".yaml"))}
+            return cls(names, message_from_bytes(archive.read(described)), texts)
 
     @property
     def top_level(self) -> set[str]:
@@ -116,6 +119,14 @@ def test_a_wheel_installs_one_name_with_all_files(wheels: dict[str, Wheel], memb
     assert wheel.top_level == {member.name}
     assert tracked(member) - wheel.files == set()
     assert len(tracked(member)) > 8
+
+
+@pytest.mark.slow
+def test_the_policies_have_the_limits_of_this_repository(wheels: dict[str, Wheel]) -> None:
+    limits = {f"bezel_policies/packs/{file.name}": file.read_text() for file in (ROOT / "policies").glob("*.json")}
+    assert len(limits) >= 4
+    found = wheels["bezel_policies"].texts
+    assert {name: found[name] for name in found if name.endswith(".json")} == limits
 
 
 @pytest.mark.slow

@@ -84,6 +84,21 @@ class FreshEnvironment:
         assert ended.returncode == 0, ended.stderr[-2000:]
         return ended.stdout.split()
 
+    @property
+    def plugins(self) -> Path:
+        """Folder of the launchers of bezel-pulumi-offline."""
+        return self.packages / "bezel_pulumi_offline" / "plugins"
+
+    def add_pulumi(self) -> None:
+        """Put the toolchain's Pulumi CLI into it, with the language host of its own bezel-pulumi-offline."""
+        sys.path.insert(0, str(ROOT / "tools" / "toolchain"))
+        import pulumi_cli
+        from environment import write_script
+
+        cli, host = pulumi_cli.find(), self.plugins / "pulumi-language-python"
+        variables = f'PATH="{cli}:$PATH" BEZEL_LANGUAGE_HOST="{host}" BEZEL_PYTHON="{self.python}"'
+        write_script(self.folder / "bin" / "pulumi", f'{variables} exec "{cli}/pulumi" "$@"\n')
+
     def _install(self, wheels: list[Path]) -> None:
         sys.path.insert(0, str(ROOT / "tools" / "toolchain"))
         from environment import find_uv

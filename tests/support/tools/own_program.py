@@ -1,7 +1,7 @@
 """A Pulumi program of somebody else, whose own folders have the names of folders of this repository.
 
 It runs with an environment of wheels on a localcloud that the environment starts. Nothing of this clone is on its
-path; only the Pulumi CLI and its language host are the toolchain's.
+path; only the Pulumi CLI is the toolchain's.
 """
 
 import base64
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.tools.fresh_environment import ROOT, FreshEnvironment, without_this_clone
+from tests.support.tools.fresh_environment import FreshEnvironment, without_this_clone
 
 FOLDERS = ("bootstrap", "components", "docs", "packages", "policies", "providers", "smoke", "stacks", "tests", "tools")
 SECONDS = 300
@@ -142,7 +142,7 @@ class OwnProgram:
         (program / "Pulumi.yaml").write_text(project)
         (program / "Pulumi.dev.yaml").write_text(f"config:\n  shop:folders: {json.dumps(FOLDERS)}\n")
         (program / "__main__.py").write_text(_PROGRAM)
-        (environment.folder / "bin" / "pulumi").symlink_to(ROOT / ".venv" / "bin" / "pulumi")
+        environment.add_pulumi()
         return cls(program, environment, cloud)
 
     def start(self) -> None:
