@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.requirements import Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,6 +148,14 @@ def test_a_wheel_says_what_it_is(wheels: dict[str, Wheel], member: Member) -> No
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert readme(metadata) == (member.folder / "README.md").read_text().strip()
     assert f"{member.name}/py.typed" in files
+
+
+@pytest.mark.slow
+def test_wheels_require_each_other_in_their_own_version(wheels: dict[str, Wheel]) -> None:
+    required = [text for wheel in wheels.values() for text in wheel.metadata.get_all("Requires-Dist") or []]
+    own = [Requirement(text) for text in required if text.startswith("bezel")]
+    assert len(own) >= 30
+    assert {str(each.specifier) for each in own} == {f"=={members()[0].project['version']}"}
 
 
 def test_members_have_one_version_license_and_python() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 MESSAGE_LIMIT = 400 << 20  # the engine's own limit for one message
 _HERE = Path(__file__).resolve().parent
+_BASE = "bezel_base"
 
 
 def _find_packages() -> None:
@@ -22,7 +23,7 @@ def _find_packages() -> None:
     lib = Path(sys.executable).parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     site = lib / "site-packages"
     # A checkout's packages are linked: the file holds the folder.
-    linked = site / "bezel_base.pth"
+    linked = site / f"{_BASE}.pth"
     base = [linked.read_text(encoding="utf-8").strip()] if linked.is_file() else []
     own = [folder for folder in sys.path if Path(folder) != _HERE]  # its modules are those of a package
     sys.path[:] = dict.fromkeys([*own, str(_HERE.parents[1]), str(site), *base])
