@@ -144,6 +144,17 @@ def test_a_failure_without_the_life_of_its_type_is_refused(tmp_path: Path) -> No
         list(comparison.everything())
 
 
+def test_a_request_of_another_form_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    call = {"phase": "create", "rpc": "Check", "request": {"urn": 3}, "response": {}}
+    (tmp_path / STATE).write_text(json.dumps({"name": "x", "calls": [call]}))
+    with (
+        Comparison(read_recordings(tmp_path)) as comparison,
+        pytest.raises(RecordingsError, match="the request of a recorded Check cannot be sent"),
+    ):
+        list(comparison.everything())
+
+
 def test_the_stand_in_is_configured_as_the_recorded_provider_was(tmp_path: Path) -> None:
     (tmp_path / "provider").mkdir()
     configured = {"request": {"args": {"project": "shop", "region": "us-east4"}}, "response": {}, "errors": []}

@@ -19,6 +19,8 @@ from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
 
+from bezel_base.errors import Problem
+from bezel_pulumi_offline.fidelity.recordings import RecordingsError
 from bezel_pulumi_offline.lifecycle.fields import Fields, Kind, Mark
 from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 
@@ -106,7 +108,7 @@ def answered(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
     """Google's JSON that yields the given properties: the import's exchange itself was not recorded."""
     answer: dict[str, Any] = {}
     for item in fields:
-        value = properties.get(item.name)
+        value: Any = properties.get(item.name)
         if value in (None, "", 0, [], {}):
             continue
         if item.kind is Kind.BLOCK:
@@ -214,14 +216,22 @@ class StandIn:
         self.server.stop(None)
 
     def call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The response to a recorded request as JSON; an error as {"error": text, "kept": id left in the state}."""
+        """The response to a recorded request as JSON; an error as {"error": text, "kept": id left in the state}.
+
+        Raises:
+            RecordingsError: The request does not have the form of this call.
+        """
         body = json.loads(json.dumps(request).replace("{BASE}", self.base))
-        message = json_format.ParseDict(body, REQUESTS[method](), ignore_unknown_fields=True)
+        try:
+            message = json_format.ParseDict(body, REQUESTS[method](), ignore_unknown_fields=True)
+        except json_format.ParseError as error:
+            consequence = f"the request of a recorded {method} cannot be sent: {error}"
+            raise RecordingsError(Problem(method, None, consequence, "record it again, or remove it.")) from None
         try:
             answer = getattr(self.stub, method)(message, timeout=60)
         except grpc.RpcError as error:
             self.left = _left(error)
-            return {"error": f"rpc error: code = {_code(error)} desc = {error.details()}", "kept": self.left.id}  # type: ignore[attr-defined]
+            return {"error": f"rpc error: code = {_code(error)} desc = {error.details()}", "kept": self.left.id}
         text = json.dumps(json_format.MessageToDict(answer)).replace(self.base, "{BASE}")
         return dict(json.loads(text))
 
