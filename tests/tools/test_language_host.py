@@ -106,6 +106,17 @@ def test_tells_the_version_of_the_sdk_beside_it(host: Host) -> None:
     assert host.calls.GetPluginInfo(empty_pb2.Empty()).version == metadata.version("pulumi")
 
 
+def test_an_interpreter_without_the_packages_is_named(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True, timeout=SECONDS)
+    python = tmp_path / "venv" / "bin" / "python"
+    variables = os.environ | {"BEZEL_PYTHON": str(python)}
+    ended = subprocess.run(
+        [HOST], env=variables, capture_output=True, text=True, check=False, timeout=SECONDS, stdin=subprocess.DEVNULL
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"{python} has no grpc, so no Python program can run. Set BEZEL_PYTHON" in ended.stderr
+
+
 def test_runs_nothing_for_another_user_of_the_machine(host: Host, scripts: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     script(scripts, f"#!/bin/sh\ntouch {ran}\n")

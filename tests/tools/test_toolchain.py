@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,6 +116,21 @@ def test_a_cli_of_another_version_on_path_is_not_used(clone: Clone) -> None:
     code, text = clone.run()
     assert code == 1
     assert "Pulumi 3.274.1 could not be set up" in text
+
+
+@pytest.mark.parametrize("given", ["", "/opt/other/bin/python"])
+def test_the_started_cli_is_told_the_language_host_and_its_python(clone: Clone, given: str) -> None:
+    told = 'echo "$BEZEL_LANGUAGE_HOST $BEZEL_PYTHON"'
+    clone.tool("pulumi", f'#!/bin/sh\nif [ "$1" = version ]; then echo v3.274.1; else {told}; fi\n')
+    clone.tool("pulumi-language-python", "#!/bin/sh\n")
+    assert clone.run()[0] == 0
+    started = clone.folder / ".venv" / "bin" / "pulumi"
+    printed = subprocess.run(
+        [started, "up"], env={"BEZEL_PYTHON": given}, capture_output=True, text=True, check=True, timeout=30
+    ).stdout.split()
+    host = "packages/pulumi-offline/bezel_pulumi_offline/plugins/pulumi-language-python"
+    assert printed == [str(clone.folder / host), given or str(clone.folder / ".venv" / "bin" / "python")]
+    assert (Path(__file__).parents[2] / host).stat().st_mode & 0o111 == 0o111
 
 
 def test_plain_setup_leaves_out_what_only_developers_need(go: Clone) -> None:
