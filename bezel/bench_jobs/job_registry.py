@@ -19,8 +19,8 @@ from typing import Any, Final, TextIO
 from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
 from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.rest import GoogleClient
-from bezel.state_folder import state_folder
 from bezel_base.errors import Problem, UserError
+from bezel_base.state_folder import state_folder
 from bezel_base.text.shell import quoted
 
 LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.state_folder import state_folder
+from bezel_base.state_folder import state_folder
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.state_folder import state_folder
 from bezel_base.process_status import end_marked
+from bezel_base.state_folder import state_folder
 from bezel_localcloud import control
 from bezel_localcloud.core.files.locks import is_locked
 from bezel_localcloud.core.paths import Paths

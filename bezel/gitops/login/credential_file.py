@@ -15,9 +15,9 @@ from typing import Any
 from bezel.gitops.login.job_identity import JWT, JobTokens
 from bezel.gitops.login.settings import LoginSettings
 from bezel.rest import endpoint
-from bezel.state_folder import state_folder
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
+from bezel_base.state_folder import state_folder
 
 _KEPT_SECONDS = 86_400.0  # longer than any job lasts
 _PREFIX = "bezel-login-"

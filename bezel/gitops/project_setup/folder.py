@@ -23,10 +23,10 @@ from bezel.engine.outcomes import LockedError
 from bezel.engine.run.record import LastRun
 from bezel.engine.state.folder import remove_truncated, restore
 from bezel.foundation.settings import NAMESPACE, plain
-from bezel.state_folder import state_folder
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
+from bezel_base.state_folder import state_folder
 
 _WAIT_SECONDS = 90.0
 """A killed run's engine ends within that time (bezel.engine.run.process.GRACE_SECONDS)."""

@@ -16,7 +16,6 @@ from bezel.operations.context import Context
 from bezel.planner import AnyPlan
 from bezel.rest import ApiError, RestError
 from bezel.rest.vertex_ai import garden_folders
-from bezel.state_folder import state_folder
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, ModelSource
 from bezel.weights.hub import Hub, Repository
@@ -24,6 +23,7 @@ from bezel.weights.progress import Progress
 from bezel.weights.retry import Watch
 from bezel.weights.transfer import Journal, Transfer
 from bezel_base.errors import Problem, UserError, one_line
+from bezel_base.state_folder import state_folder
 from bezel_base.text.shell import quoted
 
 HUB, GARDEN, CLOUD_STORAGE = "hf:", "garden:", "gs://"
