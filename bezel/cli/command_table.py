@@ -1,6 +1,6 @@
-"""Table of the commands of `bezel`: commands.toml of this folder, with those of the benchmark's package.
+"""Table of the commands of `bezel`: commands.toml of this folder, with those of the benchmark and of localcloud.
 
-Owns how the two become one, and which command passes on what follows `--`.
+Owns how they become one, and which command passes on what follows `--`.
 """
 
 import functools
@@ -12,9 +12,13 @@ from typing import Any
 from bezel_base.command_line.parser import Parser, Spec
 from bezel_base.command_line.table import CommandTable, joined, shown_name, value_name
 from bezel_bench.commands.table import shared_spec
+from bezel_localcloud.command.table import spec as localcloud_spec
 
 COMMANDS = Path(__file__).with_name("commands.toml")
 _BENCHMARK = "bench"  # the command that has those of the benchmark's package
+_LOCALCLOUD = "local"  # the command that has those of localcloud's package
+_SHARED = ("serve", "start", "stop", "status", "env", "token", "fault")
+_TABLES = ("localcloud", "localcloud server", "serve")
 _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what follows the dashes
 
 
@@ -25,7 +29,21 @@ def command_table() -> CommandTable:
     benchmark = shared_spec()
     shared = {"help": benchmark["help"], "commands": benchmark["commands"]}
     own["commands"][_BENCHMARK] = joined(shared, own["commands"][_BENCHMARK])
+    cloud = localcloud_spec()
+    local = own["commands"][_LOCALCLOUD]
+    commands = _replaced({name: cloud["commands"][name] for name in _SHARED}, local["commands"])
+    local["commands"] = {name: commands[name] for name in local["commands"]}
+    own["tables"] = _replaced({name: cloud["tables"][name] for name in _TABLES}, own["tables"])
     return CommandTable({**own, "tables": joined(benchmark["tables"], own["tables"])})
+
+
+def _replaced(shared: Spec, own: Spec) -> dict[str, Any]:
+    """A part of a shared table, in its order, with what an own one replaces and adds."""
+    result = dict(shared)
+    for key, value in own.items():
+        both = isinstance(value, Mapping) and isinstance(shared.get(key), Mapping)
+        result[key] = _replaced(shared[key], value) if both else value
+    return result
 
 
 def root_parser() -> Parser:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.local.fault import add_fault
 from bezel.cli.main import main
 from bezel_base.errors import UserError
 from bezel_localcloud import control
+from bezel_localcloud.command.fault import add_fault
 from bezel_localcloud.core.paths import Endpoint
 from bezel_localcloud.faults.kinds import KINDS
 

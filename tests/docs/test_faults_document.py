@@ -1,6 +1,6 @@
 """docs/faults.md shows what the command prints and what a deploy says."""
 
-from bezel.cli.local.fault import print_kinds
+from bezel_localcloud.command.fault import print_kinds
 from tests.support.docs.markdown import ROOT, after
 
 DOCUMENT = ROOT / "docs" / "faults.md"

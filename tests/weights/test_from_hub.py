@@ -10,7 +10,6 @@ from contextlib import closing
 
 import pytest
 
-from bezel.cli.local.fault import add_fault, clear_faults
 from bezel.rest import Backoff, UnreachableError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import StoppedError, WeightsError
@@ -20,6 +19,7 @@ from bezel.weights.retry import FAILURES_IN_A_ROW, Watch
 from bezel.weights.transfer import Entry, Journal
 from bezel_base.errors import Problem
 from bezel_localcloud import control
+from bezel_localcloud.command.fault import add_fault, clear_faults
 from tests.support.weights.copies import FILES, LARGE, MODEL, ODD, PIECE, WANTED, Shelf, no_secret_in
 from tests.support.weights.fake_hub import COMMIT, TOKEN, serving
 

@@ -22,11 +22,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bezel.cli.local.cloud import LocalCloud
+from bezel.cli.local.localcloud import BezelLocal
 from bezel.cli.local.stacks import Local
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control
+from bezel_localcloud.command.cloud import LocalCloud
 from tools.measure.own_cloud import own_cloud
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -62,7 +63,7 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with own_cloud() as (folder, cloud):
         bare = folder / "bare"
-        local = Local(Project(CLONE), LocalCloud(cloud, speed=SPEED))
+        local = Local(Project(CLONE), LocalCloud(BezelLocal(), cloud, speed=SPEED))
         if local.run_stack("preview", options.stack, ["--suppress-progress"]):
             sys.exit("the stack's own preview failed")
         endpoint = control.start(cloud, speed=SPEED)

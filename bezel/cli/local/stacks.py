@@ -1,6 +1,6 @@
 """The subcommands of `bezel local` for stacks: start localcloud, seed weights, run the engine, print the result.
 
-Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.engine.local`) and
+Leaves out localcloud alone (`bezel.cli.local.localcloud`), the engine's environment (`bezel.engine.local`) and
 the text of the summary (`bezel.cli.up_summary`).
 """
 
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.cli.local.cloud import LocalCloud, behind
+from bezel.cli.local.localcloud import BezelLocal
 from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
@@ -27,8 +27,9 @@ from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import quoted, quoted_for_make
 from bezel_localcloud import control
+from bezel_localcloud.command.cloud import LocalCloud, behind
 from bezel_localcloud.core.files.locks import Use, using
-from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.core.paths import Endpoint, Paths
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
@@ -63,7 +64,7 @@ class Local:
     @classmethod
     def of(cls, project: Project, options: argparse.Namespace) -> "Local":
         """The project's stacks, on the embedded cloud that the options describe."""
-        return cls(project, LocalCloud.of(options), options.provider, getattr(options, "deadline", None))
+        return cls(project, LocalCloud.of(BezelLocal(), options), options.provider, getattr(options, "deadline", None))
 
     def run_stack(self, action: str, stack: str, options: Sequence[str]) -> int:
         """Run `up`, `preview`, `refresh`, `down` or `outputs` on a stack; return the exit code."""
@@ -157,7 +158,7 @@ class Local:
 
         outputs = engine.outputs(stack)
         url = str(outputs.get("url", ""))
-        failure = why_not_serving(url, lambda: self.cloud.identity_token(url))
+        failure = why_not_serving(url, lambda: self.cloud.token(url))
         now = datetime.now(UTC)
         text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure)
         sys.stdout.write(text)
@@ -222,7 +223,7 @@ class Local:
 
     def _enable_quotas(self, endpoint: Endpoint) -> None:
         """Enable, once, the API that a first preview requests quotas from, as a user would."""
-        done = self.cloud.directory / "quotas-enabled"
+        done = Paths(self.cloud.directory).seeded / "quotas-enabled"
         if done.exists():
             return
         from bezel_localcloud import seed
@@ -239,7 +240,7 @@ class Local:
         from bezel_simulated_vllm import synthetic_weights
 
         # Only once: a user who removes files from the bucket wants to see the effect.
-        record = self.cloud.directory / "weights-put.json"
+        record = Paths(self.cloud.directory).seeded / "weights-put.json"
         done = json.loads(record.read_text()) if record.exists() else []
         for path, model in {weights.path: plan.model, **weights.drafts}.items():
             address = f"gs://{weights.bucket}/{path}"

@@ -4,3 +4,6 @@ Owns the daemon (`python -m bezel_localcloud DIR`), its REST surface, the platfo
 model server behind a revision. Leaves out every planning rule and imports nothing of the planner: a check that shares
 its figures with what it checks proves nothing.
 """
+
+PROGRAM = "localcloud"
+"""The command of this package, as its messages name it."""

@@ -1,6 +1,6 @@
 """`python -m bezel_localcloud DIR`: serve one directory in the background and log to DIR/logs.
 
-Started by `bezel_localcloud.control`. Users start `bezel local serve`.
+Started by `bezel_localcloud.control`. Users start `localcloud serve`.
 """
 
 import argparse
@@ -24,6 +24,7 @@ def main() -> int:
         "--no-default-network", dest="default_network", action="store_false", help="no network of a new project"
     )
     parser.add_argument("--tls", action="store_true", help="another port for clients that know only https")
+    parser.add_argument("--parent", type=int, default=0, help="process with whose end it ends too; 0 for none")
     options = vars(parser.parse_args())
     try:
         run(options.pop("directory"), **options)

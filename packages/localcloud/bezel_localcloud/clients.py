@@ -6,11 +6,13 @@ of it.
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import quoted
+from bezel_localcloud import PROGRAM
 from bezel_localcloud.control import environment as own_environment
 from bezel_localcloud.core.paths import Endpoint, Paths
 
@@ -38,6 +40,24 @@ def _table() -> dict[str, dict[str, str]]:
 def api_names() -> list[str]:
     """Names of the served APIs."""
     return list(_table())
+
+
+def full_api_names(words: Iterable[str], option: str = "--enable") -> list[str]:
+    """The full names of APIs, of words that name one or several with commas between them, or `all`.
+
+    Args:
+        words: E.g. `run,secretmanager`, or `run.googleapis.com`.
+        option: The setting that has the words, for the error.
+
+    Raises:
+        UserError: localcloud does not serve one of them.
+    """
+    served = {name.partition(".")[0]: name for name in api_names()}
+    short = [name.removesuffix(".googleapis.com") for word in words for name in word.split(",")]
+    if unknown := sorted(set(short) - {*served, "all"}):
+        repair = f"choose from {', '.join(served)}, or all."
+        raise UserError(Problem(option, ",".join(unknown), "localcloud does not serve this API.", repair))
+    return sorted(served.values()) if "all" in short else [served[name] for name in short]
 
 
 def api_endpoints(endpoint: Endpoint) -> dict[str, str]:
@@ -92,8 +112,13 @@ def description(endpoint: Endpoint) -> dict[str, object]:
     }
 
 
-def instructions(endpoint: Endpoint) -> str:
-    """How to point clients to a localcloud, for a reader."""
+def instructions(endpoint: Endpoint, program: str = PROGRAM) -> str:
+    """How to point clients to a localcloud, for a reader.
+
+    Args:
+        endpoint: The localcloud.
+        program: The program that prints the variables, as a user types it.
+    """
     logs, width = Paths(endpoint.directory).daemon_log.parent, max(map(len, _table()))
     rows = {
         "project": endpoint.project,
@@ -107,7 +132,7 @@ def instructions(endpoint: Endpoint) -> str:
         rows |= {"https": endpoint.tls, "authority": f"{endpoint.authority}, which clients of the https address trust"}
     return (
         "".join(f"  {name:<9} {value}\n" for name, value in rows.items())
-        + f'\nPoint clients at it:\n\n  eval "$(bezel local env --dir {quoted(endpoint.directory)})"\n\n'
+        + f'\nPoint clients at it:\n\n  eval "$({program} env --dir {quoted(endpoint.directory)})"\n\n'
         + "Or pass the address of an API to a client library (api_endpoint):\n\n"
         + "".join(f"  {name:<{width}}  {address}\n" for name, address in api_endpoints(endpoint).items())
     )

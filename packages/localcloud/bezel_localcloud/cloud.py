@@ -39,6 +39,7 @@ from bezel_localcloud.http.request_log import Breakpoints, WireLog
 from bezel_localcloud.machines.node_spec import NodeHost
 from bezel_localcloud.processes.sockets import Sockets
 from bezel_localcloud.routing.bare_paths import BarePaths
+from bezel_localcloud.routing.generation import Generation
 from bezel_localcloud.routing.router import unknown_method
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
@@ -70,6 +71,7 @@ class Cloud:
         faults: Injected failures.
         sockets: Socket files that instances listen on.
         nodes: Runs the machines of the TPU API and of Compute Engine.
+        generation: What the project is of those that the daemon has served.
     """
 
     access: Access
@@ -85,8 +87,10 @@ class Cloud:
         nodes: Callable[["Cloud"], NodeHost],
         *,
         default_network: bool = True,
+        generation: int = 1,
     ) -> None:
         self.base = ""
+        self.generation = Generation(generation)
         self._default_network = default_network
         self.layout = layout
         self.pace = pace

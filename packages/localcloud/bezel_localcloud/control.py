@@ -45,7 +45,9 @@ class ControlError(UserError):
     """The daemon did not start or stop; the text holds the last lines of its log."""
 
 
-def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60, port: int = 0) -> Endpoint:
+def start(
+    directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60, port: int = 0, parent: int = 0
+) -> Endpoint:
     """Return the running daemon of a directory, started if there is none.
 
     A daemon with another server, model or speed, or with older code, is stopped first; its data stays.
@@ -55,12 +57,13 @@ def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: flo
         server: Server behind each revision.
         speed: Factor by which the platform's waits are shortened.
         port: Port of a daemon that is started; 0 for the directory's last one, or any.
+        parent: Process with whose end a daemon that is started ends too; 0 for none.
 
     Raises:
         ControlError: If it does not become ready within a minute.
     """
     command = [sys.executable, "-m", "bezel_localcloud", str(directory.resolve())]
-    command += ["--server", server, "--speed", f"{speed:g}", "--port", str(port)]
+    command += ["--server", server, "--speed", f"{speed:g}", "--port", str(port), "--parent", str(parent)]
     return launch(directory, command, kind(server, speed))
 
 
@@ -161,15 +164,29 @@ def access_token(endpoint: Endpoint) -> str:
     Raises:
         httpx.HTTPError: If the daemon does not return one.
     """
+    return str(_granted(endpoint, {"scope": "https://www.googleapis.com/auth/cloud-platform"})["access_token"])
+
+
+def identity_token(endpoint: Endpoint, audience: str) -> str:
+    """An identity token of the deployer for an audience, such as the URL of a service, from its key file.
+
+    Raises:
+        httpx.HTTPError: If the daemon does not return one.
+    """
+    return str(_granted(endpoint, {"target_audience": audience})["id_token"])
+
+
+def _granted(endpoint: Endpoint, claims: Json) -> Json:
+    """What the token endpoint returns for an assertion with these claims."""
     # Imported late, here and below: most commands send no request themselves.
     import httpx
 
     key_file = json.loads(endpoint.credentials.read_text())
-    uri, scope = key_file["token_uri"], "https://www.googleapis.com/auth/cloud-platform"
-    assertion = _signed(key_file, {"aud": uri, "scope": scope}, 3600)
+    uri = key_file["token_uri"]
+    assertion = _signed(key_file, {"aud": uri, **claims}, 3600)
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
     response = httpx.post(uri, data=form, timeout=30, trust_env=False, verify=NO_TLS).raise_for_status()
-    return str(response.json()["access_token"])
+    return dict(response.json())
 
 
 def own_token(endpoint: Endpoint) -> str:

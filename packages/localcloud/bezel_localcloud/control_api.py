@@ -1,8 +1,11 @@
-"""localcloud's own API below /localcloud/: faults, breakpoints, inventory.
+"""localcloud's own API below /localcloud/: faults, breakpoints, inventory, reset.
 
 A breakpoint stops one API call at its boundary, to rehearse a kill there. `PUT /localcloud/hold {"method": "POST",
 "path": "/run/v2/*/services", "nth": 1, "when": "before" | "after"}` sets it. `GET ...?seconds=30` waits until a call
 has stopped at it. `DELETE` lets the call continue; `DELETE ...?drop=1` drops it, as if its caller had died first.
+
+`POST /localcloud/reset` deletes everything of the project, cuts off other requests, and returns the number of the
+generation that follows; `GET` returns the number of the one that is ready. Address, key file and tokens stay valid.
 """
 
 import asyncio
@@ -11,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import httpx
+from starlette.background import BackgroundTask
+from starlette.responses import JSONResponse
 
 from bezel_localcloud.access.permissions import PROJECT_NAME, ROLE
 from bezel_localcloud.access.principals import POOL
@@ -23,7 +28,7 @@ from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.compute.auto_mode import is_built_in
 from bezel_localcloud.services.iam.pools_api import PROVIDER
 
-_HOLD, _FAULTS = "/localcloud/hold", "/localcloud/faults"
+_HOLD, _FAULTS, _RESET = "/localcloud/hold", "/localcloud/faults", "/localcloud/reset"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 # Kinds of the rows that users created; their lists in the inventory are named in the plural.
 _CREATED = (
@@ -128,6 +133,19 @@ def clear(call: Call) -> Json:
         return {"cleared": call.cloud.faults.clear(kind_of(call.param("kind")).name)}
     except FaultError as error:
         raise ApiError("NOT_FOUND", str(error)) from None
+
+
+@_change("POST", _RESET)
+def reset(call: Call) -> JSONResponse:
+    """Delete everything of the project once this response is sent."""
+    generation = call.cloud.generation
+    return JSONResponse({"generation": generation.number + 1}, background=BackgroundTask(generation.reset.set))
+
+
+@_read("GET", _RESET)
+def ready_generation(call: Call) -> Json:
+    """The number of the generation that is ready."""
+    return {"generation": call.cloud.generation.served}
 
 
 async def _change_at_once(call: Call, kind: str, values: Mapping[str, Value]) -> list[str]:

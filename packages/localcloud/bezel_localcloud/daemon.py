@@ -1,12 +1,10 @@
 """The daemon: one event loop that serves the APIs and the ingresses of services until it is stopped."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import socket
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,41 +12,25 @@ from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
 from bezel_base.loopback.listeners import listen, listen_error, listen_on_loopback
-from bezel_base.process_status import end_leftovers
 from bezel_base.text.shell import quoted
-from bezel_localcloud.access.certificates import server_certificate
-from bezel_localcloud.cloud import Cloud, largest_body
+from bezel_localcloud import PROGRAM
+from bezel_localcloud.cloud import Cloud
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel_localcloud.core.files.locks import locked
 from bezel_localcloud.core.files.logfile import LogFile
-from bezel_localcloud.core.paths import DEPLOYER, Endpoint, Paths, engine_of, fingerprint
-from bezel_localcloud.http.emulator import EmulatorMiddleware
-from bezel_localcloud.http.serving import HttpServer
+from bezel_localcloud.core.paths import Endpoint, Paths, engine_of, fingerprint
 from bezel_localcloud.node.machine import Nodes
+from bezel_localcloud.processes.parent_end import called_at_end_of
+from bezel_localcloud.project_life import Hooks, serve_generation
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, real, simulated
-from bezel_localcloud.services.compute.vpc import FIRST_ADDRESS
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
-_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _CHECK_SECONDS = 1.0  # between two checks that the directory still exists
 
 
 class AlreadyRunningError(UserError):
     """Another daemon serves this directory."""
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """What is called, in a thread of its own, once the daemon serves.
-
-    Attributes:
-        prepare: Before its endpoint file is written, so before `control.status` finds it.
-        announce: After that.
-    """
-
-    prepare: Callable[[Endpoint], None] = lambda _: None
-    announce: Callable[[Endpoint], None] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -76,7 +58,9 @@ def run(
     emulator: bool = False,
     default_network: bool = True,
     tls: bool = False,
+    parent: int = 0,
     hooks: Hooks | None = None,
+    program: str = PROGRAM,
 ) -> None:
     """Serve a directory with a simulated or a real vLLM behind each revision, until SIGTERM, SIGINT or SIGHUP.
 
@@ -89,7 +73,9 @@ def run(
         emulator: Whether a second port serves clients that send no credentials, as the deployer.
         default_network: Whether a new directory's project has the network `default`.
         tls: Whether another port serves the APIs over https.
+        parent: Process with whose end it ends too; 0 for none.
         hooks: What is called once it serves.
+        program: The program that stops another daemon, as a user types it.
 
     Raises:
         AlreadyRunningError: If another daemon holds the directory.
@@ -108,7 +94,9 @@ def run(
         timing=timing,
         ports=ports,
         default_network=default_network,
+        parent=parent,
         hooks=hooks,
+        program=program,
     )
 
 
@@ -121,14 +109,16 @@ def serve(
     timing: InstanceTiming,
     ports: Ports | None = None,
     default_network: bool = True,
+    parent: int = 0,
     hooks: Hooks | None = None,
+    program: str = PROGRAM,
 ) -> None:
     """As `run`, with the launcher, which turns a container into the command that is started for it, and the timing."""
     os.umask(0o077)  # files written from here on, by an instance too, are readable by the owner only
     layout = Paths(directory.resolve())
     layout.create()
     # A status check holds the lock for a moment: a lock that stays held is another daemon's.
-    with locked(layout.daemon_lock, _LOCK_SECONDS, _already_running(layout)):
+    with locked(layout.daemon_lock, _LOCK_SECONDS, _already_running(layout, program)):
         lock = layout.daemon_lock.stat()
         # The endpoint file of a killed daemon is stale.
         layout.endpoint.unlink(missing_ok=True)
@@ -138,7 +128,8 @@ def serve(
         )
         # The application reports its own failures; this logger would add a traceback for every response cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        cloud = Cloud(
+        make_cloud = partial(
+            Cloud,
             layout,
             PlatformClock(speed),
             launcher,
@@ -146,19 +137,20 @@ def serve(
             lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
             default_network=default_network,
         )
+        cloud = make_cloud()
         wanted = ports or Ports()
         listeners = {"port": _listener(cloud, "port", wanted.port)}
         for setting, is_wanted in (("emulator port", wanted.emulator), ("tls port", wanted.tls)):
             if is_wanted:
                 listeners[setting] = _listener(cloud, setting)
-        asyncio.run(_run(cloud, listeners, server, hooks or Hooks(), lock))
+        asyncio.run(_run(cloud, make_cloud, listeners, server, hooks or Hooks(), lock, parent))
 
 
-def _already_running(layout: Paths) -> AlreadyRunningError:
+def _already_running(layout: Paths, program: str) -> AlreadyRunningError:
     running = Endpoint.read(layout.root)
     which = f" (process {running.pid}, {running.base})" if running else ""
     consequence = f"another localcloud daemon serves it{which}, so no second one was started."
-    repair = f"stop that one (`bezel local stop --dir {quoted(layout.root)}`), or use another directory (--dir)."
+    repair = f"stop that one (`{program} stop --dir {quoted(layout.root)}`), or use another directory (--dir)."
     return AlreadyRunningError(Problem(str(layout.root), None, consequence, repair))
 
 
@@ -178,79 +170,64 @@ def _listener(cloud: Cloud, setting: str, port: int = 0) -> socket.socket:
 
 
 async def _run(
-    cloud: Cloud, listeners: Mapping[str, socket.socket], server: str, hooks: Hooks, lock: os.stat_result
+    cloud: Cloud,
+    make_cloud: Callable[..., Cloud],
+    listeners: Mapping[str, socket.socket],
+    server: str,
+    hooks: Hooks,
+    lock: os.stat_result,
+    parent: int,
 ) -> None:
-    stop, code, layout = asyncio.Event(), fingerprint(), cloud.layout
+    """Serve one generation of the project after the other until the daemon is to stop."""
+    stop, layout = asyncio.Event(), cloud.layout
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    if ended := end_leftovers(layout.root):
-        log.warning("ended %d processes of a killed daemon", ended)
-    cloud.store.set_setting(FIRST_ADDRESS, str(zlib.crc32(str(layout.root).encode())))
+    endpoint = _endpoint(cloud, listeners, server)
+    try:
+        with called_at_end_of(parent, stop.set):
+            while await serve_generation(cloud, listeners, endpoint, hooks, partial(_ended, stop, cloud, lock)):
+                cloud = make_cloud(generation=cloud.generation.number + 1)
+    finally:
+        layout.endpoint.unlink(missing_ok=True)
+        log.info("stopped")
+
+
+def _endpoint(cloud: Cloud, listeners: Mapping[str, socket.socket], server: str) -> Endpoint:
+    """Where clients find the daemon, which is the same in each generation."""
     addresses = {name: f"127.0.0.1:{listener.getsockname()[1]}" for name, listener in listeners.items()}
-    cloud.base = f"http://{addresses['port']}"
-    cloud.prepare()
-    servers = _servers(cloud, listeners)
-    await cloud.services.resume()
-    cloud.jobs.resume()
-    cloud.machines.resume()
-    cloud.quota_use.resume()
-    cloud.service_use.resume()
-    cloud.scheduler.resume()
-    for http in servers:
-        await http.start()
-    speed = cloud.pace.speed
     emulator, tls = (
         f"{scheme}://{addresses[name]}" if name in addresses else ""
         for scheme, name in (("http", "emulator port"), ("https", "tls port"))
     )
-    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code, emulator, tls)
+    return Endpoint(
+        cloud.layout.root,
+        os.getpid(),
+        f"http://{addresses['port']}",
+        server,
+        cloud.pace.speed,
+        engine_of(server),
+        fingerprint(),
+        emulator,
+        tls,
+    )
+
+
+async def _ended(stop: asyncio.Event, cloud: Cloud, lock: os.stat_result) -> None:
+    """Return when the daemon is to stop, or the project to be replaced.
+
+    The daemon exits at once if its directory is gone, since no client could stop it then.
+    """
+    events = [asyncio.create_task(event.wait()) for event in (stop, cloud.generation.reset)]
     try:
-        await asyncio.to_thread(hooks.prepare, endpoint)
-        endpoint.write()
-        log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
-        await asyncio.to_thread(hooks.announce, endpoint)
-        await _ended(stop, layout, lock)
+        while not (await asyncio.wait(events, timeout=_CHECK_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
+            try:
+                exists = os.path.samestat(lock, cloud.layout.daemon_lock.stat())
+            except OSError:
+                exists = False
+            if not exists:
+                log.warning("%s was deleted: the daemon and every process that it started end", cloud.layout.root)
+                os._exit(1)  # no data is left to save, and the guard of each process ends it
     finally:
-        layout.endpoint.unlink(missing_ok=True)
-        for http in servers:
-            await http.close()
-        for part in (
-            cloud.scheduler,
-            cloud.quota_use,
-            cloud.service_use,
-            cloud.machines,
-            cloud.nodes,
-            cloud.jobs,
-            cloud.services,
-        ):
-            await part.close()
-        cloud.store.close()
-        log.info("stopped")
-
-
-def _servers(cloud: Cloud, listeners: Mapping[str, socket.socket]) -> list[HttpServer]:
-    """One for each listener, by the setting of its port."""
-    application = cloud.application()
-    servers = [HttpServer(application, listeners["port"], largest_body)]
-    if listener := listeners.get("emulator port"):
-        token = partial(cloud.tokens.access_token, DEPLOYER, _SCOPE)
-        servers.append(HttpServer(EmulatorMiddleware(application, token), listener, largest_body))
-    if listener := listeners.get("tls port"):
-        _, chain, key = server_certificate(cloud.layout.certificates, cloud.pace.now())
-        servers.append(HttpServer(application, listener, largest_body, (chain, key)))
-    return servers
-
-
-async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> None:
-    """Return when the daemon is to stop; exit at once if its directory is gone, since no client could stop it then."""
-    while not stop.is_set():
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _CHECK_SECONDS)
-        try:
-            exists = os.path.samestat(lock, layout.daemon_lock.stat())
-        except OSError:
-            exists = False
-        if not exists:
-            log.warning("%s was deleted: the daemon and every process that it started end", layout.root)
-            os._exit(1)  # no data is left to save, and the guard of each process ends it
+        for event in events:
+            event.cancel()

@@ -56,6 +56,8 @@ class Paths:
         wire_log: One JSON line a request.
         certificates: Certificate of the https port, and the authority that clients trust.
         sockets: Socket files that instances listen on.
+        nodes: File systems of the machines.
+        seeded: Notes of commands on what they have put into the project already.
         endpoint: The endpoint file, written when the daemon is ready and removed when it stops.
         credentials: Service account key file of the deployer.
         external_account: Its credential file of the type external_account.
@@ -78,6 +80,8 @@ class Paths:
         self.wire_log = root / "logs" / "wire.jsonl"
         self.certificates = root / "certificates"
         self.sockets = root / "sockets"
+        self.nodes = root / "nodes"
+        self.seeded = root / "seeded"
         self.endpoint = root / "endpoint.json"
         self.credentials = root / "credentials.json"
         self.external_account = root / "external-account.json"
@@ -103,12 +107,24 @@ class Paths:
             consequence = "its owner could read the keys that localcloud writes there, so nothing was started."
             text = f"belongs to the user with id {owner}: {consequence}"
             raise DirectoryError(Problem(str(self.root), None, text, "use a directory of your own."))
-        registry = (self.blobs.parent, self.blobs, self.blob_uploads)
-        for folder in (self.contents, self.objects, self.uploads, *registry, self.daemon_log.parent):
-            folder.mkdir(exist_ok=True, mode=0o700)
+        self._create_folders()
         # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):
             close_to_others(path)
+
+    def delete_contents(self) -> None:
+        """Delete the files of the project's resources; the store has their rows."""
+        for folder in (*self._content_folders(), self.blobs.parent, self.nodes, self.seeded):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._create_folders()
+
+    def _create_folders(self) -> None:
+        registry = (self.blobs.parent, self.blobs, self.blob_uploads)
+        for folder in (*self._content_folders(), *registry, self.seeded, self.daemon_log.parent):
+            folder.mkdir(exist_ok=True, mode=0o700)
+
+    def _content_folders(self) -> tuple[Path, ...]:
+        return self.contents, self.objects, self.uploads
 
 
 def with_project_id(name: str) -> str:

@@ -9,7 +9,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -68,6 +68,19 @@ class Store:
             self._connection.execute("COMMIT")
         finally:
             self._depth = 0
+
+    def clear(self, keep: Iterable[str] = ()) -> None:
+        """Delete everything but some settings, in one transaction.
+
+        Args:
+            keep: Keys of the settings that stay.
+        """
+        with self.transaction():
+            kept = {key: self.setting(key) for key in keep}
+            for table in ("settings", "resources", "policies", "payloads", "operations", "log"):
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
+            for key, value in kept.items():
+                self.set_setting(key, value)
 
     def limit(self, *, full: bool) -> None:
         """Stop the file from growing, as on a full disk, or allow it again."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bezel_base.errors import Problem, UserError
+from bezel_localcloud import PROGRAM
 
 Value = str | int | float
 _NOTHING = "so nothing was changed."
@@ -82,14 +83,18 @@ def _kinds() -> Iterable[Kind]:
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _kinds()}
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str, *, program: str = PROGRAM) -> Kind:
     """A kind by its name.
+
+    Args:
+        name: The name.
+        program: The program that lists the kinds, as a user types it.
 
     Raises:
         FaultError: There is no such kind.
     """
     if name not in KINDS:
-        repair = f"choose one of {', '.join(sorted(KINDS))}; `bezel local fault list` explains them."
+        repair = f"choose one of {', '.join(sorted(KINDS))}; `{program} fault list` explains them."
         raise FaultError(Problem("fault", name, f"is not a kind of fault, {_NOTHING}", repair))
     return KINDS[name]
 

@@ -50,7 +50,7 @@ exec {sleep} "$(awk -v given="$1" 'BEGIN {{ printf "%.3f", given / {speed:g} }}'
 
 def folder_of_all(cloud: Context) -> Path:
     """Folder of the file systems of a cloud's machines."""
-    return cloud.layout.root / "nodes"
+    return cloud.layout.nodes
 
 
 class Machine:

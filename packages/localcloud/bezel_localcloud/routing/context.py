@@ -24,6 +24,7 @@ from bezel_localcloud.machines.capacity import Held
 from bezel_localcloud.machines.lifecycle import Life
 from bezel_localcloud.machines.node_spec import NodeHost
 from bezel_localcloud.processes.sockets import Sockets
+from bezel_localcloud.routing.generation import Generation
 
 
 class Series(NamedTuple):
@@ -174,9 +175,11 @@ class Context(Protocol):
         faults: Injected failures.
         sockets: Socket files that instances listen on.
         nodes: Runs the machines of the TPU API and of Compute Engine.
+        generation: What the project is of those that the daemon has served.
     """
 
     base: str
+    generation: Generation
     layout: Paths
     pace: PlatformClock
     store: Store

@@ -4,7 +4,7 @@ A deployment option names the weights in its container's arguments, in a bucket 
 folder is in a bucket that everyone reads. Names as users published them in calls and listings, 2026:
 `publishers/google/models/gemma4@gemma-4-31b-it`, `gs://vertex-model-garden-restricted-us/gemma4/gemma-4-31B-it` and
 `gs://vertex-model-garden-public-us/gemma4/gemma-4-31B-it`. Leaves out Google's buckets: a rehearsal makes one by
-`bezel local serve --seed`.
+`localcloud serve --seed`.
 """
 
 from bezel_catalog import models

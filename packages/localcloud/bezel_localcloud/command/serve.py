@@ -1,4 +1,4 @@
-"""`bezel local serve`: the embedded cloud in the foreground, until Ctrl-C; needs no Pulumi project.
+"""`serve`: the embedded cloud in the foreground, until Ctrl-C.
 
 Leaves out the daemon itself (`bezel_localcloud.daemon`), which runs in this process.
 """
@@ -9,28 +9,33 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from bezel.cli.local.cloud import LocalCloud, check_folder, default_directory, summary
-from bezel_base.errors import Problem, UserError
 from bezel_localcloud import clients
+from bezel_localcloud.command.cloud import LocalCloud, check_folder, summary
+from bezel_localcloud.command.program import Program
 from bezel_localcloud.core.files.locks import using
 from bezel_localcloud.core.paths import Endpoint
-from bezel_localcloud.daemon import Hooks
 from bezel_localcloud.daemon import run as run_daemon
+from bezel_localcloud.processes.parent_end import check_parent
+from bezel_localcloud.project_life import Hooks
 
 
-def run(options: argparse.Namespace) -> int:
-    """Serve until a signal ends it; return the exit code."""
-    with _directory(options) as directory:
-        cloud = LocalCloud(directory, options.server, options.model, options.speed, options.port)
+def run(program: Program, options: argparse.Namespace) -> int:
+    """Serve until a signal, or the end of the process --parent, ends it; return the exit code."""
+    with _directory(program, options) as directory:
+        cloud = replace(LocalCloud.of(program, options), directory=directory)
+        parent = getattr(options, "parent", 0)
         cloud.check_server()
+        check_parent(parent)
         check_folder(directory)
-        apis = _apis(options.enable)
+        apis = clients.full_api_names(options.enable)
 
         def announce(endpoint: Endpoint) -> None:
-            text = json.dumps(clients.description(endpoint)) if options.json else _greeting(endpoint, options)
+            as_json = options.json
+            text = json.dumps(clients.description(endpoint)) if as_json else _greeting(endpoint, program, options)
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
 
@@ -55,32 +60,20 @@ def run(options: argparse.Namespace) -> int:
                 emulator=options.emulator,
                 default_network=not options.no_default_network,
                 tls=options.tls,
+                parent=parent,
                 hooks=Hooks(prepare, announce),
+                program=program.typed,
             )
         if not options.json:
             sys.stdout.write(f"localcloud has stopped; {_fate(options)}\n")
     return 0
 
 
-def _apis(words: Sequence[str]) -> list[str]:
-    """The full names of the APIs to enable.
-
-    Raises:
-        UserError: localcloud does not serve one of them.
-    """
-    served = {name.partition(".")[0]: name for name in clients.api_names()}
-    given = [word.removesuffix(".googleapis.com") for words_of_one in words for word in words_of_one.split(",")]
-    if unknown := sorted(set(given) - {*served, "all"}):
-        repair = f"choose from {', '.join(served)}, or all."
-        raise UserError(Problem("--enable", ",".join(unknown), "localcloud does not serve this API.", repair))
-    return sorted(served.values()) if "all" in given else [served[name] for name in given]
-
-
 @contextlib.contextmanager
-def _directory(options: argparse.Namespace) -> Iterator[Path]:
+def _directory(program: Program, options: argparse.Namespace) -> Iterator[Path]:
     """The folder of the data; a temporary one is deleted at the end."""
     if not options.temporary:
-        yield (options.dir or default_directory()).absolute()
+        yield (options.dir or program.default_directory()).absolute()
         return
     folder = Path(tempfile.mkdtemp(prefix="localcloud-"))
     try:
@@ -89,9 +82,10 @@ def _directory(options: argparse.Namespace) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _greeting(endpoint: Endpoint, options: argparse.Namespace) -> str:
+def _greeting(endpoint: Endpoint, program: Program, options: argparse.Namespace) -> str:
     pace = f"waits of the platform are {endpoint.speed:g} times shorter than Google's"
-    return f"{summary(endpoint)}; {pace}\n\n{clients.instructions(endpoint)}\nCtrl-C stops it; {_fate(options)}"
+    instructions = clients.instructions(endpoint, program.typed)
+    return f"{summary(endpoint)}; {pace}\n\n{instructions}\nCtrl-C stops it; {_fate(options)}"
 
 
 def _fate(options: argparse.Namespace) -> str:

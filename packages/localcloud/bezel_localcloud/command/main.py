@@ -1,0 +1,36 @@
+"""Entry point of `localcloud`: the embedded cloud for anybody, without a project and without Pulumi."""
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bezel_base.command_line.program import run_program
+from bezel_localcloud import PROGRAM
+from bezel_localcloud.command.table import program_table
+
+if TYPE_CHECKING:
+    from bezel_localcloud.command.program import Program
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments; 130, 143: Ctrl-C or SIGTERM
+    ended it.
+    """
+    return run_program(PROGRAM, arguments, _run)
+
+
+def _run(given: Sequence[str]) -> int:
+    options = program_table().parser(PROGRAM).read(given)
+    from bezel_localcloud.command.program import Program  # late: the help needs no cloud
+
+    return run_command(Program(), options)
+
+
+def run_command(program: "Program", options: argparse.Namespace) -> int:
+    """Import and call the function of the command that the options name; return its exit code."""
+    module, _, function = options.call.partition(":")
+    code: int = getattr(importlib.import_module(module), function)(program, options)
+    return code

@@ -1,0 +1,100 @@
+"""Requests of localcloud's own API below /localcloud/, as any client may send them: faults and the reset.
+
+Leaves out what they do (`bezel_localcloud.control_api`).
+"""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from bezel_base.errors import UserError
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
+
+if TYPE_CHECKING:
+    import httpx
+
+_FAULTS, _RESET = "/localcloud/faults", "/localcloud/reset"
+_SECONDS = 30.0
+_RESET_SECONDS = 60.0
+_PAUSE_SECONDS = 0.01
+
+
+class ControlRequestError(UserError):
+    """A request that localcloud refused, or did not respond to."""
+
+
+def active_faults(endpoint: Endpoint) -> list[dict[str, Any]]:
+    """The active faults: `kind`, `parameters`, and `met`, how often it matched, where it counts.
+
+    Raises:
+        ControlRequestError: localcloud does not respond.
+    """
+    return list(_request(endpoint, "GET", _FAULTS)["faults"])
+
+
+def add_fault(endpoint: Endpoint, kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Add a fault in place of an active one of its kind; one that acts at once returns whom it `struck`.
+
+    Raises:
+        ControlRequestError: There is no such kind, a parameter is wrong, or localcloud does not respond.
+    """
+    return _request(endpoint, "POST", _FAULTS, json={"kind": kind, "parameters": parameters})
+
+
+def clear_faults(endpoint: Endpoint, kind: str = "") -> list[str]:
+    """Clear one kind of fault, or all with ""; return the kinds that were active.
+
+    Raises:
+        ControlRequestError: That fault is not active, or localcloud does not respond.
+    """
+    return list(_request(endpoint, "DELETE", f"{_FAULTS}/{kind}" if kind else _FAULTS)["cleared"])
+
+
+def reset(endpoint: Endpoint) -> None:
+    """Delete everything of the project and return once localcloud serves a new one, at the same address.
+
+    Raises:
+        ControlRequestError: localcloud refuses it, or does not respond within a minute.
+    """
+    import httpx
+
+    wanted = _request(endpoint, "POST", _RESET)["generation"]
+    deadline = time.monotonic() + _RESET_SECONDS
+    while True:
+        # Between two generations a connection waits to be accepted; one that the old generation took is cut off.
+        try:
+            if _send(endpoint, "GET", _RESET).raise_for_status().json()["generation"] >= wanted:
+                return
+        except httpx.HTTPError as error:
+            if time.monotonic() > deadline:
+                raise _unanswered(endpoint, error) from None
+        if time.monotonic() > deadline:
+            raise ControlRequestError(f"localcloud at {endpoint.base} was not reset within {_RESET_SECONDS:g} s.")
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _request(endpoint: Endpoint, method: str, path: str, *, json: object = None) -> dict[str, Any]:
+    import httpx
+
+    try:
+        response = _send(endpoint, method, path, json)
+        body: dict[str, Any] = response.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise _unanswered(endpoint, error) from None
+    if response.is_error:
+        what = path.rsplit("/", 1)[-1] if path == _RESET else "fault"
+        raise ControlRequestError(f"{what}: {body.get('error', {}).get('message', response.status_code)}")
+    return body
+
+
+def _send(endpoint: Endpoint, method: str, path: str, json: object = None) -> "httpx.Response":
+    import httpx
+
+    headers = {"Authorization": f"Bearer {control.own_token(endpoint)}"}
+    with httpx.Client(base_url=endpoint.base, timeout=_SECONDS, trust_env=False, verify=NO_TLS) as client:
+        return client.request(method, path, headers=headers, json=json)
+
+
+def _unanswered(endpoint: Endpoint, error: Exception) -> ControlRequestError:
+    return ControlRequestError(f"localcloud at {endpoint.base} does not respond: {type(error).__name__}.")
