@@ -25,6 +25,7 @@ from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
 from bezel_base.command_line.parser import UsageError
 from bezel_catalog import vllm_options
+from bezel_localcloud.command.table import program_table
 from tests.support.cli.repair_commands import ROOT, commands_in, commands_of, texts
 
 PULUMI = Path(sys.executable).parent / "pulumi"
@@ -43,7 +44,9 @@ READS = (
     "bezel completion",
     "bezel local env",
     "bezel local fault list",
-    "bezel local token",
+    "localcloud env",
+    "localcloud fault list",
+    "localcloud fault show",
     "bezel mcp config",
     "bezel doctor",
     "bezel explain",
@@ -84,10 +87,12 @@ RUN_BY = {
     "bezel restart": "tests/operations/test_scale.py",
     "bezel rollback": "tests/operations/test_rollback.py",
     "bezel init": "tests/e2e/test_project_setup.py",
-    "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",
     "bezel local start": "tests/e2e/test_prod_repairs.py",
-    "bezel local stop": "tests/cli/test_local_serve.py",
+    "localcloud fault clear": "packages/localcloud/tests/test_command_process.py",
+    "localcloud serve": "packages/localcloud/tests/test_command_process.py",
+    "localcloud start": "packages/localcloud/tests/test_command_process.py",
+    "localcloud stop": "packages/localcloud/tests/test_command_process.py",
     "bezel recover": "tests/e2e/test_kill_points.py",
     "bezel secret set": "tests/cli/test_secret_command.py",
     "bezel tpu delete": "tests/cli/test_tpu_command.py",
@@ -151,12 +156,13 @@ def is_option(name: str) -> bool:
 
 
 def parses(command: str) -> bool:
-    """Whether `bezel` takes a command; one that only names a group, or what it does, needs no arguments."""
-    words = shlex.split(command)[1:]
+    """Whether its program takes a command; one that only names a group, or what it does, needs no arguments."""
+    program, *words = shlex.split(command)
+    read = parse if program == "bezel" else program_table().parser(program).read
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         for given in (words, [*words, "--help"] if not any(word.startswith("-") for word in words) else words):
             try:
-                parse(given)
+                read(given)
             except UsageError:
                 continue
             except SystemExit:  # after the help
@@ -190,6 +196,16 @@ def test_every_command_of_bezel_parses() -> None:
 
 
 @pytest.mark.slow
+def test_every_command_of_localcloud_parses_in_both_programs() -> None:
+    named = commands_of("localcloud")
+    assert len(named) > 5
+    assert {command: places for command, places in named.items() if not parses(command)} == {}
+    shared = {command: places for command, places in named.items() if not command.startswith("localcloud reset")}
+    of_bezel = {command.replace("localcloud", "bezel local", 1): places for command, places in shared.items()}
+    assert {command: places for command, places in of_bezel.items() if not parses(command)} == {}
+
+
+@pytest.mark.slow
 def test_every_recipe_and_its_variables_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert commands_of("make")
@@ -213,7 +229,7 @@ def test_every_command_of_pulumi_and_its_options_exist() -> None:
 
 @pytest.mark.slow
 def test_every_repair_that_changes_something_is_run_by_a_test() -> None:
-    told = [command for program in ("bezel", "make", "pulumi") for command in commands_of(program)]
+    told = [command for program in ("bezel", "localcloud", "make", "pulumi") for command in commands_of(program)]
     changing = [command for command in told if not command.startswith(READS)]
     assert [command for command in changing if not command.startswith(tuple(RUN_BY))] == []
     assert [command for command in RUN_BY if not any(one.startswith(command) for one in changing)] == []
@@ -241,7 +257,8 @@ def test_what_is_to_be_set_by_a_command_stands_in_the_stack_file_afterwards(tmp_
 
 @pytest.mark.slow
 def test_no_command_stands_where_it_is_not_seen_as_one() -> None:
-    known = {"bezel": [*command_table().spec["commands"]], "pulumi": PULUMI_WORDS}
+    cloud = [*program_table().spec["commands"]]
+    known = {"bezel": [*command_table().spec["commands"]], "localcloud": cloud, "pulumi": PULUMI_WORDS}
     loose = []
     for told in texts():
         seen = commands_in(told.text)
@@ -288,7 +305,14 @@ def test_every_line_of_a_stack_file_that_a_message_shows_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["bezel tpu lst", "bezel local recover l4-qat --adop", "bezel weights copy l4-qat --form x", "bezel no"]
+    "command",
+    [
+        "bezel tpu lst",
+        "bezel local recover l4-qat --adop",
+        "bezel weights copy l4-qat --form x",
+        "bezel no",
+        "localcloud stpo",
+    ],
 )
 def test_a_command_that_bezel_does_not_take_would_be_noticed(command: str) -> None:
     assert not parses(command)

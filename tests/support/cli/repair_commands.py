@@ -1,6 +1,7 @@
 """What the product's messages tell a user to run and to set, read from its source: every text that is no docstring.
 
-A value that is filled in later is `1` here, which a command's parser takes for a word as well as for a number.
+A value that is filled in later is `1` here, which a command's parser takes for a word as well as for a number. The
+program that localcloud's messages name is `localcloud` here; `bezel local`, which it also is, has the same commands.
 """
 
 import ast
@@ -18,10 +19,17 @@ OTHERS_WORDS = (
     "packages/simulated-vllm/bezel_simulated_vllm/",
     "packages/localcloud/bezel_localcloud/routing/iam_policies.py",
 )
-PROGRAM = r"(?:(?:\.\./judge/)?\.venv/bin/)?(bezel|make|pulumi) "
+PROGRAM = r"(?:(?:\.\./judge/)?\.venv/bin/)?(bezel|localcloud|make|pulumi) "
 _QUOTED = re.compile(rf"`({PROGRAM}[^`]+)`")
 _SUBSTITUTED = re.compile(rf"\$\(({PROGRAM}[^)]+)\)")
-_ALONE = re.compile(r"\s*((?:\.venv/bin/)?(?:bezel|pulumi) [a-z][^`\n]+|make [a-z-]+(?: [A-Z]+=\S+)*)")
+_ALONE = re.compile(r"\s*((?:\.venv/bin/)?(?:bezel|localcloud|pulumi) [a-z][^`\n]+|make [a-z-]+(?: [A-Z]+=\S+)*)")
+_CLOUD = "packages/localcloud/"
+_TYPED = frozenset({"program", "program.typed", "self.program.typed"})
+TABLES = (
+    "bezel/cli/commands.toml",
+    "packages/bench/bezel_bench/commands/commands.toml",
+    "packages/localcloud/bezel_localcloud/command/commands.toml",
+)
 _LATER = re.compile(r"\{[\w!.]*\}")
 
 
@@ -41,8 +49,10 @@ def texts() -> tuple[RepairText, ...]:
         for file in sorted((ROOT / folder).rglob("*.py")):
             name = file.relative_to(ROOT).as_posix()
             if not name.startswith(OTHERS_WORDS):
-                found += [RepairText(f"{name}:{line}", text) for line, text in _texts(ast.parse(file.read_text()))]
-    for table in ("bezel/cli/commands.toml", "packages/bench/bezel_bench/commands/commands.toml"):
+                typed = _TYPED if name.startswith(_CLOUD) else frozenset[str]()
+                read = _texts(ast.parse(file.read_text()), typed)
+                found += [RepairText(f"{name}:{line}", text) for line, text in read]
+    for table in TABLES:
         found += [RepairText(table, text) for text in _strings(tomllib.loads((ROOT / table).read_text()))]
     return tuple(found)
 
@@ -55,7 +65,7 @@ def _strings(value: object) -> Iterator[str]:
         yield from _strings(part)
 
 
-def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _texts(tree: ast.Module, typed: frozenset[str]) -> Iterator[tuple[int, str]]:
     left_out: set[int] = set()
     for node in ast.walk(tree):  # a statement comes before its parts
         if isinstance(node, ast.Expr):  # what stands alone is a docstring
@@ -68,13 +78,19 @@ def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             text = ""
             for part in node.values:
                 left_out.add(id(part))
-                if isinstance(part, ast.Constant):
-                    text += str(part.value)
-                elif not text[-1:].isalpha():  # what is put behind a word is a further one, or nothing
-                    text += "1"
+                text += _text_of(part, text, typed)
             yield node.lineno, text
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, _LATER.sub("1", node.value)
+
+
+def _text_of(part: ast.expr, before: str, typed: frozenset[str]) -> str:
+    """The text of a part of an f-string."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    if isinstance(part, ast.FormattedValue) and ast.unparse(part.value) in typed:
+        return "localcloud"
+    return "" if before[-1:].isalpha() else "1"  # what is put behind a word is a further one, or nothing
 
 
 def commands_in(text: str) -> list[str]:

@@ -1,0 +1,205 @@
+"""`localcloud` in processes of its own: served, started, pointed at, made to fail, reset, stopped; and mistakes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from localcloud_support.command_process import ServeProcess, run_localcloud
+
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_base.process_status import has_ended
+from bezel_localcloud import control
+from bezel_localcloud.core.paths import Endpoint
+
+pytestmark = pytest.mark.slow  # whole processes
+BUCKETS = "/storage/v1/b"
+Serve = Callable[..., ServeProcess]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """A function that starts one in this test's folder; all are ended afterwards."""
+    started: list[ServeProcess] = []
+
+    def start(*options: str) -> ServeProcess:
+        started.append(ServeProcess(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if not has_ended(one.pid):
+            one.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in which `localcloud start --dir cloud` has been typed."""
+    place = tmp_path_factory.mktemp("started")
+    started = run_localcloud(place, "start", "--dir", "cloud", "--speed", "500")
+    assert (started.returncode, started.stderr) == (0, "")
+    yield place
+    stopped = run_localcloud(place, "stop", "--dir", "cloud")
+    assert (stopped.returncode, stopped.stderr) == (0, "")
+    assert control.status(place / "cloud") is None
+
+
+def request(report: dict[str, str], token: str, method: str, path: str, **named: object) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=report["base"], headers=headers, trust_env=False, verify=NO_TLS) as client:
+        return client.request(method, path, **named)  # type: ignore[arg-type]
+
+
+def test_serve_ends_with_a_signal_and_keeps_its_data(serve: Serve, tmp_path: Path) -> None:
+    first = serve("--dir", "cloud", "--enable", "secretmanager")
+    token = run_localcloud(tmp_path, "token", "--dir", "cloud").stdout.strip()
+    project = first.report["project"]
+    assert request(first.report, token, "POST", BUCKETS, params={"project": project}, json={"name": "kept"}).is_success
+    assert request(first.report, token, "GET", f"/secretmanager/v1/projects/{project}/secrets").is_success
+    assert first.end(signal.SIGINT) == (0, "")
+    again = serve("--dir", "cloud")
+    assert again.report["base"] == first.report["base"]
+    assert request(again.report, token, "GET", f"{BUCKETS}/kept").is_success
+    assert again.end(signal.SIGTERM) == (0, "")
+
+
+def test_data_lie_in_the_state_folder_of_the_user(serve: Serve, tmp_path: Path) -> None:
+    first = serve()
+    assert first.report["directory"] == str(tmp_path / ".local/state/bezel/localcloud")
+    assert run_localcloud(tmp_path, "stop").returncode == 0
+    assert first.wait() == (0, "")
+
+
+def test_serve_ends_with_the_process_that_it_was_given(serve: Serve) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent:
+        first = serve("--temporary", "--parent", str(parent.pid))
+        folder = Path(str(first.report["directory"]))
+        parent.kill()
+    assert first.wait() == (0, "")
+    assert not folder.exists()
+
+
+def test_a_second_serve_names_the_command_that_stops_the_first(serve: Serve, tmp_path: Path) -> None:
+    first = serve("--dir", "cloud")
+    code, errors = serve("--dir", "cloud").wait()
+    assert code == 1
+    assert f"`localcloud stop --dir {tmp_path / 'cloud'}`" in errors
+    assert f"(process {first.pid}, {first.report['base']})" in errors
+
+
+def test_status_and_env_point_clients_at_it(folder: Path) -> None:
+    status = run_localcloud(folder, "status", "--dir", "cloud").stdout
+    assert f'eval "$(localcloud env --dir {folder / "cloud"})"' in status
+    endpoint = Endpoint.read(folder / "cloud")
+    assert endpoint is not None
+    as_json = json.loads(run_localcloud(folder, "env", "--dir", "cloud", "--format", "json").stdout)
+    assert as_json["API_ENDPOINT_OVERRIDE"] == endpoint.base
+    lines = run_localcloud(folder, "env", "--dir", "cloud").stdout
+    shell = ["/bin/sh", "-c", f'{lines}\nprintf %s "$GOOGLE_APPLICATION_CREDENTIALS|$GOOGLE_CREDENTIALS"']
+    ran = subprocess.run(
+        shell, env={"GOOGLE_CREDENTIALS": "own"}, capture_output=True, text=True, timeout=20, check=True
+    )
+    assert ran.stdout == f"{folder / 'cloud' / 'credentials.json'}|"
+
+
+def test_token_gives_an_identity_for_a_url(folder: Path) -> None:
+    access = run_localcloud(folder, "token", "--dir", "cloud").stdout.strip()
+    identity = run_localcloud(folder, "token", "--dir", "cloud", "https://service.example").stdout.strip()
+    assert access.count(".") == identity.count(".") == 2
+    assert access != identity
+
+
+def test_a_fault_is_added_shown_and_cleared(folder: Path) -> None:
+    place = ("--dir", "cloud")
+    added = run_localcloud(folder, "fault", "add", *place, "slow-start", "factor=3")
+    assert added.stdout.startswith("active: slow-start factor=3.0\n")
+    assert "until `localcloud fault clear slow-start`." in added.stdout
+    assert run_localcloud(folder, "fault", "show", *place).stdout == "slow-start factor=3.0\n"
+    assert run_localcloud(folder, "fault", "clear", *place, "slow-start").stdout == "cleared: slow-start\n"
+    assert run_localcloud(folder, "fault", "show", *place).stdout == "no active faults\n"
+
+
+def test_token_tells_of_the_fault_that_refuses_it(folder: Path) -> None:
+    place = ("--dir", "cloud")
+    run_localcloud(folder, "fault", "add", *place, "clock-skew", "seconds=7200")
+    refused = run_localcloud(folder, "token", *place)
+    run_localcloud(folder, "fault", "clear", *place)
+    assert refused.returncode == 1
+    assert "the token endpoint responded 400" in refused.stderr
+    assert "clear the fault that `localcloud fault show` lists" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_reset_begins_a_new_project_at_the_same_address(folder: Path) -> None:
+    endpoint = Endpoint.read(folder / "cloud")
+    assert endpoint is not None
+    token, report = control.access_token(endpoint), {"base": endpoint.base}
+    made = request(report, token, "POST", BUCKETS, params={"project": endpoint.project}, json={"name": "gone"})
+    assert made.is_success
+    ended = run_localcloud(folder, "reset", "--dir", "cloud")
+    assert (ended.returncode, ended.stdout) == (0, f"localcloud at {endpoint.base} serves a new project\n")
+    assert request(report, token, "GET", f"{BUCKETS}/gone").status_code == 404
+    assert control.inventory(endpoint) == {}
+    assert Endpoint.read(folder / "cloud") == endpoint
+
+
+def _taken_port() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield str(listener.getsockname()[1])
+
+
+taken_port = pytest.fixture(_taken_port)
+
+MISTAKES = {
+    "an unknown command": (("sevre",), 2, "invalid choice: 'sevre'"),
+    "an unknown option": (("serve", "--enabel", "run"), 2, "did you mean --enable"),
+    "an unknown API": (("serve", "--dir", "new", "--enable", "rnu"), 1, "localcloud does not serve this API"),
+    "a port that is none": (("serve", "--port", "70000"), 2, "expected a port, from 0 to 65535"),
+    "a port that is taken": (("serve", "--dir", "new", "--port", "TAKEN"), 1, "another process listens on it"),
+    "a speed of zero": (("start", "--dir", "new", "--speed", "0"), 2, "expected a finite number above 0"),
+    "a process that is not there": (("serve", "--dir", "new", "--parent", "2147483647"), 1, "--parent = 2147483647"),
+    "a process id that is too large": (("serve", "--dir", "new", "--parent", "99999999999"), 1, "no process has such"),
+    "a folder of something else": (("serve", "--dir", "full"), 1, "is not empty and not localcloud's"),
+    "a file as the folder": (("start", "--dir", "full/file"), 1, "full/file"),
+    "two places for the data": (("serve", "--dir", "new", "--temporary"), 2, "not allowed with argument --dir"),
+    "a folder of buckets that is none": (("serve", "--dir", "new", "--seed", "none"), 1, "there is no such folder"),
+    "a model of the simulated server": (("start", "--dir", "new", "--model", "full"), 1, "add --server vllm"),
+    "nothing that runs": (("env", "--dir", "new"), 1, "start it: `localcloud start`"),
+    "an unknown fault": (("fault", "add", "--dir", "RUNNING", "slow-strat"), 1, "`localcloud fault list` explains"),
+    "a parameter without a value": (("fault", "add", "--dir", "RUNNING", "slow-start", "factor"), 1, "factor=VALUE"),
+    "a fault that is not active": (("fault", "clear", "--dir", "RUNNING", "slow-start"), 1, "is not active"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_with_its_repair(mistake: str, tmp_path: Path, folder: Path, taken_port: str) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    words, code, told = MISTAKES[mistake]
+    placed = [{"TAKEN": taken_port, "RUNNING": str(folder / "cloud")}.get(word, word) for word in words]
+    ended = run_localcloud(tmp_path, *placed)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert control.status(tmp_path / "new") is None
+
+
+def test_serve_to_a_reader_that_has_gone_ends(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    from localcloud_support.command_process import LOCALCLOUD, variables
+
+    command = [LOCALCLOUD, "serve", "--dir", "cloud"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=variables(tmp_path), stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(writing)
+    assert ended.returncode != 0
+    assert b"Traceback" not in ended.stderr
+    assert control.status(tmp_path / "cloud") is None
