@@ -72,6 +72,7 @@ READS = (
     "pulumi stack ls",
     "pulumi stack output",
 )
+PROGRAMS = ("bezel local",)  # the name of a program, as a text of its own
 RUN_BY = {
     "bezel ci login": "tests/gitops/test_ci_login.py",
     "bezel catalog record-options": "tests/cli/test_record_options.py",
@@ -230,7 +231,7 @@ def test_every_command_of_pulumi_and_its_options_exist() -> None:
 @pytest.mark.slow
 def test_every_repair_that_changes_something_is_run_by_a_test() -> None:
     told = [command for program in ("bezel", "localcloud", "make", "pulumi") for command in commands_of(program)]
-    changing = [command for command in told if not command.startswith(READS)]
+    changing = [command for command in told if not command.startswith(READS) and command not in PROGRAMS]
     assert [command for command in changing if not command.startswith(tuple(RUN_BY))] == []
     assert [command for command in RUN_BY if not any(one.startswith(command) for one in changing)] == []
     assert [file for file in RUN_BY.values() if not (ROOT / file).is_file()] == []

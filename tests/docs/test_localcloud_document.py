@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bezel.cli.command_table import root_parser
+from bezel.cli.command_table import command_table
 from bezel.cli.main import parse
-from bezel_localcloud import clients
+from bezel_localcloud import PROGRAM, clients, pytest_plugin
+from bezel_localcloud.command.table import program_table
 from bezel_localcloud.http.methods import served
 from tests.support.docs.markdown import ROOT, after, between, blocks
 from tools.docs.localcloud import READERS, SAMPLE, served_table, tables
 
 DOCUMENT = ROOT / "docs" / "localcloud.md"
-FIXTURES = "conftest.py, run by tests/docs/test_localcloud_document.py"
+SHARED = frozenset({"serve", "start", "stop", "status", "env", "token", "fault"})
+FIXTURE = "run by tests/docs/test_localcloud_document.py"
 
 
 def test_the_tables_are_made_from_what_is_served() -> None:
@@ -42,23 +44,30 @@ def test_every_variable_has_a_reader_and_every_reader_a_variable() -> None:
 
 def test_every_command_of_the_page_is_one() -> None:
     texts = [*blocks(DOCUMENT, "sh"), *(step["run"] for step in yaml.safe_load(blocks(DOCUMENT, "yaml")[0]))]
-    commands = re.findall(r"(?:^|\()bezel ([^\n)|>]+)", "\n".join(texts), re.MULTILINE)
-    commands += re.findall(r"`bezel ([^`]+)`", DOCUMENT.read_text())
+    commands = re.findall(r"(?:^|\()localcloud ([^\n)|>]+)", "\n".join(texts), re.MULTILINE)
+    commands += re.findall(r"`localcloud ([^`]+)`", DOCUMENT.read_text())
     assert len(commands) > 10
     for command in commands:
-        if command != "local env":
-            parse(shlex.split(command))
+        words = shlex.split(command.replace("PID", "1"))
+        if words != ["fault"]:  # where the group is meant
+            program_table().parser(PROGRAM).read(words)
+        if words[0] in SHARED and "--parent" not in words and words != ["fault"]:
+            parse(["local", *words])
 
 
 def test_the_options_in_the_table_are_those_of_serve() -> None:
     rows = re.findall(r"^\| `(--[^`]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
     shown = {word for row in rows for word in row.split() if word.startswith("--")}
-    parser = root_parser()
-    for name in ("local", "serve"):
-        actions = parser.fill()._actions
-        parser = next(action.choices[name] for action in actions if action.choices and name in action.choices)
-    options = {word for action in parser.fill()._actions for word in action.option_strings}
-    assert shown == {word for word in options if word.startswith("--")} - {"--help"}
+    assert shown == {name for name in program_table().arguments_of("serve") if name.startswith("--")}
+    assert shown - {"--parent"} == command_table().arguments_of("local", "serve").keys()
+
+
+def test_the_options_in_the_table_are_those_of_pytest() -> None:
+    rows = re.findall(r"^\| (`localcloud_[^|]+) \|", DOCUMENT.read_text(), re.MULTILINE)
+    shown = {word for row in rows for word in re.findall(r"localcloud_\w+", row)}
+    added = pytest.Parser(_ispytest=True)
+    pytest_plugin.pytest_addoption(added)
+    assert shown == {*added._inidict}
 
 
 # Client of the table -> the programs that run what its row says, as it is written there.
@@ -98,9 +107,8 @@ def test_the_code_in_each_client_s_row_is_what_a_program_of_the_tests_runs() -> 
 
 
 @pytest.mark.slow
-def test_the_fixtures_work_as_they_are_shown(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(after(DOCUMENT, FIXTURES))
-    (tmp_path / "test_shown.py").write_text(blocks(DOCUMENT, "python")[-1])
+def test_the_fixture_works_as_it_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "test_shown.py").write_text(after(DOCUMENT, FIXTURE))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,4 +1,4 @@
-"""Tables of docs/localcloud.md: what is served of each API, and the variables of `bezel local env`.
+"""Tables of docs/localcloud.md: what is served of each API, and the variables of `localcloud env`.
 
 python -m tools.docs.localcloud            the tables, as Markdown
 python -m tools.docs.localcloud --write    puts them into docs/localcloud.md

@@ -22,7 +22,8 @@ OTHERS_WORDS = (
 PROGRAM = r"(?:(?:\.\./judge/)?\.venv/bin/)?(bezel|localcloud|make|pulumi) "
 _QUOTED = re.compile(rf"`({PROGRAM}[^`]+)`")
 _SUBSTITUTED = re.compile(rf"\$\(({PROGRAM}[^)]+)\)")
-_ALONE = re.compile(r"\s*((?:\.venv/bin/)?(?:bezel|localcloud|pulumi) [a-z][^`\n]+|make [a-z-]+(?: [A-Z]+=\S+)*)")
+# `localcloud` is a word of sentences too, so its commands stand in backticks.
+_ALONE = re.compile(r"\s*((?:\.venv/bin/)?(?:bezel|pulumi) [a-z][^`\n]+|make [a-z-]+(?: [A-Z]+=\S+)*)")
 _CLOUD = "packages/localcloud/"
 _TYPED = frozenset({"program", "program.typed", "self.program.typed"})
 TABLES = (

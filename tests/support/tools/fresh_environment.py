@@ -26,7 +26,8 @@ _IMPORT_ALL = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-    if not module.name.endswith("__main__"):
+    # A plugin of pytest is imported by pytest alone, which its user brings.
+    if not module.name.endswith(("__main__", ".pytest_plugin")):
         importlib.import_module(module.name)
         print(module.name)
 """
