@@ -44,6 +44,7 @@ READS = (
     "bezel completion",
     "bezel local env",
     "bezel local fault list",
+    "bezel local token",
     "localcloud env",
     "localcloud fault list",
     "localcloud fault show",

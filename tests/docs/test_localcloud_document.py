@@ -59,7 +59,7 @@ def test_the_options_in_the_table_are_those_of_serve() -> None:
     rows = re.findall(r"^\| `(--[^`]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
     shown = {word for row in rows for word in row.split() if word.startswith("--")}
     assert shown == {name for name in program_table().arguments_of("serve") if name.startswith("--")}
-    assert shown - {"--parent"} == command_table().arguments_of("local", "serve").keys()
+    assert shown - {"--parent", "--project"} == command_table().arguments_of("local", "serve").keys()
 
 
 def test_the_options_in_the_table_are_those_of_pytest() -> None:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from bezel.engine.project.folder import project_folder
+from bezel_base.errors import Problem, UserError
 from bezel_localcloud import clients
 from bezel_localcloud.command.main import run_command
 from bezel_localcloud.command.program import FOLDER, Program, Variables
@@ -35,6 +36,11 @@ class BezelLocal(Program):
         folder = project_folder(Path.cwd())
         return folder / FOLDER if folder else self.state_directory()
 
+    def serve_in_other_process(self, project: str) -> int:
+        """Refuse a folder of another project: the programs of this repository know the usual one."""
+        consequence = f"the folder holds the project {project}, which this command does not serve."
+        raise UserError(Problem("--dir", None, consequence, "run `localcloud serve` with the same options."))
+
     def option(self, name: str, value: str) -> str:
         """An option with its value, as make and the command take it."""
         return f"{name.removeprefix('--').upper()}={value} ({name} {value})"
@@ -44,7 +50,7 @@ class BezelLocal(Program):
         own = clients.environment(endpoint)
         if not project_folder(Path.cwd()):
             return Variables(own, clients.FOREIGN)
-        # Late: they take half a second to import, and outside of a project no one needs them.
+        # Late: they take half a second to import, and only a project needs them.
         from bezel.cli.local.stacks import Local
         from bezel.engine.local import engine as local_engine
         from bezel.engine.local import shell_pulumi

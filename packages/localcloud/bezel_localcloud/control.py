@@ -12,9 +12,10 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from bezel_base import ending_signals
@@ -26,12 +27,14 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import (
     CONTROL_AUDIENCE,
     HUB_PREFIX,
+    PROJECT_VARIABLE,
     Endpoint,
     Paths,
     engine_of,
     fingerprint,
     python_path,
 )
+from bezel_localcloud.project_id import project_for
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
@@ -46,7 +49,13 @@ class ControlError(UserError):
 
 
 def start(
-    directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60, port: int = 0, parent: int = 0
+    directory: Path,
+    *,
+    server: Literal["sim", "vllm"] = "sim",
+    speed: float = 60,
+    port: int = 0,
+    parent: int = 0,
+    project: str = "",
 ) -> Endpoint:
     """Return the running daemon of a directory, started if there is none.
 
@@ -58,13 +67,16 @@ def start(
         speed: Factor by which the platform's waits are shortened.
         port: Port of a daemon that is started; 0 for the directory's last one, or any.
         parent: Process with whose end a daemon that is started ends too; 0 for none.
+        project: Id of the project of a new directory; "" for the usual one.
 
     Raises:
+        UserError: If the directory holds another project.
         ControlError: If it does not become ready within a minute.
     """
     command = [sys.executable, "-m", "bezel_localcloud", str(directory.resolve())]
     command += ["--server", server, "--speed", f"{speed:g}", "--port", str(port), "--parent", str(parent)]
-    return launch(directory, command, kind(server, speed))
+    variables = {PROJECT_VARIABLE: project_for(directory, project)}
+    return launch(directory, command, kind(server, speed), variables)
 
 
 def kind(server: str, speed: float) -> tuple[str, float, str, str]:
@@ -72,10 +84,19 @@ def kind(server: str, speed: float) -> tuple[str, float, str, str]:
     return server, speed, engine_of(server), fingerprint()
 
 
-def launch(directory: Path, command: Sequence[str], required: tuple[str, float, str, str] | None = None) -> Endpoint:
+def launch(
+    directory: Path,
+    command: Sequence[str],
+    required: tuple[str, float, str, str] | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Endpoint:
     """As `start`, with the daemon's command line spelled out.
 
-    `required` is the `kind` that a running one must have, None if any will do.
+    Args:
+        directory: The data directory.
+        command: The command line.
+        required: The `kind` that a running one must have, None if any will do.
+        variables: Further variables of the daemon.
 
     Raises:
         DirectoryError: If the directory belongs to another user.
@@ -101,7 +122,7 @@ def launch(directory: Path, command: Sequence[str], required: tuple[str, float, 
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    env=_environment(),
+                    env={**_environment(), **variables},
                     cwd=layout.root,
                 )
             deadline = time.monotonic() + _START_SECONDS

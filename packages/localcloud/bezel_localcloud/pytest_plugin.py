@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bezel_localcloud.session import Localcloud, Settings
 
 _ENABLE, _SEED, _SPEED = "localcloud_enable", "localcloud_seed", "localcloud_speed"
-_SERVER, _MODEL = "localcloud_server", "localcloud_model"
+_SERVER, _MODEL, _PROJECT = "localcloud_server", "localcloud_model", "localcloud_project"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,12 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(_SPEED, "factor by which localcloud shortens the platform's waits (default: 1000)", default="1000")
     parser.addini(_SERVER, "server behind each service of localcloud: sim, or vllm (default: sim)", default="sim")
     parser.addini(_MODEL, "folder of the model that localcloud_server = vllm serves", type="paths")
+    parser.addini(_PROJECT, "id of localcloud's project (default: bezel-local)", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the ini options, if there are any."""
     defaults = {_SPEED: "1000", _SERVER: "sim"}
-    if all((config.getini(name) or None) == defaults.get(name) for name in (_ENABLE, _SEED, _SPEED, _SERVER, _MODEL)):
+    names = (_ENABLE, _SEED, _SPEED, _SERVER, _MODEL, _PROJECT)
+    if all((config.getini(name) or None) == defaults.get(name) for name in names):
         return
     from bezel_base.errors import UserError
 
@@ -69,4 +71,5 @@ def _settings(config: pytest.Config) -> Settings:
         speed=config.getini(_SPEED),
         server=config.getini(_SERVER),
         model=config.getini(_MODEL),
+        project=config.getini(_PROJECT),
     )

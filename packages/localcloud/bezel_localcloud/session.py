@@ -16,6 +16,7 @@ from bezel_localcloud import clients, control, control_client, seed
 from bezel_localcloud.command.cloud import LocalCloud
 from bezel_localcloud.command.program import Program
 from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.project_id import project_for
 
 if TYPE_CHECKING:
     import pytest
@@ -43,6 +44,7 @@ class Settings:
         speed: Factor by which waits of the platform are shortened.
         server: Server behind each service.
         model: Folder of the model that a real server serves.
+        project: Id of its project; "" for the usual one.
     """
 
     apis: tuple[str, ...] = ()
@@ -50,10 +52,18 @@ class Settings:
     speed: float = 1000.0
     server: Literal["sim", "vllm"] = "sim"
     model: Path | None = None
+    project: str = ""
 
     @classmethod
     def read(
-        cls, *, enable: Sequence[str], seed: Sequence[Path], speed: str, server: str, model: Sequence[Path]
+        cls,
+        *,
+        enable: Sequence[str],
+        seed: Sequence[Path],
+        speed: str,
+        server: str,
+        model: Sequence[Path],
+        project: str,
     ) -> "Settings":
         """The settings that ini options give.
 
@@ -64,6 +74,10 @@ class Settings:
         apis: list[str] = []
         try:
             apis = clients.full_api_names(enable, "localcloud_enable")
+        except UserError as error:
+            problems += error.problems
+        try:
+            project_for(None, project, "localcloud_project")
         except UserError as error:
             problems += error.problems
         factor = _positive(speed)
@@ -85,7 +99,7 @@ class Settings:
         kind: Literal["sim", "vllm"] = "vllm" if server == "vllm" else "sim"
         folder = model[0] if model else None
         LocalCloud(_IniOptions(), Path(), kind, folder).check_server()
-        return cls(tuple(apis), seed[0] if seed else None, factor, kind, folder)
+        return cls(tuple(apis), seed[0] if seed else None, factor, kind, folder, project)
 
 
 class Faults:
@@ -186,7 +200,9 @@ def serve_session(directory: Path, settings: Settings) -> Iterator[Localcloud]:
     """
     cloud = LocalCloud(_IniOptions(), directory, settings.server, settings.model, settings.speed)
     cloud.check_server()
-    endpoint = control.start(directory, server=settings.server, speed=settings.speed, parent=os.getpid())
+    endpoint = control.start(
+        directory, server=settings.server, speed=settings.speed, parent=os.getpid(), project=settings.project
+    )
     try:
         served = Localcloud(endpoint, settings)
         served.prepare()

@@ -69,6 +69,26 @@ def test_serve_ends_with_a_signal_and_keeps_its_data(serve: Serve, tmp_path: Pat
     assert again.end(signal.SIGTERM) == (0, "")
 
 
+def test_a_folder_keeps_the_project_of_its_first_start(serve: Serve, tmp_path: Path) -> None:
+    first = serve("--dir", "cloud", "--project", "my-project", "--enable", "iam")
+    assert first.report["project"] == "my-project"
+    token = run_localcloud(tmp_path, "token", "--dir", "cloud").stdout.strip()
+    accounts = request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").json()["accounts"]
+    assert "deployer@my-project.iam.gserviceaccount.com" in {account["email"] for account in accounts}
+    assert "bezel-local" not in json.dumps(accounts)
+    assert first.end(signal.SIGINT) == (0, "")
+    started = run_localcloud(tmp_path, "start", "--dir", "cloud")
+    assert started.returncode == 0, started.stderr
+    assert "  project   my-project\n" in run_localcloud(tmp_path, "status", "--dir", "cloud").stdout
+    assert request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").is_success
+    other = run_localcloud(tmp_path, "start", "--dir", "cloud", "--project", "other-project")
+    assert other.returncode == 1
+    assert "holds the project my-project" in other.stderr
+    assert run_localcloud(tmp_path, "stop", "--dir", "cloud").returncode == 0
+    again = serve("--dir", "cloud")
+    assert (again.report["project"], again.report["base"]) == ("my-project", first.report["base"])
+
+
 def test_data_lie_in_the_state_folder_of_the_user(serve: Serve, tmp_path: Path) -> None:
     first = serve()
     assert first.report["directory"] == str(tmp_path / ".local/state/bezel/localcloud")
@@ -165,6 +185,7 @@ MISTAKES = {
     "a speed of zero": (("start", "--dir", "new", "--speed", "0"), 2, "expected a finite number above 0"),
     "a process that is not there": (("serve", "--dir", "new", "--parent", "2147483647"), 1, "--parent = 2147483647"),
     "a process id that is too large": (("serve", "--dir", "new", "--parent", "99999999999"), 1, "no process has such"),
+    "an id that no project has": (("serve", "--dir", "new", "--project", "P"), 1, "expected 6 to 30 lowercase"),
     "a folder of something else": (("serve", "--dir", "full"), 1, "is not empty and not localcloud's"),
     "a file as the folder": (("start", "--dir", "full/file"), 1, "full/file"),
     "two places for the data": (("serve", "--dir", "new", "--temporary"), 2, "not allowed with argument --dir"),

@@ -27,8 +27,9 @@ def test_both_programs_call_the_same_function(command: str) -> None:
 @pytest.mark.parametrize("words", [*((name,) for name in SHARED if name != "fault"), ("fault", "add")])
 def test_options_of_localcloud_are_those_of_bezel_local(words: tuple[str, ...]) -> None:
     own, of_bezel = program_table().defaults_of(*words), command_table().defaults_of("local", *words)
-    own.pop("parent", None)  # of `localcloud` alone
-    assert own == {name: of_bezel[name] for name in own}
+    alone = {"parent", "project"}
+    assert {name: own[name] for name in own.keys() - alone} == {name: of_bezel[name] for name in own.keys() - alone}
+    assert not of_bezel.keys() & alone
     named = program_table().arguments_of(*words).keys()
     assert command_table().arguments_of("local", *words).keys() - named <= OF_BEZEL
 
@@ -67,7 +68,7 @@ def test_folder_is_the_nearest_one_above(tmp_path: Path, monkeypatch: pytest.Mon
     own = tmp_path / "project" / ".localcloud"
     own.mkdir()
     users = tmp_path / "state" / "bezel" / "localcloud"
-    assert Program().default_directory() == users  # an empty folder of that name is somebody else's
+    assert Program().default_directory() == users  # an empty folder of that name is not localcloud's
     with using(own):
         pass
     assert Program().default_directory() == own

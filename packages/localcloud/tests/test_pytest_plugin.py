@@ -1,4 +1,4 @@
-"""The fixture `localcloud` in runs of pytest of their own, as other people's tests have it."""
+"""The fixture `localcloud` in runs of pytest of their own, as any project's tests have it."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def test_clients_have_what_they_read(localcloud, monkeypatch):
 
     monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "the user's own")
     localcloud.set_variables(monkeypatch)
-    assert os.environ["GOOGLE_CLOUD_PROJECT"] == localcloud.project
+    assert os.environ["GOOGLE_CLOUD_PROJECT"] == localcloud.project == "my-project"
     assert os.environ["GOOGLE_APPLICATION_CREDENTIALS"] == str(localcloud.credentials)
     assert os.environ["API_ENDPOINT_OVERRIDE"] == localcloud.address
     assert "GOOGLE_OAUTH_ACCESS_TOKEN" not in os.environ
@@ -87,7 +87,8 @@ def test_notes_its_cloud(localcloud, worker_id):
 def test_the_fixture_serves_resets_and_ends(tmp_path: Path) -> None:
     (tmp_path / "buckets" / "seeded-bucket").mkdir(parents=True)
     (tmp_path / "buckets" / "seeded-bucket" / "greeting.txt").write_text("hello")
-    write_tests(tmp_path, TESTS, "localcloud_enable = secretmanager\nlocalcloud_seed = buckets\n")
+    options = {"enable": "secretmanager", "seed": "buckets", "project": "my-project"}
+    write_tests(tmp_path, TESTS, "".join(f"localcloud_{name} = {value}\n" for name, value in options.items()))
     ran = run_pytest(tmp_path, "-p", "no:xdist")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "4 passed" in ran.stdout

@@ -49,7 +49,7 @@ def texts() -> tuple[RepairText, ...]:
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*.py")):
             name = file.relative_to(ROOT).as_posix()
-            if not name.startswith(OTHERS_WORDS):
+            if not name.startswith(OTHERS_WORDS) and "/tests/" not in name:
                 typed = _TYPED if name.startswith(_CLOUD) else frozenset[str]()
                 read = _texts(ast.parse(file.read_text()), typed)
                 found += [RepairText(f"{name}:{line}", text) for line, text in read]

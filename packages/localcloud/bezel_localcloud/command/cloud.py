@@ -67,6 +67,7 @@ class LocalCloud:
         model: Folder of the model that a real server serves.
         speed: Factor by which waits of the platform are shortened.
         port: Port of the APIs; 0 for the folder's own.
+        project: Id of the project of a new folder; "" for the usual one.
     """
 
     program: Program
@@ -75,11 +76,12 @@ class LocalCloud:
     model: Path | None = None
     speed: float = 60.0
     port: int = 0
+    project: str = ""
 
     @classmethod
     def of(cls, program: Program, options: argparse.Namespace) -> "LocalCloud":
         """The embedded cloud that the options describe; a command has those that it needs."""
-        given = {name: getattr(options, name, None) for name in ("server", "model", "speed", "port")}
+        given = {name: getattr(options, name, None) for name in ("server", "model", "speed", "port", "project")}
         own = {name: value for name, value in given.items() if value}
         return cls(program, options.dir or program.default_directory(), **own)
 
@@ -112,7 +114,9 @@ class LocalCloud:
             repair = "wait until the other command has ended, or choose another folder."
             raise UserError(Problem("--dir", str(self.directory), consequence, repair))
         try:
-            endpoint = control.start(self.directory, server=self.server, speed=self.speed, port=self.port)
+            endpoint = control.start(
+                self.directory, server=self.server, speed=self.speed, port=self.port, project=self.project
+            )
         finally:
             use.share()
         if self.port not in {0, endpoint.port}:

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def _run(given: Sequence[str]) -> int:
     options = program_table().parser(PROGRAM).read(given)
     from bezel_localcloud.command.program import Program  # late: the help needs no cloud
 
-    return run_command(Program(), options)
+    return run_command(Program(given), options)
 
 
 def run_command(program: "Program", options: argparse.Namespace) -> int:
@@ -34,3 +35,7 @@ def run_command(program: "Program", options: argparse.Namespace) -> int:
     module, _, function = options.call.partition(":")
     code: int = getattr(importlib.import_module(module), function)(program, options)
     return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,13 +5,15 @@ Owns what differs between them: where the data lie by default, the variables of 
 
 import argparse
 import os
-from collections.abc import Mapping
+import signal
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bezel_base.state_folder import state_folder
 from bezel_localcloud import PROGRAM, clients
-from bezel_localcloud.core.paths import Endpoint, Paths
+from bezel_localcloud.core.paths import PROJECT_VARIABLE, Endpoint, Paths
 
 FOLDER = ".localcloud"
 """Name of the folder of the data beside the user's own files."""
@@ -37,10 +39,23 @@ class Program:
     Attributes:
         typed: The program as a user types it.
         start_repair: How a user starts localcloud, as a repair.
+        words: The words of the command line behind the program.
     """
 
     typed: str = PROGRAM
     start_repair: str = "start it: `localcloud start`, or `localcloud serve` in the foreground."
+
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        self.words = words
+
+    def serve_in_other_process(self, project: str) -> int:
+        """Run the same command line again in place of this process, as one that serves a project of this id.
+
+        Modules hold the id in names of resources from their import on.
+        """
+        command = [sys.executable, "-P", "-m", "bezel_localcloud.command.main", *self.words]
+        signal.setitimer(signal.ITIMER_REAL, 0)  # of bezel_base.ending_signals: it would end the program that comes
+        os.execve(sys.executable, command, {**os.environ, PROJECT_VARIABLE: project})  # noqa: S606 - no shell
 
     def default_directory(self) -> Path:
         """The folder `.localcloud` of the working directory or of the nearest one above, else the user's state folder.

@@ -17,15 +17,20 @@ from bezel_localcloud import clients
 from bezel_localcloud.command.cloud import LocalCloud, check_folder, summary
 from bezel_localcloud.command.program import Program
 from bezel_localcloud.core.files.locks import using
-from bezel_localcloud.core.paths import Endpoint
+from bezel_localcloud.core.paths import PROJECT, Endpoint
 from bezel_localcloud.daemon import run as run_daemon
 from bezel_localcloud.processes.parent_end import check_parent
+from bezel_localcloud.project_id import project_for
 from bezel_localcloud.project_life import Hooks
 
 
 def run(program: Program, options: argparse.Namespace) -> int:
     """Serve until a signal, or the end of the process --parent, ends it; return the exit code."""
-    with _directory(program, options) as directory:
+    place = None if options.temporary else (options.dir or program.default_directory()).absolute()
+    project = project_for(place, getattr(options, "project", ""))
+    if project != PROJECT:
+        return program.serve_in_other_process(project)
+    with _directory(place) as directory:
         cloud = replace(LocalCloud.of(program, options), directory=directory)
         parent = getattr(options, "parent", 0)
         cloud.check_server()
@@ -70,10 +75,10 @@ def run(program: Program, options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _directory(program: Program, options: argparse.Namespace) -> Iterator[Path]:
-    """The folder of the data; a temporary one is deleted at the end."""
-    if not options.temporary:
-        yield (options.dir or program.default_directory()).absolute()
+def _directory(place: Path | None) -> Iterator[Path]:
+    """The folder of the data; without one a temporary folder, deleted at the end."""
+    if place is not None:
+        yield place
         return
     folder = Path(tempfile.mkdtemp(prefix="localcloud-"))
     try:

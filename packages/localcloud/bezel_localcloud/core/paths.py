@@ -15,7 +15,9 @@ from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 
 _PACKAGES = ("bezel_localcloud", "bezel_base", "bezel_catalog", "bezel_simulated_vllm")
-PROJECT = "bezel-local"
+PROJECT_VARIABLE = "LOCALCLOUD_PROJECT"
+PROJECT = os.environ.get(PROJECT_VARIABLE) or "bezel-local"
+"""Id of the project that a daemon serves; names of resources in all modules hold it, so it is fixed for a process."""
 PROJECT_NUMBER = "123456789012"
 _NUMBERED = re.compile(rf"^projects/{PROJECT_NUMBER}(?=/|$)")
 BILLING_ACCOUNT = "billingAccounts/BE2E10-10CA1C-10D000"
@@ -146,6 +148,7 @@ class Endpoint:
         code: Fingerprint of the code that it runs.
         emulator: Address for clients that send no credentials; "" where there is none.
         tls: Address for clients that know only https; "" where there is none.
+        project: Id of its project.
     """
 
     directory: Path
@@ -202,7 +205,7 @@ class Endpoint:
             return None
         server, speed = content.get("server", ""), content.get("speed", 0.0)
         more = (str(content.get(name, "")) for name in ("engine", "code", "emulator", "tls"))
-        return Endpoint(directory, process, base, server, speed, *more)
+        return Endpoint(directory, process, base, server, speed, *more, content.get("project", PROJECT))
 
 
 def engine_of(server: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs of pytest in a folder of its own, as somebody else's tests are run."""
+"""Runs of pytest in a folder of its own, as a project of its own has them."""
 
 import os
 import subprocess
