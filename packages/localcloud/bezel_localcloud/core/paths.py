@@ -204,8 +204,9 @@ class Endpoint:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         server, speed = content.get("server", ""), content.get("speed", 0.0)
-        more = (str(content.get(name, "")) for name in ("engine", "code", "emulator", "tls"))
-        return Endpoint(directory, process, base, server, speed, *more, content.get("project", PROJECT))
+        usual = {"engine": "", "code": "", "emulator": "", "tls": "", "project": PROJECT}
+        more = (str(content.get(name, value)) for name, value in usual.items())
+        return Endpoint(directory, process, base, server, speed, *more)
 
 
 def engine_of(server: str) -> str:

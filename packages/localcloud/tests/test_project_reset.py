@@ -1,0 +1,138 @@
+"""A reset of a running localcloud's project: what goes, what stays, and requests that come at the same time."""
+
+import os
+import select
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bezel_base.loopback.plain_http import NO_TLS
+from bezel_localcloud import control, control_client, seed
+from bezel_localcloud.core.paths import PROJECT, Endpoint, Paths
+
+pytestmark = pytest.mark.slow  # a daemon
+DAEMON = Path(__file__).parent / "localcloud_support" / "waiting_daemon.py"
+REGION = f"projects/{PROJECT}/locations/us-east4"
+ACCOUNT = f"runtime@{PROJECT}.iam.gserviceaccount.com"
+BUCKETS = "/storage/v1/b"
+WAIT_MS = 60_000
+
+
+class Started:
+    """A running daemon, and a client of its project that is made once."""
+
+    def __init__(self, directory: Path, fifo: Path) -> None:
+        os.mkfifo(fifo)
+        self.fifo = fifo
+        self.endpoint: Endpoint = control.launch(directory, [sys.executable, str(DAEMON), str(directory), str(fifo)])
+        headers = {"Authorization": f"Bearer {control.access_token(self.endpoint)}"}
+        self.client = httpx.Client(
+            base_url=self.endpoint.base, headers=headers, trust_env=False, verify=NO_TLS, timeout=60
+        )
+
+    def post(self, path: str, body: object, **query: str) -> Any:
+        answer = self.client.post(path, json=body, params=query)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def deploy(self) -> int:
+        """Deploy a service whose container never listens; return the id of its process."""
+        for api in ("run", "iam", "artifactregistry"):
+            seed.enable(self.endpoint, f"{api}.googleapis.com")
+        self.post(f"/iam/v1/projects/{PROJECT}/serviceAccounts", {"accountId": "runtime", "serviceAccount": {}})
+        remote = {"dockerRepository": {"publicRepository": "DOCKER_HUB"}}
+        repository = {"format": "DOCKER", "mode": "REMOTE_REPOSITORY", "remoteRepositoryConfig": remote}
+        self.post(f"/artifactregistry/v1/{REGION}/repositories", repository, repositoryId="hub")
+        manifest = self.client.head("/v2/vllm/vllm-openai/manifests/v0.32.0", params={"ns": "docker.io"})
+        digest = manifest.headers["docker-content-digest"]
+        container = {
+            "image": f"us-east4-docker.pkg.dev/{PROJECT}/hub/vllm/vllm-openai@{digest}",
+            "resources": {"limits": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}},
+        }
+        template = {
+            "containers": [container],
+            "serviceAccount": ACCOUNT,
+            "nodeSelector": {"accelerator": "nvidia-l4"},
+            "gpuZonalRedundancyDisabled": True,
+            "scaling": {"maxInstanceCount": 1},
+        }
+        self.post(f"/run/v2/{REGION}/services", {"template": template}, serviceId="waits")
+        return int(self.fifo.read_text())
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    one = Started(tmp_path / "cloud", tmp_path / "fifo")
+    with one.client:
+        yield one
+    control.stop(one.endpoint.directory)
+
+
+def test_a_reset_ends_what_runs_and_deletes_the_rest(started: Started) -> None:
+    instance = os.pidfd_open(started.deploy())
+    started.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
+    upload = {"uploadType": "media", "name": "object"}
+    assert started.client.post(f"/upload{BUCKETS}/one-bucket/o", params=upload, content=b"bytes").is_success
+    control_client.add_fault(started.endpoint, "slow-start", {"factor": 3})
+    layout = Paths(started.endpoint.directory)
+    assert [*layout.contents.iterdir()]
+    key = layout.credentials.read_bytes()
+    control_client.reset(started.endpoint)
+    waiting = select.poll()
+    waiting.register(instance, select.POLLIN)
+    assert waiting.poll(WAIT_MS)
+    os.close(instance)
+    assert control.inventory(started.endpoint) == {}
+    assert control_client.active_faults(started.endpoint) == []
+    assert [*layout.contents.iterdir(), *layout.objects.iterdir()] == []
+    assert control.status(started.endpoint.directory) == started.endpoint
+    assert layout.credentials.read_bytes()[:100] == key[:100]
+    # The client is still logged in, and finds names free.
+    started.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
+    assert "items" not in started.client.get(f"{BUCKETS}/one-bucket/o").json()
+
+
+def test_a_new_project_works_as_the_first_one(started: Started) -> None:
+    first = started.deploy()
+    control_client.reset(started.endpoint)
+    assert started.deploy() != first
+    assert [*control.inventory(started.endpoint)["services"]] == [f"{REGION}/services/waits"]
+
+
+def test_a_request_that_runs_fails_and_does_nothing(started: Started) -> None:
+    headers = {"Authorization": f"Bearer {control.own_token(started.endpoint)}"}
+    hold = {"method": "POST", "path": BUCKETS, "nth": 1, "when": "before"}
+    assert started.client.put("/localcloud/hold", json=hold, headers=headers).is_success
+    with ThreadPoolExecutor() as pool:
+        held = pool.submit(started.client.post, BUCKETS, json={"name": "one-bucket"}, params={"project": PROJECT})
+        reached = started.client.get("/localcloud/hold", params={"seconds": "60"}, headers=headers).json()
+        assert reached == {"reached": True}
+        control_client.reset(started.endpoint)
+        assert held.result(60).status_code == httpx.codes.INTERNAL_SERVER_ERROR
+    assert started.client.get(f"{BUCKETS}/one-bucket").status_code == 404
+
+
+def test_two_resets_at_once_both_end(started: Started) -> None:
+    with ThreadPoolExecutor() as pool:
+        resets = [pool.submit(control_client.reset, started.endpoint) for _ in range(3)]
+        assert [reset.result(60) for reset in resets] == [None] * 3
+    assert control.inventory(started.endpoint) == {}
+
+
+def test_a_reset_without_permission_is_refused(started: Started) -> None:
+    started.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
+    with httpx.Client(base_url=started.endpoint.base, trust_env=False, verify=NO_TLS) as client:
+        assert client.post("/localcloud/reset").status_code == 401
+    assert started.client.get(f"{BUCKETS}/one-bucket").status_code == 200
+
+
+def test_the_port_stays_after_a_reset_and_a_restart(started: Started) -> None:
+    control_client.reset(started.endpoint)
+    control.stop(started.endpoint.directory)
+    again = control.start(started.endpoint.directory)
+    assert again.base == started.endpoint.base
