@@ -11,12 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from localcloud_support.command_process import ServeProcess, run_localcloud
 
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_base.process_status import has_ended
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
+from localcloud_support.command_process import ServeProcess, run_localcloud
 
 pytestmark = pytest.mark.slow  # whole processes
 BUCKETS = "/storage/v1/b"

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from localcloud_support.pytest_runs import environment, processes_in, pytest_command, run_pytest, write_tests
 
 pytestmark = pytest.mark.slow  # whole processes

@@ -11,7 +11,7 @@ from bezel.cli.local.localcloud import BezelLocal
 from bezel_localcloud.command.main import main
 from bezel_localcloud.command.program import Program
 from bezel_localcloud.command.table import program_table
-from bezel_localcloud.core.locks import using
+from bezel_localcloud.core.files.locks import using
 
 SHARED = ("serve", "start", "stop", "status", "env", "token", "fault")
 # What `bezel local` takes for Pulumi, and the options of the server, which each of its commands takes.
