@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bezel.cli.command_table import command_table
-from bezel.cli.local.localcloud import BezelLocal
+from bezel.cli.local.program import BezelLocal
 from bezel_localcloud.command.main import main
 from bezel_localcloud.command.program import Program
 from bezel_localcloud.command.table import program_table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ def installed_by_uv_run(project: dict[str, Any]) -> list[str]:
 
 def missing(project: dict[str, Any], members: set[str]) -> set[str]:
     """Members of the workspace that `uv run` would not install with the project at the top."""
-    return members - {text.partition("[")[0] for text in installed_by_uv_run(project)}
+    return members - {re.split(r"[\[=<>]", text)[0] for text in installed_by_uv_run(project)}
 
 
 def read_project() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.measure.tree_sizes import Lines, code_lines, place_of, sizes_of
+from tools.measure.sizes.tree import Lines, code_lines, place_of, sizes_of
 
 MODULE = '''"""Docstring
 of two lines."""
@@ -79,7 +79,7 @@ def test_each_commit_has_the_sizes_of_its_own_files(tmp_path: Path) -> None:
 def test_an_unknown_commit_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "a.py", "A = 1\n")
     commit(tmp_path)
-    script = Path(__file__).parents[2] / "tools" / "measure" / "tree_sizes.py"
+    script = Path(__file__).parents[2] / "tools" / "measure" / "sizes" / "tree.py"
     ended = subprocess.run(
         [sys.executable, script, "v9"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )

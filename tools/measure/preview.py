@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bezel.cli.local.localcloud import BezelLocal
+from bezel.cli.local.program import BezelLocal
 from bezel.cli.local.stacks import Local
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project

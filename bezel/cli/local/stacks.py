@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.cli.local.localcloud import BezelLocal
+from bezel.cli.local.program import BezelLocal
 from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary

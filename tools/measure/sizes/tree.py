@@ -1,6 +1,6 @@
-"""Sizes of commits in lines of Python, by package and by part: `tree_sizes.py [COMMIT ...]` prints them side by side.
+"""Sizes of commits in lines of Python, by package and by part: `tree.py [COMMIT ...]` prints them side by side.
 
-    .venv/bin/python tools/measure/tree_sizes.py 0f0f162f HEAD
+    .venv/bin/python tools/measure/sizes/tree.py 0f0f162f HEAD
 
 Files come from git's objects, so no commit is checked out. A part is product, tests, support (a file of tests whose
 name does not begin with `test_`) or tools. Of each there are the lines of code, without blank ones, comments and

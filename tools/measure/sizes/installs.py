@@ -1,6 +1,6 @@
 """Sizes of installations: a distribution of this workspace with all that it needs, in an environment of its own.
 
-    .venv/bin/python -m tools.measure.install_sizes [bezel-localcloud bezel-bench ...]
+    .venv/bin/python -m tools.measure.sizes.installs [bezel-localcloud bezel-bench ...]
 
 The wheels are built from this tree; what they need of others comes from the configured index, in the newest versions
 that fit, so figures differ by day and platform. A size is that of the files on disk (blocks, as `du` counts them),
@@ -16,7 +16,7 @@ import tempfile
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools" / "toolchain"))
 
 from environment import find_uv  # noqa: E402 - the path first
