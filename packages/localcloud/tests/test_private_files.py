@@ -93,3 +93,19 @@ def test_a_directory_of_another_user_is_refused(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (3, False)
     assert list(theirs.iterdir()) == []
+
+
+@pytest.mark.parametrize("kept", [None, "# a user's own\n"])
+def test_git_offers_no_key_of_a_folder_in_a_repository(tmp_path, kept):
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True, timeout=30)
+    layout = Paths(tmp_path / ".localcloud")
+    if kept:
+        layout.root.mkdir(mode=0o700)
+        (layout.root / ".gitignore").write_text(kept)
+    layout.create()
+    layout.issuer_key.write_text("key")
+    listed = subprocess.run(
+        ["git", "-C", tmp_path, "status", "--porcelain"], check=True, timeout=30, capture_output=True, text=True
+    ).stdout
+    assert (listed == "") is (kept is None)
+    assert (layout.root / ".gitignore").read_text().startswith(kept or "# Keys")

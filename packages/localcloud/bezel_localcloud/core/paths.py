@@ -110,6 +110,9 @@ class Paths:
             text = f"belongs to the user with id {owner}: {consequence}"
             raise DirectoryError(Problem(str(self.root), None, text, "use a directory of your own."))
         self._create_folders()
+        ignored = self.root / ".gitignore"
+        if not ignored.exists():
+            ignored.write_text("# Keys and states of localcloud: not for a repository.\n*\n")
         # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):
             close_to_others(path)
