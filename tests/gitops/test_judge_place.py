@@ -43,7 +43,7 @@ def test_code_in_judged_checkout_refuses_to_judge(checkout: Path, place: str, va
     (problem,) = refused.value.problems
     assert problem.value == str(checkout / place)
     assert "`bezel ci judge dev` would judge, so the change would judge itself" in problem.consequence
-    assert "`git worktree add --detach ../judge 5a2f31c0`, `make -C ../judge setup`" in problem.repair
+    assert "`git worktree add --detach ../judge 5a2f31c0` and `make -C ../judge setup`" in problem.repair
     assert "`../judge/.venv/bin/bezel ci judge dev`" in problem.repair
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from types import FrameType
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.console import say
 from bezel_base.errors import UserError
 from tests.support.gitops.forge import OWNER, REPOSITORY, ForgeError

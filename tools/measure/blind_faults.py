@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.console import aligned
 from bezel_localcloud.faults.kinds import KINDS
 from tests.support.e2e.fault_harness import FaultHarness

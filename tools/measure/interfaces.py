@@ -163,4 +163,5 @@ def resources(stack: str, changes: dict[str, str]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path.cwd()))
+    sys.path.extend(map(str, Path.cwd().glob("packages/*/tests")))
     main()

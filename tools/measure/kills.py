@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import tools.package_tests  # noqa: F401 - it finds the helpers
 from tests.support.e2e.kill_points import (
     OPERATIONS,
     VICTIMS,

@@ -21,7 +21,7 @@ from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.changed.import_closure import import_roots
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
 from bezel.gitops.judge.document import document
-from bezel.gitops.judge.own_code import CODE, commands_of_second_checkout
+from bezel.gitops.judge.own_code import CODE, second_checkout
 from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
@@ -93,8 +93,8 @@ class BaseJudge:
             listed = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
             consequence = f"these are not the base's where this command runs from ({place}), and the base judges."
             base = self.commit[:12]
-            commands = commands_of_second_checkout(f"ci preview {quoted(stack)} --base {base}", base)
-            repair = f"let the base judge: {commands}."
+            command = f"`../judge/.venv/bin/bezel ci preview {quoted(stack)} --base {base}`"
+            repair = f"let the base judge: {second_checkout(base)}, then here {command}."
             problems.append(Problem("code of the judge", listed, consequence, repair))
         if problems:
             raise RefusedError(*problems)

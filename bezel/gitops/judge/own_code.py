@@ -53,21 +53,19 @@ def check_place_of_code(
     judged = _working_tree(folder)
     inside = [place for place in dict.fromkeys(places) if judged is not None and _working_tree(place) == judged]
     if inside:
-        consequence = f"it lies in the checkout that `bezel {command}` would judge, so the change would judge itself."
+        typed = " ".join(("bezel", command))
+        consequence = f"it lies in the checkout that `{typed}` would judge, so the change would judge itself."
         try:
             base = find_base() or _BEFORE
         except UserError:
             base = _BEFORE
-        repair = f"start it from a second checkout: {commands_of_second_checkout(command, base)}."
+        repair = f"start it from a second checkout: {second_checkout(base)}, then here `../judge/.venv/bin/{typed}`."
         raise OwnCodeError(Problem("code of the judge", str(inside[0]), consequence, repair))
 
 
-def commands_of_second_checkout(command: str, base: str) -> str:
-    """The commands that let another commit's code do something here, for a message."""
-    return (
-        f"`git worktree add --detach ../judge {quoted(base)}`, `make -C ../judge setup`, then here "
-        f"`../judge/.venv/bin/bezel {command}`"
-    )
+def second_checkout(base: str) -> str:
+    """The commands that make a checkout of another commit beside this one, for a message."""
+    return f"`git worktree add --detach ../judge {quoted(base)}` and `make -C ../judge setup`"
 
 
 def _working_tree(place: Path) -> Path | None:
