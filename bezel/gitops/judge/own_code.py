@@ -53,7 +53,7 @@ def check_place_of_code(
     judged = _working_tree(folder)
     inside = [place for place in dict.fromkeys(places) if judged is not None and _working_tree(place) == judged]
     if inside:
-        typed = " ".join(("bezel", command))
+        typed = "bezel " + command
         consequence = f"it lies in the checkout that `{typed}` would judge, so the change would judge itself."
         try:
             base = find_base() or _BEFORE
