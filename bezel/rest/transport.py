@@ -6,7 +6,7 @@ one set of timeouts and one rule about proxies.
 
 import importlib
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +26,25 @@ class CertificatesOnDemand(ssl.SSLContext):
     Reading them takes 45 ms of CPU, of each command and of each preview.
     """
 
+    _protocols: Sequence[str] = ()
+
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
         """Keep the protocols for the real context."""
         self._protocols = list(alpn_protocols)
 
     def wrap_socket(self, *arguments: Any, **options: Any) -> ssl.SSLSocket:
         """Connect by the real context."""
+        return self._real().wrap_socket(*arguments, **options)
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        """Connect by the real context, through a proxy whose own connection is a secure one."""
+        return self._real().wrap_bio(*arguments, **options)
+
+    def _real(self) -> ssl.SSLContext:
         context = certificates()
-        context.set_alpn_protocols(self._protocols)
-        return context.wrap_socket(*arguments, **options)
+        if self._protocols:
+            context.set_alpn_protocols(self._protocols)
+        return context
 
 
 @cache

@@ -40,6 +40,7 @@ READS = (
     "bezel analyze-logs",
     "bezel bench",
     "bezel catalog show",
+    "bezel ci judge",
     "bezel compare",
     "bezel completion",
     "bezel local env",

@@ -31,7 +31,9 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def check(top: Path, *places: Path, environ: dict[str, str] | None = None, base: str = "5a2f31c0") -> None:
-    check_place_of_code(top / "project", "ci judge dev", lambda: base, IN_CI if environ is None else environ, places)
+    check_place_of_code(
+        top / "project", "bezel ci judge dev", lambda: base, IN_CI if environ is None else environ, places
+    )
 
 
 @pytest.mark.parametrize("variable", ["CI", "GITHUB_ACTIONS", "GITEA_ACTIONS"])

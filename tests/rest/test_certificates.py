@@ -1,11 +1,13 @@
 """Certificates are read at the first secure connection, and verified at each."""
 
+import ssl
 import subprocess
 import sys
 import time
 
 import pytest
 
+from bezel.rest.transport import CertificatesOnDemand, certificates
 from bezel_localcloud.access.certificates import server_certificate
 from localcloud_support.served_port import ServedPort
 
@@ -28,7 +30,7 @@ def certificate(tmp_path_factory):
     return server_certificate(tmp_path_factory.mktemp("certificates") / "c", time.time())
 
 
-def asked(url, **variables):
+def print_of_request(url, **variables):
     """What a process of its own prints: the status, or whether the certificate was refused, and the contexts read."""
     run = subprocess.run(
         [sys.executable, "-c", ASK, url], capture_output=True, text=True, timeout=60, check=True, env=variables
@@ -42,7 +44,7 @@ def test_a_secure_server_is_verified(certificate, trusts, outcome):
     port = ServedPort((certificate.chain, certificate.key))
     try:
         variables = {"SSL_CERT_FILE": str(certificate.authority)} if trusts else {}
-        assert asked(f"https://127.0.0.1:{port.port}/x", **variables) == [outcome, "1"]
+        assert print_of_request(f"https://127.0.0.1:{port.port}/x", **variables) == [outcome, "1"]
     finally:
         port.close()
 
@@ -51,6 +53,15 @@ def test_a_secure_server_is_verified(certificate, trusts, outcome):
 def test_a_plain_connection_reads_no_certificates():
     port = ServedPort()
     try:
-        assert asked(f"http://127.0.0.1:{port.port}/x") == ["200", "0"]
+        assert print_of_request(f"http://127.0.0.1:{port.port}/x") == ["200", "0"]
     finally:
         port.close()
+
+
+def test_a_connection_within_a_secure_one_is_verified_too():
+    """As through a proxy over https: httpcore connects by buffers then, not by a socket."""
+    lazy = CertificatesOnDemand(ssl.PROTOCOL_TLS_CLIENT)
+    connection = lazy.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="localhost")
+    assert connection.context is certificates()
+    assert connection.context.cert_store_stats()["x509_ca"] > 0 == lazy.cert_store_stats()["x509_ca"]
+    assert connection.context.verify_mode is ssl.CERT_REQUIRED

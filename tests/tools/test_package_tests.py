@@ -34,13 +34,13 @@ RUN_ALONE = {
 SECONDS = 200
 
 
-def described(package: str) -> dict:
+def read_project(package: str) -> dict:
     return tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def tools_of(package: str) -> list[str]:
     """What the tests need beside the package."""
-    return described(package)["dependency-groups"]["dev"]
+    return read_project(package)["dependency-groups"]["dev"]
 
 
 def names_of(requirements: list[str]) -> set[str]:
@@ -64,7 +64,7 @@ def _distributions() -> dict[str, list[str]]:
 
 def strangers(package: str, source: str) -> set[str]:
     """The modules that a test's source imports and that neither the package nor its tests may need."""
-    project = described(package)["project"]
+    project = read_project(package)["project"]
     allowed = names_of([project["name"], *project["dependencies"], *tools_of(package)])
     support = f"{package.replace('-', '_')}_support"
     return {
@@ -108,7 +108,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("package", RUN_ALONE)
 def test_package_tests_pass_with_its_wheel_alone(wheels: Path, tmp_path: Path, package: str) -> None:
     part, least = RUN_ALONE[package]
-    name = described(package)["project"]["name"]
+    name = read_project(package)["project"]["name"]
     environment = FreshEnvironment.make(tmp_path / "environment", wheels, name, *tools_of(package))
     folder = tmp_path / package
     folder.mkdir()

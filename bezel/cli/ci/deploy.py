@@ -27,7 +27,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     project.stack_file(options.stack)
     check_place_of_code(
         project.folder,
-        f"ci deploy {quoted(options.stack)}",
+        f"bezel ci deploy {quoted(options.stack)}",
         lambda: base_of(project.folder, "", os.environ),
         os.environ,
     )

@@ -25,7 +25,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     project.stack_file(options.stack)
     check_place_of_code(
         project.folder,
-        f"ci judge {quoted(options.stack)}",
+        f"bezel ci judge {quoted(options.stack)}",
         lambda: base_of(project.folder, "", os.environ),
         os.environ,
     )

@@ -24,7 +24,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: The stack has no file, or the backend cannot be used.
     """
     project.stack_file(options.stack)
-    command = f"ci preview {quoted(options.stack)}" + (f" --base {quoted(options.base)}" if options.base else "")
+    command = f"bezel ci preview {quoted(options.stack)}" + (f" --base {quoted(options.base)}" if options.base else "")
     check_place_of_code(
         project.folder, command, lambda: pull_request_base(project.folder, options.base, os.environ), os.environ
     )

@@ -39,7 +39,7 @@ def check_place_of_code(
 
     Args:
         folder: Of the judged project, in the judged working tree.
-        command: What was called, from its name on, e.g. `ci preview dev`.
+        command: What was called, e.g. `bezel ci preview dev`.
         find_base: Returns the commit that judges, "" where none is known; asked only for the repair.
         environ: Of the run.
         places: Folders of the running code and of its environment.
@@ -53,13 +53,12 @@ def check_place_of_code(
     judged = _working_tree(folder)
     inside = [place for place in dict.fromkeys(places) if judged is not None and _working_tree(place) == judged]
     if inside:
-        typed = "bezel " + command
-        consequence = f"it lies in the checkout that `{typed}` would judge, so the change would judge itself."
+        consequence = f"it lies in the checkout that `{command}` would judge, so the change would judge itself."
         try:
             base = find_base() or _BEFORE
         except UserError:
             base = _BEFORE
-        repair = f"start it from a second checkout: {second_checkout(base)}, then here `../judge/.venv/bin/{typed}`."
+        repair = f"start it from a second checkout: {second_checkout(base)}, then here `../judge/.venv/bin/{command}`."
         raise OwnCodeError(Problem("code of the judge", str(inside[0]), consequence, repair))
 
 

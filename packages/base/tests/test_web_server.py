@@ -108,7 +108,7 @@ def test_stop_lets_a_running_request_end() -> None:
             await app.asked.wait()
             server.stop()
             assert server.is_stopping
-            await refused(port)
+            await wait_until_refused(port)
             may_end.set()
             assert (await response).endswith(b"ok")
             await server.wait_ended()
@@ -117,7 +117,7 @@ def test_stop_lets_a_running_request_end() -> None:
     run(work())
 
 
-async def refused(port: int) -> None:
+async def wait_until_refused(port: int) -> None:
     """Return when nothing accepts connections any more."""
     while True:
         try:

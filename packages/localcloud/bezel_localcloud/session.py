@@ -82,7 +82,7 @@ class Settings:
             problems += error.problems
         factor = _positive(speed)
         if factor is None:
-            consequence = "expected a finite number above 0, so it shortens no wait."
+            consequence = "expected a finite number above 0: no wait could be shortened by it."
             problems.append(Problem("localcloud_speed", speed, consequence, "write e.g. localcloud_speed = 1000."))
         folders = {"localcloud_seed": [*seed], "localcloud_model": [*model]}
         for name, paths in folders.items():
@@ -171,7 +171,7 @@ class Localcloud:
         """Begin a new project: resources, contents, permissions, logs and faults are gone; what ran has ended.
 
         Address, key file and tokens stay valid, so clients need not be made again. APIs are enabled and buckets filled
-        as at the start.
+        as at the start. Requests that run meanwhile, as of another thread, are cut off.
 
         Raises:
             UserError: localcloud does not respond.
