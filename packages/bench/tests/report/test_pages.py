@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from xml.etree.ElementTree import fromstring
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench_support.colour_vision import SIGHTS, distance, perceived
@@ -314,6 +314,16 @@ def test_every_value_and_tick_stands_within_its_axis(log: bool) -> None:
         ticks = one.ticks(30)
         assert all(0 <= one(tick) <= 500 for tick in ticks)
         assert all(one(high) - one(low) >= 30 for low, high in itertools.pairwise(ticks))
+
+
+@pytest.mark.parametrize("log", [False, True])
+@given(values=st.lists(st.floats(0, 1e12), max_size=5))
+@example(values=[0.0, 5e-324])  # the histogram of answers whose tokens came all at once
+@example(values=[1e-320, 3e-310])
+def test_axis_takes_every_size_of_value(log: bool, values: list[float]) -> None:
+    one = scale(Axis("x", log=log), values, 0, 500)
+    assert one.low < one.high
+    assert all(0 <= one(place) <= 500 for place in [*values, *one.ticks(30)])
 
 
 def test_labels_lie_on_no_label_and_no_marker() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bezel_bench.report.format import rounded_up
 
 _FEWEST, _TIMES, _ROOM = 3, 3.0, 1.25
+_LEAST = 1e-300  # no time, count or share is as small: what is below it is zero
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Scale:
 
 def scale(axis: Axis, values: Sequence[float], begin: float, end: float) -> Scale:
     """Return the scale that fits all `values`; a logarithmic one leaves out values that are not above 0."""
-    known = [value for value in values if value > 0] if axis.log else list(values)
+    known = [value for value in values if value > _LEAST] if axis.log else list(values)
     low = axis.low if axis.low is not None else min(known, default=1.0)
     high = axis.high if axis.high is not None else max(known, default=1.0)
     if axis.log:
@@ -100,7 +101,8 @@ def _beyond(values: Sequence[Sequence[float]]) -> float | None:
 
 
 def _upper(value: float) -> float:
-    step = rounded_up(value / 6) if value > 0 else 1.0
+    # A histogram of zeros ends at the least float above 0, which has no sixth.
+    step = rounded_up(value / 6) if value > _LEAST else 1.0
     return step * math.ceil(value * 1.02 / step)
 
 
