@@ -14,9 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from bezel.leases.clock import PlatformClock, clock_of
-from bezel.operations.deployment.deployment import Deployment, deployment_of
-from bezel.operations.deployment.state_reader import read_state, stacks_in
-from bezel.rest import Credentials, GoogleClient, endpoint
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.text.shell import quoted
@@ -26,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bezel.engine.project.project import Project
+    from bezel.operations.deployment.deployment import Deployment
+    from bezel.rest import Credentials, GoogleClient
 
 _SECONDS = 30.0
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -77,15 +76,21 @@ class Context:
     @cached_property
     def credentials(self) -> Credentials:
         """The identity of the caller."""
+        from bezel.rest import Credentials  # late, as below: `plan` and `cost` ask no server
+
         return Credentials(environ=self.environ)
 
     @cached_property
     def google(self) -> GoogleClient:
         """A client for Google's APIs, with a deadline of 30 s a request."""
+        from bezel.rest import GoogleClient
+
         return GoogleClient(self.credentials, deadline_seconds=_SECONDS)
 
     def address(self, api: str) -> str:
         """Base address of an API, as of `bezel.rest.endpoint`."""
+        from bezel.rest import endpoint
+
         return endpoint(api, self.environ)
 
     def cloud_project(self, stack: str | None) -> str:
@@ -110,6 +115,8 @@ class Context:
         Raises:
             UserError: The backend cannot be read.
         """
+        from bezel.operations.deployment.state_reader import stacks_in
+
         held = stacks_in(self.folder, self.project.name, self.environ)
         return [stack for stack in held if not self.scope or stack in self.scope]
 
@@ -124,6 +131,9 @@ class Context:
             # It becomes part of a path, and may come from an agent.
             consequence = "a stack's name has letters, digits, hyphens, underscores and periods, 100 at most."
             raise NotDeployedError(Problem("STACK", stack, consequence, "`pulumi stack ls` shows the names."))
+        from bezel.operations.deployment.deployment import deployment_of
+        from bezel.operations.deployment.state_reader import read_state
+
         is_hidden = bool(self.scope) and stack not in self.scope
         state = None if is_hidden else read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:

@@ -15,7 +15,6 @@ from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED,
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import refused_key
 from bezel_base.errors import NOT_SHOWN, Problem, shown
-from bezel_base.text.redaction import is_secret
 from bezel_catalog import closest, tpu_variables
 from bezel_catalog.option_values import as_float, as_int
 
@@ -81,6 +80,8 @@ def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mappi
         return Problem(key, value, "it is not a valid name of a variable.", "write letters, digits and underscores.")
     if name == API_KEY:
         return refused_key(key)
+    from bezel_base.text.redaction import is_secret  # late: its patterns take longer to compile than a plan takes
+
     if is_secret(name, value) or shown(value) == NOT_SHOWN:
         return Problem(
             key,

@@ -1,0 +1,104 @@
+"""Names say what a thing is: functions are verbs or nouns, variables are what they hold, tests are a short sentence."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+RULES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+EXCEPTIONS: dict[str, str] = RULES["exceptions"]
+FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks", "tests", "tools")
+LONGEST_TEST_NAME = 70
+MOST_EXCEPTIONS = 40
+
+
+def is_participle(name: str) -> bool:
+    """Whether a name is one word, and that a participle: `_shown`, `checked`."""
+    word = name.strip("_")
+    if "_" in word or word in RULES["no_participles"]:
+        return False
+    return (word.endswith("ed") and len(word) > len("shed")) or word in RULES["irregular_participles"]
+
+
+def slips(source: str) -> Iterator[str]:
+    """Each name of a source that has one of the forms, in the order of the source's tree."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if is_participle(node.name) or (node.name.startswith("test_") and len(node.name) > LONGEST_TEST_NAME):
+                yield node.name
+        elif isinstance(node, ast.Name | ast.arg):
+            name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node.ctx, ast.Store) else ""
+            if name.strip("_") in RULES["riddles"]:
+                yield name
+
+
+def checked_modules() -> Iterator[tuple[str, str]]:
+    """Path and source of each module outside the parts that are pending."""
+    for path in [ROOT / "__main__.py", *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))]:
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(tuple(RULES["pending"])):
+            yield name, path.read_text(encoding="utf-8")
+
+
+def namespace(path: str) -> str:
+    """The part of the product in which a class's name has one meaning: a distribution, or a folder of `bezel`."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] in {"bezel", "packages"} else parts[0]
+
+
+def is_excepted(path: str, name: str) -> bool:
+    return name in EXCEPTIONS or f"{path}: {name}" in EXCEPTIONS
+
+
+def test_names_of_functions_variables_and_tests_are_plain() -> None:
+    slipped = {
+        path: names
+        for path, source in checked_modules()
+        if (names := sorted({name for name in slips(source) if not is_excepted(path, name)}))
+    }
+    assert slipped == {}
+
+
+def test_a_name_of_a_class_has_one_meaning_in_its_package() -> None:
+    places = defaultdict(list)
+    for path, source in checked_modules():
+        if path.startswith("tests/") or "/tests/" in path:
+            continue
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                places[namespace(path), node.name].append(path)
+    repeated = {key: paths for key, paths in places.items() if len(paths) > 1 and key[1] not in EXCEPTIONS}
+    assert repeated == {}
+
+
+def test_exceptions_are_few_and_have_a_reason() -> None:
+    assert len(EXCEPTIONS) <= MOST_EXCEPTIONS
+    assert all(EXCEPTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("def _shown(): ...", ["_shown"]),
+        ("class Load:\n    async def refused(self): ...", ["refused"]),
+        ("def need(): ...\ndef shown_price(): ...\ndef format_price(): ...", []),
+        ("found = 1", ["found"]),
+        ("for _own in (): ...", ["_own"]),
+        ("def price(given): ...", ["given"]),
+        ("print(found)", []),
+        (f"def test_{'a' * 66}(): ...", [f"test_{'a' * 66}"]),
+        (f"def test_{'a' * 65}(): ...", []),
+    ],
+)
+def test_each_form_of_a_name_is_noticed(source: str, names: list[str]) -> None:
+    assert list(slips(source)) == names
