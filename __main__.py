@@ -12,9 +12,11 @@ gc.set_threshold(100_000)
 
 from bezel.planner import make_plan
 from bezel_base.errors import UserError
+from bezel_base.process_end import skip_last_collection
 from bezel_stacks import config
 from bezel_stacks.dispatch import deploy
 
+skip_last_collection()
 try:
     stack = pulumi.get_stack()
     config.check_stack_file(stack, Path.cwd(), pulumi.get_project())

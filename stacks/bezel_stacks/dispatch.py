@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import pulumi
@@ -23,14 +25,26 @@ def deploy(plan: AnyPlan) -> dict[str, Any]:
     if is_preview:
         for warning in plan.warnings:
             pulumi.log.warn(warning)
-    # A registry takes as long to answer as the modules to load and the quotas to be read. The invoke stays here: the
-    # SDK's settings belong to this thread.
+    # The provider's start and a registry's answer take as long as the modules to load and the quotas to be read. The
+    # invokes stay here: the SDK's settings belong to this thread.
     with ThreadPoolExecutor(1) as pool:
         prepared = pool.submit(_prepare, plan, is_preview=is_preview)
+        _start_provider()
         images = look_up_images(
             *((plan.node.image, plan.gateway.image) if isinstance(plan, LeasePlan) else (plan.service.image,))
         )
     return prepared.result()(images)
+
+
+def _start_provider() -> None:
+    """Have the engine start Google's provider, which it would only do for the first resource.
+
+    Its function `getIAMPolicy` asks nobody and needs no credentials. A provider that cannot start is reported with the
+    first resource.
+    """
+    options = pulumi.InvokeOptions(version=version("pulumi-gcp"))
+    with suppress(Exception):  # the SDK raises bare exceptions for the engine's errors
+        pulumi.runtime.invoke("gcp:organizations/getIAMPolicy:getIAMPolicy", {}, options)
 
 
 def _prepare(plan: AnyPlan, *, is_preview: bool) -> Callable[[FoundImages], dict[str, Any]]:

@@ -14,6 +14,8 @@ from tests.support.components.fake_engine import Declarations, declare
 PROGRAM = Path(__file__).parents[2] / "__main__.py"
 TOLD = 32
 """What Pulumi's language hosts take for "the user has been told": the engine adds no line of its own."""
+START = "gcp:organizations/getIAMPolicy:getIAMPolicy"
+"""The function by which the program has the provider started."""
 STACK = {
     "gcp:project": "acme-llm",
     "bezel:model": "gemma-4-12b-it-qat-w4a16",
@@ -49,6 +51,14 @@ def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
     assert declared.one("cloudrunv2/service:Service").inputs["location"] == "us-east4"
     assert declared.result == 0
     assert told == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", ["", START])
+def test_provider_starts_before_images_are_looked_up_and_may_fail(told: list[str], refused: str) -> None:
+    declared = program({}, refused=refused)
+    assert declared.functions == [START, "docker:index/getRegistryImage:getRegistryImage"]
+    assert (declared.result, told) == (0, [])
 
 
 @pytest.mark.parametrize(

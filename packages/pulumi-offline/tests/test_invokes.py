@@ -1,5 +1,7 @@
 """The look-ups: what the SDK's result classes want, from what Google has."""
 
+import zlib
+
 import pytest
 
 from pulumi_offline_support.client import FailedError, Provider
@@ -29,4 +31,42 @@ def test_an_account_by_its_id_or_address(name: str, gcp: Provider) -> None:
 def test_the_providers_settings_without_its_token(gcp: Provider, google: FakeGoogle) -> None:
     found = gcp.invoke("gcp:organizations/getClientConfig:getClientConfig", {})
     assert (found["project"], found["accessToken"]) == ("bezel-local", "")
+    assert google.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "document"),
+    [
+        ({}, "{}"),
+        (
+            {"bindings": [{"role": "b", "members": ["y", "x"]}, {"role": "a", "members": ["z"]}]},
+            '{"bindings":[{"members":["z"],"role":"a"},{"members":["x","y"],"role":"b"}]}',
+        ),
+        (
+            {"bindings": [{"role": "a", "members": ["x"]}, {"role": "a", "members": ["x", "w"]}]},
+            '{"bindings":[{"members":["w","x"],"role":"a"}]}',
+        ),
+        (
+            {
+                "bindings": [
+                    {"role": "a", "members": ["x"], "condition": {"expression": "1 < 2"}},
+                    {"role": "a", "members": ["w"]},
+                ]
+            },
+            (
+                '{"bindings":[{"members":["w"],"role":"a"},'
+                '{"condition":{"expression":"1 \\u003c 2"},"members":["x"],"role":"a"}]}'
+            ),
+        ),
+        (
+            {"auditConfigs": [{"service": "allServices", "auditLogConfigs": [{"logType": "DATA_READ"}]}]},
+            '{"auditConfigs":[{"auditLogConfigs":[{"logType":"DATA_READ"}],"service":"allServices"}]}',
+        ),
+    ],
+)
+def test_policy_document_is_written_without_a_request(
+    arguments: dict[str, object], document: str, gcp: Provider, google: FakeGoogle
+) -> None:
+    answer = gcp.invoke("gcp:organizations/getIAMPolicy:getIAMPolicy", arguments)
+    assert (answer["policyData"], answer["id"]) == (document, str(zlib.crc32(document.encode())))
     assert google.requests == []

@@ -64,9 +64,10 @@ class Declared:
 
 @dataclass
 class Declarations:
-    """All resources of one run."""
+    """All resources of one run, and the functions of providers that it has called."""
 
     all: list[Declared] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
     result: Any = None
 
     def of(self, token: str) -> list[Declared]:
@@ -111,8 +112,8 @@ class _Refused(grpc.RpcError):
 
 
 class _Answers(pulumi.runtime.Mocks):
-    def __init__(self, preview: bool, digest: str | None) -> None:
-        self.preview, self.digest, self.looked_up = preview, digest, []
+    def __init__(self, declarations: Declarations, *, preview: bool, digest: str | None, refused: str) -> None:
+        self.declarations, self.preview, self.digest, self.refused = declarations, preview, digest, refused
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         if self.preview:
@@ -120,8 +121,11 @@ class _Answers(pulumi.runtime.Mocks):
         return f"{args.name}-id", {**args.inputs, **OUTPUTS.get(args.typ, {})}
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
-        if self.digest is None:
+        self.declarations.functions.append(args.token)
+        if self.digest is None or args.token == self.refused:
             raise _Refused
+        if args.token == "gcp:organizations/getIAMPolicy:getIAMPolicy":
+            return {"id": "44136709", "policyData": "{}"}
         return {"name": args.args["name"], "sha256Digest": self.digest, "id": self.digest}
 
 
@@ -156,16 +160,19 @@ class _Listener(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)
 
 
-def declare(program: Callable[[], Any], *, preview: bool = False, digest: str | None = DIGEST) -> Declarations:
+def declare(
+    program: Callable[[], Any], *, preview: bool = False, digest: str | None = DIGEST, refused: str = ""
+) -> Declarations:
     """Run a program against the listening engine.
 
     Args:
         program: Declares resources; what it returns is the `result`.
         preview: Whether outputs stay unknown, as in the first preview of a stack.
         digest: What the registry answers; None: it does not know the tag.
+        refused: A provider's function that fails.
     """
     declarations = Declarations()
-    answers = _Answers(preview, digest)
+    answers = _Answers(declarations, preview=preview, digest=digest, refused=refused)
 
     @pulumi.runtime.test
     def run() -> None:

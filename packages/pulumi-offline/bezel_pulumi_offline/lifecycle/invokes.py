@@ -1,15 +1,17 @@
 """Look-ups of the `gcp` stand-in: projects, service accounts and the provider's own settings.
 
-Supported: organizations/getProject, projects/getProject, serviceaccount/getAccount, organizations/getClientConfig
-(without its token). Any other is an error that names it.
+Supported: organizations/getProject, projects/getProject, serviceaccount/getAccount, organizations/getIAMPolicy,
+organizations/getClientConfig (without its token). Any other is an error that names it.
 """
 
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.cloud import Cloud
 from bezel_pulumi_offline.google.errors import ProviderError, failing
+from bezel_pulumi_offline.lifecycle.policy_document import policy_document
 from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT
 from bezel_pulumi_offline.lifecycle.values import Properties
 
@@ -100,6 +102,12 @@ def _client_config(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
     return {"id": "/".join(where.values()), **where, "accessToken": "", "defaultLabels": cloud.default_labels}
 
 
+def _policy(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
+    del cloud
+    document = policy_document(arguments.get("bindings") or [], arguments.get("auditConfigs") or [])
+    return {**arguments, "id": str(zlib.crc32(document.encode())), "policyData": document}
+
+
 def _get(cloud: Cloud, api: str, path: str, query: Mapping[str, str]) -> Properties:
     with failing(f"Error reading {path}"):
         answer = cloud.call("GET", api, path, query, until=time.monotonic() + _TIMEOUT)
@@ -111,4 +119,5 @@ _INVOKES: dict[str, Callable[[Cloud, Mapping[str, Any]], Properties]] = {
     "gcp:projects/getProject:getProject": _projects,
     "gcp:serviceaccount/getAccount:getAccount": _account,
     "gcp:organizations/getClientConfig:getClientConfig": _client_config,
+    "gcp:organizations/getIAMPolicy:getIAMPolicy": _policy,
 }
