@@ -15,10 +15,11 @@ from bezel_base.console import note, say
 from bezel_base.text.shell import quoted
 
 if TYPE_CHECKING:
+    from bezel.operations.arguments.model import Arguments
     from bezel.operations.changes.plan import Plan
     from bezel.operations.context import Context
-    from bezel.operations.registry import Operation
-    from bezel.operations.results import Arguments, Result
+    from bezel.operations.operation import Operation
+    from bezel.operations.results import Result
 
 _CALLER = "the command line"
 

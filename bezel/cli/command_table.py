@@ -1,20 +1,23 @@
-"""Table of the commands of `bezel`: commands.toml of this folder, with those of the benchmark and of localcloud.
+"""Table of the commands of `bezel`: commands.toml of this folder, with those of operations, benchmark and localcloud.
 
 Owns how they become one, and which command passes on what follows `--`.
 """
 
 import functools
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bezel.operations import COMMANDS as OPERATION_COMMANDS
 from bezel_base.command_line.parser import Parser, Spec
 from bezel_base.command_line.table import CommandTable, joined, shown_name, value_name
 from bezel_bench.commands.table import shared_spec
 from bezel_localcloud.command.table import spec as localcloud_spec
 
 COMMANDS = Path(__file__).with_name("commands.toml")
+_RUN = "bezel.cli.operation:run"  # of a command that is an operation
 _BENCHMARK = "bench"  # the command that has those of the benchmark's package
 _LOCALCLOUD = "local"  # the command that has those of localcloud's package
 _SHARED = ("serve", "start", "stop", "status", "env", "token", "fault")
@@ -25,7 +28,9 @@ _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what f
 @functools.cache
 def command_table() -> CommandTable:
     """All commands of `bezel`."""
-    own = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+    made = json.loads(OPERATION_COMMANDS.read_text(encoding="utf-8"))
+    own = joined(made, tomllib.loads(COMMANDS.read_text(encoding="utf-8")))
+    _add_run(own["commands"])
     benchmark = shared_spec()
     shared = {"help": benchmark["help"], "commands": benchmark["commands"]}
     own["commands"][_BENCHMARK] = joined(shared, own["commands"][_BENCHMARK])
@@ -35,6 +40,15 @@ def command_table() -> CommandTable:
     local["commands"] = {name: commands[name] for name in local["commands"]}
     own["tables"] = _replaced({name: cloud["tables"][name] for name in _TABLES}, own["tables"])
     return CommandTable({**own, "tables": joined(benchmark["tables"], own["tables"])})
+
+
+def _add_run(commands: dict[str, Any]) -> None:
+    """Add the runner of operations to those commands that name no other; the benchmark's have that of `bench`."""
+    for word, command in commands.items():
+        if "operation" in command:
+            command.setdefault("run", _RUN)
+        if word != _BENCHMARK:
+            _add_run(command.get("commands", {}))
 
 
 def _replaced(shared: Spec, own: Spec) -> dict[str, Any]:

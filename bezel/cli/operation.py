@@ -9,8 +9,8 @@ from bezel_base.errors import UserError
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
-    from bezel.operations.registry import Operation
-    from bezel.operations.results import Arguments
+    from bezel.operations.arguments.model import Arguments
+    from bezel.operations.operation import Operation
 
 
 def run(project: "Project", options: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments
     from pydantic import ValidationError
 
     from bezel.cli.command_table import shown_names
-    from bezel.operations.argument_errors import argument_problems
+    from bezel.operations.arguments.errors import argument_problems
 
     model = called.arguments()
     given = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}

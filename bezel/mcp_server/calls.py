@@ -23,8 +23,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
+from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel_base.errors import UserError
 from bezel_base.text.printable import encodable, encodable_values
 from bezel_base.text.redaction import redact_forms, redact_forms_of_values
@@ -155,7 +156,7 @@ def checked(call: Call) -> Arguments:
     try:
         return model.model_validate(call.given)
     except ValidationError as error:
-        from bezel.operations.argument_errors import argument_problems  # imported with the first mistake
+        from bezel.operations.arguments.errors import argument_problems  # imported with the first mistake
 
         refusal = UserError(*argument_problems(error, model))
         raise _InvalidError(str(refusal), refusal.as_json()["problems"]) from None

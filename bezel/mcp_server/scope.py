@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bezel.operations.registry import OPERATIONS, Operation
+from bezel.operations.operation import Operation
+from bezel.operations.registry import OPERATIONS
 from bezel.operations.schemas import schemas_of
 from bezel.operations.touches import STACK
 
@@ -42,7 +43,7 @@ class Scope:
 
     def input_schema(self, operation: Operation) -> dict[str, Any]:
         """Schema of an operation's arguments: those that may be given, and a stack that is one of those served."""
-        schema = schemas_of(operation.name)["arguments"]
+        schema: dict[str, Any] = schemas_of(operation.name)["arguments"]
         if not self.stacks:
             return schema
         allowed = [name for name in _properties(operation) if _allows(operation, name)]
@@ -83,7 +84,7 @@ class Scope:
 
 
 def _allows(operation: Operation, argument: str) -> bool:
-    return operation.touches is not None and operation.touches.allows(argument)
+    return operation.touches is not None and argument in schemas_of(operation.name)["arguments_inside"]
 
 
 def _properties(operation: Operation) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ from bezel.mcp_server import calls, prompts, resources
 from bezel.mcp_server.scope import OutOfScopeError, Scope
 from bezel.mcp_server.tools import tool_of
 from bezel.mcp_server.two_steps import CONFIRM, ConfirmArguments, TwoSteps, confirm_tool
-from bezel.operations.registry import Operation
+from bezel.operations.operation import Operation
 from bezel_base.errors import UserError
 
 if TYPE_CHECKING:

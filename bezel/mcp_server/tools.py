@@ -4,7 +4,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.two_steps import output_schema
-from bezel.operations.registry import Operation
+from bezel.operations.operation import Operation
 from bezel.operations.schemas import schemas_of
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import Tool, ToolAnnotations
 from pydantic import Field
 
-from bezel.operations.registry import OPERATIONS, Operation, operation
-from bezel.operations.results import Arguments, Result
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.operation import Operation
+from bezel.operations.registry import OPERATIONS, operation
+from bezel.operations.results import Result
 from bezel.operations.schemas import schemas_of
 
 if TYPE_CHECKING:

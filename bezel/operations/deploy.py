@@ -12,21 +12,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pydantic import Field
-
 from bezel.engine.changes.outcome import finish
 from bezel.engine.changes.preview import Previewed, packs_of, preview_on
 from bezel.engine.changes.report import ChangeReport, smoke_line
 from bezel.engine.locks.held import HeldLock
 from bezel.engine.project.checkout import Checkout
 from bezel.engine.run.stack import StackEngine, stack_engine
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.basis import ChangedError, basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, under_lock, wait_of
 from bezel.operations.changes.stack_runs import is_pending, planned, quiet, run_changes, verdict_of
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments
 from bezel.planner.base.money import Amount, Priced
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
@@ -44,8 +43,8 @@ Edit = Callable[[str], str]
 class DeployArguments(Arguments):
     """Which stack, and how long to wait."""
 
-    stack: str = Field(description="name of the stack")
-    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+    stack: Stack
+    wait: Wait = "15m"
 
 
 def plan_deploy(context: Context, arguments: DeployArguments) -> Plan:

@@ -7,11 +7,11 @@ a pipeline destroys by itself (bezel.gitops.upkeep).
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
 from bezel.engine.locks.held import HeldLock
 from bezel.engine.run.stack import stack_engine
 from bezel.engine.state.exported import resources_of
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.basis import basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange
@@ -20,7 +20,7 @@ from bezel.operations.changes.stack_runs import planned, problems_of, run_change
 from bezel.operations.changes.staying import is_check, refuses_deletion, staying
 from bezel.operations.context import Context, NotDeployedError
 from bezel.operations.deploy import price_of, refuse_pending
-from bezel.operations.results import Arguments, counted
+from bezel.operations.results import counted
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel_base.errors import Problem
@@ -31,8 +31,8 @@ _PROVIDERS = "pulumi:providers:"
 class DestroyArguments(Arguments):
     """Which stack, and how long to wait."""
 
-    stack: str = Field(description="name of the stack")
-    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+    stack: Stack
+    wait: Wait = "15m"
 
 
 def plan_destroy(context: Context, arguments: DestroyArguments) -> Plan:

@@ -6,12 +6,14 @@ no credential, no line longer than a screen or two. Nothing in a log is interpre
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bezel.leases.clock import unix
 from bezel.leases.inventory import back_end_of
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, Deployment
 from bezel.operations.log_reading import bounds
@@ -31,7 +33,7 @@ from bezel.operations.log_reading.following import further_entries
 from bezel.operations.log_reading.levels import with_levels
 from bezel.operations.log_reading.lines import LogLine, line_text, lines_of
 from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.operations.status import read_service
 from bezel.rest import ApiError
 from bezel_base.errors import Problem
@@ -48,26 +50,40 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 class LogsArguments(Arguments):
     """Which log, and how much of it."""
 
-    stack: str = Field(description="name of the stack")
-    source: Source | None = Field(
+    stack: Stack
+    source: Annotated[Source | None, Reach.INSIDE] = Field(
         None,
         description="container: what the service's containers print; platform: Cloud Run about them; requests: its "
-        "request log; console: of leased machines. By default container, platform and the requests that Cloud Run "
-        "refused itself, and of leases the console",
+        "request log; console: of leased machines (default: container, platform and the requests that Cloud Run "
+        "refused itself; of leases the console)",
     )
-    revision: str | None = Field(
+    revision: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
         None,
         max_length=63,
-        description="name of a revision, or `all`; by default those with traffic, and the newest one",
+        description="name of a revision, or `all` (default: those with traffic, and the newest one)",
     )
-    node: str | None = Field(None, max_length=63, description="name of a leased machine; all of the stack by default")
-    severity: Severity | None = Field(None, description="least severity, of the platform or as vLLM writes it")
-    text: str | None = Field(None, min_length=1, max_length=500, description="part of the message, in any case")
-    since: str = Field("1h", max_length=40, description="age, e.g. 30s, 10m, 2h, 3d, or a time in RFC 3339")
-    limit: int = Field(200, ge=1, le=5000, description="number of lines at most, the newest ones")
-    page: str | None = Field(None, max_length=60, description="page of an earlier result, for older lines")
-    follow: bool = Field(False, description="wait for further lines until the deadline")
-    deadline: float = Field(300.0, gt=0, le=3600, description="end of `follow`, in seconds")
+    node: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
+        None, max_length=63, description="name of a leased machine (default: all of the stack)"
+    )
+    severity: Annotated[Severity | None, Reach.INSIDE] = Field(
+        None, description="least severity, of the platform or as vLLM writes it"
+    )
+    text: Annotated[str | None, Reach.INSIDE] = Field(
+        None, min_length=1, max_length=500, description="part of the message, in any case"
+    )
+    since: Annotated[str, Reach.INSIDE, Option("AGE|TIME")] = Field(
+        "1h", max_length=40, description="begin of the log: 30s, 10m, 2h, 3d, or a time in RFC 3339"
+    )
+    limit: Annotated[int, Reach.INSIDE, Option("LINES")] = Field(
+        200, ge=1, le=5000, description="number of lines at most, the newest ones"
+    )
+    page: Annotated[str | None, Reach.INSIDE] = Field(
+        None, max_length=60, description="page of an earlier result, for older lines"
+    )
+    follow: Annotated[bool, Reach.INSIDE] = Field(False, description="wait for further lines until the deadline")
+    deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
+        300.0, gt=0, le=3600, description="time limit of following, in seconds"
+    )
 
 
 class Logs(Result):

@@ -9,8 +9,10 @@ from typing import Any
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.planner import AnyPlan, make_plan, plan_summary
 from bezel.planner.assemble.provenance import STACK_FILE
 from bezel_localcloud.core.paths import PROJECT
@@ -19,7 +21,7 @@ from bezel_localcloud.core.paths import PROJECT
 class PlanArguments(Arguments):
     """Which stack."""
 
-    stack: str = Field(description="name of the stack")
+    stack: Stack
 
 
 class PlanReport(Result):

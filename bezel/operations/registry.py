@@ -1,85 +1,16 @@
-"""Registry of operations: the one table that the command line, the MCP server and the documentation are made from.
+"""Registry of operations: one table, from which with the models come commands, help, MCP tools, schemas and documents.
 
-An operation is named here and imported when it is called. Its arguments and its result are described by the models in
-its signature, `def function(context: Context, arguments: XArguments) -> XResult`.
+`python -m tools.docs.operations --write` keeps what is made of both in `schemas` and `commands.json` of this folder, so
+that no list and no help text imports an operation. What an argument is and says is in the model of its operation
+(`bezel.operations.arguments`).
 """
 
-import importlib
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, get_type_hints
-
-from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.operation import Operation
 from bezel.operations.touches import Touches
+from bezel_bench.commands.table import shared_spec
 
-Kind = Literal["reading", "changing", "job"]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operation.
-
-    Attributes:
-        name: Its name, which is also that of the MCP tool, with `_` between words.
-        function: `MODULE:FUNCTION` below `bezel.operations`.
-        kind: `reading` changes nothing; `changing` needs a confirmed plan; `job` runs for minutes, with progress.
-        help: What it does, in one line.
-        command: Its words on the command line, e.g. `secret set`.
-        apply: Of a changing operation, `MODULE:FUNCTION` that carries out the plan which `function` returns.
-        touches: What it touches; an operation without it is not served to a client that is limited to some stacks.
-    """
-
-    name: str
-    function: str
-    kind: Kind
-    help: str
-    command: str
-    apply: str = ""
-    touches: Touches | None = None
-
-    def load(self) -> Callable[[Context, Any], Result]:
-        """The function; of a changing operation, the one that plans."""
-        return _loaded(self.function)
-
-    def load_apply(self) -> Callable[[Context, Any], Result]:
-        """The function that carries out a plan: `apply(context: Context, plan: Plan) -> Outcome`."""
-        return _loaded(self.apply)
-
-    def check_scope(self, context: Context, arguments: Arguments) -> None:
-        """Check that arguments name nothing beyond the stack, for a caller that is limited to some stacks.
-
-        Raises:
-            BeyondStackError: They do.
-            UserError: The stack cannot be planned.
-        """
-        if self.touches is not None and self.touches.check:
-            _loaded(self.touches.check)(context, arguments)
-
-    def arguments(self) -> type[Arguments]:
-        """The model of its arguments."""
-        function = self.load()
-        name = list(inspect.signature(function).parameters)[1]
-        model: type[Arguments] = get_type_hints(function)[name]
-        return model
-
-    def result(self) -> type[Result]:
-        """The model of its result; of a changing operation, its plan."""
-        model: type[Result] = get_type_hints(self.load())["return"]
-        return model
-
-    def outcome(self) -> type[Result]:
-        """The model of what `apply` returns."""
-        model: type[Result] = get_type_hints(self.load_apply())["return"]
-        return model
-
-
-def _loaded(place: str) -> Callable[[Context, Any], Result]:
-    module, _, name = place.partition(":")
-    function: Callable[[Context, Any], Result] = getattr(importlib.import_module(f"bezel.operations.{module}"), name)
-    return function
-
+_HELP: dict[str, str] = {word: command["help"] for word, command in shared_spec()["commands"].items()}
+"""Word of a command of the benchmark's package -> what it does; its options are described there too."""
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -88,6 +19,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show what a stack deploys, needs and costs, and where each value comes from",
         "plan",
+        group="deploy",
         touches=Touches("stack"),
     ),
     Operation(
@@ -96,6 +28,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show what a stack costs per hour, month, lease, cold start and million tokens, with each price's source",
         "cost",
+        group="deploy",
         touches=Touches("stack"),
     ),
     Operation(
@@ -104,7 +37,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show the requests that a deploy sends for a stack's services and machines, or the same as gcloud commands",
         "config",
-        touches=Touches("stack", arguments=("gcloud",)),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "status",
@@ -112,6 +46,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show whether stacks serve, since when, on what revision or lease, and what they cost",
         "status",
+        group="operate",
         touches=Touches("stack"),
     ),
     Operation(
@@ -120,7 +55,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show on one page what a stack does and costs at the moment: load, latencies, instances, lease",
         "watch",
-        touches=Touches("stack", arguments=("interval", "wake")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "metrics",
@@ -128,7 +64,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show a server's load, latencies and failures, what is unhealthy about them and what to do",
         "metrics",
-        touches=Touches("stack", arguments=("seconds", "wake")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "memory",
@@ -136,7 +73,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show a server's memory as it reports it beside the plan's, and where the plan was wrong",
         "memory",
-        touches=Touches("stack", arguments=("since", "wake")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "logs",
@@ -144,21 +82,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show logs of the server, the platform, requests, or leased machines, without credentials",
         "logs",
-        touches=Touches(
-            "stack",
-            arguments=(
-                "source",
-                "revision",
-                "node",
-                "severity",
-                "text",
-                "since",
-                "limit",
-                "page",
-                "follow",
-                "deadline",
-            ),
-        ),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "endpoint",
@@ -166,6 +91,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show where callers reach a stack, as whom, and by which command",
         "endpoint",
+        group="operate",
         touches=Touches("stack"),
     ),
     Operation(
@@ -174,7 +100,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "list the models that a stack's server serves",
         "models",
-        touches=Touches("stack", arguments=("wake",)),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "query",
@@ -182,7 +109,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "ask a stack's server one prompt, with an image too, and show its answer and times",
         "query",
-        touches=Touches("stack", arguments=("prompt", "image", "max_tokens", "stats", "wake")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "analyze_logs",
@@ -190,7 +118,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "diagnose a server from its log: by rules, and by the stack's own model beside them",
         "analyze-logs",
-        touches=Touches("stack", arguments=("since", "limit", "max_tokens", "wake")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "advise",
@@ -198,7 +127,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "advise what to change on a stack: by rules, and by the stack's own model beside them",
         "advise",
-        touches=Touches("stack", arguments=("since", "limit", "max_tokens", "wake")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "zones",
@@ -206,7 +136,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show in which zones a stack's leased hardware exists, is accepted, has quota, and at what price",
         "zones",
-        touches=Touches("stack", arguments=("zone",)),
+        group="lease",
+        touches=Touches("stack"),
     ),
     Operation(
         "tpu_list",
@@ -214,7 +145,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "list every lease of this program: those of its stacks, and those requested by hand",
         "tpu list",
-        touches=Touches("project", withheld=("project", "zone")),
+        touches=Touches("project"),
     ),
     Operation(
         "tpu_describe",
@@ -222,7 +153,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show everything known of a lease: its boot, the end of its console",
         "tpu describe",
-        touches=Touches("project", withheld=("project", "zone", "name")),
+        touches=Touches("project"),
     ),
     Operation(
         "tpu_create",
@@ -230,21 +161,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "request a TPU slice or a machine with GPUs, without a stack, for a limited time",
         "tpu create",
-        "leases.create_lease:apply_create",
-        touches=Touches(
-            "project",
-            withheld=(
-                "name",
-                "hardware",
-                "zone",
-                "network",
-                "subnetwork",
-                "service_account",
-                "duration",
-                "patience",
-                "project",
-            ),
-        ),
+        apply="leases.create_lease:apply_create",
+        touches=Touches("project"),
     ),
     Operation(
         "tpu_delete",
@@ -252,8 +170,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "return a lease, and wait until it is gone",
         "tpu delete",
-        "leases.delete_lease:apply_delete",
-        touches=Touches("project", withheld=("project", "zone", "name")),
+        apply="leases.delete_lease:apply_delete",
+        touches=Touches("project"),
     ),
     Operation(
         "secret_show",
@@ -261,7 +179,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show whether a secret has a value, which stacks read it, and the command by which a person sets it",
         "secret show",
-        touches=Touches("stack", arguments=("name",), check="secrets.secret_show:check_scope"),
+        touches=Touches("stack", "secrets.secret_show:check_scope"),
     ),
     Operation(
         "model_files",
@@ -269,6 +187,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show the model files of buckets, complete or not, and the models of Vertex AI's registry",
         "model-files",
+        group="catalogue",
         touches=Touches("stack"),
     ),
     Operation(
@@ -277,7 +196,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "explain a policy, setting, checkpoint, hardware, vLLM option or variable: what is allowed, and why",
         "explain",
-        touches=Touches("records", arguments=("subject", "vllm_version")),
+        group="catalogue",
+        touches=Touches("records"),
     ),
     Operation(
         "quota",
@@ -285,7 +205,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show limit and use of GPUs, TPU chips, CPUs and memory in each region and zone, and requests for more",
         "quota",
-        touches=Touches("stack", arguments=("region", "zone")),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "compare",
@@ -293,73 +214,41 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "compare one model on every accelerator: memory, cost, estimated speed",
         "compare",
-        touches=Touches("records", arguments=("model", "context", "simulate")),
+        group="measure",
+        needs_project=False,
+        touches=Touches("records"),
     ),
     Operation(
         "bench_run",
         "benchmarking.run_bench:run_bench",
         "job",
-        "send one load, measure it, check the figures",
+        _HELP["run"],
         "bench run",
-        touches=Touches(
-            "stack",
-            arguments=(
-                "model",
-                "out",
-                "simulated",
-                "wake",
-                "users",
-                "rate",
-                "requests",
-                "seconds",
-                "input_tokens",
-                "output_tokens",
-                "repeats",
-                "slo",
-            ),
-            withheld=("url",),
-        ),
+        touches=Touches("stack"),
     ),
     Operation(
         "bench_sweep",
         "benchmarking.sweep:sweep",
         "job",
-        "measure throughput over contexts and users, as densely as needed",
+        _HELP["sweep"],
         "bench sweep",
-        touches=Touches(
-            "stack",
-            arguments=(
-                "model",
-                "out",
-                "simulated",
-                "wake",
-                "contexts",
-                "users",
-                "output_tokens",
-                "requests_per_user",
-                "full",
-                "metric",
-                "max_minutes",
-                "max_usd",
-            ),
-            withheld=("url",),
-        ),
+        touches=Touches("stack"),
     ),
     Operation(
         "bench_report",
         "benchmarking.report:report",
         "job",
-        "report on results: warnings, findings, tables, and pages with charts",
+        _HELP["report"],
         "bench report",
-        touches=Touches("results", arguments=("results", "out", "markdown")),
+        touches=Touches("results"),
     ),
     Operation(
         "bench_audit",
         "benchmarking.audit:audit",
         "reading",
-        "find impossible figures in benchmark results",
+        _HELP["audit"],
         "bench audit",
-        touches=Touches("results", arguments=("files", "machine", "model")),
+        touches=Touches("results"),
     ),
     Operation(
         "catalog_show",
@@ -367,7 +256,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show the catalogue's records, each with its date and source",
         "catalog show",
-        touches=Touches("records", arguments=("section",)),
+        needs_project=False,
+        touches=Touches("records"),
     ),
     Operation(
         "doctor",
@@ -375,7 +265,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "check tools, login, project, APIs, quotas, regions, weights and stack files, each with what to do",
         "doctor",
-        touches=Touches("stack", arguments=("deadline",)),
+        group="operate",
+        touches=Touches("stack"),
     ),
     Operation(
         "deploy",
@@ -383,8 +274,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "plan a deploy of a stack, ask, then deploy exactly that",
         "deploy",
-        "deploy:apply_deploy",
-        touches=Touches("stack", arguments=("wait",)),
+        group="operate",
+        apply="deploy:apply_deploy",
+        touches=Touches("stack"),
     ),
     Operation(
         "scale",
@@ -392,8 +284,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "plan another minimum or maximum of a service's instances, ask, then write the stack's file and deploy it",
         "scale",
-        "stack_edits.scale:apply_scale",
-        touches=Touches("stack", arguments=("min", "max", "wait")),
+        group="operate",
+        apply="stack_edits.scale:apply_scale",
+        touches=Touches("stack"),
     ),
     Operation(
         "restart",
@@ -401,8 +294,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "plan a new revision of a service that is the same as the last one, ask, then deploy it",
         "restart",
-        "stack_edits.restart:apply_restart",
-        touches=Touches("stack", arguments=("wait",)),
+        group="operate",
+        apply="stack_edits.restart:apply_restart",
+        touches=Touches("stack"),
     ),
     Operation(
         "rollback",
@@ -410,8 +304,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "plan a move of a service's traffic to the last revision that passed its check, ask, then move and pin it",
         "rollback",
-        "rollback.rollback:apply_rollback",
-        touches=Touches("stack", arguments=("to", "wait")),
+        group="operate",
+        apply="rollback.rollback:apply_rollback",
+        touches=Touches("stack"),
     ),
     Operation(
         "container",
@@ -419,8 +314,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "start, stop or restart the container of a stack's leased machines, which are billed as before",
         "container",
-        "node.container:apply_container",
-        touches=Touches("stack", arguments=("action", "lease", "wait")),
+        group="operate",
+        apply="node.container:apply_container",
+        touches=Touches("stack"),
     ),
     Operation(
         "destroy",
@@ -428,8 +324,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "show what destroying a stack deletes, ask for its name, then destroy it",
         "destroy",
-        "destroy:apply_destroy",
-        touches=Touches("stack", arguments=("wait",)),
+        group="operate",
+        apply="destroy:apply_destroy",
+        touches=Touches("stack"),
     ),
     Operation(
         "weights_copy",
@@ -437,8 +334,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "copy a stack's model into its bucket, from the hub, a bucket or Model Garden; a repeated copy continues",
         "weights copy",
-        "model_files.weights_copy:apply_copy",
-        touches=Touches("stack", arguments=("origin", "deadline"), check="model_files.weights_copy:check_scope"),
+        apply="model_files.weights_copy:apply_copy",
+        touches=Touches("stack", "model_files.weights_copy:check_scope"),
     ),
     Operation(
         "quota_request",
@@ -446,12 +343,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "changing",
         "request a higher quota from Google, and show the state of the request",
         "quota request",
-        "quotas.request:apply_request",
-        touches=Touches(
-            "stack",
-            arguments=("quota", "amount", "region", "zone", "email", "justification"),
-            check="quotas.request:check_scope",
-        ),
+        apply="quotas.request:apply_request",
+        touches=Touches("stack", "quotas.request:check_scope"),
     ),
 )
 

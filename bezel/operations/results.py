@@ -1,4 +1,4 @@
-"""Base of argument and result models, and the texts that results share. Leaves out what an operation's fields mean."""
+"""Base of result models, and the texts that results share. Leaves out what an operation's fields mean."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -16,12 +16,6 @@ def _usd_text(amount: Decimal) -> str:
 
 Usd = Annotated[Decimal, PlainSerializer(_usd_text, return_type=str, when_used="json")]
 """Amount of money in USD; a decimal string in JSON. An unknown amount is null."""
-
-
-class Arguments(BaseModel):
-    """Arguments of an operation. An unknown name is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Result(BaseModel):

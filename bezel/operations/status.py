@@ -20,6 +20,8 @@ from bezel.leases.inventory import back_end_of
 from bezel.leases.state.container import ContainerReport, report_of
 from bezel.leases.state.ending import PREEMPTED, ending_of, is_over, next_step, state_of
 from bezel.leases.state.observation import Observation, State
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import OptionalStack
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
 from bezel.operations.file_settings import FileSettings, file_rows, file_settings
@@ -27,7 +29,7 @@ from bezel.operations.live_price import beside_the_newest, live_cost, live_input
 from bezel.operations.model_files.weights_place import weights_line
 from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result, Usd, lines, utc
+from bezel.operations.results import Result, Usd, lines, utc
 from bezel.operations.rollback.passed import rollback_of
 from bezel.operations.rollback.rollback_status import RollbackStatus
 from bezel.operations.service_use.call_counts import Calls
@@ -61,7 +63,7 @@ _WORD, _ENDING = 100, 300
 class StatusArguments(Arguments):
     """Which stacks."""
 
-    stack: str | None = Field(None, description="name of the stack; all deployed stacks by default")
+    stack: OptionalStack = Field(None, description="name of the stack (default: all deployed stacks)")
 
 
 class LeaseStatus(Result):

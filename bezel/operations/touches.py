@@ -1,7 +1,7 @@
 """Classes of what operations touch, by which a server of some stacks offers them, and the refusal of the rest. Pure.
 
-Owns the classes and their rule: what is not classified is not served. Which operation is of which class, and which of
-its arguments may be given, is part of the registry.
+Owns the classes and their rule: what is not classified is not served. Which operation is of which class is part of the
+registry; which of its arguments may be given is said by each argument (`bezel.operations.arguments.model.Reach`).
 """
 
 from dataclasses import dataclass
@@ -22,20 +22,12 @@ class Touches:
         subject: `stack`: only what belongs to the stack that its argument `stack` names. `records`: what is the same
             for every stack, such as the catalogue. `results`: files of benchmark results below the project's folder,
             which belong to no stack. `project`: what belongs to other stacks too; no server of some stacks offers it.
-        arguments: The arguments that a client of such a server may give, beside `stack`.
-        withheld: The arguments that it may not, because they name something that belongs to no stack or to any.
         check: `MODULE:FUNCTION` below `bezel.operations`, called with the context and the arguments, that raises
             `BeyondStackError` where one of the arguments names what does not belong to the stack.
     """
 
     subject: Subject
-    arguments: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
     check: str = ""
-
-    def allows(self, argument: str) -> bool:
-        """Whether a client of a server of some stacks may give an argument."""
-        return argument in self.arguments or (argument == STACK and self.subject == "stack")
 
 
 class BeyondStackError(UserError):

@@ -14,7 +14,9 @@ from mcp.shared.exceptions import MCPError
 
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
-from bezel.operations.registry import OPERATIONS, Operation
+from bezel.operations.arguments.model import Reach
+from bezel.operations.operation import Operation
+from bezel.operations.registry import OPERATIONS
 from bezel.operations.schemas import schemas_of
 from tests.support.operations.project_cloud import PROJECT, ROOT, OneProject, one_project
 
@@ -77,10 +79,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
 def test_every_operation_and_argument_says_what_it_touches(each: Operation) -> None:
     assert each.touches is not None, "say in the registry what it touches"
-    named = {*each.touches.arguments, *each.touches.withheld}
-    assert not {*each.touches.arguments} & {*each.touches.withheld}
-    own = {"stack"} if each.touches.subject == "stack" else set()
-    assert named | own == set(schemas_of(each.name)["arguments"].get("properties") or {})
+    for name, field in each.arguments().model_fields.items():
+        assert sum(isinstance(said, Reach) for said in field.metadata) == 1, f"say the reach of {name}"
+    assert each.touches.subject != "stack" or "stack" in schemas_of(each.name)["arguments_inside"]
     assert each.kind != "changing" or each.touches.subject in {"stack", "project"}
 
 

@@ -1,5 +1,6 @@
 """MCP server, asked by the official SDK's client: what it lists, what it refuses, and what never leaves it."""
 
+import json
 import re
 import shutil
 import threading
@@ -18,13 +19,17 @@ from mcp_types import CallToolResult
 from bezel.mcp_server.calls import MAX_STRUCTURED, MAX_TEXT, Call, failure, run, success
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
+from bezel.mcp_server.tools import tool_of
+from bezel.mcp_server.two_steps import confirm_tool
+from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
 from bezel.operations.registry import OPERATIONS
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
 from tests.support.rest.fake_google import ACCESS_TOKEN
 
 ROOT = Path(__file__).parents[2]
+CHARACTERS_OF_A_TOKEN = 3.5  # of JSON with English texts; four in prose
 Asked = Callable[[Client], Coroutine[Any, Any, None]]
 
 
@@ -68,6 +73,12 @@ def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) 
             assert tool.annotations.read_only_hint is (operation.kind == "reading")
 
     ask(tmp_path, asked)
+
+
+def test_list_of_tools_costs_a_model_below_10000_tokens() -> None:
+    shown = [tool_of(each, Scope()) for each in OPERATIONS]
+    texts = json.dumps([[tool.name, tool.description, tool.input_schema] for tool in [*shown, confirm_tool()]])
+    assert len(texts) / CHARACTERS_OF_A_TOKEN < 10_000
 
 
 @pytest.mark.slow

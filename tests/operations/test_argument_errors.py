@@ -5,10 +5,10 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from bezel.operations.argument_errors import argument_problems
-from bezel.operations.quotas.places import Region, Zone
+from bezel.operations.arguments.errors import argument_problems
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Region, Zone
 from bezel.operations.registry import OPERATIONS
-from bezel.operations.results import Arguments
 
 
 class Given(Arguments):

@@ -1,4 +1,4 @@
-"""Registry of operations: the command line and the models of arguments agree, and every field is described."""
+"""Registry of operations: each is a command with the arguments of its model, and every field is described."""
 
 from collections.abc import Iterator
 from typing import Any, get_type_hints
@@ -6,29 +6,19 @@ from typing import Any, get_type_hints
 import pytest
 from pydantic import BaseModel
 
-from bezel.cli.command_table import command_table, root_parser
+from bezel.cli.command_table import command_table
 from bezel.operations.changes.plan import Outcome, Plan
-from bezel.operations.registry import OPERATIONS, Operation
+from bezel.operations.operation import Operation
+from bezel.operations.registry import OPERATIONS, operation
+from bezel_base.command_line.table import value_name
 
 SPEC = command_table().spec
-# What every command has beside the arguments of its operation.
-COMMON = {
-    "json",
-    "errors",
-    "operation",
-    "run",
-    "call",
-    "needs_project",
-    "command",
-    "action",
-    "help",
-    "parser",
-    "pulumi",
-}
-RUNNER = "bezel.cli.operation:run"
+# What commands have beside the arguments of their operations: the form of the output, the answer to the question.
+COMMON = {"json", "yes", "confirm_name"}
+# What a command has for people only.
+ADDED = {"watch": {"once"}}
 # What only an agent is asked: a person who names a stack on the command line starts it.
-FACE = {"bench_run": {"wake"}, "bench_sweep": {"wake"}}
-CHANGE = {"yes", "confirm_name"}  # of a changing one: how it is confirmed
+NOT_OPTIONS = {"bench_run": {"wake"}, "bench_sweep": {"wake"}}
 
 
 def commands(spec: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -47,27 +37,34 @@ def test_every_operation_is_a_command_and_every_such_command_an_operation() -> N
     assert len({each.name for each in OPERATIONS}) == len(OPERATIONS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
-def test_the_command_has_the_arguments_of_the_operation(each: Operation) -> None:
-    command = BY_COMMAND[each.command]
-    positional = [name for name in command.get("arguments", {}) if not name.startswith("-")]
-    required = [name for name in positional if command["arguments"][name].get("nargs") not in ("?", "*")]
-    named = [name for name, option in command.get("arguments", {}).items() if option.get("required")]
-    named += [next(iter(SPEC["tables"][name]["arguments"])) for name in command.get("require", ())]
-    words = [command["arguments"][name].get("choices", ["x"])[0] for name in required]
-    given = [*words, *(word for name in named for word in (name, "x"))]
-    options = vars(root_parser().read([*each.command.split(), *given]))
-    extra = CHANGE if each.kind == "changing" else set()
-    own = set(options) - (COMMON - set(each.arguments().model_fields)) - extra
-    # A command with a runner of its own may offer more than an agent needs, e.g. all patterns of a load.
-    left_out = own - set(each.arguments().model_fields) if command.get("run") != RUNNER else set()
-    assert own - left_out == set(each.arguments().model_fields) - FACE.get(each.name, set())
+def test_command_has_the_arguments_of_its_operation(each: Operation) -> None:
+    command, fields = BY_COMMAND[each.command], set(each.arguments().model_fields)
+    arguments = command_table().arguments(command)
+    values = {value_name(name, keys) for name, keys in arguments.items()} - COMMON
+    # A command of the benchmark's package offers more than an agent needs, e.g. all patterns of a load.
+    more = set() if each.command.startswith("bench ") else values - fields - ADDED.get(each.name, set())
+    assert more == set()
+    assert fields - values == NOT_OPTIONS.get(each.name, set())
 
 
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
-def test_the_help_of_the_command_is_that_of_the_operation(each: Operation) -> None:
-    assert BY_COMMAND[each.command]["help"] == each.help
+def test_command_is_listed_in_the_help_by_a_known_group(each: Operation) -> None:
+    top = each.command.partition(" ")[0]
+    assert SPEC["commands"][top]["group"] in SPEC["groups"]
+    assert bool(each.group) == (top == each.command)
+
+
+@pytest.mark.parametrize("name", ["bench_run", "bench_sweep", "bench_report", "bench_audit"])
+def test_benchmark_arguments_have_text_and_default_of_the_option(name: str) -> None:
+    options = command_table().arguments(BY_COMMAND[operation(name).command])
+    by_value = {value_name(option, keys): keys for option, keys in options.items()}
+    for argument, field in operation(name).arguments().model_fields.items():
+        if (keys := by_value.get(argument)) is not None:
+            text = str(keys["help"]).partition(" (default: ")[0].removesuffix("; repeatable")
+            # What is written is called by one name, and by each command with its own words.
+            assert str(field.description).startswith(text) or argument == "out"
+            assert keys.get("default") in (None, [], "") or field.default == keys["default"]
 
 
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)

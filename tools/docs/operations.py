@@ -1,18 +1,22 @@
-"""Tables of docs/operations.md, and the schemas of operations in bezel/operations/schemas.
+"""What is made of the registry of operations and of the models of their arguments and results.
 
-python -m tools.docs.operations NAME       the table of that name, as Markdown
-python -m tools.docs.operations --write    puts all of them into docs/operations.md, and writes the schemas
+python -m tools.docs.operations NAME       a table of docs/operations.md, as Markdown
+python -m tools.docs.operations --write    puts all of them into docs/operations.md, and writes the schemas and the
+                                           commands that bezel/operations keeps
 """
 
 import json
 import sys
 from typing import Any
 
-from bezel.operations.registry import OPERATIONS, Operation, operation
+from bezel.operations.operation import Operation
+from bezel.operations.registry import OPERATIONS, operation
 from tools.docs.generated_sections import ROOT, put, table
+from tools.docs.operation_commands import commands, inside
 
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
+COMMANDS = ROOT / "bezel" / "operations" / "commands.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
 HELP = "bezel --help"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
@@ -101,12 +105,19 @@ def tables() -> dict[str, str]:
 
 def schemas(each: Operation) -> str:
     """The schemas of an operation's arguments and result, as the file holds them; of a changing one, its outcome's."""
-    arguments: dict[str, Any] = each.arguments().model_json_schema(mode="validation")
+    arguments = _untitled(each.arguments().model_json_schema(mode="validation"))
     result: dict[str, Any] = each.result().model_json_schema(mode="serialization")
-    held = {"arguments": arguments, "result": result}
+    held = {"arguments": arguments, "arguments_inside": [*inside(each.arguments())], "result": result}
     if each.apply:
         held["outcome"] = each.outcome().model_json_schema(mode="serialization")
     return json.dumps(held, indent=1, ensure_ascii=False) + "\n"
+
+
+def _untitled(schema: Any) -> Any:
+    """A schema without titles: they repeat names, and a model pays for each word of the list of tools."""
+    if isinstance(schema, dict):
+        return {key: _untitled(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))}
+    return [_untitled(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def write_schemas() -> None:
@@ -127,6 +138,7 @@ def policy_records() -> str:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         write_schemas()
+        COMMANDS.write_text(commands(), encoding="utf-8")
         POLICIES.write_text(policy_records(), encoding="utf-8")
         for name, content in tables().items():
             put(DOCUMENT, f"tools.docs.operations {name}", content)

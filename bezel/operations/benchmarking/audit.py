@@ -1,11 +1,15 @@
 """Audit of benchmark results, also other people's: impossible figures, each with its arithmetic."""
 
+from typing import Annotated
+
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.benchmarking.files import FileName, existing
+from bezel.operations.benchmarking.texts import option_text
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel_bench.audit.render import as_text
 from bezel_bench.audit.runner import Audit, audit_files, check_labels
 
@@ -15,21 +19,13 @@ _MOST_FILES, _MOST = 50, 200
 class AuditArguments(Arguments):
     """Which files, and what they leave out."""
 
-    files: tuple[FileName, ...] = Field(
+    files: Annotated[tuple[FileName, ...], Reach.INSIDE] = Field(
         min_length=1,
         max_length=_MOST_FILES,
-        description="files below the project's folder: CSV grids, claims, files of load clients, results of Bezel",
+        description=option_text("audit", "files", "they are below the project's folder"),
     )
-    machine: str = Field(
-        "",
-        max_length=100,
-        description='machine of files that name none: "8 x l4", "v6e-4" or "h100=80GB,3.35TB/s,989TFLOP/s"',
-    )
-    model: str = Field(
-        "",
-        max_length=100,
-        description='model of files that name none: "gemma-4-12b fp8" or "llama-3.1-8b=8.03B,8.03B,16.1GB,131kB/token"',
-    )
+    machine: Annotated[str, Reach.INSIDE] = Field("", max_length=100, description=option_text("audit", "--machine"))
+    model: Annotated[str, Reach.INSIDE] = Field("", max_length=100, description=option_text("audit", "--model"))
 
 
 class AuditFinding(Result):

@@ -1,12 +1,15 @@
 """Report of results: its warnings, findings and tables, and as files of the project where they are named."""
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.benchmarking.files import FileName, existing, new
+from bezel.operations.benchmarking.texts import option_text
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel_base.atomic_write import write_whole
 from bezel_bench.report.report import report_of, summary_of
 from bezel_bench.result.document import load
@@ -17,13 +20,17 @@ _MOST_RESULTS = 20
 class ReportArguments(Arguments):
     """Which results, and what is written."""
 
-    results: tuple[FileName, ...] = Field(
-        min_length=1, max_length=_MOST_RESULTS, description="results of benchmarks below the project's folder"
+    results: Annotated[tuple[FileName, ...], Reach.INSIDE] = Field(
+        min_length=1,
+        max_length=_MOST_RESULTS,
+        description=option_text("report", "results", "files below the project's folder"),
     )
-    out: FileName | None = Field(
-        None, description="new file FILE.html below the project's folder: one page with charts"
+    out: Annotated[FileName | None, Reach.INSIDE] = Field(
+        None, description=option_text("report", "--out", "a new file FILE.html below the project's folder")
     )
-    markdown: FileName | None = Field(None, description="new file FILE.md below the project's folder: tables")
+    markdown: Annotated[FileName | None, Reach.INSIDE] = Field(
+        None, description=option_text("report", "--markdown", "a new file FILE.md below the project's folder")
+    )
 
 
 class BenchReport(Result):

@@ -4,14 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Reach
 from bezel.operations.benchmarking.child import measured
 from bezel.operations.benchmarking.files import new
 from bezel.operations.benchmarking.summary import BenchResult, summary_of
 from bezel.operations.benchmarking.target import TargetArguments, options_of
+from bezel.operations.benchmarking.texts import option_text
 from bezel.operations.context import Context
 
 _LONGEST_SECONDS = 4 * 3600.0
-_NAMED = ("users", "rate", "requests", "seconds", "input_tokens", "output_tokens", "repeats")
 Limit = Annotated[
     str, Field(pattern=r"^(ttft|ttfc|tpot|e2e|itl_max)=[0-9]{1,7}(\.[0-9]{1,3})?$", examples=["ttft=500"])
 ]
@@ -20,16 +21,22 @@ Limit = Annotated[
 class RunArguments(TargetArguments):
     """A load."""
 
-    users: int | None = Field(
-        None, ge=1, le=2048, description="closed loop: each user awaits its response (default: 1)"
+    users: Annotated[int | None, Reach.INSIDE] = Field(None, ge=1, le=2048, description=option_text("run", "--users"))
+    rate: Annotated[float | None, Reach.INSIDE] = Field(None, gt=0, le=1000, description=option_text("run", "--rate"))
+    requests: Annotated[int | None, Reach.INSIDE] = Field(
+        None, ge=1, le=100_000, description=option_text("run", "--requests")
     )
-    rate: float | None = Field(None, gt=0, le=1000, description="open loop instead: requests a second, Poisson")
-    requests: int | None = Field(None, ge=1, le=100_000, description="number of requests (default: 10 a user)")
-    seconds: float | None = Field(None, gt=0, le=3600, description="begin no request later; running ones are awaited")
-    input_tokens: int = Field(128, ge=1, le=262_144, description="length of a prompt, its template included")
-    output_tokens: int = Field(128, ge=1, le=32_768, description="length of a response")
-    repeats: int = Field(1, ge=1, le=10, description="measurements of the load")
-    slo: tuple[Limit, ...] = Field((), max_length=5, description="goodput limits in ms, e.g. ttft=500")
+    seconds: Annotated[float | None, Reach.INSIDE] = Field(
+        None, gt=0, le=3600, description=option_text("run", "--seconds")
+    )
+    input_tokens: Annotated[int, Reach.INSIDE] = Field(
+        128, ge=1, le=262_144, description=option_text("run", "--input-tokens")
+    )
+    output_tokens: Annotated[int, Reach.INSIDE] = Field(
+        128, ge=1, le=32_768, description=option_text("run", "--output-tokens")
+    )
+    repeats: Annotated[int, Reach.INSIDE] = Field(1, ge=1, le=10, description=option_text("run", "--repeats"))
+    slo: Annotated[tuple[Limit, ...], Reach.INSIDE] = Field((), max_length=5, description=option_text("run", "--slo"))
 
 
 def run_bench(context: Context, arguments: RunArguments) -> BenchResult:
@@ -41,7 +48,8 @@ def run_bench(context: Context, arguments: RunArguments) -> BenchResult:
         RestError: Cloud Run could not be asked.
     """
     out = new(context.folder, arguments.out, "--out", ".json", beside=".journal")
-    given = {name: getattr(arguments, name) for name in _NAMED}
+    own = RunArguments.model_fields.keys() - TargetArguments.model_fields.keys() - {"slo"}
+    given = {name: getattr(arguments, name) for name in RunArguments.model_fields if name in own}
     options = [
         word
         for name, value in given.items()

@@ -4,30 +4,41 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Reach
 from bezel.operations.benchmarking.child import measured
 from bezel.operations.benchmarking.files import new
 from bezel.operations.benchmarking.summary import BenchResult, summary_of
 from bezel.operations.benchmarking.target import TargetArguments, options_of
+from bezel.operations.benchmarking.texts import option_text
 from bezel.operations.context import Context
 
 _END_SECONDS = 900.0
 """Beyond its limit of time a sweep ends the cell that it measures, and writes its result."""
+Metric = Literal["requests_per_second", "output_tokens_per_second", "input_tokens_per_second"]
 Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,6}(,[0-9]{1,6}){0,19}$", examples=["128,1024"])]
 
 
 class SweepArguments(TargetArguments):
     """A grid of loads, and its limits."""
 
-    contexts: Numbers | None = Field(None, description="prompt lengths in tokens, e.g. 128,1024 (default: 13 of them)")
-    users: Numbers | None = Field(None, description="numbers of users, e.g. 1,8,64 (default: 12 of them)")
-    output_tokens: int = Field(128, ge=1, le=32_768, description="length of every response")
-    requests_per_user: int = Field(3, ge=1, le=100, description="requests of a cell, for each user")
-    full: bool = Field(False, description="measure every possible cell, infer nothing")
-    metric: Literal["requests_per_second", "output_tokens_per_second", "input_tokens_per_second"] = Field(
-        "output_tokens_per_second", description="metric of the surface"
+    contexts: Annotated[Numbers | None, Reach.INSIDE] = Field(None, description=option_text("sweep", "--contexts"))
+    users: Annotated[Numbers | None, Reach.INSIDE] = Field(None, description=option_text("sweep", "--users"))
+    output_tokens: Annotated[int, Reach.INSIDE] = Field(
+        128, ge=1, le=32_768, description=option_text("sweep", "--output-tokens")
     )
-    max_minutes: float = Field(30.0, gt=0, le=600, description="time of measuring, over all runs into the same file")
-    max_usd: float | None = Field(None, gt=0, le=10_000, description="cost at the server's price for the same time")
+    requests_per_user: Annotated[int, Reach.INSIDE] = Field(
+        3, ge=1, le=100, description=option_text("sweep", "--requests-per-user")
+    )
+    full: Annotated[bool, Reach.INSIDE] = Field(False, description=option_text("sweep", "--full"))
+    metric: Annotated[Metric, Reach.INSIDE] = Field(
+        "output_tokens_per_second", description=option_text("sweep", "--metric")
+    )
+    max_minutes: Annotated[float, Reach.INSIDE] = Field(
+        30.0, gt=0, le=600, description=option_text("sweep", "--max-minutes")
+    )
+    max_usd: Annotated[float | None, Reach.INSIDE] = Field(
+        None, gt=0, le=10_000, description=option_text("sweep", "--max-usd")
+    )
 
 
 def sweep(context: Context, arguments: SweepArguments) -> BenchResult:

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach
+from bezel.operations.benchmarking.texts import option_text
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel_base.errors import NOT_SET, Problem, UserError
@@ -22,20 +23,23 @@ Served = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$", 
 class TargetArguments(Arguments):
     """Which server is loaded, and where the result is written."""
 
-    stack: str | None = Field(None, max_length=100, description="stack whose server is loaded (or url)")
-    url: str | None = Field(
-        None, max_length=200, description="server on the loopback, e.g. that of `bezel proxy`: http://127.0.0.1:8000"
+    stack: Annotated[str | None, Reach.INSIDE] = Field(None, max_length=100, description=option_text("run", "--stack"))
+    url: Annotated[str | None, Reach.BEYOND] = Field(
+        None,
+        max_length=200,
+        description=option_text("run", "--url", "only of this machine's loopback, e.g. that of `bezel proxy`"),
     )
-    model: Served | None = Field(None, description="served model id (default: the stack's, or the first one listed)")
-    out: str = Field(
+    model: Annotated[Served | None, Reach.INSIDE] = Field(None, description=option_text("run", "--model"))
+    out: Annotated[str, Reach.INSIDE] = Field(
         min_length=1,
         max_length=300,
-        description="new file below the project's folder for the result, e.g. result.json; its samples are beside it",
+        description=option_text("run", "--out", "a new file below the project's folder, e.g. result.json"),
     )
-    simulated: bool = Field(
-        False, description="mark the figures as those of a simulated server; a stack says it itself"
+    simulated: Annotated[bool, Reach.INSIDE] = Field(False, description=option_text("run", "--simulated"))
+    # The command line has no such option: a person who names a stack there starts it.
+    wake: Annotated[bool, Reach.INSIDE] = Field(
+        False, description="load a service without instances too, which starts one and costs money"
     )
-    wake: bool = Field(False, description="load a service without instances too, which starts one and costs money")
 
 
 def options_of(context: Context, arguments: TargetArguments) -> list[str]:

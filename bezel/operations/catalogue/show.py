@@ -1,12 +1,13 @@
 """The catalogue's records: machines, models, prices, releases of vLLM and measurements, each with date and source."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach, Word
 from bezel.operations.catalogue.tables import SECTIONS, section
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 
 Section = Literal["accelerators", "tpus", "machines", "models", "prices", "vllm", "comparison", "measurements"]
 
@@ -14,7 +15,7 @@ Section = Literal["accelerators", "tpus", "machines", "models", "prices", "vllm"
 class ShowArguments(Arguments):
     """Which part of the catalogue."""
 
-    section: Section | None = Field(None, description="the only section to show (default: all)")
+    section: Annotated[Section | None, Reach.INSIDE, Word()] = Field(None, description="section to show (default: all)")
 
 
 class Records(Result):

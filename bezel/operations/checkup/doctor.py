@@ -5,8 +5,12 @@ deadline, and so has the whole. Of a deployed stack it checks who has access, an
 program; the rest of it is left to `status`, `metrics` and `advise`.
 """
 
+from typing import Annotated
+
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import OptionalStack
 from bezel.operations.checkup.access_checks import access_jobs
 from bezel.operations.checkup.causes import NEEDS_LOGIN, Cause, causes_of, rows_of
 from bezel.operations.checkup.check import Area, Check, Job, check, of_error, run_all
@@ -14,7 +18,7 @@ from bezel.operations.checkup.cloud_checks import cloud_jobs
 from bezel.operations.checkup.local_checks import local_jobs, planned, project_check
 from bezel.operations.checkup.stack_choice import chosen_stacks
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result, counted
+from bezel.operations.results import Result, counted
 from bezel.rest import Credentials, GoogleClient
 from bezel_base.console import aligned
 from bezel_base.errors import UserError
@@ -27,10 +31,13 @@ _GOOGLE = "Google Cloud"
 class DoctorArguments(Arguments):
     """Which stacks."""
 
-    stack: str | None = Field(
-        None, description="name of a stack; by default all deployed ones, and before a first deploy those of bezel.toml"
+    stack: OptionalStack = Field(
+        None,
+        description="name of the stack (default: all deployed ones; before a first deploy, those of bezel.toml)",
     )
-    deadline: float = Field(45.0, gt=0, le=300, description="end of the checks, in seconds")
+    deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
+        45.0, gt=0, le=300, description="time limit of the checks, in seconds"
+    )
 
 
 class Doctor(Result):

@@ -4,14 +4,15 @@ Leaves out how figures are computed: see bezel.planner.assemble.compare.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.comparison.measured import Figure, measured, simulated
 from bezel.operations.comparison.table import table
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.planner.assemble.compare import (
     DEFAULT_CONTEXT,
     MIN_CONTEXT,
@@ -40,11 +41,15 @@ class _Part(BaseModel):
 class CompareArguments(Arguments):
     """Which model, and for which requests."""
 
-    model: str = Field(max_length=200, description="a model family or a checkpoint, e.g. gemma-4-12b")
-    context: int | None = Field(
-        default=None, description=f"longest request that must fit, in tokens; {DEFAULT_CONTEXT} if null"
+    model: Annotated[str, Reach.INSIDE, Option("NAME")] = Field(
+        max_length=200, description="a model family or a checkpoint, e.g. gemma-4-12b"
     )
-    simulate: bool = Field(default=False, description="add the throughput of the simulated server under this load")
+    context: Annotated[int | None, Reach.INSIDE, Option("TOKENS")] = Field(
+        default=None, description=f"longest request that must fit, in tokens (default: {DEFAULT_CONTEXT})"
+    )
+    simulate: Annotated[bool, Reach.INSIDE] = Field(
+        default=False, description="add the throughput of the simulated server under this load"
+    )
 
 
 class Load(_Part):

@@ -5,7 +5,7 @@ deployed one. Nothing is created. Leaves out the equivalent commands (`commands_
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 from pydantic import Field
@@ -13,13 +13,15 @@ from pydantic import Field
 from bezel.engine.events.values import Resource
 from bezel.engine.run.stack import stack_engine
 from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.operations.arguments.model import Arguments, Reach
+from bezel.operations.arguments.shared import Stack
 from bezel.operations.changes.plan import plain_all
 from bezel.operations.changes.stack_runs import check_run, quiet
 from bezel.operations.configuration.commands_of_leases import instance_command, queued_command
 from bezel.operations.configuration.commands_of_services import service_command
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import REQUEST_TYPE, SERVICE_TYPE
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.redaction import redact
 
@@ -30,8 +32,10 @@ LATER = "(known after the deploy)"
 class ConfigArguments(Arguments):
     """Which stack, and in which form."""
 
-    stack: str = Field(description="name of the stack")
-    gcloud: bool = Field(default=False, description="print the equivalent gcloud commands instead of the requests")
+    stack: Stack
+    gcloud: Annotated[bool, Reach.INSIDE] = Field(
+        default=False, description="print the equivalent gcloud commands instead of the requests"
+    )
 
 
 class Request(Result):

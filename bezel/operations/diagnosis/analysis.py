@@ -5,10 +5,12 @@ note: that is when a diagnosis is needed. Leaves the rules to bezel.operations.d
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.asking import Advice, advice_of
 from bezel.operations.diagnosis.evidence import evidence_of
@@ -17,7 +19,7 @@ from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
 from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
@@ -30,13 +32,17 @@ _NOTE = 500
 class AnalysisArguments(Arguments):
     """Which stack, and how much of its log."""
 
-    stack: str = Field(description="name of the stack")
-    since: str = Field(
-        "24h", max_length=40, description="begin of the log: age, e.g. 10m, 2h, 3d, or a time in RFC 3339"
+    stack: Stack
+    since: Annotated[str, Reach.INSIDE, Option("AGE|TIME")] = Field(
+        "24h", max_length=40, description="begin of the log: 10m, 2h, 3d, or a time in RFC 3339"
     )
-    limit: int = Field(1000, ge=1, le=5000, description="number of log lines at most, the newest ones")
-    max_tokens: int = Field(700, ge=16, le=4096, description="longest answer of the model, in tokens")
-    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+    limit: Annotated[int, Reach.INSIDE, Option("LINES")] = Field(
+        1000, ge=1, le=5000, description="number of log lines at most, the newest ones"
+    )
+    max_tokens: Annotated[int, Reach.INSIDE, Option("N")] = Field(
+        700, ge=16, le=4096, description="longest answer of the model, in tokens"
+    )
+    wake: Wake = False
 
 
 class Analysis(Result):

@@ -9,10 +9,11 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from bezel.operations.arguments.model import Arguments, Option, Reach, Word
 from bezel.operations.context import Context
 from bezel.operations.explanation import checkpoints, policies, settings, variables, vllm_options
 from bezel.operations.explanation.entry import Entry
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import Problem, UserError
 from bezel_catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
@@ -25,11 +26,19 @@ _RELEASE = str(Settings.model_fields["vllm_version"].default)
 class ExplainArguments(Arguments):
     """Which name."""
 
-    subject: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] = Field(
-        description="policy, setting, checkpoint, hardware, vLLM option (--max-model-len) or environment variable"
+    subject: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+        Reach.INSIDE,
+        Word("NAME", dashed=True),
+    ] = Field(
+        description="policy, setting, checkpoint, hardware, vLLM option or variable, e.g. most-instances, "
+        "scaling.max_instances, gemma-4-12b-it, --max-model-len, VLLM_LOGGING_LEVEL"
     )
-    vllm_version: str = Field(
-        _RELEASE, max_length=100, description="recorded vLLM release whose options and variables are meant"
+    vllm_version: Annotated[str, Reach.INSIDE, Option("RELEASE")] = Field(
+        _RELEASE,
+        max_length=100,
+        description="recorded vLLM release (default: that of a stack which names none)",
     )
 
 

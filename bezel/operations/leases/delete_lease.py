@@ -6,8 +6,6 @@ leases that were seen. Leaves out stacks, which a destroy ends, and what is left
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from bezel.leases.controller import LeaseError
 from bezel.leases.names import BY_HAND
 from bezel.leases.state.observation import Observation
@@ -16,7 +14,7 @@ from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_al
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled
 from bezel.operations.context import Context
 from bezel.operations.deploy import price_of
-from bezel.operations.leases.records import NODE_TYPE, TYPES, Name, PlaceArguments, hourly_of, inventory, named
+from bezel.operations.leases.records import NODE_TYPE, TYPES, LeaseName, PlaceArguments, hourly_of, inventory, named
 from bezel.operations.redaction import cleaned
 from bezel.planner.base.money import Unpriced, lasting, total
 from bezel.resource_cost.price_line import price_line
@@ -31,7 +29,7 @@ _MONTH_SECONDS = 730 * 3600.0
 class DeleteArguments(PlaceArguments):
     """Which lease."""
 
-    name: Name = Field(description="name of the lease, as `tpu_list` shows it")
+    name: LeaseName
 
 
 def plan_delete(context: Context, arguments: DeleteArguments) -> Plan:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.context import Context
-from bezel.operations.leases.records import LeaseRecord, Name, PlaceArguments, inventory, named, record_of
+from bezel.operations.leases.records import LeaseName, LeaseRecord, PlaceArguments, inventory, named, record_of
 from bezel.operations.redaction import cleaned, cleaned_lines
 from bezel.operations.results import Result, lines, utc
 from bezel.planner.base.money import rounded
@@ -15,7 +15,7 @@ from bezel.planner.base.money import rounded
 class DescribeArguments(PlaceArguments):
     """Which lease."""
 
-    name: Name = Field(description="name of the lease, as `tpu_list` shows it")
+    name: LeaseName
 
 
 class BootPhase(Result):

@@ -12,9 +12,9 @@ from pydantic import Field
 from bezel.leases.inputs import problems_of
 from bezel.leases.names import BY_HAND, labels
 from bezel.leases.requests import BackEndName, LeaseSpec, ProvisioningModel, ZoneChoice, instance_body, queued_body
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Project, Zone
 from bezel.operations.leases.records import Name
-from bezel.operations.results import Arguments
-from bezel.operations.zone_choice.zones import Zone
 from bezel.planner.base.hardware import LeasedHardware, leased, leased_hardware
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel_base.errors import Problem, UserError
@@ -28,29 +28,36 @@ _NETWORK = r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
 class CreateArguments(Arguments):
     """What is requested."""
 
-    name: Name = Field(description="name of the lease and of its machine")
-    hardware: str = Field(max_length=40, description="a TPU slice, e.g. v6e-4, or a machine with GPUs of the catalogue")
-    zone: tuple[Zone, ...] = Field(
+    name: Annotated[Name, Reach.BEYOND] = Field(description="name of the lease and of its machine")
+    hardware: Annotated[str, Reach.BEYOND, Option("ID")] = Field(
+        max_length=40, description="a TPU slice, e.g. v6e-4, or a machine with GPUs of the catalogue"
+    )
+    zone: Annotated[tuple[Zone, ...], Reach.BEYOND, Option("ZONE")] = Field(
         min_length=1, max_length=_MOST_ZONES, description="zones, best first: the first that takes the request has it"
     )
-    network: str = Field(
+    network: Annotated[str, Reach.BEYOND, Option("NAME")] = Field(
         pattern=_NETWORK,
         description="network of the machine, with a subnetwork in the zone's region",
         examples=["default"],
     )
-    subnetwork: str | None = Field(
+    subnetwork: Annotated[str | None, Reach.BEYOND, Option("NAME")] = Field(
         None,
         pattern=_NETWORK,
         description="which subnetwork, where the network has several in a region",
         examples=["default"],
     )
-    service_account: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,63}@[a-z0-9.-]{1,200}$")] = Field(
+    service_account: Annotated[str, Reach.BEYOND, Option("EMAIL")] = Field(
+        pattern=r"^[a-z0-9-]{1,63}@[a-z0-9.-]{1,200}$",
         description="e-mail of the service account that the machine runs as",
         examples=["vllm@my-project.iam.gserviceaccount.com"],
     )
-    duration: str = Field("4h", max_length=20, description="longest run duration, 10m to 7d; then Google deletes it")
-    patience: str = Field("2h", max_length=20, description="longest wait for capacity")
-    project: str | None = Field(None, max_length=100, description="Google Cloud project (default: the environment's)")
+    duration: Annotated[str, Reach.BEYOND, Option("TIME")] = Field(
+        "4h", max_length=20, description="longest run duration, 10m to 7d; then Google deletes it"
+    )
+    patience: Annotated[str, Reach.BEYOND, Option("TIME")] = Field(
+        "2h", max_length=20, description="longest wait for capacity"
+    )
+    project: Project = None
 
 
 @dataclass(frozen=True)

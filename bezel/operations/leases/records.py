@@ -16,11 +16,12 @@ from bezel.engine.project.project import checked_cloud_project, cloud_project_of
 from bezel.leases.inventory import LeaseInventory, new_client
 from bezel.leases.requests import PROVISIONING_MODELS
 from bezel.leases.state.observation import Observation
+from bezel.operations.arguments.model import Arguments, Reach
+from bezel.operations.arguments.shared import Project, Zone
 from bezel.operations.context import Context
 from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result, Usd, utc
-from bezel.operations.zone_choice.zones import Zone
+from bezel.operations.results import Result, Usd, utc
 from bezel.planner.base.hardware import leased, leased_hardware
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
@@ -36,14 +37,15 @@ NODE_TYPE = "tpu.googleapis.com/Node"
 
 Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$", examples=["dev-1"])]
 """Name of a lease, as of `bezel.leases.names.NAME`; it becomes a part of addresses."""
+LeaseName = Annotated[Name, Reach.BEYOND, Field(description="name of the lease, as `bezel tpu list` shows it")]
 
 
 class PlaceArguments(Arguments):
     """Where leases are looked for."""
 
-    project: str | None = Field(None, max_length=100, description="Google Cloud project (default: the environment's)")
-    zone: tuple[Zone, ...] = Field(
-        (), max_length=_MOST_ZONES, description="only these zones; by default every zone that may hold a lease"
+    project: Project = None
+    zone: Annotated[tuple[Zone, ...], Reach.BEYOND] = Field(
+        (), max_length=_MOST_ZONES, description="search only these zones (default: every known zone)"
     )
 
 

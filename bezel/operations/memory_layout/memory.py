@@ -8,10 +8,12 @@ instance is not asked for its metrics. Leaves the lines' forms and the compariso
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.log_reading import bounds
@@ -27,7 +29,7 @@ from bezel.operations.memory_layout.reported import (
 )
 from bezel.operations.plan import plan_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
@@ -48,9 +50,11 @@ _NOTE = 500
 class MemoryArguments(Arguments):
     """Which stack."""
 
-    stack: str = Field(description="name of the stack")
-    since: str = Field("30d", max_length=40, description="how far back the log is searched for the last start")
-    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+    stack: Stack
+    since: Annotated[str, Reach.INSIDE, Option("AGE|TIME")] = Field(
+        "30d", max_length=40, description="how far back the log is searched for the last start"
+    )
+    wake: Wake = False
 
 
 class Memory(Result):

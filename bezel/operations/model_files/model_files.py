@@ -8,14 +8,16 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach, Word
 from bezel.operations.checkup.local_checks import planned
 from bezel.operations.context import Context
 from bezel.operations.model_files.registry import RegistryModel, registry_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.planner import AnyPlan
 from bezel.rest import RestError
 from bezel.weights.bucket import Bucket
@@ -36,8 +38,10 @@ Plans = Mapping[str, tuple[AnyPlan, str | None]]
 class ModelFilesArguments(Arguments):
     """Which buckets."""
 
-    stack: str | None = Field(
-        None, max_length=230, description="stack, or bucket (gs://NAME); by default the buckets of all stack files"
+    stack: Annotated[str | None, Reach.INSIDE, Word("STACK|gs://BUCKET")] = Field(
+        None,
+        max_length=230,
+        description="stack, or bucket as gs://BUCKET (default: the buckets of all stack files)",
     )
 
 

@@ -10,16 +10,17 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Annotated, TextIO
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, Verdict, plain_all
 from bezel.operations.context import Context
 from bezel.operations.model_files.sources import CLOUD_STORAGE, HUB, opened
 from bezel.operations.plan import plan_of
-from bezel.operations.results import Arguments
 from bezel.operations.touches import BeyondStackError
 from bezel.planner import AnyPlan
 from bezel.weights.bucket import Bucket, Stored
@@ -40,15 +41,20 @@ _UNPRICED = "storage, and the network between locations, are not priced here"
 class CopyArguments(Arguments):
     """Which model, and from where."""
 
-    stack: str = Field(max_length=100, description="stack whose model is copied into its bucket")
-    origin: str | None = Field(
+    stack: Stack = Field(max_length=100)
+    origin: Annotated[str | None, Reach.INSIDE, Option("SOURCE", flag="--from")] = Field(
         None,
         max_length=500,
-        description="hf:OWNER/NAME[@REVISION], gs://BUCKET/PATH or garden:PUBLISHER/MODEL@VERSION; "
-        "default the model's own repository on the Hugging Face hub, with its draft models",
+        description="hf:OWNER/NAME[@REVISION], gs://BUCKET/PATH or garden:PUBLISHER/MODEL@VERSION "
+        "(default: the model's own repository on the Hugging Face hub, with its draft models)",
     )
     # Enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
-    deadline: float = Field(21_600.0, gt=0, le=604_800, description="end of the copy, in seconds; copied files stay")
+    deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
+        21_600.0,
+        gt=0,
+        le=604_800,
+        description="time limit of the copy, in seconds; copied files stay (default: 6 hours)",
+    )
 
 
 def check_scope(context: Context, arguments: CopyArguments) -> None:

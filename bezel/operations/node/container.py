@@ -7,12 +7,15 @@ Cloud Run (`restart`, `scale`).
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 from pydantic import Field
 
 from bezel.engine.locks.held import HeldLock
 from bezel.leases.inventory import new_client
 from bezel.leases.state.container import Action
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, under_lock, wait_of
@@ -23,7 +26,6 @@ from bezel.operations.leases.records import NODE_TYPE, TYPES, Name
 from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.operations.node.machines import Machine, machines_of
 from bezel.operations.node.request import RequestFailedError, carry_out
-from bezel.operations.results import Arguments
 from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import RUNNING, WAITING
@@ -41,10 +43,14 @@ _PAST = {"start": "started", "stop": "stopped", "restart": "restarted"}
 class ContainerArguments(Arguments):
     """What to do to which machine."""
 
-    action: Action = Field(description="start, stop or restart; a machine whose container is so already is left alone")
-    stack: str = Field(description="name of the stack")
-    lease: Name | None = Field(None, description="name of the lease; by default every one, one after the other")
-    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+    action: Annotated[Action, Reach.INSIDE] = Field(
+        description="what to do; a container that is so already is left alone"
+    )
+    stack: Stack
+    lease: Annotated[Name | None, Reach.INSIDE, Option("NAME")] = Field(
+        None, description="only the machine of this lease (default: every one, one after the other)"
+    )
+    wait: Wait = "15m"
 
 
 def plan_container(context: Context, arguments: ContainerArguments) -> Plan:

@@ -9,9 +9,11 @@ from decimal import Decimal
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
-from bezel.operations.results import Arguments, Result, Usd, lines
+from bezel.operations.results import Result, Usd, lines
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, rounded
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
@@ -21,7 +23,7 @@ from bezel_catalog import Price as PriceRow
 class CostArguments(Arguments):
     """Which stack."""
 
-    stack: str = Field(max_length=100, description="name of the stack")
+    stack: Stack = Field(max_length=100)
 
 
 class Range(Result):

@@ -1,14 +1,6 @@
-"""Arguments that name the place of a quota."""
-
-from typing import Annotated
-
-from pydantic import Field
+"""Places of quotas: which of them a region or a zone names."""
 
 from bezel_base.errors import Problem, UserError
-
-# They become parts of addresses and filters.
-Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
-Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 
 
 def is_in(place: str, region: str | None, zone: str | None) -> bool:

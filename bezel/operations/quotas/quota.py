@@ -8,17 +8,19 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach
+from bezel.operations.arguments.shared import Region, Zone
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.quotas.known import KnownQuota, PlaceKind, known_by_id, known_quotas, needs_of
-from bezel.operations.quotas.places import Region, Zone, is_in, refuse_both
+from bezel.operations.quotas.places import is_in, refuse_both
 from bezel.operations.quotas.requests_made import QuotaRequest, requests_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result, counted
+from bezel.operations.results import Result, counted
 from bezel.planner import Plan
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need
 from bezel.planner.assemble.quota import request as gcloud_request
@@ -40,9 +42,17 @@ _T = TypeVar("_T")
 class QuotaArguments(Arguments):
     """Which places, and whose needs."""
 
-    region: Region | None = Field(None, description="only this region and its zones")
-    zone: Zone | None = Field(None, description="only this zone and its region")
-    stack: str | None = Field(None, max_length=100, description="only what this stack counts in, with what it may need")
+    region: Annotated[Region | None, Reach.INSIDE] = Field(
+        None, description="region: its quotas and those of its zones (default: all)"
+    )
+    zone: Annotated[Zone | None, Reach.INSIDE] = Field(
+        None, description="zone: its quotas and those of its region (default: all)"
+    )
+    stack: Annotated[str | None, Reach.INSIDE] = Field(
+        None,
+        max_length=100,
+        description="stack: only what it counts in and may need, in its project (default: the environment's)",
+    )
 
 
 class QuotaRow(Result):

@@ -7,17 +7,19 @@ second request for the same quota and place changes the first; nothing is delete
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import ProjectStack, Region, Zone
 from bezel.operations.changes.basis import check, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.quotas.known import KnownQuota, known_quotas, needs_of
-from bezel.operations.quotas.places import Region, Zone, refuse_both
+from bezel.operations.quotas.places import refuse_both
 from bezel.operations.quotas.requests_made import request_of
-from bezel.operations.results import Arguments
 from bezel.operations.touches import BeyondStackError
 from bezel.rest.cloud_quotas import Limit, info_of, value_in
 from bezel.rest.quota_preferences import QuotaPreference, dimensions_of, preferences_of, request_value
@@ -30,24 +32,28 @@ _TYPE = "cloudquotas.googleapis.com/QuotaPreference"
 class QuotaRequestArguments(Arguments):
     """Which quota, where, and how much."""
 
-    quota: str = Field(
+    quota: Annotated[str, Reach.INSIDE] = Field(
         pattern=r"^[A-Za-z0-9-]{1,120}$",
         description="id of the quota, as `bezel quota` shows it",
         examples=["CpuAllocPerProjectRegion"],
     )
-    amount: float = Field(
+    amount: Annotated[float, Reach.INSIDE, Option("N")] = Field(
         gt=0, le=1e9, description="wanted limit in GPUs, chips, vCPUs or GiB, as `bezel quota` shows it"
     )
-    region: Region | None = Field(None, description="region of a quota that is counted by region")
-    zone: Zone | None = Field(None, description="zone of a quota that is counted by zone")
-    stack: str | None = Field(None, max_length=100, description="stack whose project it is; else the environment's")
-    email: str = Field(
+    region: Annotated[Region | None, Reach.INSIDE] = Field(
+        None, description="region of a quota that is counted by region"
+    )
+    zone: Annotated[Zone | None, Reach.INSIDE] = Field(None, description="zone of a quota that is counted by zone")
+    stack: ProjectStack = None
+    email: Annotated[str, Reach.INSIDE, Option("ADDRESS")] = Field(
         "",
         pattern=r"^$|^[^@\s]{1,64}@[^@\s]{1,180}$",
         description="address for Google's questions; without it a request with questions is denied",
         examples=["team@example.com"],
     )
-    justification: str = Field("", max_length=1000, description="reason of the request, for Google")
+    justification: Annotated[str, Reach.INSIDE, Option("TEXT")] = Field(
+        "", max_length=1000, description="reason of the request, for Google"
+    )
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from bezel.diagnosis.revision_traffic import shares
 from bezel.engine.locks.held import HeldLock
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain, plain_all
 from bezel.operations.changes.stack_lock import check_cancelled, check_engine, under_lock, wait_of
@@ -23,7 +25,6 @@ from bezel.operations.context import Context
 from bezel.operations.deploy import price_of
 from bezel.operations.deployment.deployment import SERVICE_TYPE, DeployedService, Deployment
 from bezel.operations.live_price import live_cost
-from bezel.operations.results import Arguments
 from bezel.operations.rollback.choice import Choice, choose, short
 from bezel.operations.rollback.differences import difference_notes, model_warnings
 from bezel.operations.rollback.move import NotMovedError, move, targets_of
@@ -44,14 +45,14 @@ _MOST_ORIGINS = 4
 class RollbackArguments(Arguments):
     """Which stack, and to which revision."""
 
-    stack: str = Field(description="name of the stack")
-    to: str | None = Field(
+    stack: Stack
+    to: Annotated[str | None, Reach.INSIDE, Option("REVISION")] = Field(
         None,
         pattern=r"^[a-z0-9-]{1,63}$",
         examples=["bezel-l4-qat-00002-abc"],
-        description="revision that gets the traffic; default: the last that passed its check before the serving one",
+        description="revision that gets the traffic (default: the last that passed its check before the serving one)",
     )
-    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+    wait: Wait = "15m"
 
 
 @dataclass(frozen=True)

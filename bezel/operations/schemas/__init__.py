@@ -10,12 +10,15 @@ from typing import Any
 
 
 @lru_cache
-def schemas_of(name: str) -> dict[str, dict[str, Any]]:
-    """`arguments` and `result` -> JSON schema, of the operation of that name.
+def schemas_of(name: str) -> dict[str, Any]:
+    """What the file of an operation has.
+
+    `arguments`, `result` and, of a changing one, `outcome` are JSON schemas; `arguments_inside` are the names of the
+    arguments that a server of some stacks takes.
 
     Raises:
         FileNotFoundError: There is no such operation.
     """
     text = (files(__name__) / f"{name}.json").read_text(encoding="utf-8")
-    schemas: dict[str, dict[str, Any]] = json.loads(text)
+    schemas: dict[str, Any] = json.loads(text)
     return schemas

@@ -8,8 +8,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from bezel.operations.arguments.model import Arguments, Reach
+from bezel.operations.arguments.shared import ProjectStack
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result, lines
+from bezel.operations.results import Result, lines
 from bezel.operations.secrets.users import SETTING, named_by, users_of
 from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.names import PREFIX
@@ -36,8 +38,8 @@ ENABLED = "ENABLED"
 class SecretArguments(Arguments):
     """Which secret."""
 
-    name: SecretName = Field(description="id of the secret, e.g. hf-token")
-    stack: str | None = Field(None, max_length=100, description="stack whose project it is; else the environment's")
+    name: Annotated[SecretName, Reach.INSIDE] = Field(description="id of the secret, e.g. hf-token")
+    stack: ProjectStack = None
 
 
 class Secret(Result):

@@ -2,16 +2,18 @@
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.deployment.server_access import access_of
-from bezel.operations.results import Arguments, Result, lines
+from bezel.operations.results import Result, lines
 from bezel_base.text.shell import quoted
 
 
 class EndpointArguments(Arguments):
     """Which stack."""
 
-    stack: str = Field(description="name of the stack")
+    stack: Stack
 
 
 class Endpoint(Result):

@@ -8,11 +8,14 @@ is not asked, as the request would start one. Leaves the figures to bezel.operat
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Annotated
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result, utc
+from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of, shown
@@ -27,11 +30,15 @@ _WAKE_SECONDS = 600.0  # with --wake an instance may have to load its weights fi
 class MetricsArguments(Arguments):
     """Which stack, and over what time."""
 
-    stack: str = Field(description="name of the stack")
-    seconds: float | None = Field(
-        None, gt=0, le=300, description="time between two readings, in seconds; means and rates are of it"
+    stack: Stack
+    seconds: Annotated[float | None, Reach.INSIDE, Option("SECONDS")] = Field(
+        None,
+        gt=0,
+        le=300,
+        description="read twice, this many seconds apart: means and rates of that time "
+        "(default: since the server's start)",
     )
-    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+    wake: Wake = False
 
 
 class Metrics(Result):

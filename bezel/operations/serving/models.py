@@ -6,9 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result, utc
+from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
@@ -24,8 +26,8 @@ _NAME = 300
 class ModelsArguments(Arguments):
     """Which stack."""
 
-    stack: str = Field(description="name of the stack")
-    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+    stack: Stack
+    wake: Wake = False
 
 
 class ServedModel(Result):

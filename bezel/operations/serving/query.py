@@ -7,15 +7,17 @@ credentials, token by token as the server sends it.
 import base64
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from bezel.operations.answer_text.cleaning import Cleaning
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result, lines
+from bezel.operations.results import Result, lines
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.first_token import FirstToken, measured
 from bezel.operations.serving.metrics import asleep
@@ -33,16 +35,18 @@ _IMAGES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIF
 class QueryArguments(Arguments):
     """What is asked."""
 
-    stack: str = Field(description="name of the stack")
-    prompt: str = Field(min_length=1, max_length=100_000, description="the user's message")
-    image: str | None = Field(
+    stack: Stack
+    prompt: Annotated[str, Reach.INSIDE] = Field(min_length=1, max_length=100_000, description="the user's message")
+    image: Annotated[str | None, Reach.INSIDE, Option("FILE")] = Field(
         None,
         max_length=500,
         description="image file below the project's folder: PNG, JPEG, GIF, WebP, 20 MiB at most",
     )
-    max_tokens: int = Field(512, ge=1, le=32_768, description="longest answer, in tokens")
-    stats: bool = Field(False, description="show TTFT, times and tokens per second too")
-    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+    max_tokens: Annotated[int, Reach.INSIDE, Option("N")] = Field(
+        512, ge=1, le=32_768, description="longest answer, in tokens"
+    )
+    stats: Annotated[bool, Reach.INSIDE] = Field(False, description="show TTFT, times and tokens per second too")
+    wake: Wake = False
 
 
 class Stats(Result):

@@ -7,13 +7,12 @@ machines.
 
 from datetime import UTC, datetime
 
-from pydantic import Field
-
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.changes.stack_lock import wait_of
 from bezel.operations.context import Context
 from bezel.operations.deploy import Edit, apply_stack, plan_stack
-from bezel.operations.results import Arguments
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
 from bezel_base.errors import Problem, UserError
@@ -25,8 +24,8 @@ _SETTING = "restarted_at"
 class RestartArguments(Arguments):
     """Which stack, and how long to wait."""
 
-    stack: str = Field(description="name of the stack")
-    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+    stack: Stack
+    wait: Wait = "15m"
 
 
 def plan_restart(context: Context, arguments: RestartArguments) -> Plan:

@@ -3,13 +3,16 @@
 Leaves out the text of the file (`file_text`) and the run of the engine (bezel.operations.deploy).
 """
 
+from typing import Annotated
+
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.changes.stack_lock import wait_of
 from bezel.operations.context import Context
 from bezel.operations.deploy import apply_stack, plan_stack
-from bezel.operations.results import Arguments
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
 from bezel_base.errors import NOT_SET, Problem, UserError
@@ -28,10 +31,14 @@ class NothingAskedError(UserError):
 class ScaleArguments(Arguments):
     """Which stack, and how many instances."""
 
-    stack: str = Field(description="name of the stack")
-    min: int | None = Field(None, ge=0, le=1000, description="instances kept running without traffic; they cost money")
-    max: int | None = Field(None, ge=1, le=1000, description="maximum of instances; each needs GPU quota")
-    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+    stack: Stack
+    min: Annotated[int | None, Reach.INSIDE, Option("N")] = Field(
+        None, ge=0, le=1000, description="instances kept running without traffic; they cost money"
+    )
+    max: Annotated[int | None, Reach.INSIDE, Option("N")] = Field(
+        None, ge=1, le=1000, description="maximum of instances; each needs GPU quota"
+    )
+    wait: Wait = "15m"
 
 
 def plan_scale(context: Context, arguments: ScaleArguments) -> Plan:

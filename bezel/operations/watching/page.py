@@ -8,14 +8,16 @@ import textwrap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.file_settings import file_rows
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
 from bezel.operations.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.verdict import AS_DECLARED, verdict_text
@@ -40,9 +42,11 @@ _T = TypeVar("_T")
 class WatchArguments(Arguments):
     """Which stack, and how often."""
 
-    stack: str = Field(description="name of the stack")
-    interval: float = Field(5.0, ge=1, le=300, description="seconds that rates and means are of")
-    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+    stack: Stack
+    interval: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
+        5.0, ge=1, le=300, description="seconds that rates and means are of"
+    )
+    wake: Wake = False
 
 
 class Watch(Result):

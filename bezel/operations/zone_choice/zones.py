@@ -7,10 +7,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bezel.operations.arguments.model import Arguments, Reach
+from bezel.operations.arguments.shared import Zone
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Result
 from bezel.operations.zone_choice.zone_search import find
 from bezel.planner import LeasePlan
 from bezel_base.console import aligned
@@ -20,16 +22,15 @@ _HEADS = ("zone", "hardware", "provisioning model", "quota", "USD per hour")
 _UNKNOWN = "unknown"
 _MOST = 30
 
-# It becomes a part of addresses.
-Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
-
 
 class ZonesArguments(Arguments):
     """Which hardware, and where."""
 
-    stack: str = Field(max_length=100, description="stack that names the hardware and the model")
-    zone: tuple[Zone, ...] = Field(
-        (), max_length=_MOST, description="search only these zones; by default every zone that the hardware is known in"
+    stack: Annotated[str, Reach.INSIDE] = Field(
+        max_length=100, description="stack that names the hardware and the model"
+    )
+    zone: Annotated[tuple[Zone, ...], Reach.INSIDE] = Field(
+        (), max_length=_MOST, description="search only these zones (default: every known zone)"
     )
 
 

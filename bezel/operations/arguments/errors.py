@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from bezel.operations.results import Arguments, counted
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.results import counted
 from bezel.planner.base.parse import BOUNDS, EXPECTED
 from bezel_base.errors import NOT_SET, Problem
 
@@ -46,7 +47,8 @@ def _problem(
     detail: ErrorDetails, key: str, name: str, schemas: Mapping[str, Any], names: Mapping[str, str]
 ) -> Problem:
     schema = schemas.get(name) or {}
-    meaning = f" ({text})" if (text := schema.get("description")) else ""
+    # A repair asks for a value, so what holds without one is left out.
+    meaning = f" ({text})" if (text := schema.get("description", "").partition(" (default: ")[0]) else ""
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     if kind == "extra_forbidden":
         near = difflib.get_close_matches(name, schemas, n=1)

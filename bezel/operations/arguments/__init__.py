@@ -1,0 +1,1 @@
+"""Arguments of operations: their models, from which commands, help texts, tools and documents are made."""
