@@ -3,7 +3,7 @@
 import re
 
 from tools.docs.generated_sections import END, ROOT
-from tools.docs.operations import DOCUMENT, SEED_TOOLS, tables
+from tools.docs.operations import ARGUMENTS, DOCUMENT, SEED_TOOLS, arguments, tables
 
 
 def test_the_tables_are_those_of_the_registry() -> None:
@@ -11,6 +11,12 @@ def test_the_tables_are_those_of_the_registry() -> None:
     for name, content in tables().items():
         command = f".venv/bin/python -m tools.docs.operations {name}"
         assert f"<!-- made by: {command} -->\n{content}{END}" in text, f"{command.rpartition(' ')[0]} --write"
+
+
+def test_page_of_arguments_is_that_of_the_models() -> None:
+    command = ".venv/bin/python -m tools.docs.operations"
+    text = ARGUMENTS.read_text(encoding="utf-8")
+    assert f"<!-- made by: {command} arguments -->\n{arguments()}{END}" in text, f"{command} --write"
 
 
 def test_every_test_that_the_table_names_exists() -> None:

@@ -1,23 +1,25 @@
-"""What is made of the registry of operations and of the models of their arguments and results.
+"""Schemas, commands and documents that are made of the registry of operations and of the models of arguments.
 
 python -m tools.docs.operations NAME       a table of docs/operations.md, as Markdown
-python -m tools.docs.operations --write    puts all of them into docs/operations.md, and writes the schemas and the
-                                           commands that bezel/operations keeps
+python -m tools.docs.operations --write    puts all of them into docs/operations.md and docs/operation-arguments.md, and
+                                           writes the schemas and the commands that bezel/operations keeps
 """
 
 import json
 import sys
 from typing import Any
 
+from bezel.cli.command_table import shown_names
 from bezel.operations.operation import Operation
 from bezel.operations.registry import OPERATIONS, operation
 from tools.docs.generated_sections import ROOT, put, table
-from tools.docs.operation_commands import commands, inside
+from tools.docs.operation_commands import commands, help_text, inside
 
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
 COMMANDS = ROOT / "bezel" / "operations" / "commands.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
+ARGUMENTS = ROOT / "docs" / "operation-arguments.md"
 HELP = "bezel --help"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
 # A pair is a command for people, and the operation that tells an agent what a person runs.
@@ -98,8 +100,23 @@ def operations() -> str:
     return table(("command", "kind", "what it does"), rows)
 
 
+def arguments() -> str:
+    """A section for each operation: its arguments by their names on the command line and in the tool."""
+    return "\n".join(_arguments_of(each) for each in OPERATIONS)
+
+
+def _arguments_of(each: Operation) -> str:
+    names = shown_names(each.name)
+    rows = []
+    for name, field in each.arguments().model_fields.items():
+        shown = f"`{names[name]}`" if name in names else ""
+        rows.append((shown, f"`{name}`", help_text(field)))
+    heading = f"## `bezel {each.command}`\nTool `{each.name}`: {each.help}.\n\n"
+    return heading + table(("command line", "tool", "what it is"), rows)
+
+
 def tables() -> dict[str, str]:
-    """Name of a generated section -> its content."""
+    """Name of a generated section of docs/operations.md -> its content."""
     return {"operations": operations(), "counterparts": counterparts()}
 
 
@@ -142,5 +159,6 @@ if __name__ == "__main__":
         POLICIES.write_text(policy_records(), encoding="utf-8")
         for name, content in tables().items():
             put(DOCUMENT, f"tools.docs.operations {name}", content)
+        put(ARGUMENTS, "tools.docs.operations arguments", arguments())
     else:
-        sys.stdout.write(tables()[sys.argv[1]])
+        sys.stdout.write((tables() | {"arguments": arguments()})[sys.argv[1]])
