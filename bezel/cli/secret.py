@@ -1,7 +1,7 @@
 """`bezel secret set NAME`: reads a value from a terminal without an echo, a pipe or a file descriptor, and stores it.
 
 Owns where the value comes from: never an argument or a variable of the environment, which others can read. Typing or
-piping the value is the confirmation; the plan is shown before. Leaves Secret Manager to `bezel.operations.secrets`.
+piping the value is the confirmation; the plan is shown before. Leaves Secret Manager to `bezel.operations.secret`.
 """
 
 import argparse
@@ -30,8 +30,8 @@ def set_value(project: Project, options: argparse.Namespace) -> int:
     from pydantic import ValidationError
 
     from bezel.operations.context import Context
-    from bezel.operations.secrets.secret_set import apply_set, checked, plan_set
-    from bezel.operations.secrets.secret_show import SecretArguments
+    from bezel.operations.secret.secret_set import apply_set, checked, plan_set
+    from bezel.operations.secret.secret_show import SecretArguments
 
     try:
         arguments = SecretArguments(name=options.name, stack=options.stack)

@@ -1,7 +1,7 @@
 """`bezel watch`: the page about a stack again and again, on the same place of a terminal, until Ctrl-C.
 
 Where the output is no terminal, page follows page; with `--json` one line each. Without colours. Leaves the page to
-bezel.operations.watching.
+bezel.operations.watch.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from bezel_base.console import say, write
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
-    from bezel.operations.watching.page import Watch
+    from bezel.operations.watch.page import Watch
 
 _HOME, _REST = "\x1b[H", "\x1b[J"
 _PAGE_SECONDS = 3.0

@@ -62,6 +62,6 @@ def _documents(folder: Path) -> dict[str, Path]:
 
 def _plan(project: "Project", stack: str) -> str:
     from bezel.operations.context import Context
-    from bezel.operations.plan import PlanArguments, plan
+    from bezel.operations.plan.plan import PlanArguments, plan
 
     return plan(Context(project.folder, scope=project.scope), PlanArguments(stack=stack)).text()

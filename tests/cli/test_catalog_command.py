@@ -11,7 +11,7 @@ import pytest
 
 from bezel.cli.catalog.commands import refresh
 from bezel.cli.main import main, parse
-from bezel.operations.catalogue.tables import SECTIONS
+from bezel.operations.catalog.tables import SECTIONS
 from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
 from bezel_base.errors import UserError
 from bezel_catalog import DataFileError

@@ -117,7 +117,7 @@ def test_a_failure_of_the_machine_and_an_interrupt_are_json_too(
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bezel.operations.comparison.compare.checkpoints", interrupted)
+    monkeypatch.setattr("bezel.operations.compare.compare.checkpoints", interrupted)
     assert main(["--errors", "json", *COMPARE]) == 130
     assert json.loads(capsys.readouterr().err)["problems"] == [{"text": "stopped"}]
 

@@ -70,5 +70,5 @@ def test_command_has_the_keys_of_its_operation(name: str, key: str, value: objec
 
 
 def test_command_of_a_new_operation_needs_no_text_elsewhere() -> None:
-    new = Operation("ask", "plan:plan", "reading", "ask", "ask", group="operate")
+    new = Operation("ask", "plan.plan:plan", "reading", "ask", "ask", group="operate")
     assert command(new)["arguments"] == command(operation("plan"))["arguments"]

@@ -10,10 +10,10 @@ import pytest
 from bezel.engine.outcomes import Exit
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
-from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy
-from bezel.operations.destroy import DestroyArguments, apply_destroy, plan_destroy
+from bezel.operations.deploy.deploy import DeployArguments, apply_deploy, plan_deploy
+from bezel.operations.destroy.destroy import DestroyArguments, apply_destroy, plan_destroy
 from bezel.operations.rollback.rollback import RollbackArguments, apply_rollback, plan_rollback
-from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel.operations.status.status import StackStatus, StatusArguments, status
 from bezel_base.errors import UserError
 from tests.support.e2e.rehearsal import Run
 from tests.support.gitops.pipeline import Pipeline

@@ -86,7 +86,7 @@ def test_every_operation_and_argument_says_what_it_touches(each: Operation) -> N
 
 
 def test_an_operation_or_argument_without_a_class_is_refused() -> None:
-    new = Operation("plan", "plan:plan", "reading", "new", "new")
+    new = Operation("plan", "plan.plan:plan", "reading", "new", "new")
     assert not ONLY.serves(new)
     assert Scope().serves(new)
     assert ONLY.input_schema(new)["properties"] == {}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.diagnosis.advise import AdviseArguments, advise
+from bezel.operations.advise.advise import AdviseArguments, advise
+from bezel.operations.analyze_logs.analyze_logs import AnalyzeLogsArguments, analyze_logs
 from bezel.operations.diagnosis.analysis import Analysis
-from bezel.operations.diagnosis.analyze_logs import AnalyzeLogsArguments, analyze_logs
 from tests.operations.test_metrics import TEXT as METRICS
 from tests.support.operations.delayed_server import DelayedServer
 from tests.support.operations.deployed import Deployed, service_resource, state_of

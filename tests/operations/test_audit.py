@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench_support.audited_files import grid
-from bezel.operations.benchmarking.audit import AuditArguments, audit
+from bezel.operations.bench.audit import AuditArguments, audit
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.operations.benchmarking.files import existing, new
-from bezel.operations.benchmarking.target import TargetArguments, options_of
+from bezel.operations.bench.files import existing, new
+from bezel.operations.bench.target import TargetArguments, options_of
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 

@@ -10,12 +10,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.operations.configuration.commands_of_leases import instance_command
-from bezel.operations.configuration.commands_of_services import service_command
-from bezel.operations.configuration.config import LATER, Config, ConfigArguments, config
-from bezel.operations.configuration.flags import Flags, listed
+from bezel.operations.config.commands_of_leases import instance_command
+from bezel.operations.config.commands_of_services import service_command
+from bezel.operations.config.config import LATER, Config, ConfigArguments, config
+from bezel.operations.config.flags import Flags, listed
 from bezel.operations.context import Context
-from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy
+from bezel.operations.deploy.deploy import DeployArguments, apply_deploy, plan_deploy
 from bezel_base.errors import UserError
 from tests.support.gitops.pipeline import Pipeline
 

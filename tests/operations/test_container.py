@@ -14,8 +14,8 @@ from bezel.leases.state.container import ATTRIBUTE
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.changes.plan import Outcome, Plan
+from bezel.operations.container.container import ContainerArguments, apply_container, plan_container
 from bezel.operations.context import Context
-from bezel.operations.node.container import ContainerArguments, apply_container, plan_container
 from bezel.operations.results import utc
 from bezel.rest import ApiError
 from bezel_base.errors import UserError

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from bezel.operations.context import Context
-from bezel.operations.plan import PlanArguments, plan, plan_of
-from bezel.operations.pricing.cost import Cost, CostArguments, cost
+from bezel.operations.cost.cost import Cost, CostArguments, cost
+from bezel.operations.plan.plan import PlanArguments, plan, plan_of
 from bezel.planner import PlanError, plan_summary
 from bezel.planner.base.money import Priced, rounded
 from bezel.planner.cost.lease_cost import LeaseTotal

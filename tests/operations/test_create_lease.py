@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from bezel.leases.names import BY_HAND
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.stack_lock import CancelledError
-from bezel.operations.leases.lease_request import CreateArguments
+from bezel.operations.tpu.lease_request import CreateArguments
 from bezel_base.errors import UserError
 from tests.support.cli.tpu_cloud import EMPTY, OTHER, ZONE, running
 from tests.support.operations.lease_cloud import ACCOUNT, LeaseCloud

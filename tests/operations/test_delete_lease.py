@@ -10,7 +10,7 @@ import pytest
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.context import Context
-from bezel.operations.leases.delete_lease import DeleteArguments, apply_delete, plan_delete
+from bezel.operations.tpu.delete_lease import DeleteArguments, apply_delete, plan_delete
 from bezel_base.errors import UserError
 from tests.support.cli.tpu_cloud import ZONE, running
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness

@@ -6,8 +6,8 @@ import pytest
 
 from bezel.engine.outcomes import LockedError
 from bezel.operations.changes.basis import ChangedError
-from bezel.operations.deploy import apply_deploy
-from bezel.operations.destroy import DestroyArguments, apply_destroy, plan_destroy
+from bezel.operations.deploy.deploy import apply_deploy
+from bezel.operations.destroy.destroy import DestroyArguments, apply_destroy, plan_destroy
 from tests.support.gitops.pipeline import STACK
 from tests.support.operations.two_steps import TwoSteps
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bezel.operations.context import Context
-from bezel.operations.leases.describe_lease import DescribeArguments, LeaseDescriptions, describe_lease
+from bezel.operations.tpu.describe_lease import DescribeArguments, LeaseDescriptions, describe_lease
 from bezel_base.errors import UserError
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 from tests.support.operations.lease_cloud import ROOT

@@ -10,7 +10,7 @@ import pytest
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.changes.staying import staying
 from bezel.operations.context import Context, NotDeployedError
-from bezel.operations.destroy import DestroyArguments, plan_destroy
+from bezel.operations.destroy.destroy import DestroyArguments, plan_destroy
 from tests.support.gitops.pipeline import PLUGINS
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 

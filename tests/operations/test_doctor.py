@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bezel.engine.project.project import ProjectError
-from bezel.operations.checkup.check import Check
-from bezel.operations.checkup.doctor import Doctor, DoctorArguments, doctor
+from bezel.operations.doctor.check import Check
+from bezel.operations.doctor.doctor import Doctor, DoctorArguments, doctor
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.rest.fake_google import Answer, Call
 

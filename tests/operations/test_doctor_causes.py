@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from bezel.engine.run.command import pulumi_cli
-from bezel.operations.checkup.causes import NEEDS_LOGIN, causes_of, rows_of
-from bezel.operations.checkup.check import Check, check
-from bezel.operations.checkup.doctor import Doctor
+from bezel.operations.doctor.causes import NEEDS_LOGIN, causes_of, rows_of
+from bezel.operations.doctor.check import Check, check
+from bezel.operations.doctor.doctor import Doctor
 from bezel_base.errors import Problem, UserError
 from tests.operations.test_doctor import L4, Google
 from tests.support.operations.deployed import Deployed

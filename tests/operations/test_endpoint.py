@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.serving.endpoint import Endpoint, EndpointArguments, endpoint
+from bezel.operations.endpoint.endpoint import Endpoint, EndpointArguments, endpoint
 from bezel_base.errors import UserError
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 

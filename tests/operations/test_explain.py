@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from bezel.cli.main import parse
 from bezel.operations.context import Context
-from bezel.operations.explanation import checkpoints, policies, settings, variables
-from bezel.operations.explanation import vllm_options as options
-from bezel.operations.explanation.entry import Entry
-from bezel.operations.explanation.explain import ExplainArguments, Explanation, explain
+from bezel.operations.explain import checkpoints, policies, settings, variables
+from bezel.operations.explain import vllm_options as options
+from bezel.operations.explain.entry import Entry
+from bezel.operations.explain.explain import ExplainArguments, Explanation, explain
 from bezel.planner.vllm.option_checks import OWNED
 from bezel_base.errors import UserError
 from bezel_catalog import models, removed_options, tpu_variables, vllm_options, vllm_risks, vllm_versions

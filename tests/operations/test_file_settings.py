@@ -10,8 +10,8 @@ import yaml
 from pydantic import BaseModel
 
 from bezel.operations.file_settings import differences
-from bezel.operations.status import StackStatus, StatusArguments, status
-from bezel.operations.watching.page import Watch
+from bezel.operations.status.status import StackStatus, StatusArguments, status
+from bezel.operations.watch.page import Watch
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
 from tests.support.operations.deployed import (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from bezel.operations.query.query import Answer, QueryArguments, query
 from bezel.operations.serving.first_token import SLOW_SECONDS, FirstToken, Reading, first_token
-from bezel.operations.serving.query import Answer, QueryArguments, query
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.sample import Sample, parse
 from tests.support.operations.delayed_server import DelayedServer

@@ -6,10 +6,10 @@ import pytest
 
 from base_support.front_answers import ANSWERS
 from bezel.diagnosis.client import Server, error_text
-from bezel.operations.memory_layout.memory import MemoryArguments, memory
-from bezel.operations.serving.metrics import MetricsArguments, metrics
-from bezel.operations.serving.models import ModelsArguments, models
-from bezel.operations.serving.query import QueryArguments, query
+from bezel.operations.memory.memory import MemoryArguments, memory
+from bezel.operations.metrics.metrics import MetricsArguments, metrics
+from bezel.operations.models.models import ModelsArguments, models
+from bezel.operations.query.query import QueryArguments, query
 from bezel_base.errors import UserError
 from bezel_bench.commands.measure.target import _served
 from bezel_bench.load.plan import Target

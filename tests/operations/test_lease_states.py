@@ -10,9 +10,9 @@ import pytest
 
 from bezel.leases.clock import rfc3339
 from bezel.leases.inventory import back_end_of
-from bezel.operations.leases.records import record_of
-from bezel.operations.status import StackStatus, Status, StatusArguments, status
-from bezel.operations.watching.page import Watch
+from bezel.operations.status.status import StackStatus, Status, StatusArguments, status
+from bezel.operations.tpu.records import record_of
+from bezel.operations.watch.page import Watch
 from tests.support.leases.state_cloud import INSTANCES, NAME, NODES, REQUESTS, RUN, ZONE, Cloud
 from tests.support.operations.deployed import NOW, Deployed, deployed, state_of
 

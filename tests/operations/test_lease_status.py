@@ -11,7 +11,7 @@ from bezel.leases.state.container import ATTRIBUTE, request_text
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.service_use.call_counts import Call, counted_calls
-from bezel.operations.status import LeaseStatus, StackStatus, Status, StatusArguments, status, verdict_of
+from bezel.operations.status.status import LeaseStatus, StackStatus, Status, StatusArguments, status, verdict_of
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 from tests.support.operations.deployed import NOW, SERVICE, Deployed, live_service, logged_request, state_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.entries import level_of, quoted
-from bezel.operations.logs import Logs, LogsArguments, logs
+from bezel.operations.logs.logs import Logs, LogsArguments, logs
 from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
 from tests.support.operations.log_server import REQUESTS, SYSTEM, LogServer

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.memory_layout.comparison import another_model, figures_of, findings_of, planned
-from bezel.operations.memory_layout.memory import Memory, MemoryArguments, memory
-from bezel.operations.memory_layout.reported import Reading, Reported, reported_by_log, reported_by_metrics
+from bezel.operations.memory.comparison import another_model, figures_of, findings_of, planned
+from bezel.operations.memory.memory import Memory, MemoryArguments, memory
+from bezel.operations.memory.reported import Reading, Reported, reported_by_log, reported_by_metrics
 from bezel.planner import make_plan
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.operations.log_server import LogServer

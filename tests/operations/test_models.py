@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.serving.models import Models, ModelsArguments, models
+from bezel.operations.models.models import Models, ModelsArguments, models
 from bezel.operations.serving.server import ServerError
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.model_server import ModelServer

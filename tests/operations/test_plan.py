@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bezel.operations.context import Context
-from bezel.operations.plan import PlanArguments, PlanReport, plan
+from bezel.operations.plan.plan import PlanArguments, PlanReport, plan
 from bezel.planner import PlanError
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.serving.query import Answer, QueryArguments, query
+from bezel.operations.query.query import Answer, QueryArguments, query
 from bezel.operations.serving.server import ServerError
 from bezel_base.errors import UserError
 from tests.support.operations.deployed import Deployed

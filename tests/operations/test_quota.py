@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.operations.quotas.known import known_quotas
-from bezel.operations.quotas.places import is_in
-from bezel.operations.quotas.quota import QuotaArguments, QuotaReport, QuotaRow, quota
+from bezel.operations.quota.known import known_quotas
+from bezel.operations.quota.places import is_in
+from bezel.operations.quota.quota import QuotaArguments, QuotaReport, QuotaRow, quota
 from bezel.planner.base.hardware import leased_hardware
 from bezel_base.errors import UserError
 from bezel_catalog import accelerators

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Outcome, Plan
-from bezel.operations.quotas.quota import QuotaArguments, quota
-from bezel.operations.quotas.request import QuotaRequestArguments, apply_request, plan_request
+from bezel.operations.quota.quota import QuotaArguments, quota
+from bezel.operations.quota.request import QuotaRequestArguments, apply_request, plan_request
 from bezel.rest.quota_preferences import QuotaPreference
 from bezel_base.errors import UserError
 from bezel_localcloud.services.cloud_quotas.decisions import DECIDED_AFTER

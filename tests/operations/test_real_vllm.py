@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.diagnosis.advise import AdviseArguments, advise
-from bezel.operations.memory_layout.memory import MemoryArguments, memory
-from bezel.operations.serving.metrics import MetricsArguments, metrics
-from bezel.operations.serving.query import QueryArguments, query
+from bezel.operations.advise.advise import AdviseArguments, advise
+from bezel.operations.memory.memory import MemoryArguments, memory
+from bezel.operations.metrics.metrics import MetricsArguments, metrics
+from bezel.operations.query.query import QueryArguments, query
 from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
 from tests.support.operations.log_server import LogServer
 from tests.support.real_vllm import TIMEOUT, real_vllm

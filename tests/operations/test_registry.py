@@ -55,6 +55,12 @@ def test_command_is_listed_in_the_help_by_a_known_group(each: Operation) -> None
     assert bool(each.group) == (top == each.command)
 
 
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_folder_of_an_operation_is_the_word_of_its_command(each: Operation) -> None:
+    word = each.command.split()[0].replace("-", "_")
+    assert {place.partition(".")[0] for place in (each.function, each.apply) if place} == {word}
+
+
 @pytest.mark.parametrize("name", ["bench_run", "bench_sweep", "bench_report", "bench_audit"])
 def test_benchmark_arguments_have_text_and_default_of_the_option(name: str) -> None:
     options = command_table().arguments(BY_COMMAND[operation(name).command])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench_support import results
-from bezel.operations.benchmarking.report import ReportArguments, report
+from bezel.operations.bench.report import ReportArguments, report
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 from bezel_bench.result.document import save

@@ -13,7 +13,7 @@ from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.rollback.rollback import RollbackArguments, plan_rollback
-from bezel.operations.status import StatusArguments, status
+from bezel.operations.status.status import StatusArguments, status
 from bezel.outside_changes.rollback import ANNOTATION
 from bezel_base.errors import UserError
 from tests.support.operations.deployed import NOW, SERVICE, service_resource, state_of

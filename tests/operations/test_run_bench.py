@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.operations.benchmarking.run_bench import RunArguments, run_bench
-from bezel.operations.benchmarking.sweep import SweepArguments
-from bezel.operations.benchmarking.target import options_of
+from bezel.operations.bench.run_bench import RunArguments, run_bench
+from bezel.operations.bench.sweep import SweepArguments
+from bezel.operations.bench.target import options_of
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
@@ -88,7 +88,7 @@ def test_a_cancelled_load_ends_in_order_and_keeps_what_was_measured(url: str, tm
 STARTED = """
 import os, sys
 from pathlib import Path
-from bezel.operations.benchmarking.run_bench import RunArguments, run_bench
+from bezel.operations.bench.run_bench import RunArguments, run_bench
 from bezel.operations.context import Context
 show = lambda line: print(line, flush=True)
 arguments = RunArguments(url=sys.argv[2], out="run.json", users=2, seconds=600, output_tokens=8)

@@ -12,9 +12,9 @@ from bezel.engine.outcomes import LockedError
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Plan
 from bezel.operations.context import Context, NotDeployedError
-from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy
-from bezel.operations.stack_edits.restart import RestartArguments, apply_restart, plan_restart
-from bezel.operations.stack_edits.scale import NothingAskedError, ScaleArguments, apply_scale, plan_scale
+from bezel.operations.deploy.deploy import DeployArguments, apply_deploy, plan_deploy
+from bezel.operations.restart.restart import RestartArguments, apply_restart, plan_restart
+from bezel.operations.scale.scale import NothingAskedError, ScaleArguments, apply_scale, plan_scale
 from bezel_base.errors import UserError
 from bezel_localcloud.core.paths import PROJECT
 from tests.support.gitops.pipeline import Pipeline

@@ -9,8 +9,8 @@ import pytest
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.registry import OPERATIONS
-from bezel.operations.secrets.secret_set import apply_set, checked, plan_set
-from bezel.operations.secrets.secret_show import SecretArguments
+from bezel.operations.secret.secret_set import apply_set, checked, plan_set
+from bezel.operations.secret.secret_show import SecretArguments
 from bezel.rest import RestError
 from bezel_base.errors import UserError
 from tests.support.operations.project_cloud import OneProject, one_project

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bezel.operations.secrets.secret_show import Secret, SecretArguments, show
+from bezel.operations.secret.secret_show import Secret, SecretArguments, show
 from bezel.rest import ApiError
 from tests.support.operations.project_cloud import OneProject, one_project
 

@@ -9,7 +9,7 @@ from bezel.leases.clock import rfc3339
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.service_use.service_metrics import Instances, billed_time, running_instances
 from bezel.operations.service_use.service_use import service_use
-from bezel.operations.status import StatusArguments, status
+from bezel.operations.status.status import StatusArguments, status
 from tests.support.operations.deployed import (
     NOW,
     SERVICE,

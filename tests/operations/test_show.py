@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from bezel.operations.catalogue.show import Section, ShowArguments, show
-from bezel.operations.catalogue.tables import SECTIONS
+from bezel.operations.catalog.show import Section, ShowArguments, show
+from bezel.operations.catalog.tables import SECTIONS
 from bezel.operations.context import Context
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bezel.operations.context import NotDeployedError
-from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel.operations.status.status import StackStatus, StatusArguments, status
 from bezel.rest import ApiError
 from tests.support.operations.deployed import (
     SERVICE,

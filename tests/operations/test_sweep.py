@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.operations.benchmarking.sweep import SweepArguments, sweep
+from bezel.operations.bench.sweep import SweepArguments, sweep
 from bezel.operations.context import Context
 from simulated_vllm_support.process import simulated_vllm
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bezel.leases.clock import rfc3339
-from bezel.operations.status import StackStatus, Status, StatusArguments, status
+from bezel.operations.status.status import StackStatus, Status, StatusArguments, status
 from tests.support.operations.deployed import (
     NOW,
     SERVICE,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.operations.serving.metrics import choose
+from bezel.operations.metrics.metrics import choose
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import Sample, parse, why_not_comparable

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bezel.operations.context import NotDeployedError
-from bezel.operations.watching.page import WIDTH, Watch, WatchArguments, watch
+from bezel.operations.watch.page import WIDTH, Watch, WatchArguments, watch
 from tests.support.operations.deployed import SERVICE, Deployed, live_service
 from tests.support.operations.model_server import ModelServer
 from tests.support.rest.fake_google import Answer

@@ -14,7 +14,7 @@ from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
 from bezel.operations.model_files.model_files import ModelFilesArguments
 from bezel.operations.model_files.model_files import model_files as model_files_of
-from bezel.operations.model_files.weights_copy import CopyArguments, apply_copy, plan_copy
+from bezel.operations.weights.weights_copy import CopyArguments, apply_copy, plan_copy
 from bezel.rest.vertex_ai import folders_of
 from bezel_base.errors import UserError
 from bezel_localcloud import control, seed

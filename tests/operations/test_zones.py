@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from bezel.operations.context import Context
-from bezel.operations.zone_choice.zones import ZoneOffer, Zones, ZonesArguments, zones
+from bezel.operations.zones.zones import ZoneOffer, Zones, ZonesArguments, zones
 from bezel_base.errors import UserError
 from tests.support.cli.tpu_cloud import OTHER, ZONE, Cloud, running
 from tests.support.rest.fake_google import Answer

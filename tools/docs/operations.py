@@ -16,7 +16,7 @@ from tools.docs.generated_sections import ROOT, put, table
 from tools.docs.operation_commands import commands, help_text, inside
 
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
-POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
+POLICIES = ROOT / "bezel" / "operations" / "explain" / "policies.json"
 COMMANDS = ROOT / "bezel" / "operations" / "commands.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
 ARGUMENTS = ROOT / "docs" / "operation-arguments.md"

@@ -1,7 +1,7 @@
 """`bezel tpu find|sweep`: finds capacity for leases, deletes leftovers.
 
 Owns printing, the confirmation before a sweep, and the list of zones. Leaves sweeping to `bezel.leases`, and finding to
-`bezel.operations.zone_choice.zone_search`. The other commands of `bezel tpu` are operations: `bezel.operations.leases`.
+`bezel.operations.zones.zone_search`. The other commands of `bezel tpu` are operations: `bezel.operations.tpu`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from bezel.engine.project.project import Project, checked_cloud_project
 from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.state.observation import Observation
-from bezel.operations.zone_choice.zone_search import FINDING_COLUMNS, find
+from bezel.operations.zones.zone_search import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, make_plan
 from bezel_base.console import aligned, note, say
 from bezel_base.errors import NOT_SET, Problem, UserError

@@ -18,10 +18,10 @@ from bezel.operations.diagnosis.prompt import data_lines
 from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
 from bezel.operations.log_reading.revisions import ReadRevision
+from bezel.operations.metrics.metrics import asleep
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
-from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
 from bezel_base.errors import UserError, one_line
 

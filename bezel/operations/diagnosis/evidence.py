@@ -19,11 +19,11 @@ from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.entries import narrowed, read_entries, service_filter
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
-from bezel.operations.logs import Logs, recent_lines
+from bezel.operations.logs.logs import Logs, recent_lines
+from bezel.operations.metrics.metrics import read_samples
 from bezel.operations.redaction import cleaned
-from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.status import read_service
+from bezel.operations.status.status import read_service
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of
 from bezel.rest import ApiError
 from bezel_base.errors import UserError, one_line

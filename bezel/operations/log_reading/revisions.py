@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel.operations.verdict import revisions_of, short_name
+from bezel.operations.status.verdict import revisions_of, short_name
 
 
 class ReadRevision(BaseModel):

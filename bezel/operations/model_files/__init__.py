@@ -1,1 +1,1 @@
-"""Model files: what buckets and Vertex AI's registry hold, and the copy of a model into a stack's bucket."""
+"""Model files of buckets, and the models of Vertex AI's registry."""

@@ -13,8 +13,8 @@ from typing import Annotated
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Reach, Word
-from bezel.operations.checkup.local_checks import planned
 from bezel.operations.context import Context
+from bezel.operations.doctor.local_checks import planned
 from bezel.operations.model_files.registry import RegistryModel, registry_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result

@@ -22,7 +22,7 @@ from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain, plain_all
 from bezel.operations.changes.stack_lock import check_cancelled, check_engine, under_lock, wait_of
 from bezel.operations.context import Context
-from bezel.operations.deploy import price_of
+from bezel.operations.deploy.deploy import price_of
 from bezel.operations.deployment.deployment import SERVICE_TYPE, DeployedService, Deployment
 from bezel.operations.live_price import live_cost
 from bezel.operations.rollback.choice import Choice, choose, short
@@ -31,7 +31,7 @@ from bezel.operations.rollback.move import NotMovedError, move, targets_of
 from bezel.operations.rollback.needs import Needs, needs_of
 from bezel.operations.rollback.passed import ended_rollback, passed_revisions
 from bezel.operations.rollback.start import start_notes
-from bezel.operations.status import read_service
+from bezel.operations.status.status import read_service
 from bezel.outside_changes.rollback import Rollback, in_force, left_by, new_rollback
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost

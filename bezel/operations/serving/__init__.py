@@ -1,1 +1,1 @@
-"""Operations that ask a deployed model server: address, models, metrics, queries."""
+"""Reading of a deployed model server: its address and identity, its streams, its first token's time."""

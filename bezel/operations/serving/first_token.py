@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from bezel.operations.metrics.metrics import read_samples
 from bezel.operations.redaction import cleaned
-from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, streamed
 from bezel.operations.vllm_metrics import sample as names

@@ -1,1 +1,1 @@
-"""Changes of a stack by its file: one setting is written into it, and the stack is deployed."""
+"""Edits of a stack's file: one setting is written into it, beside what else would change."""

@@ -10,7 +10,7 @@ from bench_support.cells import document
 from bench_support.results import line
 from bench_support.staged_cells import BOTH, run_of
 from bezel.cli.main import main
-from bezel.operations.benchmarking.summary import summary_of
+from bezel.operations.bench.summary import summary_of
 from bezel.operations.schemas import schemas_of
 from bezel_bench.load.plan import Staged
 from bezel_bench.result.document import save

@@ -6,10 +6,10 @@ from typing import Any
 
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
-from bezel.operations.leases.create_lease import apply_create, plan_create
-from bezel.operations.leases.delete_lease import DeleteArguments, apply_delete, plan_delete
-from bezel.operations.leases.lease_request import CreateArguments
-from bezel.operations.leases.list_leases import Leases, ListArguments, list_leases
+from bezel.operations.tpu.create_lease import apply_create, plan_create
+from bezel.operations.tpu.delete_lease import DeleteArguments, apply_delete, plan_delete
+from bezel.operations.tpu.lease_request import CreateArguments
+from bezel.operations.tpu.list_leases import Leases, ListArguments, list_leases
 from localcloud_support.in_process import PARENT
 from tests.support.cli.tpu_cloud import OTHER, ZONE, Cloud
 

@@ -9,7 +9,7 @@ from typing import Any
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
 from bezel.operations.rollback.rollback import RollbackArguments, apply_rollback, plan_rollback
-from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel.operations.status.status import StackStatus, StatusArguments, status
 from tests.support.operations.deployed import (
     SERVICE,
     Deployed,

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
-from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy
+from bezel.operations.deploy.deploy import DeployArguments, apply_deploy, plan_deploy
 from tests.support.gitops.pipeline import STACK, Pipeline
 
 

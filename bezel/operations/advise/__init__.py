@@ -1,0 +1,1 @@
+"""Advice on what to change on a stack."""

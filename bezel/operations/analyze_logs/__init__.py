@@ -1,0 +1,1 @@
+"""Diagnosis of a server from its log."""

@@ -1,0 +1,52 @@
+"""The catalogue's records: machines, models, prices, releases of vLLM and measurements, each with date and source."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bezel.operations.arguments.model import Arguments, Reach, Word
+from bezel.operations.catalog.tables import SECTIONS, section
+from bezel.operations.context import Context
+from bezel.operations.results import Result
+
+Section = Literal["accelerators", "tpus", "machines", "models", "prices", "vllm", "comparison", "measurements"]
+
+
+class ShowArguments(Arguments):
+    """Which part of the catalogue."""
+
+    section: Annotated[Section | None, Reach.INSIDE, Word()] = Field(None, description="section to show (default: all)")
+
+
+class Records(Result):
+    """Records of a section."""
+
+    section: str
+    rows: tuple[dict[str, str | int], ...] = Field(description="the records; the keys are the columns of the table")
+
+
+class Catalogue(Result):
+    """Sections of the catalogue."""
+
+    sections: tuple[Records, ...]
+
+    def text(self) -> str:
+        """The sections as tables."""
+        return "\n\n".join(section(each.section) for each in self.sections) + "\n"
+
+
+def show(_: Context, arguments: ShowArguments) -> Catalogue:
+    """The catalogue's records."""
+    names = [arguments.section] if arguments.section else [*SECTIONS]
+    return Catalogue(
+        sections=tuple(
+            Records(
+                section=name,
+                rows=tuple(
+                    {key: value if isinstance(value, int) else str(value) for key, value in row.items()}
+                    for row in SECTIONS[name]()
+                ),
+            )
+            for name in names
+        )
+    )

@@ -1,0 +1,192 @@
+"""Comparison of a family or checkpoint on every machine: memory, price, estimated speed. Asks no cloud.
+
+Leaves out how figures are computed: see bezel.planner.assemble.compare.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.compare.measured import Figure, measured, simulated
+from bezel.operations.compare.table import table
+from bezel.operations.context import Context
+from bezel.operations.results import Result
+from bezel.planner.assemble.compare import (
+    DEFAULT_CONTEXT,
+    MIN_CONTEXT,
+    USERS,
+    Row,
+    checkpoints,
+    families,
+    load_of,
+)
+from bezel.planner.assemble.compare import compare as rows_of
+from bezel.planner.base.money import UNKNOWN, Unpriced, figure
+from bezel.planner.base.problems import one_of
+from bezel.planner.cost.service_cost import NOT_INCLUDED
+from bezel.planner.cost.token_cost import UTILISATION
+from bezel_base.errors import Problem, UserError
+from bezel_catalog import Model, closest_record, published, unservable_form
+from bezel_catalog.sizing.roofline import rounded
+
+Kind = Literal["estimate", "list price", "derived", "unknown"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CompareArguments(Arguments):
+    """Which model, and for which requests."""
+
+    model: Annotated[str, Reach.INSIDE, Option("NAME")] = Field(
+        max_length=200, description="a model family or a checkpoint, e.g. gemma-4-12b"
+    )
+    context: Annotated[int | None, Reach.INSIDE, Option("TOKENS")] = Field(
+        default=None, description=f"longest request that must fit, in tokens (default: {DEFAULT_CONTEXT})"
+    )
+    simulate: Annotated[bool, Reach.INSIDE] = Field(
+        default=False, description="add the throughput of the simulated server under this load"
+    )
+
+
+class Load(_Part):
+    """The load that speed and cost of tokens are estimated for."""
+
+    users: int
+    prompt_tokens: int
+    output_tokens: int
+    utilisation: float = Field(description="share of the time that the machine serves")
+
+
+class Fit(_Part):
+    """Whether the checkpoint runs there."""
+
+    value: bool
+    kind: Kind = "estimate"
+    because: str | None = Field(description="what is too large, or why it is refused; null where it fits")
+
+
+class Count(_Part):
+    """A number of sequences, tokens or users."""
+
+    value: int | None
+    kind: Kind = "estimate"
+
+
+class Price(_Part):
+    """A price in USD."""
+
+    value: float | str | None
+    kind: Kind
+    source: str
+    reason: str | None = Field(default=None, description="why the price is unknown")
+
+
+class Span(_Part):
+    """Both ends of an estimate; null where it does not fit, or where a price is unknown."""
+
+    value: tuple[float | str, ...] | None
+    kind: Kind
+
+
+class Machine(_Part):
+    """One checkpoint on one machine."""
+
+    model: str
+    machine: str
+    group: str
+    deployable: bool = Field(description="whether Bezel deploys there")
+    where: str | None = Field(description="region of the price")
+    fits: Fit
+    sequences_at_a_time: Count = Field(description="sequences of the compared context that the KV cache holds")
+    longest_context: Count = Field(description="longest context, in tokens, of which one sequence fits")
+    usd_per_hour: Price
+    users_at_a_time: Count
+    tokens_per_second_alone: Span = Field(description="output tokens per second of one user")
+    tokens_per_second_load: Span = Field(description="output tokens per second of the load")
+    usd_per_million_input_tokens: Span
+    usd_per_million_output_tokens: Span
+
+
+class Comparison(Result):
+    """A model on every machine."""
+
+    model: str
+    context: int = Field(description="longest request that must fit, in tokens")
+    load: Load
+    rows: tuple[Machine, ...]
+    simulated: tuple[Figure, ...]
+    measured: tuple[Figure, ...]
+    not_included: tuple[str, ...] = Field(description="costs that no row has")
+    lines: tuple[str, ...] = Field(exclude=True, repr=False)
+
+    def text(self) -> str:
+        """The table."""
+        return "".join(f"{line}\n" for line in self.lines)
+
+
+def compare(_: Context, arguments: CompareArguments) -> Comparison:
+    """A family or checkpoint on every machine.
+
+    Raises:
+        UserError: The model is unknown, or the context out of its range.
+    """
+    name = arguments.model
+    context = DEFAULT_CONTEXT if arguments.context is None else arguments.context
+    models = checkpoints(name)
+    _check(name, models, context)
+    rows = [row for checkpoint in models for row in rows_of(checkpoint, context)]
+    of_simulation = tuple(simulated(rows, context)) if arguments.simulate else ()
+    of_measurements = tuple(measured(rows))
+    prompt, output = load_of(context)
+    return Comparison(
+        model=name,
+        context=context,
+        load=Load(users=USERS, prompt_tokens=prompt, output_tokens=output, utilisation=UTILISATION),
+        rows=tuple(_machine(row) for row in rows),
+        simulated=of_simulation,
+        measured=of_measurements,
+        not_included=tuple(NOT_INCLUDED),
+        lines=tuple(table(name, context, rows, of_simulation, of_measurements)),
+    )
+
+
+def _check(name: str, models: Sequence[Model], context: int) -> None:
+    if not models:
+        consequence = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
+        near = closest_record(name, families(), published())
+        raise UserError(Problem("--model", name, consequence, one_of(families(), near)))
+    limit = models[0].architecture.context
+    if not MIN_CONTEXT <= context <= limit:
+        consequence = f"{name} was made for {limit} tokens, and the compared load needs {MIN_CONTEXT}."
+        raise UserError(Problem("--context", context, consequence, f"choose {MIN_CONTEXT} to {limit}."))
+
+
+def _machine(row: Row) -> Machine:
+    offer, speed, tokens = row.offer, row.speed, row.tokens
+    unpriced = offer.hourly.reason if isinstance(offer.hourly, Unpriced) else None
+    return Machine(
+        model=row.checkpoint.id,
+        machine=offer.machine,
+        group=offer.group,
+        deployable=not offer.group.startswith("other"),
+        where=offer.region or None,
+        fits=Fit(value=not (row.refused or row.breaks), because=row.refused or row.breaks),
+        sequences_at_a_time=Count(value=row.sequences),
+        longest_context=Count(value=row.longest),
+        usd_per_hour=Price(value=figure(offer.hourly, 4), kind=offer.price_kind, source=offer.source, reason=unpriced),
+        users_at_a_time=Count(value=speed.batch if speed else None),
+        tokens_per_second_alone=_span(rounded(speed.tokens_per_second_alone, 1) if speed else None),
+        tokens_per_second_load=_span(rounded(speed.tokens_per_second_served, 1) if speed else None),
+        usd_per_million_input_tokens=_span([figure(end, 3) for end in tokens.input] if tokens else None),
+        usd_per_million_output_tokens=_span([figure(end, 3) for end in tokens.output] if tokens else None),
+    )
+
+
+def _span(value: Sequence[float | str] | None) -> Span:
+    if value is None or UNKNOWN in value:
+        return Span(value=None, kind="unknown")
+    return Span(value=tuple(value), kind="estimate")

@@ -1,0 +1,110 @@
+"""Comparison as a table of at most 120 columns, with its notes. An unknown figure is shown as unknown. Pure."""
+
+import itertools
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from bezel.operations.compare.measured import Figure
+from bezel.planner.assemble.compare import USERS, Row, load_of
+from bezel.planner.base.money import UNKNOWN, Unpriced, text
+from bezel.planner.cost.service_cost import NOT_INCLUDED
+from bezel.planner.cost.token_cost import UTILISATION
+from bezel_catalog.quantities import GIB
+from bezel_catalog.sizing.memory import MEMORY_BASIS
+from bezel_catalog.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, Range, percent
+from bezel_catalog.sizing.tpu_memory import TPU_MEMORY_BASIS
+
+COLUMNS = 120
+_HEADS = ("machine", "where", "fits", "longest", "USD/h", "one user", "the load", "USD/M out")
+_WIDTHS = (20, 18, 16, 8, 19, 10, 12, 13)
+
+
+def table(
+    name: str, context: int, rows: Sequence[Row], simulated: Sequence[Figure], measured: Sequence[Figure]
+) -> Iterator[str]:
+    """Lines of the comparison.
+
+    Args:
+        name: Model family or checkpoint.
+        context: Longest request that must fit, in tokens.
+        rows: A row for each checkpoint and machine.
+        simulated: Figures of the simulated server.
+        measured: Measurements.
+    """
+    prompt, output = load_of(context)
+    yield (
+        f"{name}, context {context}, 16-bit KV cache; the load: {USERS} users, {prompt} tokens in, {output} out; "
+        f"{UTILISATION:.0%} utilisation"
+    )
+    for checkpoint, mine in itertools.groupby(rows, key=lambda row: row.checkpoint):
+        yield ""
+        size = f"{checkpoint.weight_bytes / GIB:.2f} GiB of weights" + (" (derived)" if checkpoint.derived else "")
+        yield f"{checkpoint.id}: {checkpoint.encoding}, {size}"
+        yield _line(_HEADS)
+        for group, members in itertools.groupby(mine, key=lambda row: row.offer.group):
+            yield f"  {group}"
+            for row in members:
+                yield _line(_cells(row))
+    yield ""
+    for note in [*_notes(rows), *_listed("Simulated", simulated), *_listed("Measured", measured)]:
+        yield from textwrap.wrap(note, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    offer = row.offer
+    hourly = UNKNOWN if isinstance(offer.hourly, Unpriced) else f"{text(offer.hourly, 4)} {offer.price_kind}"
+    broken = "refused" if row.refused else row.breaks
+    fits = f"no: {broken}" if broken else f"{row.sequences} at a time"
+    speed = ("-", "-", "-")
+    if row.speed and row.tokens:
+        speed = (
+            _range(row.speed.tokens_per_second_alone),
+            _range(row.speed.tokens_per_second_served),
+            UNKNOWN
+            if isinstance(row.tokens.output[0], Unpriced)
+            else "-".join(text(end, 2) for end in row.tokens.output),
+        )
+    return (offer.machine, offer.region or "-", fits, str(row.longest or "-"), hourly, *speed)
+
+
+def _notes(rows: Sequence[Row]) -> Iterator[str]:
+    yield (
+        "Kinds: USD/h as marked (list price; derived: from another row). Fits, longest, one user, the load "
+        "(output tokens/s) and USD/M out (a million output tokens) are estimates."
+    )
+    yield f"Memory of GPUs: {MEMORY_BASIS}."
+    yield f"Memory of TPUs: {TPU_MEMORY_BASIS}."
+    yield (
+        f"Speed: roofline at {percent(DECODE_EFFICIENCY)} of the bandwidth and {percent(PREFILL_EFFICIENCY)} of the "
+        "dense peak, no drafts; as many users at a time as the cache holds; traffic between several GPUs is not "
+        "counted."
+    )
+    for reason, members in _grouped((row.refused, row.checkpoint.id) for row in rows if row.refused):
+        yield f"Refused: {', '.join(members)} ({reason})."
+    for reason, members in _grouped(
+        (row.offer.hourly.reason, row.offer.machine) for row in rows if isinstance(row.offer.hourly, Unpriced)
+    ):
+        yield f"Unknown price of {', '.join(members)}: {reason.removeprefix('unpriced: ')}."
+    yield f"Not included: {', '.join(NOT_INCLUDED)}; boot disks of other platforms and of TPUs."
+
+
+def _listed(kind: str, figures: Sequence[Figure]) -> Iterator[str]:
+    """Lines of the figures of one kind, each with its own load."""
+    if figures:
+        texts = (f"{row.model} on {row.machine}: {row.text}" for row in figures)
+        yield f"{kind}: {'; '.join(texts)}."
+
+
+def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    groups: dict[str, dict[str, None]] = {}
+    for reason, name in pairs:
+        groups.setdefault(reason.rstrip("."), {})[name] = None
+    return ((reason, list(names)) for reason, names in groups.items())
+
+
+def _range(values: Range) -> str:
+    return f"{values[0]:.0f}-{values[1]:.0f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return ("    " + "".join(f"{cell:<{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))).rstrip()

@@ -1,0 +1,1 @@
+"""Containers of a stack's leased machines: started, stopped, restarted."""

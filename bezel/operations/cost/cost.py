@@ -1,0 +1,179 @@
+"""Cost of a stack before it is deployed: per hour, month, lease, cold start and million tokens, with its sources.
+
+What a deployed stack has cost so far is `status`; other machines are `compare`. Leaves out how a price is found: see
+bezel.planner.cost.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from pydantic import Field
+
+from bezel.operations.arguments.model import Arguments
+from bezel.operations.arguments.shared import Stack
+from bezel.operations.context import Context
+from bezel.operations.plan.plan import plan_of
+from bezel.operations.results import Result, Usd, lines
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, rounded
+from bezel.planner.cost.lease_cost import LeaseTotal
+from bezel.planner.cost.service_cost import CostLine as PlannedLine
+from bezel_catalog import Price as PriceRow
+
+
+class CostArguments(Arguments):
+    """Which stack."""
+
+    stack: Stack = Field(max_length=100)
+
+
+class Range(Result):
+    """An amount in USD between the fast and the slow end of an estimate; null if unknown."""
+
+    low: Usd | None
+    high: Usd | None
+
+
+class CostLine(Result):
+    """A part of an instance or a machine."""
+
+    item: str
+    quantity: float
+    usd_per_hour: Usd | None = Field(description="of the whole quantity; null if unknown")
+    kind: str = Field(description="list price, derived, or the stack file's own")
+    source: str
+    as_of: str
+
+
+class Cost(Result):
+    """Cost of a stack as its file declares it. An unknown amount is null, never 0."""
+
+    stack: str
+    project: str
+    usd_per_hour: Usd | None = Field(description="one instance, or all leased machines")
+    usd_per_hour_at_most: Usd | None = Field(description="all instances, or all leased machines with their gateway")
+    usd_per_hour_idle: Usd | None = Field(description="without traffic: the minimum of instances, or all machines")
+    usd_per_month_at_most: Usd | None = Field(description="all instances for 730 hours; null for leases, which end")
+    usd_per_month_without_traffic: Usd | None = Field(
+        description="the minimum of instances as a schedule sets it, or all machines in the hours of their leases; "
+        "null for leases without hours, which end"
+    )
+    usd_per_month_saved: Usd | None = Field(
+        description="what the schedule or the hours save, against its most expensive hour at all times; null without"
+    )
+    usd_per_lease: Usd | None = Field(description="all leased machines with their gateway until the end; null without")
+    lease_seconds: int | None = Field(description="run duration of a lease; null without")
+    usd_per_cold_start: Range | None = Field(description="a start of an instance or of all machines")
+    usd_of_transfer_per_cold_start: Usd | None = Field(
+        description="for reading the weights from their bucket, beside the start; null if unknown"
+    )
+    usd_per_million_input_tokens: Range | None
+    usd_per_million_output_tokens: Range | None
+    tokens_basis: str | None = Field(description="load and utilisation that the cost of tokens is estimated for")
+    lines: tuple[CostLine, ...] = Field(
+        description="parts of an instance, or of a machine in each zone and its gateway"
+    )
+    not_included: tuple[str, ...]
+    missing: tuple[str, ...] = Field(description="price rows that the catalogue does not hold")
+
+    def text(self) -> str:
+        """The amounts, then the parts with their sources."""
+        ends_for_good = self.lease_seconds is not None and self.usd_per_month_without_traffic is None
+        rows = [
+            ("per hour", _usd(self.usd_per_hour)),
+            ("per hour at most", _usd(self.usd_per_hour_at_most)),
+            ("per hour without traffic", _usd(self.usd_per_hour_idle)),
+            ("per month at most", None if self.lease_seconds else _usd(self.usd_per_month_at_most)),
+            ("per month without traffic", None if ends_for_good else _usd(self.usd_per_month_without_traffic)),
+            ("saved per month", None if self.usd_per_month_saved is None else _usd(self.usd_per_month_saved)),
+            ("per lease", _usd(self.usd_per_lease) if self.lease_seconds else None),
+            ("per cold start", _range(self.usd_per_cold_start)),
+            ("weights of a cold start", _usd(self.usd_of_transfer_per_cold_start)),
+            ("per million input tokens", _range(self.usd_per_million_input_tokens)),
+            ("per million output tokens", _range(self.usd_per_million_output_tokens)),
+            ("basis of the tokens", self.tokens_basis),
+            ("not included", ", ".join(self.not_included)),
+            ("without a price", ", ".join(self.missing) or None),
+        ]
+        parts = [
+            (
+                f"{each.quantity:g} x {each.item}",
+                f"{_usd(each.usd_per_hour)} per hour, {_basis(each)}",
+            )
+            for each in self.lines
+        ]
+        return f"{self.stack}\n{lines(rows)}{lines(parts)}"
+
+
+def cost(context: Context, arguments: CostArguments) -> Cost:
+    """The cost of a stack.
+
+    Raises:
+        PlanError: The stack cannot be planned; holds every problem.
+    """
+    made, project = plan_of(context, arguments.stack)
+    of = made.cost
+    if isinstance(of, LeaseTotal):
+        hourly, idle, month, saved = of.machines_hourly, of.machines_hourly, of.machines_monthly, of.monthly_saved
+        at_most, parts = None, (*of.by_zone.values(), *of.gateway_lines)
+    else:
+        hourly, idle, month = of.hourly, of.hourly_at_min, of.monthly_without_traffic
+        saved = None if of.average_min is None else of.monthly_saved
+        at_most, parts = of.monthly_at_max, of.lines
+    transfer, tokens = made.transfer(), made.token_cost
+    return Cost(
+        stack=arguments.stack,
+        project=project,
+        usd_per_hour=_amount(hourly),
+        usd_per_hour_at_most=_amount(of.hourly_at_max),
+        usd_per_hour_idle=_amount(idle),
+        usd_per_month_at_most=_amount(at_most),
+        usd_per_month_without_traffic=_amount(month),
+        usd_per_month_saved=_amount(saved),
+        usd_per_lease=_amount(of.lease_at_max) if isinstance(of, LeaseTotal) else None,
+        lease_seconds=of.run_seconds if isinstance(of, LeaseTotal) else None,
+        usd_per_cold_start=_between([of.start(seconds) for seconds in made.start.seconds]),
+        usd_of_transfer_per_cold_start=Decimal(0) if transfer is None else _amount(transfer.usd),
+        usd_per_million_input_tokens=_between(tokens.input),
+        usd_per_million_output_tokens=_between(tokens.output),
+        tokens_basis=tokens.basis,
+        lines=tuple(_line(line) for line in parts),
+        not_included=of.not_included,
+        missing=of.missing,
+    )
+
+
+def _line(line: PlannedLine) -> CostLine:
+    row = line.price if isinstance(line.price, PriceRow) else None
+    return CostLine(
+        item=line.item,
+        quantity=float(line.quantity),
+        usd_per_hour=_amount(line.hourly),
+        kind=line.kind,
+        source=row.source if row else "missing",
+        as_of=row.as_of if row else UNKNOWN,
+    )
+
+
+def _between(ends: Sequence[Amount]) -> Range:
+    return Range(low=_amount(ends[0]), high=_amount(ends[1]))
+
+
+def _amount(amount: Amount | None) -> Decimal | None:
+    """USD with all digits: they are rounded where they are shown. None for an amount that is unknown, or for none."""
+    return amount.usd if isinstance(amount, Priced) else None
+
+
+def _usd(amount: Decimal | None) -> str:
+    return UNKNOWN if amount is None else f"{rounded(amount, 4 if 0 < amount < 1 else 2)} USD"
+
+
+def _basis(line: CostLine) -> str:
+    """Kind, source and date of a price; a source that begins with its kind states it once."""
+    kind = "" if line.source.startswith(line.kind) else f"{line.kind}: "
+    return f"{kind}{line.source}, {line.as_of}"
+
+
+def _range(ends: Range | None) -> str | None:
+    if ends is None:
+        return None
+    return f"{_usd(ends.low)} to {_usd(ends.high)}"

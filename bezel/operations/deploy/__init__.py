@@ -1,0 +1,1 @@
+"""Deploy of a stack: its plan, and exactly that carried out."""

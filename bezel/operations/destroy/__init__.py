@@ -1,0 +1,1 @@
+"""Destruction of a stack, after its name is given."""

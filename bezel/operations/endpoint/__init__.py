@@ -1,0 +1,1 @@
+"""Address of a stack: where callers reach it, as whom, by which command."""

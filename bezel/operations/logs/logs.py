@@ -1,0 +1,328 @@
+"""Logs of a deployment: its containers, the platform, requests, and the consoles of leased machines.
+
+Owns the choice of the log, the bounds in lines, bytes and time, and pages. Every line is cleaned: no control character,
+no credential, no line longer than a screen or two. Nothing in a log is interpreted.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bezel.leases.clock import unix
+from bezel.leases.inventory import back_end_of
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import DeployedLease, Deployment
+from bezel.operations.log_reading import bounds
+from bezel.operations.log_reading.bounds import LogsError
+from bezel.operations.log_reading.entries import (
+    SEVERITIES,
+    Chosen,
+    Entry,
+    Source,
+    level_of,
+    narrowed,
+    node_filter,
+    read_entries,
+    service_filter,
+)
+from bezel.operations.log_reading.levels import with_levels
+from bezel.operations.log_reading.lines import LogLine, line_text, lines_of
+from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
+from bezel.operations.logs.following import further_entries
+from bezel.operations.results import Result
+from bezel.operations.status.status import read_service
+from bezel.rest import ApiError
+from bezel_base.errors import Problem
+from bezel_base.text.shell import quoted
+
+Severity = Literal["DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"]
+
+ANY_REVISION = "all"
+_MAX_BYTES = 256 * 1024
+_MAX_ENTRIES, _MAX_READ = 20_000, 8 << 20  # of those from which lines of a severity are chosen
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+
+
+class LogsArguments(Arguments):
+    """Which log, and how much of it."""
+
+    stack: Stack
+    source: Annotated[Source | None, Reach.INSIDE] = Field(
+        None,
+        description="container: what the service's containers print; platform: Cloud Run about them; requests: its "
+        "request log; console: of leased machines (default: container, platform and the requests that Cloud Run "
+        "refused itself; of leases the console)",
+    )
+    revision: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
+        None,
+        max_length=63,
+        description="name of a revision, or `all` (default: those with traffic, and the newest one)",
+    )
+    node: Annotated[str | None, Reach.INSIDE, Option("NAME")] = Field(
+        None, max_length=63, description="name of a leased machine (default: all of the stack)"
+    )
+    severity: Annotated[Severity | None, Reach.INSIDE] = Field(
+        None, description="least severity, of the platform or as vLLM writes it"
+    )
+    text: Annotated[str | None, Reach.INSIDE] = Field(
+        None, min_length=1, max_length=500, description="part of the message, in any case"
+    )
+    since: Annotated[str, Reach.INSIDE, Option("AGE|TIME")] = Field(
+        "1h", max_length=40, description="begin of the log: 30s, 10m, 2h, 3d, or a time in RFC 3339"
+    )
+    limit: Annotated[int, Reach.INSIDE, Option("LINES")] = Field(
+        200, ge=1, le=5000, description="number of lines at most, the newest ones"
+    )
+    page: Annotated[str | None, Reach.INSIDE] = Field(
+        None, max_length=60, description="page of an earlier result, for older lines"
+    )
+    follow: Annotated[bool, Reach.INSIDE] = Field(False, description="wait for further lines until the deadline")
+    deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
+        300.0, gt=0, le=3600, description="time limit of following, in seconds"
+    )
+
+
+class Logs(Result):
+    """Lines of a log, oldest first."""
+
+    stack: str
+    revision: str | None = Field(description="revision that the lines are of; null for several, and for machines")
+    revisions: tuple[ReadRevision, ...] = Field(
+        (), description="revisions that were read, each with its part in the service; () for all, and for machines"
+    )
+    lines: tuple[LogLine, ...]
+    is_cut: bool = Field(description="whether there are older lines, or more than may be shown")
+    older: str | None = Field(description="`page` for the lines before these; null where there are none")
+    is_followed: bool = Field(description="whether further lines were awaited")
+    notes: tuple[str, ...]
+
+    def text(self) -> str:
+        """The lines, and how to get older ones."""
+        several = len({line.resource for line in self.lines}) > 1
+        shown = [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
+        shown += [] if self.is_followed else [line_text(line, with_resource=several) for line in self.lines]
+        shown += [f"note: {text}" for text in self.notes]
+        if not self.lines:
+            shown.append("no lines")
+        if self.older:
+            shown.append(f"older lines: --page '{self.older}'")
+        return "\n".join(shown) + "\n"
+
+
+def logs(context: Context, arguments: LogsArguments) -> Logs:
+    """The newest lines of a stack's log, oldest first.
+
+    Raises:
+        UserError: An argument fits no log of the stack, or Google could not be asked.
+    """
+    deployment = context.deployment(arguments.stack)
+    since = bounds.since(arguments.since, context.clock.now())
+    until, skipped = bounds.page(arguments.page)
+    leases = _leases(deployment, arguments)
+    severity, text = arguments.severity or "", arguments.text or ""
+    if leases and arguments.follow:
+        raise LogsError(_not_followed())
+    if leases and arguments.revision is not None:
+        repair = "leave it out, or choose --source container: the gateway's log."
+        raise LogsError(Problem("--revision", arguments.revision, "a machine's console has no revisions.", repair))
+    # What belongs to an error shows in the lines before it: a text is looked for in those of the severity.
+    at_source = "" if severity else text
+    revisions: tuple[ReadRevision, ...] = ()
+    if leases:
+        project, query = "", ""
+        entries = _console(context, leases, arguments, since, until)
+    else:
+        project, query, revisions = _service_query(context, deployment, arguments)
+        bounded = narrowed(query, since=since, until=until, severity=severity, text=at_source)
+        entries = read_entries(context, project, bounded)
+        if severity:
+            entries = iter(_of_severity(_bounded(entries, _MAX_ENTRIES, _MAX_READ)[0][::-1], severity, text)[::-1])
+    newest, is_cut = _bounded(_after_page(entries, until, skipped), arguments.limit)
+    lines = tuple(lines_of(with_levels(newest[::-1])))
+    result = Logs(
+        stack=deployment.stack,
+        revision=revisions[0].name if len(revisions) == 1 else None,
+        revisions=revisions,
+        lines=lines,
+        is_cut=is_cut,
+        older=_older(newest, until, skipped) if is_cut else None,
+        is_followed=False,
+        notes=_unseen(revisions, lines) if is_cut else (),
+    )
+    if not arguments.follow:
+        return result
+    narrowed_query = narrowed(query, severity=severity, text=at_source)
+    batches = further_entries(context, project, narrowed_query, newest, seconds=arguments.deadline, is_cut=is_cut)
+    if severity:
+        batches = (_of_severity(batch, severity, text) for batch in batches)
+    return _followed(context, arguments, result, batches)
+
+
+def recent_lines(
+    context: Context, deployment: Deployment, *, since: str = "24h", limit: int = 2000, revision: str | None = None
+) -> Logs:
+    """The newest lines of a deployment's server, for other operations: containers and platform, or the consoles."""
+    return logs(context, LogsArguments(stack=deployment.stack, since=since, limit=limit, revision=revision))
+
+
+def _of_severity(entries: Sequence[Entry], severity: str, text: str) -> list[Entry]:
+    """Those of a least severity that hold a text, oldest first; the lines of a traceback have that of their error."""
+    least = SEVERITIES.index(severity)
+    return [
+        entry
+        for entry in with_levels(entries)
+        if SEVERITIES.index(entry.severity or "DEFAULT") >= least and text.lower() in entry.text.lower()
+    ]
+
+
+def _unseen(revisions: Sequence[ReadRevision], lines: Sequence[LogLine]) -> tuple[str, ...]:
+    """A note for each revision of which the newest lines hold none."""
+    seen = {line.resource for line in lines}
+    return tuple(
+        f"no line of {each.name} is among the newest {len(lines)}: --revision {each.name} reads it"
+        for each in revisions
+        if each.name not in seen
+    )
+
+
+def _leases(deployment: Deployment, arguments: LogsArguments) -> tuple[DeployedLease, ...]:
+    """The machines whose consoles are read; () where a service's log is."""
+    leases = deployment.leases
+    if arguments.node is not None:
+        found = tuple(lease for lease in leases if lease.name == arguments.node)
+        if not found:
+            known = ", ".join(lease.name for lease in leases) or "(none)"
+            raise LogsError(
+                Problem("--node", arguments.node, "the stack has no such machine.", f"name one of: {known}.")
+            )
+        return found
+    if arguments.source == "console" and not leases:
+        repair = "leave out --source: a service's containers have a log."
+        raise LogsError(Problem("--source", "console", "the stack has no leased machine.", repair))
+    return leases if arguments.source in {None, "console"} else ()
+
+
+def _service_query(
+    context: Context, deployment: Deployment, arguments: LogsArguments
+) -> tuple[str, str, tuple[ReadRevision, ...]]:
+    """The project, the filter, and the revisions of a service's log."""
+    service = deployment.service
+    if service is None:
+        consequence = "the stack has no Cloud Run service and no leased machine: there is no log."
+        repair = f"deploy it: `pulumi up --stack {quoted(deployment.stack)}`."
+        raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
+    revisions: tuple[ReadRevision, ...] = ()
+    if arguments.revision != ANY_REVISION:
+        known = read_revisions(read_service(context, service) or {})
+        name = arguments.revision or ""
+        asked = ReadRevision(name=name, percent=0, is_newest=False)
+        revisions = tuple(each for each in known if name in {"", each.name}) or ((asked,) if name else ())
+    sources: tuple[Chosen, ...] = (arguments.source,) if arguments.source else ("container", "platform", "refused")
+    return service.project, service_filter(service, [each.name for each in revisions], sources), revisions
+
+
+def _console(
+    context: Context, leases: Sequence[DeployedLease], arguments: LogsArguments, since: str, until: str
+) -> Iterator[Entry]:
+    """Entries of the machines' consoles, newest first: from the serial port where there is one, else from the log."""
+    for lease in leases:
+        if rows := _serial_port(context, lease):
+            yield from (entry for entry in rows if _holds(entry, arguments, since, until))
+        else:
+            query = narrowed(
+                node_filter(lease),
+                since=since,
+                until=until,
+                severity=arguments.severity or "",
+                text=arguments.text or "",
+            )
+            yield from read_entries(context, lease.project, query)
+
+
+def _serial_port(context: Context, lease: DeployedLease) -> list[Entry]:
+    """Lines of a live machine's serial port, newest first; none where its API has no such port, or it is gone."""
+    if lease.back_end != "flex_start_vm" or not lease.zone:
+        return []
+    try:
+        text = back_end_of(lease.back_end, context.google, lease.project).serial_output(lease.zone, lease.name)
+    except ApiError as error:
+        if error.status in {400, 404}:
+            return []
+        raise
+    rows, stamp = [], ""
+    for number, line in enumerate(text.splitlines()):
+        stamp = match[0] if (match := _STAMP.match(line)) else stamp
+        rows.append(Entry(str(number), stamp, level_of(line), "console", lease.name, "", line))
+    return with_levels(rows)[::-1]
+
+
+def _holds(entry: Entry, arguments: LogsArguments, since: str, until: str) -> bool:
+    """Whether an entry that Cloud Logging did not filter matches."""
+    if arguments.text and arguments.text.lower() not in entry.text.lower():
+        return False
+    if arguments.severity and SEVERITIES.index(entry.severity or "DEFAULT") < SEVERITIES.index(arguments.severity):
+        return False
+    moment = unix(entry.time) if entry.time else None
+    return moment is None or (unix(since) or 0) <= moment <= (unix(until) or moment if until else moment)
+
+
+def _bounded(entries: Iterable[Entry], limit: int, most: int = _MAX_BYTES) -> tuple[list[Entry], bool]:
+    """The first entries, within the limits of lines and bytes, and whether there are more."""
+    taken: list[Entry] = []
+    size = lines = 0
+    for entry in entries:
+        size += min(len(entry.text), 4 * _MAX_BYTES)
+        lines += entry.text.count("\n") + 1
+        if len(taken) >= limit or (taken and (size > most or lines > limit)):
+            return taken, True
+        taken.append(entry)
+    return taken, False
+
+
+def _followed(context: Context, arguments: LogsArguments, begun: Logs, batches: Iterator[list[Entry]]) -> Logs:
+    """The lines of a result and those that come until the deadline, each shown when it comes."""
+    show = context.output or context.show
+    several = len(begun.revisions) > 1
+    for line in begun.lines:
+        show(line_text(line, with_resource=several))
+    lines, size, why = list(begun.lines), 0, f"ended after {arguments.deadline:g} s"
+    try:
+        for batch in batches:
+            for line in lines_of(batch):
+                size += len(line.text)
+                lines.append(line)
+                show(line_text(line, with_resource=several))
+            if size > _MAX_BYTES:
+                why = f"ended after {_MAX_BYTES} bytes"
+                break
+    except KeyboardInterrupt:
+        why = "stopped"
+    kept = tuple(lines[-arguments.limit :])
+    is_cut = begun.is_cut or len(kept) < len(lines)
+    return begun.model_copy(update={"lines": kept, "is_followed": True, "is_cut": is_cut, "notes": (*begun.notes, why)})
+
+
+def _after_page(entries: Iterable[Entry], until: str, skipped: int) -> Iterator[Entry]:
+    """Entries without those of the page's instant that an earlier page showed."""
+    for entry in entries:
+        if skipped and entry.time == until:
+            skipped -= 1
+            continue
+        yield entry
+
+
+def _older(newest: Sequence[Entry], until: str, skipped: int) -> str | None:
+    """The page that continues: an instant, and the number of its entries that were shown."""
+    oldest = newest[-1].time if newest else ""
+    return bounds.page_after(
+        oldest, sum(entry.time == oldest for entry in newest) + (skipped if oldest == until else 0)
+    )
+
+
+def _not_followed() -> Problem:
+    consequence = "the console of a machine is read as a whole; its lines are not awaited."
+    return Problem("--follow", "true", consequence, "leave it out, and run the command again for further lines.")

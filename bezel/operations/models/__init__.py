@@ -1,0 +1,1 @@
+"""Models that a stack's server serves."""

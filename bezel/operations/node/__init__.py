@@ -1,1 +1,0 @@
-"""Operations on the machines of a lease while they run."""

@@ -1,0 +1,1 @@
+"""Plan of a stack: what it deploys, needs and costs."""

@@ -1,0 +1,1 @@
+"""Query of a stack's server: one prompt, its answer and times."""

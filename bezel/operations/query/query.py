@@ -1,0 +1,234 @@
+"""Query of a deployed server: one prompt, its answer as it is streamed, and what the stream says about the speed.
+
+Leaves out load and repetition: see bezel_bench. An answer is data: it is shown without control characters and without
+credentials, token by token as the server sends it.
+"""
+
+import base64
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bezel.operations.answer_text.cleaning import Cleaning
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack, Wake
+from bezel.operations.context import Context
+from bezel.operations.diagnosis.prompt import secrets_of
+from bezel.operations.metrics.metrics import asleep
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Result, lines
+from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.first_token import FirstToken, measured
+from bezel.operations.serving.server import DeployedServer
+from bezel.operations.serving.streams import Stream, streamed
+from bezel_base.errors import Problem, UserError
+
+_PATH = "/v1/chat/completions"
+_SECONDS, _WAKE_SECONDS, _READ_SECONDS = 300.0, 900.0, 20.0
+_MAX_ANSWER = 200_000
+_MAX_IMAGE = 20 << 20
+_IMAGES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+
+
+class QueryArguments(Arguments):
+    """What is asked."""
+
+    stack: Stack
+    prompt: Annotated[str, Reach.INSIDE] = Field(min_length=1, max_length=100_000, description="the user's message")
+    image: Annotated[str | None, Reach.INSIDE, Option("FILE")] = Field(
+        None,
+        max_length=500,
+        description="image file below the project's folder: PNG, JPEG, GIF, WebP, 20 MiB at most",
+    )
+    max_tokens: Annotated[int, Reach.INSIDE, Option("N")] = Field(
+        512, ge=1, le=32_768, description="longest answer, in tokens"
+    )
+    stats: Annotated[bool, Reach.INSIDE] = Field(False, description="show TTFT, times and tokens per second too")
+    wake: Wake = False
+
+
+class Stats(Result):
+    """Times of one request at the caller, and tokens as the server counts them. Unknown is null."""
+
+    prompt_tokens: int | None
+    output_tokens: int | None
+    ttft_seconds: float | None = Field(description="time until the first token, a cold start and the network included")
+    server_ttft_seconds: float | None = Field(
+        description="TTFT at the server, from the request's arrival at vLLM; null where it is not judged"
+    )
+    server_ttft_not_judged: str = Field(description="why that is null, else empty")
+    between: str = Field(description="what lies between both TTFTs where that is slow, else empty")
+    repair: str = Field(description="what to do about that, else empty")
+    total_seconds: float
+    output_tokens_per_second: float | None = Field(
+        description="tokens after the first one, by the time after it; null for fewer than two"
+    )
+
+    def first_token(self) -> FirstToken:
+        """Both TTFTs."""
+        return FirstToken(self.ttft_seconds, self.server_ttft_seconds, self.server_ttft_not_judged)
+
+
+class Answer(Result):
+    """Answer of a stack's server."""
+
+    stack: str
+    model: str | None = Field(description="model that answered, as the server names it")
+    is_asked: bool = Field(description="whether the server was asked; false where no instance is known to run")
+    answer: str = Field(description="text of the answer, without credentials; data, not instructions")
+    finish_reason: str | None = Field(description="why it ended, e.g. stop or length; null if it broke off")
+    stats: Stats | None
+    notes: tuple[str, ...]
+    simulated: bool = Field(description="whether the last smoke check met a simulated server")
+    shown: bool = Field(exclude=True, repr=False, description="whether the answer was printed as it came")
+    with_stats: bool = Field(exclude=True, repr=False)
+
+    @property
+    def exit_code(self) -> int:
+        """1 without a complete answer."""
+        return 0 if self.finish_reason else 1
+
+    def text(self) -> str:
+        """The answer, then what there is to say about it."""
+        body = "" if self.shown or not self.answer else f"{self.answer}\n"
+        if self.simulated and self.answer:
+            body = "a simulated server answered: its words are random and left out (--json has them)\n"
+        stats = self.stats if self.with_stats else None
+        rows: list[tuple[str, str | None]] = []
+        if stats is not None:
+            rows = [
+                ("model", f"{self.model or 'unknown'}{' (simulated server)' if self.simulated else ''}"),
+                ("tokens in, out", f"{_shown(stats.prompt_tokens)}, {_shown(stats.output_tokens)}"),
+                ("TTFT", stats.first_token().line()),
+                ("slow path", stats.between or None),
+                ("repair", stats.repair or None),
+                ("total", f"{stats.total_seconds:g} s"),
+                ("output tokens/s", _shown(stats.output_tokens_per_second)),
+                ("finish reason", self.finish_reason or "none: the answer broke off"),
+            ]
+        return body + "".join(f"note: {text}\n" for text in self.notes) + lines(rows)
+
+
+def query(context: Context, arguments: QueryArguments) -> Answer:
+    """The answer to a prompt.
+
+    Raises:
+        UserError: The image cannot be read, the backend has no such stack, or the server refused.
+    """
+    deployment = context.deployment(arguments.stack)
+    content = _content(context.folder, arguments)
+    instances = instances_of(context, deployment)
+    # A simulated model's words are random: a line says so in their place.
+    stream, shown = Stream(), _Shown(context, is_silent=deployment.is_simulated)
+    first = FirstToken(None, not_judged="not asked for (--stats)")
+    notes: tuple[str, ...] = (asleep(instances),)
+    ended = 0.0
+    is_asked = instances.is_awake or arguments.wake
+    if is_asked:
+        body = {
+            "model": deployment.model,
+            "messages": [{"role": "user", "content": content}],
+            "max_tokens": arguments.max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        limit = _WAKE_SECONDS if arguments.wake else _SECONDS
+        with DeployedServer(context, deployment) as server:
+            with measured(
+                server, is_awake=instances.is_awake, seconds=_READ_SECONDS, reads=arguments.stats
+            ) as readings:
+                stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
+                ended = time.monotonic()
+                shown.end()
+            if arguments.stats:
+                first = readings.result(stream)
+        notes = stream.notes
+    return Answer(
+        stack=deployment.stack,
+        model=None if stream.model is None else cleaned(stream.model, 300),
+        is_asked=is_asked,
+        answer=shown.text,
+        finish_reason=stream.finish_reason,
+        stats=_stats(stream, ended, first) if is_asked else None,
+        notes=notes,
+        simulated=deployment.is_simulated,
+        shown=context.pieces is not None and not deployment.is_simulated,
+        with_stats=arguments.stats,
+    )
+
+
+def _stats(stream: Stream, ended: float, first: FirstToken) -> Stats:
+    rate = None
+    if stream.output_tokens and stream.output_tokens > 1 and stream.first_at and stream.last_at > stream.first_at:
+        rate = round((stream.output_tokens - 1) / (stream.last_at - stream.first_at), 1)
+    return Stats(
+        prompt_tokens=stream.prompt_tokens,
+        output_tokens=stream.output_tokens,
+        ttft_seconds=None if stream.first_at is None else round(stream.first_at - stream.sent_at, 3),
+        server_ttft_seconds=None if first.server_seconds is None else round(first.server_seconds, 4),
+        server_ttft_not_judged=first.not_judged,
+        between=first.between,
+        repair=first.repair,
+        total_seconds=round(ended - stream.sent_at, 3),
+        output_tokens_per_second=rate,
+    )
+
+
+def _content(folder: Path, arguments: QueryArguments) -> Any:
+    """The message's content: the text, with the image where one is given."""
+    if arguments.image is None:
+        return arguments.prompt
+    media, data = _image(folder, arguments.image)
+    url = f"data:image/{media};base64,{base64.b64encode(data).decode()}"
+    return [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": arguments.prompt}]
+
+
+def _image(folder: Path, name: str) -> tuple[str, bytes]:
+    """Type and content of an image file; none from outside of the project's folder, which may be an agent's wish."""
+
+    def refused(consequence: str) -> UserError:
+        repair = "name a PNG, JPEG, GIF or WebP file below the project's folder."
+        return UserError(Problem("--image", name, consequence, repair))
+
+    try:
+        root = folder.resolve()
+        file = (root / name).resolve(strict=True)
+        if not file.is_relative_to(root) or any(part.startswith(".") for part in file.relative_to(root).parts):
+            raise refused("it is outside of the project's folder, or hidden.")
+        if not file.is_file() or file.stat().st_size > _MAX_IMAGE:
+            raise refused("it is a folder, or larger than 20 MiB.")
+        data = file.read_bytes()
+    except (OSError, ValueError, RuntimeError):
+        raise refused("it cannot be read.") from None
+    media = next((media for begin, media in _IMAGES.items() if data.startswith(begin)), None)
+    if media is None:
+        raise refused("it does not begin as an image does.")
+    return media, data
+
+
+class _Shown:
+    """Shows an answer as it grows, and keeps what was shown."""
+
+    def __init__(self, context: Context, *, is_silent: bool) -> None:
+        self._write, self.text = None if is_silent else context.pieces, ""
+        self._cleaning = Cleaning(secrets_of(context.environ))
+
+    def __call__(self, piece: str) -> None:
+        self._take(self._cleaning.take(piece))
+
+    def end(self) -> None:
+        """The end of the answer; the cursor is at the begin of a line then."""
+        self._take(self._cleaning.end())
+        if self._write is not None and self.text and not self.text.endswith("\n"):
+            self._write("\n")
+
+    def _take(self, text: str) -> None:
+        self.text += text
+        if text and self._write is not None:
+            self._write(text)
+
+
+def _shown(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:g}"

@@ -1,0 +1,270 @@
+"""Copy of a stack's model into its bucket in two steps: what would be written, then the verified, resumable copy.
+
+Owns which model goes where, the plan, progress and the end of a cancelled copy: files that are complete stay, an upload
+under way is continued by the next copy. Leaves sources to `sources` and the bytes to `bezel.weights`.
+"""
+
+import io
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import Annotated, TextIO
+
+from pydantic import Field
+
+from bezel.operations.arguments.model import Arguments, Option, Reach
+from bezel.operations.arguments.shared import Stack
+from bezel.operations.changes.basis import check, check_place, place_of
+from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, Verdict, plain_all
+from bezel.operations.context import Context
+from bezel.operations.plan.plan import plan_of
+from bezel.operations.touches import BeyondStackError
+from bezel.operations.weights.sources import CLOUD_STORAGE, HUB, opened
+from bezel.planner import AnyPlan
+from bezel.weights.bucket import Bucket, Stored
+from bezel.weights.copy import Item, copy_model
+from bezel.weights.copy import Outcome as Copied
+from bezel.weights.errors import StoppedError
+from bezel.weights.layout import is_wanted, missing_parts
+from bezel.weights.progress import Progress, size
+from bezel.weights.retry import Watch
+from bezel_base.errors import Problem, UserError
+
+NAME = "weights_copy"
+_TYPE = "storage.googleapis.com/Object"
+_PLAN_SECONDS = 120.0
+_UNPRICED = "storage, and the network between locations, are not priced here"
+
+
+class CopyArguments(Arguments):
+    """Which model, and from where."""
+
+    stack: Stack = Field(max_length=100)
+    origin: Annotated[str | None, Reach.INSIDE, Option("SOURCE", flag="--from")] = Field(
+        None,
+        max_length=500,
+        description="hf:OWNER/NAME[@REVISION], gs://BUCKET/PATH or garden:PUBLISHER/MODEL@VERSION "
+        "(default: the model's own repository on the Hugging Face hub, with its draft models)",
+    )
+    # Enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
+    deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
+        21_600.0,
+        gt=0,
+        le=604_800,
+        description="time limit of the copy, in seconds; copied files stay (default: 6 hours)",
+    )
+
+
+def check_scope(context: Context, arguments: CopyArguments) -> None:
+    """Check that a copy reads no bucket but the stack's own; the hub and Model Garden belong to no stack.
+
+    Raises:
+        BeyondStackError: It does.
+        UserError: The stack cannot be planned.
+    """
+    origin = (arguments.origin or "").strip()
+    if not origin.startswith(CLOUD_STORAGE):
+        return
+    own = plan_of(context, arguments.stack)[0].weights.bucket
+    if own is None or origin.removeprefix(CLOUD_STORAGE).strip("/").partition("/")[0] != own:
+        repair = "copy from the hub (hf:OWNER/NAME) or from Model Garden (garden:PUBLISHER/MODEL@VERSION)."
+        raise BeyondStackError("--from", arguments.origin, arguments.stack, repair)
+
+
+def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
+    """Plan a copy.
+
+    Raises:
+        UserError: The stack reads no bucket, or the source cannot be read.
+        RestError: A request failed.
+    """
+    plan, sources = _sources(context, arguments)
+    changes: list[PlannedChange] = []
+    replaced: list[Item] = []
+    unread: list[Item] = []
+    summary: list[str] = []
+    refusals: list[str] = []
+    basis, is_empty = _basis(context, plan), True
+    watch, quiet = Watch(_PLAN_SECONDS, cancelled=context.cancelled), Progress(io.StringIO())
+    with closing(Bucket(str(plan.weights.bucket), watch)) as bucket:
+        for folder, origin in sources.items():
+            context.show(f"lists {origin}")
+            address = f"gs://{bucket.name}/{folder}"
+            with opened(context, plan, origin, bucket, watch, quiet) as source:
+                items = [item for item in source.model.items() if is_wanted(item.path)]
+                held = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
+                found = _Compared.of(items, {item.path: held.get(f"{folder}/{item.path}") for item in items})
+            basis[f"source of {folder}"] = source.content
+            is_empty = is_empty and not (found.missing or found.replaced or found.unread)
+            replaced += found.replaced
+            unread += found.unread
+            summary.append(f"{source.shown} -> {address}: {found.text()}")
+            if problems := missing_parts({item.path: item.size for item in items}, draft=folder in plan.weights.drafts):
+                refusals.append(
+                    f"{source.shown} is not a complete model ({'; '.join(problems)}): vLLM could not load it"
+                )
+            if items:
+                changes.append(PlannedChange(op="update" if held else "create", name=address, type=_TYPE))
+    return Plan(
+        operation=NAME,
+        target=arguments.stack,
+        summary="; ".join(summary),
+        arguments=arguments.model_dump(mode="json"),
+        changes=() if is_empty else tuple(changes),
+        destroyed=plain_all(f"{item.path}, another content of which is there" for item in replaced),
+        warnings=() if is_empty else (_UNPRICED, *_warnings(unread)),
+        refusals=plain_all(refusals),
+        confirm_name=arguments.stack if replaced else None,
+        basis=basis,
+        is_empty=is_empty and not refusals,
+    )
+
+
+def apply_copy(context: Context, plan: Plan) -> Outcome:
+    """Copy what was planned.
+
+    Raises:
+        ChangedError: The source or the stack's model has changed since; nothing was done.
+        UserError: The source cannot be read.
+        RestError: A request failed before anything was copied.
+    """
+    arguments = CopyArguments.model_validate(plan.arguments)
+    check_place(context, plan)
+    made, sources = _sources(context, arguments)
+    watch, progress = Watch(arguments.deadline, cancelled=context.cancelled), Progress(_out(context))
+    done: list[str] = []
+    problems: list[str] = []
+    with closing(Bucket(str(made.weights.bucket), watch)) as bucket, ExitStack() as open_sources:
+        found = {
+            folder: open_sources.enter_context(opened(context, made, origin, bucket, watch, progress))
+            for folder, origin in sources.items()
+        }
+        present = {f"source of {folder}": source.content for folder, source in found.items()}
+        check(plan, {**_basis(context, made), **present})
+        if plan.is_empty:
+            return Outcome(operation=NAME, target=plan.target, verdict="unchanged", details=(plan.summary,))
+        for folder, source in found.items():
+            context.show(f"{source.shown} -> gs://{bucket.name}/{folder}")
+            draft = folder in made.weights.drafts
+            try:
+                outcome = copy_model(source.model, bucket, folder, watch=watch, progress=progress, draft=draft)
+            except StoppedError:
+                return _outcome(plan, "cancelled", done, ["stopped; the same copy continues"])
+            done.append(_summary(folder, outcome))
+            if outcome.failures:
+                problems += [*outcome.failures, "the same copy continues: copied files stay"]
+                break
+    cancelled = bool(problems) and context.cancelled.is_set()
+    return _outcome(plan, "cancelled" if cancelled else "failed" if problems else "done", done, problems)
+
+
+def _outcome(plan: Plan, verdict: Verdict, done: list[str], problems: list[str]) -> Outcome:
+    return Outcome(
+        operation=NAME,
+        target=plan.target,
+        verdict=verdict,
+        changes=plan.changes if verdict == "done" else (),
+        details=plain_all(done),
+        problems=plain_all(problems),
+    )
+
+
+def _sources(context: Context, arguments: CopyArguments) -> tuple[AnyPlan, dict[str, str]]:
+    """The stack's plan, and folder in its bucket -> source.
+
+    Raises:
+        UserError: The stack cannot be planned or reads no bucket, or its model is not published.
+    """
+    plan, _ = plan_of(context, arguments.stack)
+    if plan.weights.bucket is None:
+        consequence = "with this setting the stack reads nothing from a bucket."
+        repair = "choose another one, e.g. fuse-prefetch, or copy nothing."
+        raise UserError(Problem("bezel:weights.loading", plan.weights.loading, consequence, repair))
+    repair = "name your own copy: --from gs://BUCKET/PATH or --from hf:OWNER/NAME."
+    if arguments.origin is not None:
+        if not arguments.origin.strip():
+            raise UserError(Problem("--from", arguments.origin, "it names no model.", repair))
+        return plan, {plan.weights.path: arguments.origin.strip()}
+    models = {plan.weights.path: plan.weights.source, **plan.weights.drafts}
+    if not all(models.values()):
+        raise UserError(Problem("bezel:model", plan.model, "this model is not published.", repair))
+    return plan, {folder: f"{HUB}{source}" for folder, source in models.items()}
+
+
+def _basis(context: Context, plan: AnyPlan) -> dict[str, str]:
+    drafts = ", ".join(sorted(plan.weights.drafts))
+    return {**place_of(context), "weights": f"gs://{plan.weights.bucket}/{plan.weights.path} {drafts}".rstrip()}
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Files of a source against those of the bucket: missing ones, replaced ones, equal ones.
+
+    `unread` have the size of the object that is there, which notes no hash: the copy reads it.
+    """
+
+    missing: list[Item]
+    replaced: list[Item]
+    unread: list[Item]
+    equal: list[Item]
+
+    @classmethod
+    def of(cls, items: list[Item], held: Mapping[str, Stored | None]) -> "_Compared":
+        found = cls([], [], [], [])
+        for item in items:
+            stored = held[item.path]
+            if stored is None:
+                found.missing.append(item)
+            elif stored.size != item.size:
+                found.replaced.append(item)
+            elif not stored.metadata and not item.is_cheap:
+                found.unread.append(item)
+            else:
+                (found.equal if item.same(stored) else found.replaced).append(item)
+        return found
+
+    def text(self) -> str:
+        """The counts."""
+        parts = {"to copy": self.missing, "to replace": self.replaced, "to compare": self.unread, "there": self.equal}
+        return ", ".join(f"{_counted(items)} {what}" for what, items in parts.items() if items) or "no files"
+
+
+def _warnings(unread: list[Item]) -> tuple[str, ...]:
+    if not unread:
+        return ()
+    return (f"{_counted(unread)} of the same size note no hash: each is read, and replaced if its content differs",)
+
+
+def _counted(items: list[Item]) -> str:
+    return f"{len(items)} files ({size(sum(item.size for item in items))})"
+
+
+def _summary(folder: str, outcome: Copied) -> str:
+    parts = [f"{outcome.copied} files copied ({size(outcome.copied_bytes)})", f"{outcome.unchanged} unchanged"]
+    if outcome.left_out:
+        parts.append(f"{outcome.left_out} left out, which vLLM does not read")
+    return f"{folder}: {', '.join(parts)}"
+
+
+def _out(context: Context) -> TextIO:
+    """Where progress is written: a bar at a terminal, else lines of the context's progress."""
+    return sys.stdout if context.pieces is not None and sys.stdout.isatty() else _Lines(context.show)
+
+
+class _Lines(io.StringIO):
+    """A stream whose lines are lines of progress."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__()
+        self._show, self._rest, self._lock = show, "", threading.Lock()
+
+    def write(self, text: str) -> int:
+        """Show the lines that are complete."""
+        with self._lock:
+            *lines, self._rest = f"{self._rest}{text}".split("\n")
+            for line in lines:
+                if line.strip():
+                    self._show(line.strip())
+        return len(text)
