@@ -26,6 +26,8 @@ STACKS: dict[str, tuple[str, dict[str, str]]] = {
 }
 # Keys of the table of commands that name functions, or the headings of a help text that is compared itself.
 INTERNAL = frozenset({"run", "call", "groups", "operation"})
+PLACES = frozenset({"arguments", "options", "tables"})
+"""Keys of the table of commands that hold arguments."""
 PROGRAM = (
     *("bezel", "bezel_base", "bezel_bench", "bezel_bootstrap", "bezel_catalog", "bezel_components", "bezel_localcloud"),
     *("bezel_simulated_vllm", "bezel_smoke", "bootstrap", "components", "smoke"),
@@ -60,14 +62,25 @@ def module(*names: str) -> Any:
 
 
 def commands() -> dict[str, Any]:
-    """The table of commands, and the help text of each."""
+    """The table of commands, with the arguments and the help text of each."""
     joined = module("bezel.cli.command_table", "bezel.cli.argparser")
     if hasattr(joined, "command_table"):
         table = joined.command_table().spec
     else:
         table = tomllib.loads(Path("bezel/cli/commands.toml").read_text())
     helps = {" ".join(words) or "bezel": help_of(words) for words in words_of(table)}
-    return {"table": without(table, INTERNAL), "help": helps}
+    # Where an argument is written down, in a command or in a table that several have, is nothing that a user sees.
+    arguments = {" ".join(words) or "bezel": arguments_of(table, words) for words in words_of(table)}
+    return {"table": without(table, INTERNAL | PLACES), "arguments": arguments, "help": helps}
+
+
+def arguments_of(table: dict[str, Any], words: tuple[str, ...]) -> dict[str, Any]:
+    """The arguments of a command, with those of the tables that it has."""
+    command = table
+    for word in words:
+        command = command["commands"][word]
+    tables = [table["tables"][name]["arguments"] for name in command.get("options", ())]
+    return {name: keys for part in (command.get("arguments", {}), *tables) for name, keys in part.items()}
 
 
 def words_of(table: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
