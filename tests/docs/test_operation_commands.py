@@ -9,7 +9,7 @@ from bezel.operations.arguments.model import Arguments, Option, Reach, Word
 from bezel.operations.arguments.shared import Zone
 from bezel.operations.operation import Operation
 from bezel.operations.registry import operation
-from tools.docs.operation_commands import argument, command, inside
+from tools.docs.operation_commands import argument, arguments_inside, command
 
 
 class Given(Arguments):
@@ -47,7 +47,7 @@ def test_argument_has_its_place_and_keys(name: str, shown: str, keys: dict[str, 
 
 
 def test_argument_without_a_reach_is_kept_from_limited_servers() -> None:
-    assert {*Given.model_fields} - {*inside(Given)} == {"bucket", "project", "wake"}
+    assert {*Given.model_fields} - {*arguments_inside(Given)} == {"bucket", "project", "wake"}
 
 
 @pytest.mark.parametrize(

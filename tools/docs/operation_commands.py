@@ -94,6 +94,6 @@ def help_text(field: FieldInfo, *, is_repeated: bool = False) -> str:
     return text + ("; repeatable" if is_repeated else "") + default_words + default
 
 
-def inside(model: type[Arguments]) -> Iterator[str]:
+def arguments_inside(model: type[Arguments]) -> Iterator[str]:
     """Names of the arguments that a server of some stacks takes."""
     return (name for name, field in model.model_fields.items() if Reach.INSIDE in field.metadata)

@@ -13,7 +13,7 @@ from bezel.cli.command_table import shown_names
 from bezel.operations.operation import Operation
 from bezel.operations.registry import OPERATIONS, operation
 from tools.docs.generated_sections import ROOT, put, table
-from tools.docs.operation_commands import commands, help_text, inside
+from tools.docs.operation_commands import arguments_inside, commands, help_text
 
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 POLICIES = ROOT / "bezel" / "operations" / "explain" / "policies.json"
@@ -122,19 +122,21 @@ def tables() -> dict[str, str]:
 
 def schemas(each: Operation) -> str:
     """The schemas of an operation's arguments and result, as the file holds them; of a changing one, its outcome's."""
-    arguments = _untitled(each.arguments().model_json_schema(mode="validation"))
+    arguments = without_titles(each.arguments().model_json_schema(mode="validation"))
     result: dict[str, Any] = each.result().model_json_schema(mode="serialization")
-    held = {"arguments": arguments, "arguments_inside": [*inside(each.arguments())], "result": result}
+    held = {"arguments": arguments, "arguments_inside": [*arguments_inside(each.arguments())], "result": result}
     if each.apply:
         held["outcome"] = each.outcome().model_json_schema(mode="serialization")
     return json.dumps(held, indent=1, ensure_ascii=False) + "\n"
 
 
-def _untitled(schema: Any) -> Any:
+def without_titles(schema: Any) -> Any:
     """A schema without titles: they repeat names, and a model pays for each word of the list of tools."""
     if isinstance(schema, dict):
-        return {key: _untitled(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))}
-    return [_untitled(part) for part in schema] if isinstance(schema, list) else schema
+        return {
+            key: without_titles(part) for key, part in schema.items() if not (key == "title" and isinstance(part, str))
+        }
+    return [without_titles(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def write_schemas() -> None:
