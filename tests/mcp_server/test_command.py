@@ -33,6 +33,8 @@ def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
 
 # What takes the longest to import, and only a call needs.
 _HEAVY = ("bezel.planner", "bezel_catalog", "bezel_bench", "pulumi", "numpy", "google")
+# The table of the benchmark's commands, a file of texts that its operations say too.
+_TEXTS = {"bezel_bench", "bezel_bench.commands", "bezel_bench.commands.table"}
 _LISTED = """
 import sys
 from bezel.mcp_server.scope import Scope
@@ -50,7 +52,7 @@ def test_the_list_of_tools_imports_no_operation() -> None:
     done = subprocess.run([sys.executable, "-c", _LISTED], capture_output=True, text=True, timeout=60, check=True)
     count, modules = done.stdout.splitlines()
     assert int(count) > 0
-    assert [name for name in modules.split() if name.startswith(_HEAVY)] == []
+    assert [name for name in modules.split() if name.startswith(_HEAVY) and name not in _TEXTS] == []
     operations = {f"bezel.operations.{each.function.partition(':')[0]}" for each in OPERATIONS}
     assert operations.isdisjoint(modules.split())
 
