@@ -19,7 +19,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview outputs down recover check test test-long clients lint types reports forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check test test-wide test-long clients lint types reports forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -61,8 +61,11 @@ types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## run all tests, with the real engine on the embedded cloud
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"
+test: check ## run the tests of every rule, with the real engine on the embedded cloud
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long and not wide"
+
+test-wide: setup-dev ## run further cases of what `make test` tries once: variants, matrices
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "wide and not long"
 
 test-long: setup-dev ## run tests that take minutes each: further stacks, series of kills
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients and not gitops"

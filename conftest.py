@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import sys
+from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,22 +35,39 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
-LONG = "long and not clients"
-WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow")
+# The selections of the Makefile's recipes, each with the marks of which a module's text has one.
+FAST = "not slow"
+SELECTIONS = {
+    FAST: (),
+    "slow and not long and not wide": ("mark.slow",),
+    "wide and not long": ("mark.wide",),
+    "long and not clients and not gitops": ("mark.long",),
+}
+SLOW = ("slow", "wide", "long")
+WHOLLY_SLOW = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in SLOW)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what the recipes' `-m` would deselect anyway, as far as a module's text tells."""
     wanted = config.option.markexpr
-    recipes = {"slow", "slow and not long", "not slow", LONG}
-    if wanted not in recipes or not collection_path.name.startswith("test_"):
+    if wanted not in SELECTIONS or not collection_path.name.startswith("test_"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    if wanted == LONG:
-        return "mark.long" not in text or None
-    if WHOLE_ENGINE in collection_path.parents or any(line.startswith(WHOLLY_SLOW) for line in text.splitlines()):
-        return (wanted == "not slow") or None
-    return (wanted != "not slow" and "mark.slow" not in text) or None
+    whole = WHOLE_ENGINE in collection_path.parents
+    if wanted == FAST:
+        return whole or any(line.startswith(WHOLLY_SLOW) for line in text.splitlines()) or None
+    # In the folder of the engine's runs every test is slow, whatever its module says.
+    present = (whole and "mark.slow" in SELECTIONS[wanted]) or any(mark in text for mark in SELECTIONS[wanted])
+    return not present or None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the cases that `wide_except` does not name as wide, and what is for a wider or longer run as slow."""
+    kept = item.get_closest_marker("wide_except")
+    if kept and not any(fnmatchcase(item.callspec.id, pattern) for pattern in kept.args):  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.wide)
+    if item.get_closest_marker("wide") or item.get_closest_marker("long"):
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then
