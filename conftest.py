@@ -62,10 +62,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the cases that `wide_except` does not name as wide, and what is for a wider or longer run as slow."""
-    kept = item.get_closest_marker("wide_except")
-    if kept and not any(fnmatchcase(item.callspec.id, pattern) for pattern in kept.args):  # type: ignore[attr-defined]
-        item.add_marker(pytest.mark.wide)
+    """Mark as wide what `wide_except` and `wide_cases` tell so, and as slow what is for a wider or longer run."""
+    for name, is_wide in (("wide_cases", True), ("wide_except", False)):
+        mark = item.get_closest_marker(name)
+        if mark and any(fnmatchcase(item.callspec.id, each) for each in mark.args) is is_wide:  # type: ignore[attr-defined]
+            item.add_marker(pytest.mark.wide)
     if item.get_closest_marker("wide") or item.get_closest_marker("long"):
         item.add_marker(pytest.mark.slow)
 

@@ -274,6 +274,7 @@ def test_no_command_stands_where_it_is_not_seen_as_one() -> None:
     assert not loose, "put the command into backticks"
 
 
+@pytest.mark.slow
 def test_every_key_of_a_stack_file_that_a_message_names_exists() -> None:
     unknown, seen = [], 0
     for told in texts():

@@ -171,6 +171,7 @@ def test_no_content_of_a_lock_file_of_this_machine_is_a_traceback(tmp_path: Any)
         assert live_lock(tmp_path, "bezel", "dev") is None
 
 
+@pytest.mark.slow
 def test_no_content_of_a_review_or_a_deploy_s_record_is_a_traceback(bucket: Any) -> None:
     states = bucket.client()
     name = f"{FOLDER}/bezel/dev/t/s.json"

@@ -97,6 +97,7 @@ def constants():
                 yield name, call.args[0].value, 0, call.func.attr in SEARCHES
 
 
+@pytest.mark.slow
 def test_no_constant_pattern_has_ways_without_bound():
     checked, wrong = 0, []
     for name, pattern, flags, anywhere in constants():
@@ -107,6 +108,7 @@ def test_no_constant_pattern_has_ways_without_bound():
     assert checked > 150
 
 
+@pytest.mark.slow
 def test_only_the_listed_patterns_are_built_in_a_function():
     found = {
         (name, function)
@@ -117,10 +119,12 @@ def test_only_the_listed_patterns_are_built_in_a_function():
     assert found == set(BUILT)
 
 
+@pytest.mark.slow
 def test_only_the_listed_modules_use_another_engine():
     assert {(name, engine) for name, tree in modules() for engine in engines_of(tree) - {"re"}} == set(OTHERS)
 
 
+@pytest.mark.slow
 def test_no_path_of_a_route_has_ways_without_bound(tmp_path):
     project = Project(tmp_path / "cloud")
     application = project.application

@@ -340,6 +340,7 @@ def test_a_fault_leaves_the_old_traffic_or_the_new(
     assert stack.service["traffic"] == [pinned(2)]
 
 
+@pytest.mark.slow
 def test_a_newer_revision_ends_a_planned_rollback(stack: RolledStack) -> None:
     plan = stack.plan()
     stack.faults = ["newer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -71,11 +72,16 @@ def test_the_schema_of_a_stack_file_is_that_of_the_settings():
     assert schema == json.loads(json.dumps(stack_file_schema())), REPAIR
 
 
+@functools.cache
+def validator():
+    return jsonschema.Draft202012Validator(stack_file_schema())
+
+
 @pytest.mark.parametrize("path", STACKS, ids=lambda path: path.name)
 def test_each_stack_file_names_the_schema_and_keeps_to_it(path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=docs/stack.schema.json\n")
-    jsonschema.validate(yaml.safe_load(text), stack_file_schema())
+    validator().validate(yaml.safe_load(text))
 
 
 @pytest.mark.slow
@@ -87,4 +93,4 @@ def test_a_slip_in_a_stack_file_is_seen_in_the_editor(change):
     document = yaml.safe_load((ROOT / "Pulumi.l4-qat.yaml").read_text(encoding="utf-8"))
     document["config"] |= change
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, stack_file_schema())
+        validator().validate(document)

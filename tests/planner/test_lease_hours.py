@@ -48,6 +48,7 @@ def test_a_start_is_tried_again_after_its_patience_until_the_hours_end(
     st.integers(0, 59), st.lists(st.integers(0, 23), min_size=1, max_size=2, unique=True), st.integers(1, 23 * 60),
     st.sampled_from(["* * *", "* * 1-5", "1,15 * *"]), st.integers(0, 8 * 3600),
 )  # fmt: skip
+@pytest.mark.slow
 @settings(max_examples=25)  # each walks through a month of minutes
 def test_each_try_is_within_the_hours_and_leaves_some_of_them(
     minute: int, hours: list[int], length: int, dates: str, patience: int

@@ -150,6 +150,7 @@ def test_entries_of_one_time_with_different_minima_are_refused_and_others_are_no
     make_plan(same, project="acme-llm", stack="l4")
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 23), st.integers(0, 59), st.integers(0, 6)), min_size=2, max_size=2),
     st.lists(st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"]), min_size=2, max_size=2),

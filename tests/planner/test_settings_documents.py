@@ -101,6 +101,12 @@ def test_a_row_has_type_choices_bounds_and_default_of_the_schema(path, schema, i
     assert all(word in line for word in (*schema.get("enum", ()), *(str(bound) for bound in bounds if len(path) > 1)))
 
 
+def test_the_schema_of_the_documents_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    with pytest.raises(jsonschema.SchemaError):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA | {"type": "lists"})
+
+
 @pytest.mark.parametrize("schema", [schema for _, schema, _ in KEYS], ids=NAMES)
 def test_the_schema_is_standard_and_accepts_its_own_values(schema):
     known = {
@@ -112,7 +118,7 @@ def test_the_schema_is_standard_and_accepts_its_own_values(schema):
     whole = {"$defs": SCHEMA["$defs"], **schema}
     values = [*schema.get("examples", ()), *([schema["default"]] if schema.get("default") is not None else [])]
     for value in values:
-        jsonschema.validate(value, whole)
+        jsonschema.Draft202012Validator(whole).validate(value)
 
 
 def smallest(path, value):

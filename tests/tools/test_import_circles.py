@@ -31,6 +31,7 @@ def imported(source: str, modules: set[str]) -> set[str]:
     return found & modules
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_through_others() -> None:
     paths = {name_of(path): path for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     graph = {name: imported(path.read_text(encoding="utf-8"), set(paths)) - {name} for name, path in paths.items()}

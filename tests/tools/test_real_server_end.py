@@ -28,6 +28,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_a_server_that_is_never_healthy_leaves_no_process(installed: Path, tmp_path: Path) -> None:
     installed.write_text(STUCK)
     with pytest.raises(AssertionError), real_vllm(tmp_path, seconds=1.0):

@@ -61,6 +61,7 @@ def test_a_client_that_does_not_trust_the_authority_is_not_served(secured, tmp_p
     assert port.seen == []
 
 
+@pytest.mark.slow
 def test_a_malformed_request_is_refused_over_https_too(secured):
     port, certificate = secured
     assert exchanged(port.port, certificate.authority, "localhost", b"GET\r\n\r\n") == REFUSAL

@@ -275,6 +275,7 @@ def test_hostile_xml_is_no_server_error(project, body):
     assert project.raw("POST", f"/shelf/a?uploadId={identifier}", body).status_code == 400
 
 
+@pytest.mark.slow
 def test_a_gzip_content_is_unpacked_piece_by_piece(project):
     """A hundred megabytes of zeros in a hundred kilobytes: the memory for them stays small."""
     packed = gzip.compress(bytes(100 << 20), 9)

@@ -33,11 +33,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _patterns_without_a_case(items: list[pytest.Item]) -> list[tuple[str, str]]:
-    """Return what `wide_except` names and no case of its test is called."""
+    """Return what `wide_except` or `wide_cases` names and no case of its test is called."""
     cases: dict[tuple[str, str], bool] = {}
     for item in items:
-        mark = item.get_closest_marker("wide_except")
-        for pattern in mark.args if mark else ():
+        marks = [*item.iter_markers("wide_except"), *item.iter_markers("wide_cases")]
+        for pattern in (pattern for mark in marks for pattern in mark.args):
             key = (item.nodeid.partition("[")[0], pattern)
             cases[key] = cases.get(key, False) or fnmatchcase(item.callspec.id, pattern)  # type: ignore[attr-defined]
     return [key for key, found in cases.items() if not found]

@@ -62,6 +62,8 @@ def test_file_of_each_client_is_read_with_its_unit(tmp_path: Path, name: str) ->
         assert row.figures["tpot"].value == pytest.approx(load.column("tpot").mean(), rel=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.wide_cases("* detailed", "* yaml")
 @pytest.mark.parametrize("name", FORMATS)
 def test_clean_file_of_each_client_is_not_accused(tmp_path: Path, name: str) -> None:
     for seed in range(HELD_OUT, HELD_OUT + 12):
@@ -70,6 +72,8 @@ def test_clean_file_of_each_client_is_not_accused(tmp_path: Path, name: str) -> 
             assert not [(seed, how, one.arithmetic) for one in audit.findings]
 
 
+@pytest.mark.slow
+@pytest.mark.wide_cases("* detailed", "* yaml")
 @pytest.mark.parametrize("name", FORMATS)
 def test_changed_core_figure_is_found_in_each_format(tmp_path: Path, name: str) -> None:
     kind, missed = FORMATS[name], []

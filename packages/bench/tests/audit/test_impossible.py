@@ -73,6 +73,8 @@ def test_impossible_number_is_no_figure_in_any_field(tmp_path: Path, name: str) 
     assert tried >= (28 if kind.yaml else 200)
 
 
+@pytest.mark.slow
+@pytest.mark.wide_cases("* detailed", "* yaml")
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("value", [0, None])
 def test_zero_or_nothing_in_any_field_is_not_an_error(tmp_path: Path, name: str, value: int | None) -> None:

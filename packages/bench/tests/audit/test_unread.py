@@ -49,6 +49,8 @@ def unread(folder: Path, text: str) -> tuple[str, ...]:
     return read(folder / "file", "file").unread
 
 
+@pytest.mark.slow
+@pytest.mark.wide_cases("* detailed", "* yaml")
 @pytest.mark.parametrize("name", FORMATS)
 def test_unknown_field_is_named_at_each_level_of_each_format(tmp_path: Path, name: str) -> None:
     kind = FORMATS[name]

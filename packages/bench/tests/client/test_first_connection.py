@@ -192,6 +192,7 @@ def test_server_that_fails_the_handshake_is_named(name: str, capsys: pytest.Capt
     assert repair in error
 
 
+@pytest.mark.slow
 def test_server_of_tls_is_named_to_plain_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     context, _ = certificate(tmp_path)
     with listening(silent, context) as port:
@@ -246,6 +247,7 @@ def test_server_that_takes_no_connection_in_time_is_named() -> None:
         assert probed(f"http://127.0.0.1:{server.getsockname()[1]}") == "nothing took the connection in time"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "told"),
     [("http", "the server sent no response within 0.5 s"), ("https", "did not begin TLS in time")],

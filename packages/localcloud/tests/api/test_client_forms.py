@@ -104,6 +104,7 @@ def test_a_long_query_in_the_body_is_the_query_of_every_list(project):
     assert len({method.path.split("/")[1] for method in tried}) >= 14
 
 
+@pytest.mark.slow
 def test_other_forms_of_a_parameter_are_accepted_by_every_method_that_reads(project):
     tried = of_every_method("GET")
     for method in tried:
@@ -254,6 +255,7 @@ ADDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", sorted(ADDED))
 def test_what_a_client_s_transport_adds_changes_no_answer(project, client):
     headers, more = ADDED[client]

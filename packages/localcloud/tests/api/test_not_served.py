@@ -51,6 +51,7 @@ def called(project, verb, path):
     return status, json.loads(body)["error"] if status >= 400 else {}
 
 
+@pytest.mark.slow
 def test_every_method_that_is_not_served_is_refused_by_its_name_and_api(project):
     tried, wrong = Counter(), []
     for name, method, path in documented():
