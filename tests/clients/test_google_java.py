@@ -19,6 +19,7 @@ NOT_SERVED = {
 }
 
 
+@pytest.mark.wide
 def test_every_call_of_java_s_clients_passes_or_is_refused_by_name(endpoint, cloud, variables):
     if shutil.which("java") is None:
         pytest.skip("java is not on PATH")

@@ -63,6 +63,7 @@ def test_calls_are_answered_with_structured_content() -> None:
     assert planned["structuredContent"]["stack"] == "l4-qat"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("arguments", "code"), [(("stack=../x",), "failed"), (("stack=dev", "yes=true"), "invalid_arguments")]
 )

@@ -114,6 +114,7 @@ def test_openai_for_python_works_unmodified_with_any_key(tmp_path: Path) -> None
     assert failed == {"wrong key"}, [call for call in calls if call.outcome == "failed"]
 
 
+@pytest.mark.wide
 def test_a_service_that_is_killed_is_reported_in_the_stream_and_by_the_next_request(tmp_path: Path) -> None:
     with deployed(tmp_path, 1) as (url, variables), proxy(url, variables, "--wait", "1") as base:
         client = subprocess.Popen(
@@ -133,6 +134,7 @@ def test_a_service_that_is_killed_is_reported_in_the_stream_and_by_the_next_requ
     assert "answered" in following or "Repair:" in following
 
 
+@pytest.mark.wide
 def test_a_new_revision_takes_the_traffic_under_load_without_a_failed_request(tmp_path: Path) -> None:
     with deployed(tmp_path, 20) as (url, variables), proxy(url, variables) as base:
         cloud = Client(control.start(tmp_path / "cloud"))

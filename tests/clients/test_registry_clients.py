@@ -46,6 +46,7 @@ def check(calls):
     programs.check_part("clients-registry", table)
 
 
+@pytest.mark.wide_except("crane")
 @pytest.mark.parametrize("name", ["crane", "oras", "skopeo", "podman"])
 def test_a_registry_tool_works_unmodified(registry, endpoint, variables, tmp_path, name):
     host, token = registry

@@ -80,6 +80,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.wide_except("no JSON", "another verb", "a short id")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_request_is_refused_and_the_next_one_is_done(node, name):
     with node.running():
@@ -132,6 +133,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.wide_cases("the server never answers")
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_start_that_comes_to_nothing_is_told_with_its_reason_and_the_next_one_may_serve(node, name):
     spoil, says = FAILURES[name]

@@ -29,6 +29,7 @@ def container(stage: LeaseFaultHarness, *words: str) -> Run:
     return stage.rehearsal.bezel("container", *words, **stage.rehearsal.variables())
 
 
+@pytest.mark.wide
 def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_sees_a_change(
     stage: LeaseFaultHarness,
 ) -> None:

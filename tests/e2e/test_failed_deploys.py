@@ -34,6 +34,7 @@ def test_a_bucket_without_the_model_is_found_in_preview(previewed: Rehearsal) ->
     assert "Traceback" not in run.text
 
 
+@pytest.mark.wide
 def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(previewed: Rehearsal) -> None:
     break_model(previewed)
 

@@ -10,6 +10,7 @@ AGAIN = "once it is mended the next `up` makes another revision and is green, th
 PLAIN = "the next `up` is green, then nothing is left to do"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("faults", "protection"),
     [
@@ -55,6 +56,7 @@ def _more_memory(stage: FaultHarness) -> str:
     return "with more resources.memory "
 
 
+@pytest.mark.wide_except("out-of-memory-*")
 @pytest.mark.parametrize(
     ("kind", "repair", "change"),
     [
@@ -75,6 +77,7 @@ def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
     check_golden(kind, command, text, state, how + PLAIN)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "faults",
     [
@@ -99,6 +102,7 @@ def test_a_service_that_is_there_is_checked_again_by_the_next_deploy(
         check_golden(kind, command, text, state, f"once it is mended {PLAIN}")
 
 
+@pytest.mark.wide
 def test_an_image_that_nobody_has_stops_the_preview(stage: FaultHarness) -> None:
     stage.settle()
     command = stage.add("image-missing")
@@ -110,6 +114,7 @@ def test_an_image_that_nobody_has_stops_the_preview(stage: FaultHarness) -> None
     )
 
 
+@pytest.mark.wide
 def test_what_somebody_else_did_is_reported_by_the_next_deploy_and_undone_by_the_one_after_it(
     stage: FaultHarness,
 ) -> None:
@@ -121,6 +126,7 @@ def test_what_somebody_else_did_is_reported_by_the_next_deploy_and_undone_by_the
     check_golden("service-changed", command, text, state, f"that run has read what is there, so {PLAIN}")
 
 
+@pytest.mark.wide
 def test_a_full_disk_of_this_machine_changes_nothing(stage: FaultHarness) -> None:
     stage.need_a_revision()
     before = stage.service().json()["latestCreatedRevision"]

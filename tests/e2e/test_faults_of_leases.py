@@ -61,6 +61,7 @@ def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_lease
         check_golden(kind, command, text, state, AGAIN)
 
 
+@pytest.mark.wide
 def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
     command, before = stage.add("lease-slow-delete"), stage.asked()
@@ -74,6 +75,7 @@ def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(s
     )
 
 
+@pytest.mark.wide
 def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_again(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
     command = stage.add("lease-late-fill")
@@ -91,6 +93,7 @@ def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_
     check_golden("lease-late-fill", command, text, state, f"{following}then nothing is left to do")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["lease-preempted", pytest.param("lease-ends", marks=pytest.mark.long)])
 def test_a_lease_that_is_over_is_reported_with_its_price_and_bought_again_only_when_that_is_said(
     stage: LeaseFaultHarness, kind: str

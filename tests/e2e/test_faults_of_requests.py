@@ -63,6 +63,7 @@ def check(service: dict[str, Any], seconds: float) -> None:
     HealthCheckProvider().run(props, Progress(None))
 
 
+@pytest.mark.wide
 def test_an_api_that_fails_is_named_by_the_engine_and_a_short_burst_is_borne(stage: FaultHarness) -> None:
     stage.settle()
     stage.add("server-errors", path="/run/*", count=3)
@@ -91,6 +92,7 @@ def test_the_provider_bears_a_burst_of_refusals_but_no_dropped_connection(
     check_golden(kind, command, text, stage.state(), NOTHING)
 
 
+@pytest.mark.wide
 def test_an_effect_whose_answer_was_lost_fails_the_deploy_and_is_found_by_the_next(stage: FaultHarness) -> None:
     before = int(stage.service().json()["generation"])
     stage.need_a_revision()
@@ -171,6 +173,7 @@ def test_the_check_tells_a_service_that_refuses_from_one_that_breaks(
         check_the_service(stage, 2)
 
 
+@pytest.mark.wide
 def test_streams_that_end_early_fail_the_benchmark(stage: FaultHarness) -> None:
     stage.rehearsal.set("smoke.requests", 5)
     stage.keep()
@@ -181,6 +184,7 @@ def test_streams_that_end_early_fail_the_benchmark(stage: FaultHarness) -> None:
     check_golden("truncated-streams", command, text, state, PLAIN)
 
 
+@pytest.mark.wide
 def test_a_clock_that_is_off_is_named(stage: FaultHarness) -> None:
     stage.settle()
     stage.add("clock-skew", seconds=200)

@@ -89,6 +89,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return made
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_an_installed_pack_allows_what_its_shipped_limits_do(shop: Shop) -> None:
     pack = shop.pack("hardware_cost")

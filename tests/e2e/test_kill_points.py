@@ -101,6 +101,7 @@ def test_a_life_of_kills_ends_as_one_without_any(grounds: KillHarness, tmp_path:
         rehearsal.local("stop")
 
 
+@pytest.mark.wide
 def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_next_up(
     grounds: KillHarness, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_
         rehearsal.local("stop")
 
 
+@pytest.mark.wide
 def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
@@ -150,6 +152,7 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
         rehearsal.local("stop")
 
 
+@pytest.mark.wide
 def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_down(
     grounds: KillHarness, tmp_path: Path
 ) -> None:

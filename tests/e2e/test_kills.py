@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import httpx
+import pytest
 
 from bezel_localcloud import control
 from tests.support.e2e.kill_points import KillHarness
@@ -27,6 +28,7 @@ def test_a_killed_cloud_goes_on_with_its_data(grounds: KillHarness, tmp_path: Pa
         rehearsal.local("stop")
 
 
+@pytest.mark.wide
 def test_an_engine_that_still_runs_keeps_its_lock(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "previewed")
     try:

@@ -89,6 +89,7 @@ def nothing_left(stage: Rehearsal) -> None:
     assert jobs(stage) == []
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage: Rehearsal) -> None:
     # Outside its hours a lease is there for the checks, and returned after them.

@@ -69,6 +69,7 @@ def destroy(checkout: Rehearsal, stack: str) -> None:
     assert not {kind: names for kind, names in left.items() if names and kind in MADE}, left
 
 
+@pytest.mark.wide
 def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout: Rehearsal) -> None:
     text, outputs = deploy(checkout, "v6e4-moe")
     assert text.index("europe-west4-a: requested ") < text.index("us-east5-a: requested ")
@@ -100,6 +101,7 @@ def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout:
 SOME = ("v6e8-31b", "v6e1-fleet")
 
 
+@pytest.mark.wide_except("v6e1-fleet")
 @pytest.mark.parametrize(
     "stack",
     [
@@ -139,6 +141,7 @@ def _created(checkout: Rehearsal) -> list[str]:
         return [api.get(f"/tpu/v2alpha1/{node}").json()["createTime"] for node in checkout.exists()["nodes"]]
 
 
+@pytest.mark.wide
 def test_eight_gpus_are_refused_without_a_price_and_leased_with_one(checkout: Rehearsal) -> None:
     refused = checkout.local("up", "gce-l4x8")
     assert refused.code == 1
@@ -151,6 +154,7 @@ def test_eight_gpus_are_refused_without_a_price_and_leased_with_one(checkout: Re
     destroy(checkout, "gce-l4x8")
 
 
+@pytest.mark.wide
 def test_a_chip_is_leased_as_a_machine_with_the_secret_in_no_file_and_no_text(checkout: Rehearsal) -> None:
     """The other control plane, with a way to the internet for Docker, and a token for the hub."""
     stack = "v6e1-12b"

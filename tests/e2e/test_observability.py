@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from bezel_localcloud.core.paths import BILLING_ACCOUNT
 from localcloud_support.client import until
 from tests.support.e2e.rehearsal import Rehearsal
@@ -56,6 +58,7 @@ def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehear
     assert not {*KINDS, "services"} & set(rehearsal.exists())
 
 
+@pytest.mark.wide
 def test_a_lease_has_an_alert_before_its_end_that_matches_what_its_machine_writes(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, LEASE)
     account = BILLING_ACCOUNT.removeprefix("billingAccounts/")

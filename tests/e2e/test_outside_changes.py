@@ -7,6 +7,7 @@ from tests.support.e2e.rehearsal import Rehearsal
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(300)  # three runs of the engine, two commands and a preview, one after the other
 def test_what_nobody_declares_is_named_until_it_is_gone(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})

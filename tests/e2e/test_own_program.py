@@ -33,6 +33,7 @@ def shop(tmp_path: Path) -> Iterator[OwnProgram]:
     made.stop()
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_a_program_with_folders_of_these_names_lives_from_wheels(shop: OwnProgram) -> None:
     seen = shop.engine("preview")

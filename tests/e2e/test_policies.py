@@ -85,6 +85,7 @@ def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(judged: Re
     assert "hardware_cost.dev.json" in run.text
 
 
+@pytest.mark.wide_except("three instances-*")
 @pytest.mark.parametrize(("name", "action"), list(zip(TOO_MUCH, ["preview", "preview", "up"], strict=True)))
 def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehearsal, name: str, action: str) -> None:
     settings, words = TOO_MUCH[name]

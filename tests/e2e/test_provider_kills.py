@@ -45,6 +45,9 @@ def name(boundary: Boundary) -> str:
     return "-".join(map(str, boundary))
 
 
+@pytest.mark.wide_except(
+    "*/service:Service-*", "*BucketIAMMember-*", "*SecretVersion-*", "*serviceaccount/account:Account-*"
+)
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=name)
 def test_the_next_provider_goes_on(boundary: Boundary, scene: Scene, taken_over: set[str], tried: set[str]) -> None:
     kind, operation, _, _ = boundary

@@ -151,6 +151,7 @@ def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_c
     assert serving_in_the_outputs(stage) == after(before)
 
 
+@pytest.mark.wide
 def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
@@ -164,6 +165,7 @@ def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(sta
     assert traffic(stage) == (after(before), after(before))
 
 
+@pytest.mark.wide
 def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_deploy(stage: FaultHarness) -> None:
     serving, _ = traffic(stage)
     if serving == "00001":

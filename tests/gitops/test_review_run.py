@@ -215,6 +215,7 @@ def expiry(pipeline: Pipeline) -> None:
     assert (finding["outcome"], buckets(pipeline)) == ("destroyed", [])
 
 
+@pytest.mark.wide_except("drift")
 @pytest.mark.parametrize("command", [drift, recovery, expiry])
 def test_a_run_of_the_engine_leaves_the_checkout_of_a_stack_without_its_key_as_it_is(deployed, command):
     command(deployed)
@@ -236,6 +237,7 @@ def edit_state(pipeline: Pipeline, edit: Callable[[dict], None]) -> None:
     pipeline.put(name, content)
 
 
+@pytest.mark.wide
 def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(deployed):
     pipeline = deployed
     pipeline.set("small:notes", {"third": "three", "fourth": "four"})

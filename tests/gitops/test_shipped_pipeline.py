@@ -49,6 +49,7 @@ def test_a_change_of_shared_code_takes_the_named_stacks_and_the_rest_are_example
     assert set(command.changed(copy.folder, "HEAD~1", {}).stacks) == set(Project(ROOT).stacks()), "every one counts"
 
 
+@pytest.mark.wide
 def test_the_named_stacks_pass_their_rehearsal_and_one_without_a_price_does_not(tmp_path: Path) -> None:
     checkout = Checkout.new(tmp_path / "program", tmp_path / "cloud")
     shutil.copy(ROOT / FILE, checkout.folder)

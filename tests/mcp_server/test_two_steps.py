@@ -106,6 +106,7 @@ def test_a_token_is_worth_nothing_to_another_client_and_after_any_change_of_the_
     assert [call.path for call in cloud.server.calls if call.method != "GET"] == []
 
 
+@pytest.mark.wide
 def test_an_agent_deploys_and_destroys_a_stack_with_what_was_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,7 @@ def test_a_service_is_in_the_cloud_as_it_was_shown(pipeline: Pipeline) -> None:
     assert shown(pipeline, "l4-qat").requests == before.requests
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_a_lease_is_shown_as_a_node_gets_it_with_its_gateway(pipeline: Pipeline) -> None:
     pipeline.seed("v6e4-moe")

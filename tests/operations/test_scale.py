@@ -79,6 +79,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made.pipeline.stop()
 
 
+@pytest.mark.wide
 def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
     written = project.file.read_text()
 

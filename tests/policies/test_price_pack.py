@@ -139,6 +139,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.wide_except("priced-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "words"),

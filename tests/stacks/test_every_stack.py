@@ -43,6 +43,7 @@ def violations_of(resources: list[Declared], environment: str) -> list[str]:
     return found
 
 
+@pytest.mark.wide_except("l4-qat", "rtx6000-26b", "v6e1-fleet", "v6e8-31b")
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:

@@ -54,6 +54,7 @@ def test_commands_of_the_readme_run_as_they_are_typed(environment: FreshEnvironm
     assert marked(MARK, str(tmp_path)) == []
 
 
+@pytest.mark.wide
 def test_the_test_of_the_readme_passes_with_the_fixture(environment: FreshEnvironment, tmp_path: Path) -> None:
     assert not environment.installed & {"pulumi", "pytest-xdist", "google-auth"}
     (tmp_path / "test_shown.py").write_text(blocks(README, "python")[0])

@@ -103,6 +103,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
+@pytest.mark.wide_except("catalog")
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 100)
 @pytest.mark.parametrize("package", RUN_ALONE)

@@ -157,6 +157,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
     assert cloud.held(FOLDER) == WANTED
 
 
+@pytest.mark.wide_except("words0-*")
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [

@@ -14,12 +14,14 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 CONNECTOR, GENERIC = 11, 16
 FORK, EXEC = 1, 2
+REST_SECONDS = 1.0
 # Offsets in struct taskstats of linux/taskstats.h; the times are microseconds.
 THREAD_AT, USER_AT = 128, 152
 
@@ -160,32 +162,35 @@ def count(command: list[str]) -> tuple[int, Processes]:
     processes = Processes(child.pid)
     processes.add(child.pid, Process(command[0], "", executed=True))
     os.write(writer, b"go\n")
-    ended = False
-    while True:
+    # What is still reported a moment after the command's end belongs to others, or to what it left running.
+    until = None
+    while until is None or time.monotonic() < until:
         ready, _, _ = select.select([events, exits], [], [], 0.2)
         if events in ready:
-            for what, one, two, three, four in _events(events):
+            for what, parent, thread, group in read_events(events.recv(1 << 16)):
                 if what == FORK:
-                    processes.fork(two, three, four)
-                elif what == EXEC:
-                    processes.execute(two)
-                del one
+                    processes.fork(parent, thread, group)
+                else:
+                    processes.execute(group)
         elif exits in ready:
             exited = read_exit(exits.recv(1 << 16))
             if exited is not None:
                 processes.end(*exited)
-        elif ended:
-            return child.returncode, processes
-        ended = ended or child.poll() is not None
+        if until is None and child.poll() is not None:
+            until = time.monotonic() + REST_SECONDS
+    return child.returncode, processes
 
 
-def _events(connector: socket.socket) -> list[tuple[int, int, int, int, int]]:
-    """Return the forks and execs that are waiting: the kind and four numbers."""
-    data = connector.recv(1 << 16)
+def read_events(data: bytes) -> list[tuple[int, int, int, int]]:
+    """Return a fork or an exec that a message reports: its kind, the parent's process, the thread and its process."""
     what = struct.unpack_from("=I", data, 36)[0]
     if what == FORK:
-        return [(what, *struct.unpack_from("=IIII", data, 52))]
-    return [(what, *struct.unpack_from("=II", data, 52), 0, 0)] if what == EXEC else []
+        _, parent, thread, group = struct.unpack_from("=IIII", data, 52)
+        return [(what, parent, thread, group)]
+    if what == EXEC:
+        thread, group = struct.unpack_from("=II", data, 52)
+        return [(what, 0, thread, group)]
+    return []
 
 
 def table(processes: Processes, key: str, limit: int) -> str:

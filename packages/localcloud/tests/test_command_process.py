@@ -198,6 +198,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.wide_except("an unknown option", "a port that is taken", "a folder of something else")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_told_with_its_repair(mistake: str, tmp_path: Path, folder: Path, taken_port: str) -> None:
     (tmp_path / "full").mkdir()

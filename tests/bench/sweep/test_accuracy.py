@@ -28,6 +28,7 @@ def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
     assert 0.85 <= sum(ranges) / len(ranges) <= 0.98
 
 
+@pytest.mark.wide
 def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
     outcomes = [own(grid) for shape in made_up.SHAPES for grid in grids(shape)]
     ranges = [held for outcome in outcomes for held in outcome.held]
@@ -37,6 +38,7 @@ def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
     assert sum(share < 0.75 for share in many) <= 0.05 * len(many), "cells of a grid miss together"
 
 
+@pytest.mark.wide
 def test_ranges_hold_on_grids_of_the_second_generator() -> None:
     outcomes = [own(oracle(made.name, list(made.rows()))) for made in (engines.grid(9000 + at) for at in range(60))]
     assert all(outcome.figures >= 0.7 for outcome in outcomes)

@@ -13,7 +13,12 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 
-LOADED = ("bezel.cli.main", "bezel.cli.local.stacks", "bezel.planner", "bezel_localcloud.seed", "bezel.rest", "httpx")
+LOADED = (
+    *("bezel.cli.main", "bezel.cli.in_service", "bezel.cli.local.localcloud", "bezel.cli.local.stacks"),
+    *("bezel.planner", "bezel.rest", "bezel_localcloud.access.credentials.keys", "bezel_localcloud.command.main"),
+    *("bezel_localcloud.seed", "bezel_localcloud.services.cloud_run.runtime.real_vllm", "httpcore", "httpx"),
+    "bezel_localcloud.services.cloud_run.runtime.untrained",
+)
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload([__name__, *LOADED])
 # To start a process looks how all others ended, too; of two threads that look at once the second reads 255.

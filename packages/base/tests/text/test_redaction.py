@@ -487,6 +487,7 @@ PIECES = (
 )  # fmt: skip
 
 
+@pytest.mark.wide_except("hf_", "eyJa.", "A", "password", "--api-key ", "authorization: ", "Bearer ", "value: ")
 @pytest.mark.slow
 @pytest.mark.timeout(60)  # it takes a second; a search that starts anew at each character, three minutes
 @pytest.mark.parametrize("piece", PIECES)

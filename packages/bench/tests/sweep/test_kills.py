@@ -49,6 +49,7 @@ def whole(tmp_path: Path, work: Work) -> list[str]:
     return result(folder)
 
 
+@pytest.mark.wide_except("sweep")
 @WORKS
 def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Work, whole: list[str]) -> None:
     assert len(whole) >= 4

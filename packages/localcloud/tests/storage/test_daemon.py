@@ -45,6 +45,7 @@ def test_of_many_writers_of_a_new_name_one_wins_and_its_bytes_are_the_object(she
     assert shelf.get(f"{OBJECTS}/a", alt="media").content == bytes([answers.index(200)]) * 300_000
 
 
+@pytest.mark.wide_except("upload")
 @pytest.mark.parametrize("kind", ["upload", "part", "compose"])
 def test_a_kill_in_the_middle_leaves_the_old_object_and_no_bytes_of_the_new(shelf, own_daemon, kind):
     part = os.urandom(1 << 20)
