@@ -32,4 +32,4 @@ def test_every_call_of_java_s_clients_passes_or_is_refused_by_name(endpoint, clo
     made = programs.run(["java", "-cp", str(packages), programs.PROGRAMS / "GoogleJava.java"], own, timeout=600)
     programs.assert_served(made, not_served=NOT_SERVED)
     table = programs.table("Google's clients for Java", 25, ABOUT, "tests/clients/test_google_java.py", made)
-    check_results("clients-java", table)
+    check_results("clients-java", table | {"checked": "make test-wide"})

@@ -105,6 +105,7 @@ def deployed(folder: Path, serving_speed: int = 100) -> Iterator[tuple[str, dict
         yield given["OPENAI_BASE_URL"].removesuffix("/v1"), own | control.environment(control.start(folder / "cloud"))
 
 
+@pytest.mark.wide
 def test_openai_for_python_works_unmodified_with_any_key(tmp_path: Path) -> None:
     command = [environment.python("openai"), programs.PROGRAMS / "openai_python.py", NAME]
     with deployed(tmp_path) as (url, variables), proxy(url, variables) as base:

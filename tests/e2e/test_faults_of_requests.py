@@ -155,6 +155,7 @@ def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one
     check_golden("service-deleted", command, normalized(f"error: smoke: {caught.value}"), state, following)
 
 
+@pytest.mark.wide_except("rate-limited-*", "dropped-connections-parameters2-*")
 @pytest.mark.usefixtures("at_home")
 @pytest.mark.parametrize(
     ("kind", "parameters", "said"),

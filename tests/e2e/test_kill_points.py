@@ -198,6 +198,7 @@ def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_d
         rehearsal.local("stop")
 
 
+@pytest.mark.wide
 def test_a_stack_that_was_not_killed_has_nothing_to_recover(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("refresh", tmp_path / "point")
     try:

@@ -82,6 +82,7 @@ def test_the_table_counts_every_boundary(taken_over: set[str], tried: set[str]) 
         "Google refuses with 409 because the killed one had made the resource: the refusal names the repair, and "
         "reading the resource by the id that follows from its inputs yields a state that needs an update at most.",
         "command": "pytest tests/e2e/test_provider_kills.py",
+        "checked": "make test test-wide",
         "stamp": None,
         "columns": ["resource", "operation", "kill points", "went on", "taken over"],
         "rows": rows,

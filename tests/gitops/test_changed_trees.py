@@ -54,6 +54,7 @@ def edited(old: Path, edits: tuple[Edit, ...]) -> Path:
     return new
 
 
+@pytest.mark.wide_except("price-and-stack")
 @pytest.mark.parametrize(
     ("edits", "among", "beside"),
     [

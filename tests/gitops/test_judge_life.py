@@ -37,6 +37,7 @@ def comment_of(report: dict) -> str:
     return visible(body_of(sections_of([report], "a" * 40)))
 
 
+@pytest.mark.wide
 def test_a_pull_request_is_judged_by_its_base_and_a_deploy_by_the_last_one(pipeline):
     pipeline.report(*PREVIEW)
     first = pipeline.report(*DEPLOY)

@@ -34,6 +34,7 @@ def copy(tmp_path: Path) -> WorkingCopy:
     return made
 
 
+@pytest.mark.wide
 def test_a_change_of_shared_code_takes_the_named_stacks_and_the_rest_are_examples(copy: WorkingCopy) -> None:
     report = command.changed(copy.folder, "HEAD~1", {})
     assert report.matrix == {

@@ -178,6 +178,7 @@ def test_a_simulated_or_random_model_is_marked_as_noise(
     assert len(model.asked) == (1 if simulated else 2)
 
 
+@pytest.mark.wide_except("8192")
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [2048, 8192, 131_072])
 def test_what_is_sent_fits_into_the_model_s_context_and_serious_lines_come_first(cloud: Deployed, length: int) -> None:

@@ -319,6 +319,7 @@ FAULTS: list[tuple[list[int | str], str, bool]] = [
 ]
 
 
+@pytest.mark.wide_except("faults0-*", "faults3-*", "faults6-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(("faults", "verdict", "is_moved"), FAULTS)
 def test_a_fault_leaves_the_old_traffic_or_the_new(

@@ -22,6 +22,7 @@ with own_cloud() as (folder, cloud):
 """
 
 
+@pytest.mark.wide_except("9")
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, None])
 def test_a_daemon_of_a_measurement_ends_with_it(ending: signal.Signals | None) -> None:

@@ -69,7 +69,7 @@ def test_every_test_is_run_by_one_recipe(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     selections = [read_selections()[recipe] for recipe in COLLECTING]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "tests.support.tools.collection"]
-    options = ["--collection-report", str(report), "--collection-selections", json.dumps(selections)]
+    options = [f"--collection-report={report}", f"--collection-selections={json.dumps(selections)}"]
     run = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
     collected = json.loads(report.read_text())

@@ -201,6 +201,7 @@ def test_two_that_start_at_once_get_the_same_daemon(started):
     assert len({endpoint.pid for endpoint in found}) == 1
 
 
+@pytest.mark.wide_except("other code")
 @pytest.mark.parametrize(
     "told",
     [

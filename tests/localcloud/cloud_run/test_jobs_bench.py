@@ -212,6 +212,7 @@ KILLS = [
 ]
 
 
+@pytest.mark.wide
 def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
     rows = []
     for what, method, path, when in KILLS:
@@ -239,6 +240,7 @@ def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
             "each finds what the one before it has left and deletes it first. The last one is let go: it measures, and "
             "nothing is left.",
             "command": ".venv/bin/pytest -q tests/localcloud/cloud_run/test_jobs_bench.py",
+            "checked": "make test-wide",
             "stamp": None,
             "columns": ["killed when", "call", "left then"],
             "rows": [*rows, ["not at all: all requests answered", "", "nothing"]],

@@ -54,6 +54,7 @@ def deployed(client, made):
     return operation, said
 
 
+@pytest.mark.wide_except("fuse-prefetch", "runai-streamer")
 @pytest.mark.parametrize("loading", LOADINGS)
 def test_the_argument_list_of_each_way_starts(client, loading):
     draft = {"hub": ASSISTANT, "runai-streamer": f"gs://models/{FOLDER}"}.get(loading, f"/mnt/models/{FOLDER}")
@@ -70,6 +71,7 @@ def replaced(service, *pairs):
     return words
 
 
+@pytest.mark.wide_except("runai-streamer-change0-*", "hub-*")
 @pytest.mark.parametrize(
     ("loading", "change", "says"),
     [

@@ -146,6 +146,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.wide_except("secret")
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_the_account_or_the_network_does_not_reach_fails_its_phase(world, name):
     phase, attributes, text = REFUSALS[name]

@@ -99,6 +99,7 @@ def test_new_headers_reach_the_workers() -> None:
     assert "number-1" in wire.asked[0].head
 
 
+@pytest.mark.wide_except("2-1", "15-2")
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_with_what_there_is(number: signal.Signals, workers: int) -> None:

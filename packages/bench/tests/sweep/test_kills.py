@@ -68,6 +68,7 @@ def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Wor
     assert again <= 4 * len(whole)
 
 
+@pytest.mark.wide_except("sweep")
 @WORKS
 def test_a_second_attempt_sends_other_prompts_and_all_else_the_same(
     tmp_path: Path, work: Work, whole: list[str]
