@@ -27,7 +27,7 @@ def checkout(tmp_path: Path) -> Iterator[Rehearsal]:
 SOME = ("l4-qat", "rtx6000-mtp")
 
 
-@pytest.mark.wide_except("l4-qat")
+@pytest.mark.wide
 @pytest.mark.parametrize("stack", [pytest.param(one, marks=() if one in SOME else pytest.mark.long) for one in STACKS])
 def test_a_stack_passes_both_packs_and_serves(checkout: Rehearsal, stack: str) -> None:
     # What a stack file says of its smoke stays; only the benchmark is short.

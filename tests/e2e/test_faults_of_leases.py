@@ -37,6 +37,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "kinds",
     [

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.e2e.rehearsal import Rehearsal
 from tests.support.e2e.scheduler_jobs import ran
 
@@ -36,6 +38,7 @@ def up(rehearsal: Rehearsal, *arguments: str) -> str:
     return run.text
 
 
+@pytest.mark.wide
 def test_what_the_schedule_sets_stays_until_it_sets_another_one(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("cost", {"max_hourly_usd": 2, "max_idle_hourly_usd": 2})
