@@ -239,6 +239,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-u
     return complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "option", "ignored", "used"), CASES)
 def test_option_without_effect_is_refused_before_a_server_is_asked(  # type: ignore[no-untyped-def]
     command: str, option: str, ignored: str, used: str, words, capsys: pytest.CaptureFixture[str]

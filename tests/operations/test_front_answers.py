@@ -51,6 +51,7 @@ def asked(server: ModelServer, command: str) -> str:
         return str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "body", "kind"), ANSWERS)
 def test_every_command_says_in_words_what_refused_it(server: ModelServer, status: int, body: str, kind: str) -> None:
     server.answers |= {path: answer_of(status, body) for path in PATHS}

@@ -61,6 +61,7 @@ TAKEN: list[dict[str, Any]] = [
 NUMBERS = (10**30, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "key"), REFUSED.values(), ids=REFUSED)
 def test_what_is_beyond_a_limit_is_refused(changes: dict[str, Any], key: str) -> None:
     assert [problem.key for problem in problems_of(changes)] == [f"bezel:{key}"]

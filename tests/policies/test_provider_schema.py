@@ -109,6 +109,7 @@ def test_everybody_is_refused_in_every_text_of_every_type() -> None:
     assert not unseen
 
 
+@pytest.mark.slow
 def test_a_member_that_a_preview_cannot_know_is_refused() -> None:
     members = [each for each in properties() if MEMBER.search(each.name) and not NO_MEMBER.match(str(each))]
     unseen = [str(each) for each in members if not describes_only(token(each)) and not public(each, UNKNOWN)]

@@ -46,6 +46,7 @@ def test_a_further_case_states_the_real_verdict():
     assert not wrong, REPAIR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", JUDGES)
 def test_whoever_differs_from_the_real_classes_is_explained(said, who):
     silent = [
@@ -54,6 +55,7 @@ def test_whoever_differs_from_the_real_classes_is_explained(said, who):
     assert not silent, REPAIR
 
 
+@pytest.mark.slow
 def test_every_explanation_of_a_start_is_needed(said):
     used = {
         explanation(case, who, recorded()[case.id], refuses=said[case.id][who]) for case in RECORDED for who in JUDGES
@@ -61,6 +63,7 @@ def test_every_explanation_of_a_start_is_needed(said):
     assert {row["reason"] for row in explanations()} <= used
 
 
+@pytest.mark.slow
 def test_the_documents_table_of_starts_has_every_recorded_case(said):
     written = json.loads(TABLE.read_text(encoding="utf-8"))
     made = table(RECORDED, said, written["stamp"])

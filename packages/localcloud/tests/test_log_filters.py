@@ -81,6 +81,7 @@ def test_an_entry_that_does_not_is_left_out(text):
     assert not parse_filter(text).holds(ENTRY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

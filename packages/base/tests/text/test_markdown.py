@@ -109,6 +109,7 @@ def test_words_hold_nothing_that_a_forge_makes_a_link_of(text: str) -> None:
         assert not LINKING.search(words), words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_each_mark_of_markdown_is_only_text(piece: str) -> None:
     for text in (piece, f"a {piece} b", f"{piece}{piece}", f"x{piece}", f"{piece}x y", f"`{piece}` and {piece}"):
