@@ -43,8 +43,8 @@ def test_the_list_of_recipes_is_what_make_help_prints() -> None:
     assert after(CONTRIBUTING, "output of make help") == printed, "put what `make help` prints into CONTRIBUTING.md"
 
 
-def test_there_are_at_most_eighteen_recipes() -> None:
-    assert len(after(CONTRIBUTING, "output of make help").splitlines()) <= 18
+def test_recipes_number_at_most_nineteen() -> None:
+    assert len(after(CONTRIBUTING, "output of make help").splitlines()) <= 19
 
 
 @pytest.mark.parametrize(("package", "declared"), [("components", "chat-account"), ("smoke", "health")])
