@@ -51,6 +51,7 @@ def test_every_operation_is_listed_with_its_schemas_and_annotations() -> None:
     assert all(tool["inputSchema"] and tool["outputSchema"] and tool["annotations"] for tool in tools.values())
 
 
+@pytest.mark.wide
 def test_a_narrowed_server_lists_only_what_it_serves() -> None:
     tools = inspect("--method", "tools/list", options=("--read-only",))["tools"]
     assert {tool["name"] for tool in tools} == {each.name for each in OPERATIONS if each.kind == "reading"}

@@ -55,6 +55,7 @@ def test_a_registry_tool_works_unmodified(registry, endpoint, variables, tmp_pat
     check(programs.run(command, variables | more | {"REGISTRY_TOKEN": token}))
 
 
+@pytest.mark.wide
 def test_the_conformance_suite_passes(registry, cloud, variables, tmp_path):
     host, token = registry
     settings = {

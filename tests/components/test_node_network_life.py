@@ -58,6 +58,7 @@ def names(found: Json, kind: str) -> set[str]:
     return {name.rpartition("/")[2] for name in found.get(kind, [])}
 
 
+@pytest.mark.wide
 def test_a_network_lives_on_when_its_regions_change_and_leaves_nothing(
     engine: LocalEngine, cloud: control.Endpoint, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,6 +138,7 @@ def test_the_check_says_what_stands_between_it_and_the_server(
     )
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("at_home")
 def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one_after(
     stage: FaultHarness,

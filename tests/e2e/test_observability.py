@@ -15,6 +15,7 @@ ENTRIES = {"resourceNames": ["projects/bezel-local"]}
 POLICIES = "/monitoring/v3/projects/bezel-local/alertPolicies"
 
 
+@pytest.mark.wide
 def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("scaling", {"min_instances": 1})

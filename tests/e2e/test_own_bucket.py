@@ -1,5 +1,7 @@
 """`weights.create: true`: the stack makes the bucket, stops with the command that fills it, goes on, takes it away."""
 
+import pytest
+
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
 from tests.support.e2e.rehearsal import Rehearsal
@@ -8,6 +10,7 @@ BUCKET = "bezel-local-own"
 PATH = "gemma-4-12B-it-qat-w4a16-ct"
 
 
+@pytest.mark.wide
 def test_the_first_up_stops_after_the_bucket_and_the_second_goes_on(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("weights", {"bucket": BUCKET, "create": True})

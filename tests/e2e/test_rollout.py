@@ -106,6 +106,7 @@ def serving_in_the_outputs(stage: FaultHarness) -> str:
     return str(stage.rehearsal.outputs()["revision"])[-9:-4]
 
 
+@pytest.mark.wide
 def test_a_revision_serves_by_its_name(stage: FaultHarness) -> None:
     serving, newest = traffic(stage)
     assert serving == newest == serving_in_the_outputs(stage)

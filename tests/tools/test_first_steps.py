@@ -68,6 +68,7 @@ def pytest_in(clone: Path, environment: FreshEnvironment, *arguments: str) -> su
     return subprocess.run(command, cwd=clone, env=variables, capture_output=True, text=True, check=False, timeout=110)
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_clone_without_set_up_runs_the_rules_tests(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def audit(folder: Path, text: str) -> Audit:
     return audit_files([folder / "file"])
 
 
-@pytest.mark.wide_except("vllm", "genai-perf", "llmperf", "llm-d 0.2")
+@pytest.mark.wide_except("vllm", "llm-d 0.2")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_impossible_number_is_no_figure_in_any_field(tmp_path: Path, name: str) -> None:
