@@ -39,8 +39,8 @@ def deploy(plan: AnyPlan) -> dict[str, Any]:
 def _start_provider() -> None:
     """Have the engine start Google's provider, which it would only do for the first resource.
 
-    Its function `getIAMPolicy` sends no request and needs no credentials. A provider that cannot start is reported with the
-    first resource.
+    Its function `getIAMPolicy` sends no request and needs no credentials. A provider that cannot start is reported with
+    the first resource.
     """
     options = pulumi.InvokeOptions(version=version("pulumi-gcp"))
     with suppress(Exception):  # the SDK raises bare exceptions for the engine's errors
