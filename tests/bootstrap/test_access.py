@@ -8,7 +8,7 @@ import pytest
 
 from bezel.foundation.settings import checked_settings
 from bezel_bootstrap.access import attribute_condition, attribute_mapping
-from bezel_localcloud.access.cel.evaluator import parsed
+from bezel_localcloud.access.cel.evaluator import compile_expression
 from tests.support.bootstrap.project import PROJECT, SETTINGS
 
 SETTINGS_READ = checked_settings(SETTINGS, PROJECT)
@@ -23,7 +23,7 @@ PULL = {"event_name": "pull_request", "ref": "refs/pull/7/merge"}
 
 
 def evaluated(expression: str, claims: dict[str, Any]) -> object:
-    return parsed(expression, ("assertion", "google", "attribute"))({"assertion": claims})
+    return compile_expression(expression, ("assertion", "google", "attribute"))({"assertion": claims})
 
 
 @pytest.mark.slow

@@ -36,6 +36,7 @@ BOUNDED = {
     r"\{[^}]*\}": "a path of a route, of some hundred characters",
     r"\{(?P<name>\w+)[^}]*\}": "the same",
     r"[^@\s]+@[^@\s]+\.[^@\s]+": "320 characters at most, checked before",
+    r"(\d{1,20})(?:\.(\d{1,20}))?(h|ms|m|s|us|ns)": "a duration of 200 characters at most, checked before",
 }
 # Modules that use another engine than `re` -> why.
 OTHERS = {

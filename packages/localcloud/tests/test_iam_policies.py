@@ -37,6 +37,66 @@ def test_a_condition_is_evaluated(expression, kept):
 
 
 @pytest.mark.parametrize(
+    ("expression", "kept"),
+    [
+        ('resource.name.extract("buckets/{name}/") == "b"', True),
+        ('resource.name.extract("/objects/{folder}/").startsWith("mod")', True),
+        ('resource.name.extract("{start}/objects/") == "projects/_/buckets/b"', True),
+        ('resource.name.extract("/secrets/{name}/") != ""', False),
+        ('request.time < date("2026-11-19") && request.time > date("2026-11-18")', True),
+        ('request.time < timestamp("2026-11-18T00:00:00Z") + duration("86400s")', True),
+        ('request.time - duration("86400s") > timestamp("2026-11-18T00:00:00Z")', False),
+        ("request.time.getFullYear() == 2026 && request.time.getMonth() == 10 && request.time.getDate() == 18", True),
+        ("request.time.getDayOfMonth() == 17 && request.time.getDayOfWeek() == 3", True),
+        ("request.time.getHours() == 11 && request.time.getMinutes() == 6 && request.time.getSeconds() == 40", True),
+        ('request.time.getHours("Europe/Berlin") == 12 && request.time.getHours("-01:30") == 9', True),
+        ('request.time.getDayOfWeek("Pacific/Auckland") == 4', True),
+        # A date in a name that is none decides nothing, and grants nothing.
+        ('date(resource.name.extract("/objects/{day}/")) > request.time', False),
+        ('!(date(resource.name.extract("/objects/{day}/")) > request.time)', False),
+        ('date(resource.name.extract("/objects/{day}/")) > request.time || resource.name != ""', True),
+    ],
+)
+def test_condition_has_the_functions_that_google_documents(expression, kept):
+    assert holds(expression, OBJECT, NOW) == kept
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("resource.name == 5", "applied to (string, int)"),
+        ('request.time < "x"', "applied to (timestamp, string)"),
+        ("resource.name", "its type is string"),
+        ("request.time.getHours()", "its type is int"),
+        ('request.time.startsWith("a")', "applied to (timestamp, string)"),
+        ("resource.name.getHours() == 1", "applied to (string)"),
+        ("request.foo == 1", "undeclared reference to 'request.foo'"),
+        ('destination.ip == "10.0.0.1"', "undeclared reference to 'destination'"),
+        ('request.time < timestamp("2027-13-01T00:00:00Z")', "no moment of the calendar"),
+        ('request.time < date("2027-02-30")', "no moment of the calendar"),
+        ('request.time < timestamp("2027-01-01T00:00:00Z") + duration("soon")', "no duration"),
+        ('request.time.getHours("Mars/Base") == 1', "no time zone 'Mars/Base'"),
+        ('request.time.getHours("../../etc/passwd") == 1', "no time zone"),
+        ('resource.name in ["a"]', "does not evaluate in"),
+        ('resource.name.matches("a")', "does not evaluate matches()"),
+        ('["a"].exists(name, resource.name == name)', "no macros"),
+        ("has(resource.name)", "no macros"),
+        ("api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', ['roles/a']).hasOnly(['roles/a'])", "empty list"),
+        ("api.getAttribute(resource.name, []).hasOnly(['roles/a'])", "empty list"),
+        (
+            "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([resource.name])",
+            "list of the roles",
+        ),
+        ('"a" == "a"', "reads no attribute"),
+    ],
+)
+def test_condition_of_the_wrong_types_is_refused_with_its_part(expression, reason):
+    with pytest.raises(ConditionError) as refused:
+        holds(expression, OBJECT, NOW)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
     "expression",
     [
         "",

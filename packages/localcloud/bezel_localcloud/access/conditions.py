@@ -1,36 +1,51 @@
-"""Conditions of IAM bindings: the common part of the Common Expression Language. Pure.
+"""Conditions of IAM bindings: what they may read and call, and their evaluation for a request. Pure.
 
-Supports `request.time` compared with `timestamp("...")`; `resource.name`, `resource.type` and `resource.service`
-compared (== and !=) with a text; `.startsWith("...")` and `.endsWith("...")` of them; the limit on the roles that a
-caller may grant, `api.getAttribute("iam.googleapis.com/modifiedGrantsByRole", []).hasOnly(["ROLE"])`; `&&`, `||`, `!`,
-parentheses.
-Any other expression is refused when a policy is written, so that localcloud grants nothing that Google would withhold.
+They are expressions of the Common Expression Language (`bezel_localcloud.access.cel`) over `request.time`;
+`resource.name`, `resource.type` and `resource.service`; and the roles whose grants a request changes,
+`api.getAttribute("iam.googleapis.com/modifiedGrantsByRole", []).hasOnly(["ROLE"])`. The operators and functions are
+those that Google documents for these attributes. Any other expression is refused when a policy is written, so that
+localcloud grants nothing that Google would withhold.
+
+Source: cloud.google.com/iam/docs/conditions-attribute-reference, as of 2026-04.
 """
 
 import functools
-import operator
-import re
-from collections.abc import Callable
-from datetime import datetime
 
-# Name of a resource, Unix seconds, roles whose grants a setIamPolicy changes: [] in any other request, as with Google.
-Request = tuple[str, float, frozenset[str]]
-Test = Callable[[Request], bool]
-
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<word>\.?[A-Za-z_][\w.]*)|(?P<sign>&&|\|\||[=!<>]=|[][!<>(),]))""",
-    re.ASCII,
+from bezel_localcloud.access.cel.checker import type_of
+from bezel_localcloud.access.cel.evaluator import Expression, compile_tree
+from bezel_localcloud.access.cel.parser import Bounds, parse
+from bezel_localcloud.access.cel.syntax import (
+    Call,
+    CelError,
+    Comprehension,
+    ListOf,
+    Literal,
+    MapOf,
+    Name,
+    Node,
+    Presence,
+    walk,
 )
-_LONGEST, _MOST_TOKENS = 10_000, 150  # characters of an expression, its words and signs
+from bezel_localcloud.access.cel.times import SECOND, Timestamp
+from bezel_localcloud.access.cel.types import (
+    BOOL,
+    DURATION,
+    INT,
+    LOGIC,
+    OF_TIMESTAMPS,
+    STRING,
+    SUMS_OF_TIMES,
+    TIMESTAMP,
+    Declarations,
+    list_of,
+    record,
+    signatures,
+)
+from bezel_localcloud.access.cel.values import EvaluationError
+from bezel_localcloud.core.work import TooMuchWorkError
+
+_BOUNDS = Bounds(longest=10_000, most_tokens=300)
 _LONGEST_SHOWN = 100  # characters of a part that is not understood
-_COMPARISONS = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 # The types of the resources that localcloud has: the collection in a name -> (service, type).
 _TYPES = {
     "objects": ("storage", "Object"),
@@ -46,7 +61,29 @@ _TYPES = {
     "projects": ("cloudresourcemanager", "Project"),
 }
 _MODIFIED = "iam.googleapis.com/modifiedGrantsByRole"
-_ATTRIBUTES = frozenset({"resource.name", "resource.type", "resource.service"})
+_API, _ROLES = record("api", {}), list_of(STRING)
+_COMPARED = ((INT, INT), (TIMESTAMP, TIMESTAMP))
+_DECLARATIONS = Declarations(
+    {
+        "request": record("request", {"time": TIMESTAMP}),
+        "resource": record("resource", {"name": STRING, "type": STRING, "service": STRING}),
+        "api": _API,
+    },
+    {
+        **LOGIC,
+        **dict.fromkeys(("==", "!="), signatures(BOOL, (STRING, STRING), *_COMPARED)),
+        **dict.fromkeys(("<", "<=", ">", ">="), signatures(BOOL, *_COMPARED)),
+        **SUMS_OF_TIMES,
+        "date": signatures(TIMESTAMP, (STRING,)),
+        "timestamp": signatures(TIMESTAMP, (STRING,)),
+        "duration": signatures(DURATION, (STRING,)),
+        **OF_TIMESTAMPS,
+        **dict.fromkeys((".startsWith", ".endsWith"), signatures(BOOL, (STRING, STRING))),
+        ".extract": signatures(STRING, (STRING, STRING)),
+        ".getAttribute": signatures(_ROLES, (_API, STRING, _ROLES)),
+        ".hasOnly": signatures(BOOL, (_ROLES, _ROLES)),
+    },
+)
 
 
 class ConditionError(Exception):
@@ -57,152 +94,73 @@ class ConditionError(Exception):
 
 
 def holds(expression: str, resource: str, now: float, modified: frozenset[str] = frozenset()) -> bool:
-    """Whether a condition is fulfilled.
+    """Whether a condition is fulfilled; one without a value for this request is not.
 
     Args:
         expression: Text of the condition.
         resource: Name of the requested resource, e.g. "projects/_/buckets/b/objects/o".
         now: Unix seconds.
-        modified: Roles whose grants the request changes.
+        modified: Roles whose grants a setIamPolicy changes; none in any other request, as with Google.
 
     Raises:
         ConditionError: If the expression is not understood.
     """
-    return parsed(expression)((resource, now, modified))
+    condition = compile_condition(expression)
+    service, kind = _service_and_type(resource)
+    values = {
+        "request": {"time": Timestamp(int(now * SECOND))},
+        "resource": {"name": resource, "service": service, "type": kind},
+        "api": {_MODIFIED: list(modified)},
+    }
+    try:
+        return condition(values) is True
+    except (EvaluationError, TooMuchWorkError):
+        return False
 
 
 @functools.lru_cache(maxsize=2048)  # each request evaluates those of the policies above its resource
-def parsed(expression: str) -> Test:
-    """Return an expression as a function of the requested resource and time.
+def compile_condition(expression: str) -> Expression:
+    """A condition as a function of the attributes of a request.
 
     Raises:
-        ConditionError: If it is not understood.
+        ConditionError: It is not understood.
     """
-    parser = _Parser(expression)
-    test = parser.either()
-    if parser.left():
-        raise ConditionError(parser.rest())
-    return test
-
-
-class _Parser:
-    """Recursive descent over the tokens."""
-
-    def __init__(self, expression: str) -> None:
-        if len(expression) > _LONGEST:
-            raise ConditionError(f"an expression of more than {_LONGEST} characters")
-        self._tokens: list[str] = []
-        position, text = 0, expression.rstrip()
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise ConditionError(text[position:])
-            self._tokens.append(match[0].strip())
-            if len(self._tokens) > _MOST_TOKENS:
-                raise ConditionError(f"an expression of more than {_MOST_TOKENS} words and signs")
-            position = match.end()
-
-    def left(self) -> bool:
-        return bool(self._tokens)
-
-    def rest(self) -> str:
-        return " ".join(self._tokens) or "the end"
-
-    def either(self) -> Test:
-        tests = [self._both()]
-        while self._accept("||"):
-            tests.append(self._both())
-        return lambda request: any(test(request) for test in tests)
-
-    def _both(self) -> Test:
-        tests = [self._single()]
-        while self._accept("&&"):
-            tests.append(self._single())
-        return lambda request: all(test(request) for test in tests)
-
-    def _single(self) -> Test:
-        if self._accept("!"):
-            test = self._single()
-            return lambda request: not test(request)
-        if self._accept("("):
-            test = self.either()
-            self._expect(")")
-            return test
-        return self._comparison()
-
-    def _comparison(self) -> Test:
-        rest, word = self.rest(), self._next()
-        if word == "api.getAttribute":
-            return self._roles(rest)
-        attribute, _, function = word.rpartition(".")
-        if attribute in _ATTRIBUTES and function in {"startsWith", "endsWith"}:
-            self._expect("(")
-            text = self._text()
-            self._expect(")")
-            begins = function == "startsWith"
-            return lambda request: (str.startswith if begins else str.endswith)(_attribute(attribute, request[0]), text)
-        sign = self._next()
-        if word in _ATTRIBUTES and sign in {"==", "!="}:
-            text = self._text()
-            return lambda request: (_attribute(word, request[0]) == text) == (sign == "==")
-        if word == "request.time" and sign in _COMPARISONS:
-            self._expect("timestamp")
-            self._expect("(")
-            moment = _moment(self._text())
-            self._expect(")")
-            return lambda request: bool(_COMPARISONS[sign](request[1], moment))
-        raise ConditionError(rest)
-
-    def _roles(self, rest: str) -> Test:
-        """The rest of a limit on the roles that may be granted."""
-        self._expect("(")
-        if self._text() != _MODIFIED:
-            raise ConditionError(rest)
-        for token in (",", "[", "]", ")", ".hasOnly", "(", "["):
-            self._expect(token)
-        roles = {self._text()}
-        while self._accept(","):
-            roles.add(self._text())
-        self._expect("]")
-        self._expect(")")
-        return lambda request: request[2] <= roles
-
-    def _accept(self, token: str) -> bool:
-        if self._tokens[:1] == [token]:
-            del self._tokens[0]
-            return True
-        return False
-
-    def _expect(self, token: str) -> None:
-        if not self._accept(token):
-            raise ConditionError(self.rest())
-
-    def _next(self) -> str:
-        if not self._tokens:
-            raise ConditionError(self.rest())
-        return self._tokens.pop(0)
-
-    def _text(self) -> str:
-        if not self._tokens or self._tokens[0][0] not in "\"'":
-            raise ConditionError(self.rest())
-        return self._next()[1:-1]
-
-
-def _moment(text: str) -> float:
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConditionError(text) from None
-    if moment.tzinfo is None:
-        raise ConditionError(text)
-    return moment.timestamp()
+        tree = parse(expression, _BOUNDS)
+        _check_type(tree)
+        _check_attributes(tree)
+        return compile_tree(tree)
+    except CelError as error:
+        raise ConditionError(str(error)) from None
 
 
-def _attribute(name: str, resource: str) -> str:
-    if name == "resource.name":
-        return resource
+def _check_type(tree: Node) -> None:
+    type_ = type_of(tree, _DECLARATIONS)
+    if type_ != BOOL:
+        raise CelError(f"the expression is neither true nor false: its type is {type_}")
+
+
+def _check_attributes(tree: Node) -> None:
+    """Check what the types of a condition do not tell: which attributes it reads."""
+    nodes = list(walk(tree))
+    if not any(isinstance(node, Name) for node in nodes):
+        raise CelError("the expression reads no attribute of a request")
+    for node in nodes:
+        match node:
+            case Presence() | MapOf() | Comprehension():
+                raise CelError("localcloud evaluates no maps and no macros in a condition of a binding")
+            case Call(".getAttribute", (_, name, default)):
+                if name != Literal(_MODIFIED) or default != ListOf(()):
+                    raise CelError(f"api.getAttribute() takes '{_MODIFIED}' and the empty list")
+            case Call(".hasOnly", (_, roles)):
+                texts = isinstance(roles, ListOf) and roles.items and all(isinstance(r, Literal) for r in roles.items)
+                if not texts:
+                    raise CelError("hasOnly() takes a list of the roles that may be granted")
+
+
+@functools.lru_cache(maxsize=1024)
+def _service_and_type(resource: str) -> tuple[str, str]:
     owner, is_object, _ = resource.partition("/objects/")
     collections = [*owner.split("/")[::2], *(["objects"] if is_object else [])]
     service, kind = next((_TYPES[part] for part in reversed(collections) if part in _TYPES), ("", ""))
-    address = f"{service}.googleapis.com"
-    return address if name == "resource.service" else f"{address}/{kind}"
+    return f"{service}.googleapis.com", f"{service}.googleapis.com/{kind}"

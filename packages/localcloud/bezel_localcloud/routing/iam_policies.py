@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
-from bezel_localcloud.access.conditions import ConditionError, parsed
+from bezel_localcloud.access.conditions import ConditionError, compile_condition
 from bezel_localcloud.access.permissions import ROLE, roles
 from bezel_localcloud.access.principals import POOL, pool_name, pool_of
 from bezel_localcloud.core.errors import ApiError, NotServedError, invalid, permission_denied
@@ -243,12 +243,15 @@ def _check_condition(condition: Json) -> None:
     if not condition.get("expression"):
         raise invalid("A condition needs an expression.", (f"{field}.expression", "is required"))
     try:
-        parsed(condition["expression"])
+        compile_condition(condition["expression"])
     except ConditionError as error:
-        text = f"localcloud does not evaluate this part of a condition: {error}. It knows request.time, resource.name, "
-        text += "resource.type and resource.service with comparisons, startsWith and endsWith, and "
+        text = f"localcloud does not evaluate this part of a condition: {error}. It knows request.time with "
         text += (
-            "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([...]), joined by &&, || and !."
+            "comparisons, date(), timestamp(), duration(), getHours() and its like; resource.name, resource.type and "
+        )
+        text += "resource.service with == and !=, startsWith(), endsWith() and extract(); and "
+        text += (
+            "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([...]); joined by &&, || and !."
         )
         raise NotServedError(text) from None
 

@@ -1,7 +1,8 @@
 """Values of the Common Expression Language and the bounds of one evaluation. Pure.
 
-A value is a text, a number, a boolean, None, a list or a map, as JSON has them. Values of two kinds are never equal,
-and have no order. Whole numbers have 64 bits.
+A value is a text, a number, a boolean, None, a list or a map, as JSON has them, or a time
+(`bezel_localcloud.access.cel.times`). Values of two kinds are never equal, and have no order. Whole numbers have 64
+bits.
 """
 
 from collections.abc import Iterable, Mapping
@@ -91,7 +92,10 @@ class Scope:
         self._variables, self.meter = variables, meter
 
     def __getitem__(self, name: str) -> Any:
-        return self._variables[name]
+        try:
+            return self._variables[name]
+        except KeyError:
+            raise EvaluationError(f"no such variable: {name[:100]}") from None
 
     def having(self, name: str, value: Any) -> "Scope":
         """This scope with one variable more."""
@@ -109,17 +113,6 @@ def boolean(value: Any) -> bool:
     return value
 
 
-def number(value: Any) -> Any:
-    """Return a number.
-
-    Raises:
-        EvaluationError: It is of another kind.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EvaluationError("a number is needed")
-    return value
-
-
 def in_range(value: Any) -> Any:
     """Return a number that a whole number's 64 bits hold.
 
@@ -132,13 +125,35 @@ def in_range(value: Any) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """Name of a value's kind."""
-    if isinstance(value, bool) or value is None:
-        return str(type(value))
-    kinds: list[tuple[Any, str]] = [(int | float, "number"), (str, "text"), (list, "list"), (Mapping, "map")]
-    return next((name for kind, name in kinds if isinstance(value, kind)), "other")
+    """Name of a value's kind; whole numbers and others are of one kind."""
+    return _KINDS.get(type(value)) or next((name for kind, name in _WIDER if isinstance(value, kind)), "other")
+
+
+_KINDS = {bool: "boolean", int: "number", float: "number", str: "text", list: "list", dict: "map", type(None): "null"}
+_WIDER: list[tuple[type, str]] = [(str, "text"), (list, "list"), (Mapping, "map")]
 
 
 def same_kind(left: Any, right: Any) -> bool:
     """Whether two values are of one kind, as only such values can be equal."""
-    return kind_of(left) == kind_of(right)
+    kind = kind_of(left)
+    return kind == kind_of(right) and (kind != "other" or type(left) is type(right))
+
+
+def are_equal(left: Any, right: Any) -> bool:
+    """Whether two values are equal, with all that they hold: true is not 1, and no number is NaN."""
+    if not same_kind(left, right):
+        return False
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(are_equal, left, right))
+    if isinstance(left, Mapping):
+        return len(left) == len(right) and all(
+            has_key(right, key) and are_equal(value, right[key]) for key, value in left.items()
+        )
+    return bool(left == right)
+
+
+def has_key(of: Mapping[Any, Any], key: Any) -> bool:
+    """Whether a map has a key; to Python, 1 and True are the same one."""
+    if isinstance(key, str):
+        return key in of
+    return isinstance(key, int | float) and key in of and any(same_kind(key, each) for each in of if each == key)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from bezel_localcloud.access.cel.evaluator import Expression, parsed
+from bezel_localcloud.access.cel.evaluator import Expression, compile_expression
 from bezel_localcloud.access.cel.values import EvaluationError, Meter
 from bezel_localcloud.access.credentials.claim_times import is_time
 from bezel_localcloud.access.credentials.token_parts import TokenParts, from_base64url, token_parts
@@ -130,7 +130,8 @@ def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attribut
 
 
 def _mapped(claims: Json, mapping: Mapping[str, str], condition: str, meter: Meter) -> Attributes:
-    values = {key: _value(key, parsed(expression, ["assertion"]), claims, meter) for key, expression in mapping.items()}
+    compiled = {key: compile_expression(expression, ["assertion"]) for key, expression in mapping.items()}
+    values = {key: _value(key, expression, claims, meter) for key, expression in compiled.items()}
     subject, groups = values[SUBJECT], values.get(GROUPS, [])
     if not subject:  # Google's text
         raise ExchangeError("unauthorized_client", f"Could not obtain a value for {SUBJECT} from the given credential.")
@@ -144,7 +145,7 @@ def _mapped(claims: Json, mapping: Mapping[str, str], condition: str, meter: Met
     if condition:
         known = {"google": {"subject": subject, "groups": groups}, "attribute": own, "assertion": claims}
         try:
-            fulfilled = parsed(condition, list(known))(known, meter)
+            fulfilled = compile_expression(condition, known)(known, meter)
         except EvaluationError:
             fulfilled = False
         if fulfilled is not True:  # Google's text

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bezel_base.json_documents import read_encodable_json
-from bezel_localcloud.access.cel.evaluator import CelError, parsed
+from bezel_localcloud.access.cel.evaluator import compile_expression
+from bezel_localcloud.access.cel.syntax import CelError
 from bezel_localcloud.access.credentials.issuer_keys import is_loopback
 from bezel_localcloud.access.credentials.subject_tokens import SUBJECT
 from bezel_localcloud.core.errors import NotServedError, invalid
@@ -110,7 +111,7 @@ def _check_mapping(mapping: Json) -> None:
 
 def _check_expression(field: str, expression: str, roots: tuple[str, ...]) -> None:
     try:
-        parsed(expression, roots)
+        compile_expression(expression, roots)
     except CelError as error:
         text = f"Failed to parse the expression {expression!r} of {field}: {error}."
         if "localcloud" in str(error):
