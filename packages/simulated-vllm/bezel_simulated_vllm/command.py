@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_simulated_vllm.address import Address, listen_address
 from bezel_simulated_vllm.configuration import faults
 from bezel_simulated_vllm.configuration.failures import StartError
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Start, serve, and return the exit status: the real server's, or 2 where a variable of the simulation is wrong.
+    """Start, serve, and return the exit status: the real server's, or 2 where the simulation cannot do what is wanted.
 
     Args:
         arguments: the arguments of `vllm serve`.
@@ -73,6 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         simulation = _simulation(environment)
         options = parse(arguments, simulation.faults.unknown)
+        _check_model(options, simulation.machine, environment)
         address = _address(environment, options)
     except UserError as error:
         sys.stderr.write(f"{error}\n")
@@ -161,6 +162,21 @@ def _simulation(environment: Mapping[str, str]) -> _Simulation:
     if problems:
         raise UserError(*problems)
     return _Simulation(**values)
+
+
+def _check_model(options: argparse.Namespace, machine: SimulatedMachine, environment: Mapping[str, str]) -> None:
+    """Check that a command line without a model has one: vLLM takes one of the hub then.
+
+    Raises:
+        UserError: it has none, and no hub is named that has vLLM's.
+    """
+    named = {"model", "model_tag"} & {*options.given}
+    if named or options.model in machine.mounts or environment.get("HF_ENDPOINT"):
+        return
+    consequence = f"vLLM would download {options.model} then, and the simulated server downloads nothing."
+    repair = "name a model of the catalogue or the folder of one, e.g. `simulated-vllm serve google/gemma-4-E2B-it`, "
+    repair += "or set HF_ENDPOINT to the address of a hub that has vLLM's."
+    raise UserError(Problem("MODEL", NOT_SET, consequence, repair))
 
 
 def _address(environment: Mapping[str, str], options: argparse.Namespace) -> Address:

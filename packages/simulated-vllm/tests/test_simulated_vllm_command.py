@@ -152,6 +152,32 @@ def test_command_explains_a_missing_config_file(
     assert capsys.readouterr().err.startswith(f"--config = {tmp_path / 'none.yaml'}\n")
 
 
+@pytest.mark.parametrize("arguments", [(), ("serve", *HERE)])
+def test_command_without_a_model_names_what_is_missing(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, *arguments) == 2
+    output = capsys.readouterr()
+    assert output.err.startswith("MODEL = (not set)\n   vLLM would download Qwen/Qwen3-0.6B")
+    assert (
+        f"Repair: name a model of the catalogue or the folder of one, e.g. `simulated-vllm serve {MODEL}`" in output.err
+    )
+    assert not output.out
+
+
+def test_command_asks_a_named_hub_for_the_default_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("LOCALCLOUD_SPEED", FAST)
+    assert call(monkeypatch, *HERE) == 1
+    output = capsys.readouterr()
+    assert "(not set)" not in output.err
+    assert "Qwen/Qwen3-0.6B" in output.out
+
+
 def test_command_refuses_a_taken_port_before_the_start(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
