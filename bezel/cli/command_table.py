@@ -21,7 +21,7 @@ _RUN = "bezel.cli.operation:run"  # of a command that is an operation
 _BENCHMARK = "bench"  # the command that has those of the benchmark's package
 _LOCALCLOUD = "local"  # the command that has those of localcloud's package
 _SHARED = ("serve", "start", "stop", "status", "env", "token", "fault")
-_TABLES = ("localcloud", "localcloud server", "serve")
+_TABLES = ("localcloud", "localcloud server", "serve", "content")
 _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what follows the dashes
 
 

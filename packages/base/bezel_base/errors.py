@@ -103,6 +103,12 @@ class UserError(Exception):
         return "\n\n".join([f"{self.title}: {count}." if self.title else f"{count}.", *blocks])
 
 
+class WrongValueError(UserError):
+    """Values that a user gave and that nothing can be done with, whatever the moment: arguments of a command."""
+
+    exit_code = 2
+
+
 def one_line(error: Exception) -> str:
     """An error as one line, for notes and progress; the repair of each problem follows it."""
     problems = error.problems if isinstance(error, UserError) else (str(error),)

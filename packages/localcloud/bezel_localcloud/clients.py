@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 from bezel_base.text.shell import quoted
 from bezel_localcloud import PROGRAM
 from bezel_localcloud.control import environment as own_environment
@@ -50,13 +50,13 @@ def full_api_names(words: Iterable[str], option: str = "--enable") -> list[str]:
         option: The setting that has the words, for the error.
 
     Raises:
-        UserError: localcloud does not serve one of them.
+        WrongValueError: localcloud does not serve one of them.
     """
     served = {name.partition(".")[0]: name for name in api_names()}
     short = [name.removesuffix(".googleapis.com") for word in words for name in word.split(",")]
     if unknown := sorted(set(short) - {*served, "all"}):
         repair = f"choose from {', '.join(served)}, or all."
-        raise UserError(Problem(option, ",".join(unknown), "localcloud does not serve this API.", repair))
+        raise WrongValueError(Problem(option, ",".join(unknown), "localcloud does not serve this API.", repair))
     return sorted(served.values()) if "all" in short else [served[name] for name in short]
 
 

@@ -10,10 +10,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -38,10 +39,14 @@ from bezel_localcloud.project_id import project_for
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
+_REPORTED_AFTER_SECONDS = 2.0
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|PYTHON[A-Z]+"
     r"|LOCALCLOUD_VLLM_MODEL"
 )
+
+
+Report = Callable[[str], None]
 
 
 class ControlError(UserError):
@@ -56,6 +61,7 @@ def start(
     port: int = 0,
     parent: int = 0,
     project: str = "",
+    report: Report | None = None,
 ) -> Endpoint:
     """Return the running daemon of a directory, started if there is none.
 
@@ -68,15 +74,16 @@ def start(
         port: Port of a daemon that is started; 0 for the directory's last one, or any.
         parent: Process with whose end a daemon that is started ends too; 0 for none.
         project: Id of the project of a new directory; "" for the usual one.
+        report: Called with a line that says what is waited for, from another thread, once that takes a while.
 
     Raises:
-        UserError: If the directory holds another project.
+        WrongValueError: If the directory holds another project.
         ControlError: If it does not become ready within a minute.
     """
     command = [sys.executable, "-m", "bezel_localcloud", str(directory.resolve())]
     command += ["--server", server, "--speed", f"{speed:g}", "--port", str(port), "--parent", str(parent)]
     variables = {PROJECT_VARIABLE: project_for(directory, project)}
-    return launch(directory, command, kind(server, speed), variables)
+    return launch(directory, command, kind(server, speed), variables, report)
 
 
 def kind(server: str, speed: float) -> tuple[str, float, str, str]:
@@ -89,6 +96,7 @@ def launch(
     command: Sequence[str],
     required: tuple[str, float, str, str] | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
+    report: Report | None = None,
 ) -> Endpoint:
     """As `start`, with the daemon's command line spelled out.
 
@@ -97,6 +105,7 @@ def launch(
         command: The command line.
         required: The `kind` that a running one must have, None if any will do.
         variables: Further variables of the daemon.
+        report: As in `start`.
 
     Raises:
         DirectoryError: If the directory belongs to another user.
@@ -104,7 +113,7 @@ def launch(
     """
     layout = Paths(directory.resolve())
     layout.create()
-    with _exclusive(layout):
+    with _exclusive(layout, report):
         running = _settled(layout)
         if running and required in {None, running.kind}:
             return running
@@ -126,11 +135,13 @@ def launch(
                     cwd=layout.root,
                 )
             deadline = time.monotonic() + _START_SECONDS
-            while not ready and ended is None and time.monotonic() < deadline:
-                time.sleep(0.02)
-                endpoint = Endpoint.read(layout.root)
-                ready = endpoint if endpoint and endpoint.pid == process.pid else None
-                ended = process.poll()
+            text = f"localcloud in {layout.root} starts: waiting until it responds, for at most {_START_SECONDS:g} s"
+            with _reported(report, text):
+                while not ready and ended is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                    endpoint = Endpoint.read(layout.root)
+                    ready = endpoint if endpoint and endpoint.pid == process.pid else None
+                    ended = process.poll()
             if ready:
                 return ready
         finally:
@@ -285,11 +296,30 @@ def _last_lines(log: Path, count: int = 15) -> str:
         return "(no log)"
 
 
-def _exclusive(layout: Paths) -> AbstractContextManager[None]:
+@contextmanager
+def _exclusive(layout: Paths, report: Report | None = None) -> Iterator[None]:
+    """Hold the lock of those who start or stop the daemon of a directory."""
     seconds = _START_SECONDS + 2 * _STOP_SECONDS
     text = f"another command has been starting or stopping this localcloud for more than {seconds:g} s."
     problem = Problem(str(layout.root), None, text, "end that command, then run it again.")
-    return locked(layout.start_lock, seconds, ControlError(problem))
+    waiting = f"another command starts or stops localcloud in {layout.root}: waiting for it, for at most {seconds:g} s"
+    with ExitStack() as held:
+        with _reported(report, waiting):
+            held.enter_context(locked(layout.start_lock, seconds, ControlError(problem)))
+        yield
+
+
+@contextmanager
+def _reported(report: Report | None, text: str) -> Iterator[None]:
+    """Report a wait that takes a while."""
+    timer = threading.Timer(_REPORTED_AFTER_SECONDS, report or str, [text])
+    timer.daemon = True
+    if report:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _environment() -> dict[str, str]:

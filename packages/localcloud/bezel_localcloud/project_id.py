@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 from bezel_localcloud.core.paths import PROJECT, Paths
 
 # Source: Resource Manager's reference of projects: 6 to 30 lowercase letters, digits or hyphens, a letter first, no
@@ -24,15 +24,17 @@ def project_for(directory: Path | None, wanted: str = "", option: str = "--proje
         option: What the user has given it by, for the error.
 
     Raises:
-        UserError: Google has no such id, or the folder holds another project.
+        WrongValueError: Google has no such id, or the folder holds another project.
     """
     if wanted and not _ID.fullmatch(wanted):
         consequence = "expected 6 to 30 lowercase letters, digits and hyphens, a letter first and no hyphen last."
-        raise UserError(Problem(option, wanted, consequence, "write an id as Google's projects have, e.g. my-project."))
+        raise WrongValueError(
+            Problem(option, wanted, consequence, "write an id as Google's projects have, e.g. my-project.")
+        )
     own = _own_project(directory) if directory else ""
     if wanted and own not in {"", wanted}:
         consequence = f"{directory} holds the project {own}, whose resources bear that name, so nothing was started."
-        raise UserError(Problem(option, wanted, consequence, "leave it out, or choose another folder."))
+        raise WrongValueError(Problem(option, wanted, consequence, "leave it out, or choose another folder."))
     return wanted or own or PROJECT
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError, WrongValueError
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_localcloud.control import access_token
 from bezel_localcloud.core.paths import Endpoint
@@ -48,17 +48,12 @@ def copy_folder(endpoint: Endpoint, folder: Path) -> int:
         How many files were uploaded.
 
     Raises:
-        SeedError: There is no such folder, a file is in no bucket, a call is refused, or the daemon does not respond.
+        WrongValueError: There is no such folder, or a file is in no bucket.
+        SeedError: A call is refused, or the daemon does not respond.
         OSError: A file cannot be read.
     """
-    entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    loose = [entry.name for entry in entries if not entry.is_dir()]
-    if not folder.is_dir() or loose:
-        why = f"{', '.join(loose)} would be in no bucket" if loose else "there is no such folder"
-        repair = "name a folder of folders: each is a bucket, and the files in it are its objects."
-        raise SeedError(Problem("--seed", str(folder), f"{why}, so localcloud was not started.", repair))
     uploaded = 0
-    for bucket in entries:
+    for bucket in bucket_folders(folder):
         with _client(endpoint, f"{bucket} cannot be copied to gs://{bucket.name}") as client:
             _create_bucket(client, endpoint, bucket.name)
             present = _sizes(client, bucket.name)
@@ -75,6 +70,21 @@ def copy_folder(endpoint: Endpoint, folder: Path) -> int:
                 response.raise_for_status()
                 uploaded += 1
     return uploaded
+
+
+def bucket_folders(folder: Path) -> list[Path]:
+    """The folders below a folder, each of which becomes a bucket.
+
+    Raises:
+        WrongValueError: There is no such folder, or a file in it would be in no bucket.
+    """
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    loose = [entry.name for entry in entries if not entry.is_dir()]
+    if not folder.is_dir() or loose:
+        why = f"{', '.join(loose)} would be in no bucket" if loose else "there is no such folder"
+        repair = "name a folder of folders: each is a bucket, and the files in it are its objects."
+        raise WrongValueError(Problem("--seed", str(folder), f"{why}, so localcloud was not started.", repair))
+    return entries
 
 
 def enable(endpoint: Endpoint, api: str) -> None:

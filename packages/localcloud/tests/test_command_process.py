@@ -15,8 +15,9 @@ import pytest
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_base.process_status import has_ended
 from bezel_localcloud import control
-from bezel_localcloud.core.paths import Endpoint
-from localcloud_support.command_process import ServeProcess, run_localcloud
+from bezel_localcloud.core.files.locks import locked
+from bezel_localcloud.core.paths import Endpoint, Paths
+from localcloud_support.command_process import LOCALCLOUD, SECONDS, ServeProcess, run_localcloud, variables
 
 pytestmark = pytest.mark.slow  # whole processes
 BUCKETS = "/storage/v1/b"
@@ -43,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder in which `localcloud start --dir cloud` has been typed."""
     place = tmp_path_factory.mktemp("started")
     started = run_localcloud(place, "start", "--dir", "cloud", "--speed", "500")
-    assert (started.returncode, started.stderr) == (0, "")
+    assert started.returncode == 0, started.stderr
     yield place
     stopped = run_localcloud(place, "stop", "--dir", "cloud")
     assert (stopped.returncode, stopped.stderr) == (0, "")
@@ -82,11 +83,74 @@ def test_a_folder_keeps_the_project_of_its_first_start(serve: Serve, tmp_path: P
     assert "  project   my-project\n" in run_localcloud(tmp_path, "status", "--dir", "cloud").stdout
     assert request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").is_success
     other = run_localcloud(tmp_path, "start", "--dir", "cloud", "--project", "other-project")
-    assert other.returncode == 1
+    assert other.returncode == 2
     assert "holds the project my-project" in other.stderr
     assert run_localcloud(tmp_path, "stop", "--dir", "cloud").returncode == 0
     again = serve("--dir", "cloud")
     assert (again.report["project"], again.report["base"]) == ("my-project", first.report["base"])
+
+
+def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:
+    bucket = tmp_path / "seed" / "started-bucket"
+    bucket.mkdir(parents=True)
+    (bucket / "first").write_text("one")
+    words = ("start", "--dir", "cloud", "--enable", "secretmanager", "--seed", "seed")
+    try:
+        started = run_localcloud(tmp_path, *words)
+        assert started.returncode == 0, started.stderr
+        endpoint = Endpoint.read(tmp_path / "cloud")
+        assert endpoint is not None
+        token, report = control.access_token(endpoint), {"base": endpoint.base}
+        assert request(report, token, "GET", f"/secretmanager/v1/projects/{endpoint.project}/secrets").is_success
+        assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/first?alt=media").text == "one"
+        # One that runs is prepared too, and what is there stays.
+        (bucket / "first").write_text("another")
+        (bucket / "second").write_text("two")
+        assert run_localcloud(tmp_path, *words).returncode == 0
+        assert Endpoint.read(tmp_path / "cloud") == endpoint
+        assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/first?alt=media").text == "one"
+        assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/second?alt=media").text == "two"
+        # A refusal does not end one that ran before.
+        (tmp_path / "seed" / "No_Bucket!").mkdir()
+        refused = run_localcloud(tmp_path, *words)
+        assert (refused.returncode, control.status(tmp_path / "cloud")) == (1, endpoint)
+    finally:
+        control.stop(tmp_path / "cloud")
+
+
+def test_start_that_cannot_prepare_leaves_nothing_running(tmp_path: Path) -> None:
+    (tmp_path / "seed" / "No_Bucket!").mkdir(parents=True)
+    refused = run_localcloud(tmp_path, "start", "--dir", "cloud", "--seed", "seed")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "cannot be copied to gs://No_Bucket!" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert control.status(tmp_path / "cloud") is None
+
+
+def test_start_says_which_command_it_waits_for(tmp_path: Path) -> None:
+    layout = Paths(tmp_path / "cloud")
+    layout.create()
+    with locked(layout.use_lock, 0, AssertionError()):
+        pass  # a folder of localcloud's
+    with (
+        locked(layout.start_lock, 0, AssertionError()),
+        subprocess.Popen(
+            [LOCALCLOUD, "start", "--dir", "cloud"],
+            cwd=tmp_path,
+            env=variables(tmp_path),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    expected = f"another command starts or stops localcloud in {layout.root}: waiting for it, for at most 90 s\n"
+    assert line == expected
+    assert process.returncode == 128 + signal.SIGINT
+    assert control.status(layout.root) is None
 
 
 def test_data_lie_in_the_state_folder_of_the_user(serve: Serve, tmp_path: Path) -> None:
@@ -179,21 +243,25 @@ taken_port = pytest.fixture(_taken_port)
 MISTAKES = {
     "an unknown command": (("sevre",), 2, "invalid choice: 'sevre'"),
     "an unknown option": (("serve", "--enabel", "run"), 2, "did you mean --enable"),
-    "an unknown API": (("serve", "--dir", "new", "--enable", "rnu"), 1, "localcloud does not serve this API"),
+    "an unknown API": (("serve", "--dir", "new", "--enable", "rnu"), 2, "localcloud does not serve this API"),
     "a port that is none": (("serve", "--port", "70000"), 2, "expected a port, from 0 to 65535"),
     "a port that is taken": (("serve", "--dir", "new", "--port", "TAKEN"), 1, "another process listens on it"),
     "a speed of zero": (("start", "--dir", "new", "--speed", "0"), 2, "expected a finite number above 0"),
-    "a process that is not there": (("serve", "--dir", "new", "--parent", "2147483647"), 1, "--parent = 2147483647"),
-    "a process id that is too large": (("serve", "--dir", "new", "--parent", "99999999999"), 1, "no process has such"),
-    "an id that no project has": (("serve", "--dir", "new", "--project", "P"), 1, "expected 6 to 30 lowercase"),
-    "a folder of something else": (("serve", "--dir", "full"), 1, "is not empty and not localcloud's"),
-    "a file as the folder": (("start", "--dir", "full/file"), 1, "full/file"),
+    "a process that is not there": (("serve", "--dir", "new", "--parent", "2147483647"), 2, "--parent = 2147483647"),
+    "a process id that is too large": (("serve", "--dir", "new", "--parent", "99999999999"), 2, "no process has such"),
+    "an id that no project has": (("serve", "--dir", "new", "--project", "P"), 2, "expected 6 to 30 lowercase"),
+    "a folder of something else": (("serve", "--dir", "full"), 2, "is not empty and not localcloud's"),
+    "a file as the folder": (("start", "--dir", "full/file"), 2, "full/file"),
     "two places for the data": (("serve", "--dir", "new", "--temporary"), 2, "not allowed with argument --dir"),
-    "a folder of buckets that is none": (("serve", "--dir", "new", "--seed", "none"), 1, "there is no such folder"),
-    "a model of the simulated server": (("start", "--dir", "new", "--model", "full"), 1, "add --server vllm"),
+    "a folder without a model": (("start", "--dir", "new", "--server", "vllm", "--model", "full"), 2, "no config.json"),
+    "a word for no fault, with nothing that runs": (("fault", "add", "--dir", "new", "slow-strat"), 2, "slow-strat"),
+    "a folder of buckets for a start": (("start", "--dir", "new", "--seed", "none"), 2, "there is no such folder"),
+    "a file that is in no bucket": (("start", "--dir", "new", "--seed", "full"), 2, "file would be in no bucket"),
+    "a folder of buckets that is none": (("serve", "--dir", "new", "--seed", "none"), 2, "there is no such folder"),
+    "a model of the simulated server": (("start", "--dir", "new", "--model", "full"), 2, "add --server vllm"),
     "nothing that runs": (("env", "--dir", "new"), 1, "start it: `localcloud start`"),
-    "an unknown fault": (("fault", "add", "--dir", "RUNNING", "slow-strat"), 1, "`localcloud fault list` explains"),
-    "a parameter without a value": (("fault", "add", "--dir", "RUNNING", "slow-start", "factor"), 1, "factor=VALUE"),
+    "an unknown fault": (("fault", "add", "--dir", "RUNNING", "slow-strat"), 2, "`localcloud fault list` explains"),
+    "a parameter without a value": (("fault", "add", "--dir", "RUNNING", "slow-start", "factor"), 2, "factor=VALUE"),
     "a fault that is not active": (("fault", "clear", "--dir", "RUNNING", "slow-start"), 1, "is not active"),
 }
 
@@ -215,8 +283,6 @@ def test_a_mistake_is_told_with_its_repair(mistake: str, tmp_path: Path, folder:
 def test_serve_to_a_reader_that_has_gone_ends(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    from localcloud_support.command_process import LOCALCLOUD, variables
-
     command = [LOCALCLOUD, "serve", "--dir", "cloud"]
     ended = subprocess.run(
         command, cwd=tmp_path, env=variables(tmp_path), stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False

@@ -340,3 +340,17 @@ def test_a_log_stays_below_twice_its_size_and_is_made_of_whole_lines(tmp_path):
     assert kept == [f"line {number}" for number in range(500 - len(kept), 500)]
     assert len(kept) > 1000 / len("line 499\n")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["log", "log.1"]
+
+
+def test_a_start_that_takes_a_while_says_until_when_it_waits(tmp_path):
+    """The command in the daemon's place ends once that was said."""
+    mark, said = tmp_path / "said", []
+    program = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)\nsys.exit(5)"
+
+    def report(text):
+        said.append(text)
+        mark.touch()
+
+    with pytest.raises(control.ControlError, match="exited with status 5"):
+        control.launch(tmp_path / "cloud", [sys.executable, "-c", program, str(mark)], report=report)
+    assert said == [f"localcloud in {tmp_path / 'cloud'} starts: waiting until it responds, for at most 60 s"]

@@ -8,24 +8,35 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bezel_base.console import say
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.console import note, say
+from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
 from bezel_localcloud import clients, control, control_client
+from bezel_localcloud.command.preparation import Preparation
 from bezel_localcloud.command.program import Program
 from bezel_localcloud.core.files.locks import Use, using
 from bezel_localcloud.core.paths import Endpoint, Paths
 
 
 def start(program: Program, options: argparse.Namespace) -> int:
-    """Start localcloud unless it is running; return the exit code."""
+    """Start localcloud unless it is running, and prepare its project; return the exit code."""
     cloud = LocalCloud.of(program, options)
-    check_folder(cloud.directory)
+    preparation = Preparation(options.enable, options.seed)
+    check_values(lambda: check_folder(cloud.directory), cloud.check_server, preparation.check)
     with using(cloud.directory) as use:
-        say(summary(cloud.start(use)))
+        before = control.status(cloud.directory)
+        endpoint = cloud.start(use)
+        try:
+            preparation.apply(endpoint)
+        except BaseException:  # an interrupt too: what was started for a preparation does not outlive it
+            if before is None or before.pid != endpoint.pid:
+                control.stop(cloud.directory)
+            raise
+        say(summary(endpoint))
     return 0
 
 
@@ -115,7 +126,12 @@ class LocalCloud:
             raise UserError(Problem("--dir", str(self.directory), consequence, repair))
         try:
             endpoint = control.start(
-                self.directory, server=self.server, speed=self.speed, port=self.port, project=self.project
+                self.directory,
+                server=self.server,
+                speed=self.speed,
+                port=self.port,
+                project=self.project,
+                report=note,
             )
         finally:
             use.share()
@@ -129,14 +145,15 @@ class LocalCloud:
         """Check that the requested server can run, and pass its model on.
 
         Raises:
-            UserError: There is no model, or no vLLM; or a model is named that the simulated server would not serve.
+            WrongValueError: There is no such model, or one is named that the simulated server would not serve.
+            UserError: There is no vLLM.
         """
         if self.server == "vllm":
             os.environ["LOCALCLOUD_VLLM_MODEL"] = str(self._checked_model())
         elif self.model is not None:
             consequence = "the simulated server answers for the stack's model and reads no folder."
             repair = f"add {self.program.option('--server', 'vllm')}, or leave the option out."
-            raise UserError(Problem(self.program.key("--model"), str(self.model), consequence, repair))
+            raise WrongValueError(Problem(self.program.key("--model"), str(self.model), consequence, repair))
 
     def token(self, url: str = "") -> str:
         """An identity token of the deployer for a service's URL; with "" an access token.
@@ -160,7 +177,8 @@ class LocalCloud:
         """The folder that a real vLLM is to serve.
 
         Raises:
-            UserError: There is no such folder, or no vLLM to serve it.
+            WrongValueError: There is no such folder.
+            UserError: There is no vLLM to serve it.
         """
         problems = []
         if self.model is None:
@@ -171,11 +189,12 @@ class LocalCloud:
             problems.append(
                 Problem(self.program.key("--model"), str(self.model), consequence, "choose the folder of a model.")
             )
+        error = WrongValueError if problems else UserError  # a machine without vLLM is no wrong value
         if shutil.which("vllm") is None:
             repair = "activate the environment that vLLM is installed in."
             problems.append(Problem(self.program.key("--server"), "vllm", "there is no `vllm` on PATH.", repair))
         if self.model is None or problems:
-            raise UserError(*problems, title="A real vLLM cannot be started")
+            raise error(*problems, title="A real vLLM cannot be started")
         return self.model.absolute()
 
 
@@ -183,12 +202,35 @@ def check_folder(directory: Path) -> None:
     """Check that a folder is localcloud's, or a new one: the permissions of everything in it are taken from others.
 
     Raises:
-        UserError: It holds something else, as the user's home does.
+        WrongValueError: It holds something else, as the user's home does, or is no folder.
     """
     layout = Paths(directory)
+    if any(place.exists() and not place.is_dir() for place in (directory, *directory.parents)):
+        consequence = "there is a file in its place, so nothing was started."
+        raise WrongValueError(Problem("--dir", str(directory), consequence, "choose a folder."))
     if directory.is_dir() and not layout.use_lock.exists() and any(directory.iterdir()):
         consequence = "the folder is not empty and not localcloud's, so nothing was started."
-        raise UserError(Problem("--dir", str(directory), consequence, "choose a new or an empty folder."))
+        raise WrongValueError(Problem("--dir", str(directory), consequence, "choose a new or an empty folder."))
+
+
+def check_values(*checks: Callable[[], None]) -> None:
+    """Make several checks of what a user has given.
+
+    Raises:
+        WrongValueError: Some values are wrong; the text names all of them.
+        UserError: This machine lacks something.
+    """
+    errors: list[UserError] = []
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        kind = WrongValueError if any(isinstance(error, WrongValueError) for error in errors) else UserError
+        raise kind(*(problem for error in errors for problem in error.problems))
 
 
 def summary(endpoint: Endpoint) -> str:

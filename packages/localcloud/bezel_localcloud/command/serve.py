@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bezel_localcloud import clients
-from bezel_localcloud.command.cloud import LocalCloud, check_folder, summary
+from bezel_localcloud.command.cloud import LocalCloud, check_folder, check_values, summary
+from bezel_localcloud.command.preparation import Preparation
 from bezel_localcloud.command.program import Program
 from bezel_localcloud.core.files.locks import using
 from bezel_localcloud.core.paths import PROJECT, Endpoint
@@ -33,26 +34,16 @@ def run(program: Program, options: argparse.Namespace) -> int:
     with _directory(place) as directory:
         cloud = replace(LocalCloud.of(program, options), directory=directory)
         parent = getattr(options, "parent", 0)
-        cloud.check_server()
-        check_parent(parent)
-        check_folder(directory)
-        apis = clients.full_api_names(options.enable)
+        preparation = Preparation(options.enable, options.seed)
+        check_values(
+            lambda: check_folder(directory), cloud.check_server, lambda: check_parent(parent), preparation.check
+        )
 
         def announce(endpoint: Endpoint) -> None:
             as_json = options.json
             text = json.dumps(clients.description(endpoint)) if as_json else _greeting(endpoint, program, options)
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
-
-        def prepare(endpoint: Endpoint) -> None:
-            if not apis and options.seed is None:
-                return
-            from bezel_localcloud import seed  # late: httpx takes a fifth of the start
-
-            for api in apis:
-                seed.enable(endpoint, api)
-            if options.seed is not None:
-                seed.copy_folder(endpoint, options.seed)
 
         # Held, so that a command with other settings does not replace this one, and `down` does not stop it.
         with using(directory):
@@ -66,7 +57,7 @@ def run(program: Program, options: argparse.Namespace) -> int:
                 default_network=not options.no_default_network,
                 tls=options.tls,
                 parent=parent,
-                hooks=Hooks(prepare, announce),
+                hooks=Hooks(preparation.apply, announce),
                 program=program.typed,
             )
         if not options.json:

@@ -7,14 +7,14 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 from bezel_localcloud import PROGRAM
 
 Value = str | int | float
 _NOTHING = "so nothing was changed."
 
 
-class FaultError(UserError):
+class FaultError(WrongValueError):
     """An invalid fault request; the text is for the user and lists the valid choices."""
 
 

@@ -5,7 +5,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 
 
 def check_parent(parent: int) -> None:
@@ -15,7 +15,7 @@ def check_parent(parent: int) -> None:
         parent: Process id; 0 for none.
 
     Raises:
-        UserError: There is no such process.
+        WrongValueError: There is no such process.
     """
     if not parent:
         return
@@ -24,7 +24,7 @@ def check_parent(parent: int) -> None:
     except (OSError, OverflowError) as error:
         why = error.strerror if isinstance(error, OSError) else "no process has such an id"
         consequence = f"its end cannot be waited for ({why}), so localcloud was not started."
-        raise UserError(Problem("--parent", parent, consequence, "give the id of a running process.")) from None
+        raise WrongValueError(Problem("--parent", parent, consequence, "give the id of a running process.")) from None
 
 
 @contextlib.contextmanager
