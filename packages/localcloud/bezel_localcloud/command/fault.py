@@ -21,7 +21,7 @@ def run(program: Program, options: argparse.Namespace) -> int:
     """Run `list`, `show`, `add` or `clear`; return the exit code."""
     if options.action == "list":
         return print_kinds()
-    if options.action != "show" and options.kind:  # a wrong word is told whether localcloud runs or not
+    if options.action != "show" and options.kind:  # a wrong word is refused whether localcloud runs or not
         kind_of(options.kind, program=program.typed)
     if options.action == "add":
         parse_parameters(options.kind, parse_pairs(options.parameters))

@@ -1,4 +1,4 @@
-"""What `serve` and `start` put into the project once it is served: enabled APIs, and buckets with files."""
+"""Content of the project that `serve` and `start` make once it is served: enabled APIs, and buckets with files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -281,7 +281,7 @@ FUNCTIONS: dict[str, Operation] = {
 
 
 def check_constants(name: str, arguments: Sequence[Any]) -> Any:
-    """Check the constant arguments of a call: a time that none is, and a time zone, are known before it is evaluated.
+    """Check the constant arguments of a call, so that a wrong time or time zone is known before it is evaluated.
 
     Args:
         name: The function.
@@ -291,7 +291,7 @@ def check_constants(name: str, arguments: Sequence[Any]) -> Any:
         The value of a function whose arguments are all constants; None for one that is evaluated each time.
 
     Raises:
-        EvaluationError: A time or a time zone is none.
+        EvaluationError: A time or a time zone is wrong.
     """
     if name in _CONSTANT and len(arguments) == 1 and isinstance(arguments[0], str):
         return FUNCTIONS[name](Meter(), arguments[0])

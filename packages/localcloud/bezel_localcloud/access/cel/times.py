@@ -54,13 +54,13 @@ def timestamp_of(text: str) -> Timestamp:
     """
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise EvaluationError(f"'{text[:40]}' is no moment such as 2027-01-01T00:00:00Z")
+        raise EvaluationError(f"expected a moment such as 2027-01-01T00:00:00Z, got '{text[:40]}'")
     day, clock, fraction, zone = match.groups()
     try:
         seconds = int((datetime.fromisoformat(f"{day}T{clock}+00:00") - _EPOCH).total_seconds())
         shift = 0 if zone == "Z" else int(zone_of(zone).utcoffset(None).total_seconds())  # type: ignore[union-attr]
     except ValueError:
-        raise EvaluationError(f"'{text[:40]}' is no moment of the calendar") from None
+        raise EvaluationError(f"expected a moment of the calendar, got '{text[:40]}'") from None
     return moment((seconds - shift) * SECOND + int((fraction or "").ljust(9, "0")))
 
 
@@ -71,7 +71,7 @@ def day_of(text: str) -> Timestamp:
         EvaluationError: It is no such day.
     """
     if not _DAY.fullmatch(text):
-        raise EvaluationError(f"'{text[:40]}' is no day such as 2027-01-01")
+        raise EvaluationError(f"expected a day such as 2027-01-01, got '{text[:40]}'")
     return timestamp_of(f"{text}T00:00:00Z")
 
 
@@ -84,7 +84,7 @@ def duration_of(text: str) -> Duration:
     if text in {"0", "+0", "-0"}:
         return Duration(0)
     if len(text) > _LONGEST_TEXT or not _SPAN.fullmatch(text):
-        raise EvaluationError(f"'{text[:40]}' is no duration such as 90s")
+        raise EvaluationError(f"expected a duration such as 90s, got '{text[:40]}'")
     total = 0
     for whole, fraction, unit in _PART.findall(text):
         total += int(whole) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
@@ -129,7 +129,7 @@ def zone_of(text: str) -> tzinfo:
             return zoneinfo.ZoneInfo(text)
     except (ValueError, KeyError, OSError):
         pass
-    raise EvaluationError(f"there is no time zone '{text[:40]}'")
+    raise EvaluationError(f"expected a time zone such as Europe/Berlin or +01:00, got '{text[:40]}'")
 
 
 def local_time(when: Timestamp, zone: str) -> datetime:

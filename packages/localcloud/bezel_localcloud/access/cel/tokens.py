@@ -117,5 +117,5 @@ def _unescape(match: re.Match[str]) -> str:
     if 0xD800 <= point < 0xE000:
         raise CelError(f"{match[0]} is half of a pair of surrogates, and no character")
     if point > 0x10FFFF:
-        raise CelError(f"{match[0]} is no character")
+        raise CelError(f"expected a character, got {match[0]}")
     return chr(point)
