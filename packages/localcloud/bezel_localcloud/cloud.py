@@ -3,9 +3,6 @@
 import json
 from collections.abc import Callable
 
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bezel_base.atomic_write import write_whole
@@ -40,7 +37,8 @@ from bezel_localcloud.machines.node_spec import NodeHost
 from bezel_localcloud.processes.sockets import Sockets
 from bezel_localcloud.routing.bare_paths import BarePaths
 from bezel_localcloud.routing.generation import Generation
-from bezel_localcloud.routing.router import unknown_method
+from bezel_localcloud.routing.route_table import RouteTable
+from bezel_localcloud.routing.unknown_methods import unknown_method
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
 from bezel_localcloud.services.cloud_run.runtime.jobs import Jobs
@@ -206,13 +204,8 @@ class Cloud:
         routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes(), *batch.routes(lambda: application)]
         routes += [route for api in apis for route in api.routes(self)]
 
-        async def not_found(request: Request, _: Exception) -> Response:
-            return unknown_method(request)
-
         # Paths that begin with a bucket's name come last: an API's are taken.
-        places = [XmlRoute(self, by_host=True), *routes, XmlRoute(self, by_host=False)]
-        app = Starlette(routes=places, exception_handlers={404: not_found, 405: not_found})
-        app.router.redirect_slashes = False
+        app = RouteTable(XmlRoute(self, by_host=True), routes, XmlRoute(self, by_host=False), unknown_method)
         logged = WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
         application = ClientForms(BarePaths(logged, apis))
         return application

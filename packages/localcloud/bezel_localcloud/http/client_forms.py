@@ -52,7 +52,9 @@ async def _with_method(scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
     if scope["method"] != "POST":
         return scope, receive
     headers = dict(scope["headers"])
-    given = headers.get(_OVERRIDE, b"").decode("latin-1") or dict(_pairs(scope)).get("$httpMethod", "")
+    given = headers.get(_OVERRIDE, b"").decode("latin-1")
+    if not given and (b"$" in scope["query_string"] or b"%" in scope["query_string"]):
+        given = dict(_pairs(scope)).get("$httpMethod", "")
     verb = given.strip().upper()
     if not _METHOD.fullmatch(verb) or verb == "POST":
         return scope, receive
@@ -87,6 +89,8 @@ def _with_parameters(scope: Scope) -> Scope:
     if b"x-goog-fieldmask" in names and not _SELECTIONS & dict(_pairs(scope)).keys():
         mask = dict(scope["headers"])[b"x-goog-fieldmask"].decode("latin-1")
         query = b"&".join(part for part in (query, f"%24fields={quote(mask, safe='')}".encode()) if part)
+    if not added and query is scope["query_string"]:
+        return scope
     return {**scope, "query_string": query, "headers": [*scope["headers"], *added]}
 
 

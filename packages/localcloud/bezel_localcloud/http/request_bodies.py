@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from bezel_localcloud.core.errors import ApiError, invalid
+from bezel_localcloud.http.api_request import ApiRequest
 
 LARGEST_MESSAGE, LARGEST_OBJECT = 10 << 20, 5 << 40
 """Google's limits of a request's body and of an object, in bytes."""
@@ -36,7 +37,7 @@ def unpacked(request: Request, limit: int) -> Request:
         text = f"Content-Encoding {encoding[:100]!r} is not supported: use gzip, or leave it out."
         raise invalid(text, ("Content-Encoding", encoding[:100]))
     headers = [(name, value) for name, value in request.scope["headers"] if name not in _DESCRIBING]
-    return Request({**request.scope, "headers": headers}, _Unpacking(request.receive, limit))
+    return ApiRequest({**request.scope, "headers": headers}, _Unpacking(request.receive, limit))
 
 
 class _Unpacking:

@@ -147,5 +147,7 @@ async def _received(receive: Receive) -> Receive:
 
 
 def _query(raw: bytes) -> str:
+    if not raw:
+        return ""
     pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
     return urlencode([(key, "-" if is_credential_parameter(key) else value) for key, value in pairs])

@@ -19,7 +19,11 @@ _FORMS = {"id": "[^/]+", "path": "[^/]+", "rest": ".+"}
 
 
 class RawRoute(Route):
-    """A route whose parameters are decoded after the path was matched; bytes that are no UTF-8 become surrogates."""
+    """A route whose parameters are decoded after the path was matched; bytes that are no UTF-8 become surrogates.
+
+    Attributes:
+        raw_pattern: Form of the whole path as it was sent.
+    """
 
     def __init__(self, path: str, endpoint: Callable[[Request], Awaitable[Response]], method: str) -> None:
         super().__init__(_PARAMETER.sub(r"{\1}", path), endpoint, methods=[method])
@@ -27,13 +31,16 @@ class RawRoute(Route):
         pattern = re.escape(literals[0])
         for name, kind, literal in zip(literals[1::3], literals[2::3], literals[3::3], strict=True):
             pattern += f"(?P<{name}>{_FORMS[kind or 'id']}){re.escape(literal)}"
-        self._raw = re.compile(pattern)
+        self.raw_pattern = re.compile(pattern)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path of a request as it was sent."""
-        found = self._raw.fullmatch(scope["raw_path"].decode("latin-1")) if scope["type"] == "http" else None
+        found = self.raw_pattern.fullmatch(scope["raw_path"].decode("latin-1")) if scope["type"] == "http" else None
         if found is None:
             return Match.NONE, {}
-        parameters = {name: unquote(value, errors="surrogateescape") for name, value in found.groupdict().items()}
+        parameters = {
+            name: unquote(value, errors="surrogateescape") if "%" in value else value
+            for name, value in found.groupdict().items()
+        }
         inner: Scope = {"endpoint": self.endpoint, "path_params": {**scope.get("path_params", {}), **parameters}}
         return (Match.FULL if scope["method"] in (self.methods or ()) else Match.PARTIAL), inner

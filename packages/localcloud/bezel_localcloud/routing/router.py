@@ -15,7 +15,7 @@ from typing import TypeVar
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, request_response
+from starlette.routing import Route
 
 from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.core.decimal_text import decimal
@@ -33,7 +33,7 @@ from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.store import is_full, storage_full
 from bezel_localcloud.http.enums import with_numbers
 from bezel_localcloud.http.messages import checked_message, json_object
-from bezel_localcloud.http.methods import NUMBERS, Method, check_query, method_of, served, service_of, unserved
+from bezel_localcloud.http.methods import NUMBERS, Method, check_query, method_of, service_of
 from bezel_localcloud.http.paging import Items, page_of
 from bezel_localcloud.http.partial_response import picked
 from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE, LARGEST_OBJECT, unpacked
@@ -86,7 +86,7 @@ class Call:
     def base(self) -> str:
         """Address of the APIs as the client wrote it, `http://HOST:PORT`: links lead back to where they were read."""
         host = self.request.headers.get("host", "")
-        return f"{self.request.url.scheme}://{host}" if host else self.cloud.base
+        return f"{self.request.scope['scheme']}://{host}" if host else self.cloud.base
 
     def param(self, name: str) -> str:
         """A part of the path."""
@@ -273,7 +273,6 @@ class Api:
         for rule in self.rules:
             route = copy.copy(_pattern(rule.path, rule.method, raw=self.public))
             route.endpoint = _endpoint(cloud, self, rule)
-            route.app = request_response(route.endpoint)
             found.append(route)
         return found
 
@@ -390,34 +389,3 @@ def caller_of(cloud: Context, authorization: str | None, service: str = "") -> s
         return cloud.tokens.caller(token.strip(), service)
     except TokenError:
         raise unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") from None
-
-
-def unknown_method(request: Request) -> Response:
-    """Response where no route matches: "not served" for a method that only Google has, 404 for an unknown one."""
-    verb, path = request.method, request.scope["raw_path"].decode("ascii", "replace").partition("?")[0]
-    prefix = path.split("/")[1]
-    error: ApiError
-    # A served method at a place where it has no route here. None ends with a slash: that is an empty name.
-    place = None if path.endswith("/") else method_of(verb, path)
-    if name := unserved(verb, path) or (place.id if place else ""):
-        service, known = service_of(path), _served_versions(name, path)
-        error = NotServedError(f"localcloud does not serve {name} of {service} ({verb} {path}).{known}", name, service)
-    else:
-        error = ApiError("NOT_FOUND", f"Method not found: {verb} {path}")
-    return JSONResponse(error.body(legacy=prefix in {"storage", "compute"}), error.status)
-
-
-def _served_versions(name: str, path: str) -> str:
-    """A sentence on the versions that have a method of this name, or on the methods of the same resource."""
-    here = _served_of(service_of(path))
-    if versions := sorted({method.version for method in here if method.id == name}):
-        return f" It serves {', '.join(versions)} of it."
-    resource = name.rpartition(".")[0]
-    near = sorted({method.id for method in here if method.id.rpartition(".")[0] == resource})
-    near = near or sorted({method.id for method in here})
-    return f" It serves: {', '.join(near)}." if near else ""
-
-
-@functools.cache
-def _served_of(service: str) -> list[Method]:
-    return [method for method in served().values() if service_of(method.path) == service]

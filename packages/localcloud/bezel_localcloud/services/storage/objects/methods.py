@@ -69,7 +69,7 @@ def get_object(call: Call) -> Json | Response:
     check_preconditions(call.arguments, row, reads=True)
     check_etags(call.request.headers, row["etag"], reads=True)
     key = key_of(call.request.headers)
-    if call.query("alt") == "media" or call.request.url.path.startswith("/download/"):
+    if call.query("alt") == "media" or call.request.scope["path"].startswith("/download/"):
         check_readable(call.cloud, row)
         row, cipher = unlocked(row, key)
         return download(call, row, described(row, row["etag"]), cipher)

@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from bezel_localcloud.core.errors import ApiError, service_disabled, unserved
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.store import is_full, storage_full
+from bezel_localcloud.http.api_request import ApiRequest
 from bezel_localcloud.http.methods import api_prefixes
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.router import Call, caller_of, check_text
@@ -83,7 +84,7 @@ class XmlRoute(BaseRoute):
             (scope["xml_bucket"], raw) if scope["xml_bucket"] else (raw.partition("/")[0], raw.partition("/")[2])
         )
         names = {"bucket": unquote(bucket, errors="surrogateescape"), "object": unquote(key, errors="surrogateescape")}
-        request = Request({**scope, "path_params": names}, receive)
+        request = ApiRequest({**scope, "path_params": names}, receive)
         response = await _answer(self._cloud, request)
         await response(scope, receive, send)
 
@@ -190,6 +191,6 @@ def _caller(cloud: Context, request: Request) -> str:
 
 
 def _host_bucket(scope: Scope) -> str:
-    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host" and b".storage." in value]
     name = (urlsplit(f"//{hosts[0]}").hostname or "") if hosts else ""
     return next((name.removesuffix(suffix) for suffix in _HOSTS if name.endswith(suffix) and name != suffix), "")

@@ -1,0 +1,106 @@
+"""Table of all routes: the one that serves a request is found in one step, however many there are.
+
+Routes whose paths begin with the same segment are alternatives of one regular expression a method, in their order: the
+first that matches serves the request, as in Starlette's own router, which tries one after the other. Leaves out what a
+route does, and requests that none serves (unknown_methods.py).
+"""
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
+
+from bezel_localcloud.http.api_request import ApiRequest
+from bezel_localcloud.routing.raw_routes import RawRoute
+
+_NAME = re.compile(r"\(\?P<\w+>")
+
+
+class _Group(NamedTuple):
+    """Routes of one method and first segment, by their positions in the whole order."""
+
+    positions: list[int]
+    patterns: list[str]
+
+
+class RouteTable:
+    """ASGI application of a list of routes, of which each begins with a segment without parameters."""
+
+    def __init__(
+        self, before: BaseRoute, routes: Sequence[Route], after: BaseRoute, missing: Callable[[Request], Response]
+    ) -> None:
+        """Make the table.
+
+        Args:
+            before: A route that is tried before all others.
+            routes: The routes in their order.
+            after: A route that is tried where none of them matches.
+            missing: Responds where no route matches.
+        """
+        self._before, self._routes, self._after, self._missing = before, routes, after, missing
+        self._decoded: dict[tuple[str, str], _Group] = {}
+        self._raw: dict[tuple[str, str], _Group] = {}
+        for position, route in enumerate(routes):
+            raw = isinstance(route, RawRoute)
+            pattern = route.raw_pattern.pattern + r"\Z" if isinstance(route, RawRoute) else route.path_regex.pattern
+            for method in route.methods or ():
+                groups = self._raw if raw else self._decoded
+                group = groups.setdefault((method, _first_segment(route.path)), _Group([], []))
+                group.positions.append(position)
+                group.patterns.append(pattern)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the endpoint of its route."""
+        if scope["type"] != "http":
+            return
+        scope["app"] = self
+        route = self._at_edge(self._before, scope) or self.find(scope) or self._at_edge(self._after, scope)
+        if isinstance(route, Route):
+            response = await route.endpoint(ApiRequest(scope, receive, send))
+        elif route is not None:
+            await route.handle(scope, receive, send)
+            return
+        else:
+            response = self._missing(ApiRequest(scope, receive, send))
+        await response(scope, receive, send)
+
+    @staticmethod
+    def _at_edge(route: BaseRoute, scope: Scope) -> BaseRoute | None:
+        match, inner = route.matches(scope)
+        scope.update(inner)
+        return route if match is Match.FULL else None
+
+    def find(self, scope: Scope) -> Route | None:
+        """Return the route of a request, with its parameters in the scope; None where none matches."""
+        method, path = scope["method"], scope["path"]
+        found = _position(self._decoded.get((method, _first_segment(path))), path)
+        raw_path = scope["raw_path"].decode("latin-1")
+        if (group := self._raw.get((method, _first_segment(raw_path)))) is not None:
+            positions = [found, _position(group, raw_path)]
+            found = min((position for position in positions if position is not None), default=None)
+        if found is None:
+            return None
+        route = self._routes[found]
+        scope.update(route.matches(scope)[1])
+        return route
+
+
+def _first_segment(path: str) -> str:
+    return path.split("/", 2)[1] if path.startswith("/") else ""
+
+
+def _position(group: _Group | None, path: str) -> int | None:
+    """Position of the first route of a group that a path matches."""
+    match = _alternatives(tuple(group.patterns)).match(path) if group else None
+    return group.positions[int(match.lastgroup[1:])] if group and match and match.lastgroup else None
+
+
+@functools.cache
+def _alternatives(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression of some patterns, whose group `r<n>` is the n-th; made when a request first needs it."""
+    return re.compile("|".join(f"(?P<r{n}>{_NAME.sub('(?:', pattern)})" for n, pattern in enumerate(patterns)))
