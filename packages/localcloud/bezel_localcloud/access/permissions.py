@@ -1,9 +1,12 @@
 """Permission test: predefined and custom roles, and the policies of a resource and of its parents."""
 
+import json
 import tomllib
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from bezel_localcloud.access.checks import note_permission
 from bezel_localcloud.access.conditions import ConditionError, holds
@@ -48,13 +51,16 @@ class Access:
         return granted
 
     def _grants(self, name: str, email: str | None, permission: str, resource: str, modified: frozenset[str]) -> bool:
-        policy = self._store.policy(name) or {}
         return any(
-            self._holds(binding["role"], permission)
-            and self._is_member(email, binding.get("members", []))
-            and _applies(binding, resource, modified)
-            for binding in policy.get("bindings", [])
+            self._holds(binding.role, permission)
+            and self._is_member(email, binding)
+            and _applies(binding.content, resource, modified)
+            for binding in self._bindings(name)
         )
+
+    def _bindings(self, name: str) -> Sequence["_Binding"]:
+        text = self._store.policy_text(name)
+        return _kept_bindings(text) if len(text) <= _LONGEST_KEPT else _bindings(text)
 
     def _holds(self, role: str, permission: str) -> bool:
         if not role.startswith("projects/"):
@@ -63,25 +69,54 @@ class Access:
         effective = not custom.get("deleted") and custom.get("stage") != "DISABLED"
         return effective and permission in custom.get("includedPermissions", [])
 
-    def _is_member(self, email: str | None, members: list[str]) -> bool:
+    def _is_member(self, email: str | None, binding: "_Binding") -> bool:
+        members = binding.members
         if "allUsers" in members:
             return True
         if email is None:
             return False
         if isinstance(email, FederatedPrincipal):  # allAuthenticatedUsers are Google's own accounts
             return not {email, *email.sets}.isdisjoint(members)
-        if not {"allAuthenticatedUsers", f"serviceAccount:{email}", f"user:{email}"}.isdisjoint(members):
+        own = (f"serviceAccount:{email}", f"user:{email}")
+        if "allAuthenticatedUsers" in members or not members.isdisjoint(own):
             return True
-        return any(self._is_basic_member(email, member) for member in members)
+        return bool(binding.basic_roles) and any(
+            project.role in binding.basic_roles and not project.members.isdisjoint(own)
+            for project in self._bindings(PROJECT_NAME)
+        )
 
-    def _is_basic_member(self, email: str, member: str) -> bool:
-        kind, _, project = member.partition(":")
-        role = _BASIC.get(kind)
-        if role is None or project != PROJECT:
-            return False
-        policy = self._store.policy(PROJECT_NAME) or {}
-        own = {f"serviceAccount:{email}", f"user:{email}"}
-        return any(b["role"] == role and not own.isdisjoint(b.get("members", [])) for b in policy.get("bindings", []))
+
+class _Binding(NamedTuple):
+    """A binding of a policy as it is tested.
+
+    Attributes:
+        basic_roles: Roles on the project whose members it includes, as `projectOwner:` does.
+        content: The whole binding, which is not to be changed.
+    """
+
+    role: str
+    members: frozenset[str]
+    basic_roles: frozenset[str]
+    content: Json
+
+
+def _bindings(text: str) -> Sequence[_Binding]:
+    """The bindings of a policy as it is stored, "" for none."""
+    return [
+        _Binding(binding["role"], members, frozenset(filter(None, map(_basic_role, members))), binding)
+        for binding in (json.loads(text).get("bindings", []) if text else ())
+        for members in (frozenset(binding.get("members", [])),)
+    ]
+
+
+def _basic_role(member: str) -> str | None:
+    kind, _, project = member.partition(":")
+    return _BASIC.get(kind) if project == PROJECT else None
+
+
+# A policy is read at each test, and parsed again where its text is another one.
+_kept_bindings = lru_cache(maxsize=256)(_bindings)
+_LONGEST_KEPT = 1 << 16  # characters
 
 
 def _applies(binding: Json, resource: str, modified: frozenset[str]) -> bool:

@@ -117,6 +117,10 @@ class Store:
         body = self._value("SELECT body FROM resources WHERE kind = ? AND name = ?", kind, name)
         return json.loads(body) if body else None
 
+    def has(self, kind: str, name: str) -> bool:
+        """Whether there is a resource of a name."""
+        return bool(self._value("SELECT 1 FROM resources WHERE kind = ? AND name = ?", kind, name))
+
     def put(self, kind: str, name: str, body: Json) -> None:
         """Create or replace a resource."""
         self._connection.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (kind, name, json.dumps(body)))
@@ -137,8 +141,12 @@ class Store:
 
     def policy(self, name: str) -> Json | None:
         """The IAM policy set on a resource."""
-        body = self._value("SELECT body FROM policies WHERE name = ?", name)
+        body = self.policy_text(name)
         return json.loads(body) if body else None
+
+    def policy_text(self, name: str) -> str:
+        """The IAM policy set on a resource as it is stored, "" for none."""
+        return self._value("SELECT body FROM policies WHERE name = ?", name) or ""
 
     def put_policy(self, name: str, body: Json) -> None:
         """Set the IAM policy of a resource."""

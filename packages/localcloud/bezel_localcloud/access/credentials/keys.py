@@ -4,6 +4,7 @@ Owns signing, verifying and the key file's shape. Leaves out what a claim allows
 """
 
 import base64
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -20,6 +21,9 @@ from bezel_localcloud.access.credentials.token_parts import TokenParts, token_pa
 from bezel_localcloud.core.json_types import Json
 
 _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
+# A client sends one token with each of its requests. What depends on its text and on the key's text alone is kept;
+# times, and the state of key and account, are checked each time.
+_KEPT, _LONGEST_KEPT = 256, 4096  # tokens, characters of each
 
 
 class TokenError(Exception):
@@ -77,9 +81,12 @@ def header_and_claims(token: str) -> tuple[Json, Json]:
 
 def _parts(token: str) -> TokenParts:
     try:
-        return token_parts(token)
+        return _kept_parts(token) if len(token) <= _LONGEST_KEPT else token_parts(token)
     except ValueError:
         raise TokenError("not a JSON Web Token") from None
+
+
+_kept_parts = functools.lru_cache(maxsize=_KEPT)(token_parts)
 
 
 def verify(token: str, public_key: str, *, now: float) -> Json:
@@ -91,7 +98,8 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     header, claims, signature, signed = _parts(token)
     if header.get("alg") != "RS256":
         raise TokenError("not signed with RS256")
-    if not _is_signed(signed, signature, public_key):
+    is_signed = _kept_is_signed if len(token) <= _LONGEST_KEPT else _is_signed
+    if not is_signed(signed, signature, public_key):
         raise TokenError("signature does not fit")
     expires, issued = claims.get("exp"), claims.get("iat", 0)
     if not is_time(expires) or not is_time(issued):
@@ -116,6 +124,9 @@ def _is_signed(signed: str, signature: bytes, public_key: str) -> bool:
     except (InvalidSignature, ValueError):  # ValueError: a signature of another length
         return False
     return True
+
+
+_kept_is_signed = functools.lru_cache(maxsize=_KEPT)(_is_signed)
 
 
 def jwk(key: rsa.RSAPrivateKey) -> Json:

@@ -28,7 +28,7 @@ def check_permitted(call: Call, bucket: Json, name: str) -> None:
     """
     resource = resource_of(bucket["name"], check_name(name))
     call.require("storage.objects.create", resource)
-    if call.cloud.store.get("object", f"{bucket['name']}/{name}") is not None:
+    if call.cloud.store.has("object", f"{bucket['name']}/{name}"):
         call.require("storage.objects.delete", resource)
 
 
