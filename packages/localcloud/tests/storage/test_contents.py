@@ -38,6 +38,18 @@ def test_a_download_names_both_checksums_of_its_bytes(project, put):
     assert media(project, "a").headers["x-goog-hash"] == f"crc32c={crc},md5=JfnnlDI7RTiF9RgfG2JNCw=="
 
 
+@pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 200_000])
+def test_small_and_large_contents_are_read_the_same_way(project, put, size):
+    content = os.urandom(size)
+    put("a", content)
+    answer, head = media(project, "a"), project.raw("HEAD", f"{OBJECTS}/a?alt=media")
+    assert (answer.status_code, answer.content) == (200, content)
+    assert answer.headers["content-length"] == str(size)
+    assert (head.content, head.headers) == (b"", answer.headers)
+    part = media(project, "a", {"Range": "bytes=1-"})
+    assert (part.status_code, part.content) == ((206, content[1:]) if size > 1 else (416, part.content))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "status", "content"),

@@ -48,9 +48,8 @@ class MountFolders:
             self._hide(bucket, name, path)
         elif name.endswith("/"):
             self._make_folder(self._root / bucket, path)
-        elif not path.is_dir():
-            self._make_folder(self._root / bucket, path.parent)
-            self._link(content, path)
+        else:
+            self._show_file(self._root / bucket, path, content)
 
     def rebuild(self, buckets: dict[str, list[str]]) -> None:
         """Make all folders agree with the objects (bucket -> names), changing only what differs."""
@@ -93,6 +92,14 @@ class MountFolders:
                 if part.is_relative_to(root) and part.is_file():
                     part.unlink()
             folder.mkdir(parents=True, exist_ok=True)
+
+    def _show_file(self, root: Path, path: Path, content: Path) -> None:
+        try:
+            os.link(content, path)  # the usual case, in one step: a new name in a folder that is there
+        except OSError:
+            if not path.is_dir():
+                self._make_folder(root, path.parent)
+                self._link(content, path)
 
     def _link(self, content: Path, path: Path) -> None:
         if path.exists() and path.samefile(content):

@@ -122,8 +122,9 @@ class ObjectFiles:
     def adopt(self, upload: Upload) -> Json:
         """Make an upload a content and return the field that names it; to be called within `changed`."""
         name = uuid.uuid4().hex
-        upload.path.replace(self._layout.contents / name)
-        self._adopted.append(self._layout.contents / name)
+        path = self._layout.contents / name
+        os.replace(upload.path, path)  # noqa: PTH105 - `Path.replace` makes another path
+        self._adopted.append(path)
         return {_CONTENT: name}
 
     @contextmanager

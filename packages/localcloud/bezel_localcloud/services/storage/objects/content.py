@@ -17,6 +17,7 @@ from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.objects.retention import seconds
 
 _PIECE = 1 << 20  # bytes
+_AT_ONCE = 1 << 16  # bytes that are read without a thread and a stream, which take longer than the read
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -89,7 +90,10 @@ def download(call: Call, row: Json, headers: dict[str, str], cipher: Cipher | No
     headers["content-length"] = str(end - begin)
     if part:
         headers["content-range"] = f"bytes {begin}-{end - 1}/{size}"
-    return _response(call, row, 206 if part else 200, headers, lambda file: _read(file, begin, end, cipher))
+    status = 206 if part else 200
+    if end - begin <= _AT_ONCE and call.request.method != "HEAD":
+        return _whole(call, row, status, headers, (begin, end), cipher)
+    return _response(call, row, status, headers, lambda file: _read(file, begin, end, cipher))
 
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
@@ -102,9 +106,24 @@ def _response(
 ) -> Response:
     response = Response(status_code=status)
     if call.request.method != "HEAD":
-        response = StreamingResponse(read(call.cloud.objects.content(row).open("rb")), status)
+        response = StreamingResponse(read(_open(call, row)), status)
     response.raw_headers = raw_headers(headers)
     return response
+
+
+def _whole(
+    call: Call, row: Json, status: int, headers: dict[str, str], part: tuple[int, int], cipher: Cipher | None
+) -> Response:
+    begin, end = part
+    with _open(call, row) as file:
+        content = os.pread(file.fileno(), end - begin, begin)
+    response = Response(cipher(begin)(content) if cipher else content, status)
+    response.raw_headers = raw_headers(headers)
+    return response
+
+
+def _open(call: Call, row: Json) -> BinaryIO:
+    return call.cloud.objects.content(row).open("rb")
 
 
 def _responses_own(query: Mapping[str, str]) -> dict[str, str]:
