@@ -17,6 +17,7 @@ Programs send at most `Sec-Fetch-Mode` and `Accept-Language: *` (`fetch` of Node
 language (PowerShell).
 """
 
+import functools
 import ipaddress
 import re
 from collections.abc import Sequence
@@ -49,6 +50,7 @@ def foreign(headers: Headers) -> str:
     return "" if origins else _without_origin(headers, hosts[0])
 
 
+@functools.lru_cache(maxsize=256)  # clients send one host with all of their requests
 def is_loopback(host: str) -> bool:
     """Whether the host of `HOST[:PORT]` is this machine.
 

@@ -10,12 +10,14 @@ from urllib.parse import unquote
 
 import h11
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bezel_base.loopback.asgi_guard import LINGER, LINGER_SECONDS, OWN, Door
 from bezel_base.loopback.peer_uid import is_own
 from bezel_base.web_server import ServerOptions, WebServer
 from bezel_localcloud.http.http2_refusal import PREFACE, Http2Refusal
+from bezel_localcloud.http.plain_requests import PlainCycle, plain_request
 
 LONGEST_HEAD = 64 * 1024
 _PAGE = """\
@@ -98,7 +100,10 @@ class _Protocol(H11Protocol):
         self._http2: Http2Refusal | None = None
         self._refused = False
         self._discarded = 0
-        app = self.app
+        self._plain: PlainCycle | None = None
+        self._only_plain = True  # so far: from its first other request on, h11 reads the whole connection
+        self._behind = b""  # what the client sent before the response to its last plain request was complete
+        self._application = app = self.app
 
         async def with_both(scope: Scope, receive: Receive, send: Send) -> None:
             request = well_formed(scope)
@@ -125,11 +130,72 @@ class _Protocol(H11Protocol):
             self._begin(self._first + data)
             return
         if not self._refused:
-            (self._http2.receive if self._http2 else super().data_received)(data)
+            if self._http2:
+                self._http2.receive(data)
+            elif self._only_plain:
+                self._receive_plain(data)
+            else:
+                super().data_received(data)
             return
         self._discarded += len(data)
         if self._discarded > LINGER:
             self.transport.close()
+
+    def _receive_plain(self, data: bytes) -> None:
+        """Take bytes of a connection that has had plain requests only."""
+        if self._plain is not None:
+            self._behind += self._plain.take(data)
+            if self._behind or len(self._plain.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
+            return
+        request = plain_request(data)
+        if request is None:
+            self._only_plain = False
+            super().data_received(data)
+            return
+        self._unset_keepalive_if_required()
+        scope: Scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "method": request.method,
+            "root_path": "",
+            "path": unquote(request.path.decode("ascii")),
+            "raw_path": request.path,
+            "query_string": request.query,
+            "headers": request.headers,
+            "state": {},
+            _HANG_UP: self.transport.close,
+            OWN: self._own,
+        }
+        self.cycle = self._plain = PlainCycle(
+            scope=scope,  # type: ignore[arg-type]
+            conn=self.conn,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            on_response=self._complete_plain,
+        )
+        self._plain.left = request.length
+        task = self.loop.create_task(self._plain.run_asgi(self._application))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+        self._receive_plain(data[request.end :])
+
+    def _complete_plain(self) -> None:
+        """Take what the client has sent meanwhile."""
+        self._plain = None
+        self.on_response_complete()
+        behind, self._behind = self._behind, b""
+        if behind and not self.transport.is_closing():
+            self.data_received(behind)
 
     def _begin(self, data: bytes) -> None:
         """Take a connection's first bytes: they show whether the client speaks HTTP/2."""
