@@ -50,7 +50,7 @@ def foreign(headers: Headers) -> str:
     return "" if origins else _without_origin(headers, hosts[0])
 
 
-@functools.lru_cache(maxsize=256)  # clients send one host with all of their requests
+@functools.lru_cache(maxsize=64)  # clients send one host with all of their requests
 def is_loopback(host: str) -> bool:
     """Whether the host of `HOST[:PORT]` is this machine.
 
