@@ -6,10 +6,11 @@ all other requests, malformed ones too: h11 reads them (serving.py). A parser in
 small request.
 """
 
+import asyncio
 import re
 from typing import NamedTuple
 
-from starlette.types import Message
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, RequestResponseCycle
 
@@ -28,6 +29,7 @@ _HOST = re.compile(rb"[\w.-]+(?::[0-9]*)?")
 _FIELD = rb"(?:[^\x00\s]+(?:[ \t]+[^\x00\s]+)*)?"  # as h11 accepts it
 _LINES = re.compile(rb"(?:" + _TOKEN + rb": " + _FIELD + rb"\r\n)*")
 _NOT_PLAIN = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"http2-settings"})
+_FRAMING = frozenset({b"transfer-encoding", b"content-length"})
 _JOINED = 1 << 16  # bytes of a body that is copied behind its head, so that both are one write
 
 
@@ -90,6 +92,7 @@ class PlainCycle(RequestResponseCycle):
     """
 
     left = 0
+    _head = b""  # as long as it is not written
 
     def take(self, data: bytes) -> bytes:
         """Take the body's part of some bytes and return what follows it."""
@@ -100,6 +103,17 @@ class PlainCycle(RequestResponseCycle):
         if part or not self.left:
             self.message_event.set()
         return data[len(part) :]
+
+    async def run_asgi(self, app: ASGIApp) -> None:  # type: ignore[override]
+        """Run the application; what it has sent before it fails is written."""
+
+        async def run(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await app(scope, receive, send)
+            finally:
+                self._write_head()
+
+        await super().run_asgi(run)  # type: ignore[arg-type]
 
     async def send(self, message: Message) -> None:  # type: ignore[override]
         """Send a part of the response.
@@ -120,7 +134,11 @@ class PlainCycle(RequestResponseCycle):
 
     def _start(self, status: int, headers: Headers) -> None:
         named = {name.lower(): value for name, value in headers}
-        self.keep_alive = self.keep_alive and named.get(b"connection", b"").lower() != CLOSE_HEADER[1]
+        if b"transfer-encoding" in named:  # an application that passes another server's response on
+            headers = [header for header in headers if header[0].lower() not in _FRAMING]
+            named.pop(b"content-length", None)
+        wishes = named.get(b"connection", b"").lower().split(b",")
+        self.keep_alive = self.keep_alive and CLOSE_HEADER[1] not in [wish.strip() for wish in wishes]
         length = named.get(b"content-length")
         self._chunked = length is None and status not in {204, 304}
         if self._chunked:
@@ -132,9 +150,15 @@ class PlainCycle(RequestResponseCycle):
             raise RuntimeError("a header of the response is none of HTTP/1.1")
         self._head = b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, STATUS_PHRASES[status], lines)
         self.response_started = True
-        if length is None:  # a stream, whose first part may take long
-            self.transport.write(self._head)
-            self._head = b""
+        asyncio.get_running_loop().call_soon(self._write_head)  # where the body does not follow at once
+
+    def _write_head(self) -> None:
+        if head := self._taken_head():
+            self.transport.write(head)
+
+    def _taken_head(self) -> bytes:
+        head, self._head = self._head, b""
+        return head
 
     def _write_body(self, body: bytes, *, more: bool) -> None:
         if self._bodiless:
@@ -143,12 +167,14 @@ class PlainCycle(RequestResponseCycle):
             body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + (b"" if more else b"0\r\n\r\n")
         else:
             self._expected -= len(body)
-            if self._expected < 0 or (self._expected and not more):
-                raise RuntimeError("a response has another length than it was announced with")
-        head, self._head = self._head, b""
+        if self._expected < 0:
+            raise RuntimeError("a response is longer than it was announced")
+        head = self._taken_head()
         for part in [head + body] if len(body) <= _JOINED else [head, body]:
             if part:
                 self.transport.write(part)
+        if not more and self._expected and not self._bodiless:
+            raise RuntimeError("a response is shorter than it was announced")
         if not more:
             self.response_complete = True
             self.message_event.set()

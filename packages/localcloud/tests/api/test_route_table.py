@@ -85,7 +85,7 @@ def test_the_order_of_routes_counts_between_both_kinds():
 
 
 @pytest.mark.slow
-def test_hostile_requests_find_the_route_that_a_look_through_all_finds(tmp_path):
+def test_the_table_agrees_with_a_look_through_all_routes(tmp_path):
     project = Project(tmp_path / "cloud")
     routes = [*registry.routes(project.cloud), *batch.routes(lambda: project.application)]
     routes += [route for module in (run, storage, vpc_api, tpu, iam) for route in module.api.routes(project.cloud)]

@@ -36,7 +36,7 @@ def status(project, token=None):
     return project.raw("GET", f"{BUCKET}/o/a", headers=headers, token=False).status_code
 
 
-def test_a_token_of_a_disabled_account_is_refused_until_it_is_enabled(project):
+def test_a_token_fails_while_its_account_is_disabled(project):
     bind(project, (VIEWER, [f"serviceAccount:{EMAIL}"]))
     assert status(project) == status(project) == 200
     project.ok("POST", f"{ACCOUNT}:disable", {})
@@ -61,7 +61,7 @@ def test_a_token_is_refused_once_its_time_is_over(project):
     assert status(project) == 401
 
 
-def test_a_token_is_refused_once_the_key_that_signed_it_is_gone(project):
+def test_a_token_is_refused_once_its_key_is_gone(project):
     key, now = keys.new_key(), int(project.clock.now())
     row = f"{EMAIL}/{keys.key_id(key)}"
     project.cloud.store.put("key", row, {"publicKeyPem": keys.public_pem(key)})
@@ -97,7 +97,7 @@ def test_a_policy_that_was_replaced_grants_nothing_more(project):
     assert status(project) == 200
 
 
-def test_a_member_by_a_basic_role_loses_it_with_the_projects_policy(project):
+def test_a_basic_member_ends_with_the_projects_policy(project):
     policy = f"/crm/v1/{PARENT}"
     before = project.ok("POST", f"{policy}:getIamPolicy", {})
     bind(project, ("roles/storage.objectAdmin", ["projectViewer:bezel-local"]))
