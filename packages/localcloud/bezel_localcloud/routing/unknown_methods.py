@@ -1,4 +1,4 @@
-"""Responses to requests that no route matches: methods that only Google has, and those that nobody has."""
+"""Responses to requests that no route matches: methods that only Google has, and paths of no method."""
 
 import functools
 
