@@ -17,7 +17,6 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, RequestResponseCycle
 Headers = list[tuple[bytes, bytes]]
 
 _LONGEST_HEAD = 16 << 10  # bytes; only h11 reads longer ones
-_MOST_DIGITS = 18  # of a length
 _TOKEN = rb"[-!#$%&'*+.^_`|~0-9a-zA-Z]+"
 _CHARACTER = rb"(?:[\w.~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})"
 _HEAD = re.compile(
@@ -25,6 +24,7 @@ _HEAD = re.compile(
     rb"(?:\?(?P<query>(?:" + _CHARACTER + rb"|\?)*))? HTTP/1\.1\r\n"
     rb"(?P<lines>(?:" + _TOKEN + rb":[\t\x20-\x7e\x80-\xff]*\r\n)*)\r\n"
 )
+_LENGTH = re.compile(rb"[0-9]{1,18}")
 _HOST = re.compile(rb"[\w.-]+(?::[0-9]*)?")
 _FIELD = rb"(?:[^\x00\s]+(?:[ \t]+[^\x00\s]+)*)?"  # as h11 accepts it
 _LINES = re.compile(rb"(?:" + _TOKEN + rb": " + _FIELD + rb"\r\n)*")
@@ -69,8 +69,7 @@ def plain_request(data: bytes) -> PlainRequest | None:
         or not _HOST.fullmatch(host)
         or not named.keys().isdisjoint(_NOT_PLAIN)
         or named.get(b"connection", b"keep-alive").lower() != b"keep-alive"
-        or not length.isdigit()
-        or len(length) > _MOST_DIGITS
+        or not _LENGTH.fullmatch(length)
     ):
         return None
     return PlainRequest(
