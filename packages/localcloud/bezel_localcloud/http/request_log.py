@@ -5,6 +5,7 @@ A call that a breakpoint matches is stopped here, at its boundary (breakpoints.p
 
 import asyncio
 import json
+import re
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from bezel_localcloud.access.checks import Checks, recorded
 from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.patterns import shell_pattern_fits
 
+_PLAIN_QUERY = re.compile(rb"(?:[\w.~-]+=[\w.~-]*(?:&[\w.~-]+=[\w.~-]*)*)?")
 When = Literal["before", "after"]
 
 
@@ -100,7 +102,7 @@ class WireLog:
                 "time": round(began, 6),
                 "method": scope["method"],
                 "path": scope["path"],
-                "query": _query(scope["query_string"]),
+                "query": logged_query(scope["query_string"]),
                 "status": status,
                 "ms": round((time.time() - began) * 1000, 3),
                 "caller": checks.caller,
@@ -146,8 +148,11 @@ async def _received(receive: Receive) -> Receive:
     return again
 
 
-def _query(raw: bytes) -> str:
-    if not raw:
-        return ""
+def logged_query(raw: bytes) -> str:
+    """A query as the log has it: without the values of credentials, and escaped where it must be."""
+    if _PLAIN_QUERY.fullmatch(raw):  # is the same when it was read and written again
+        text = raw.decode()
+        if not any(is_credential_parameter(pair.partition("=")[0]) for pair in text.split("&")):
+            return text
     pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
     return urlencode([(key, "-" if is_credential_parameter(key) else value) for key, value in pairs])

@@ -37,7 +37,7 @@ class MountFolders:
         parts = name.removesuffix("/").split("/")
         if any(part in {"", ".", ".."} or "\0" in part or len(part.encode()) > _LONGEST_PART for part in parts):
             return None
-        return (self._root / bucket).joinpath(*parts)
+        return self._root.joinpath(bucket, *parts)
 
     def show(self, bucket: str, name: str) -> None:
         """Make the folder agree with an object that was written or deleted."""
@@ -49,7 +49,7 @@ class MountFolders:
         elif name.endswith("/"):
             self._make_folder(self._root / bucket, path)
         else:
-            self._show_file(self._root / bucket, path, content)
+            self._show_file(bucket, path, content)
 
     def rebuild(self, buckets: dict[str, list[str]]) -> None:
         """Make all folders agree with the objects (bucket -> names), changing only what differs."""
@@ -93,12 +93,12 @@ class MountFolders:
                     part.unlink()
             folder.mkdir(parents=True, exist_ok=True)
 
-    def _show_file(self, root: Path, path: Path, content: Path) -> None:
+    def _show_file(self, bucket: str, path: Path, content: Path) -> None:
         try:
             os.link(content, path)  # the usual case, in one step: a new name in a folder that is there
         except OSError:
             if not path.is_dir():
-                self._make_folder(root, path.parent)
+                self._make_folder(self._root / bucket, path.parent)
                 self._link(content, path)
 
     def _link(self, content: Path, path: Path) -> None:

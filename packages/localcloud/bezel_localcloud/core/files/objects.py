@@ -7,6 +7,7 @@ one step, when the row is committed. A copy is a second name of the same bytes. 
 
 import errno
 import os
+import secrets
 import uuid
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -55,7 +56,7 @@ class ObjectFiles:
 
     def new_upload(self) -> Path:
         """A new path for an upload in progress."""
-        return self._layout.uploads / uuid.uuid4().hex
+        return self._layout.uploads / secrets.token_hex(16)
 
     def upload_path(self, name: str) -> Path:
         """The path of an upload by its name, which is one that `new_upload` gave."""
@@ -80,12 +81,15 @@ class ObjectFiles:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
             file.seek(0, os.SEEK_END)
+            hole = False
             try:
                 async for chunk in chunks:
-                    _write(file, change(chunk))
-                    hasher.add(chunk)
+                    if chunk:
+                        hole = _write(file, change(chunk))
+                        hasher.add(chunk)
             finally:
-                file.truncate()
+                if hole:
+                    file.truncate()
 
     def copied(self, row: Json) -> Upload:
         """The bytes of an object as those of another one, without copying them."""
@@ -121,7 +125,7 @@ class ObjectFiles:
 
     def adopt(self, upload: Upload) -> Json:
         """Make an upload a content and return the field that names it; to be called within `changed`."""
-        name = uuid.uuid4().hex
+        name = secrets.token_hex(16)
         path = self._layout.contents / name
         os.replace(upload.path, path)  # noqa: PTH105 - `Path.replace` makes another path
         self._adopted.append(path)
@@ -224,12 +228,13 @@ class ObjectFiles:
         return None if row is None or "customerEncryption" in row else self.content(row)
 
 
-def _write(file: BinaryIO, chunk: bytes) -> None:
-    """Append bytes, or a hole where all are zeros; the file is truncated to its position at the end."""
+def _write(file: BinaryIO, chunk: bytes) -> bool:
+    """Append bytes, or a hole where all are zeros; after a hole, which is returned, the file ends with a truncation."""
     if len(chunk) >= _BLOCK and chunk == _ZEROS[: len(chunk)]:
         file.seek(len(chunk), os.SEEK_CUR)
-    else:
-        file.write(chunk)
+        return True
+    file.write(chunk)
+    return False
 
 
 def _recode(target: BinaryIO, source: BinaryIO, old: Cipher | None, new: Cipher | None) -> None:
