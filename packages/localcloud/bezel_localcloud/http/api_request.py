@@ -4,11 +4,11 @@ A small request looks up a dozen, most of which it does not have.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 
 class HeaderTable(Headers):
@@ -33,7 +33,12 @@ class HeaderTable(Headers):
 class ApiRequest(Request):
     """A request with a table of its headers."""
 
-    @cached_property
+    def __init__(self, scope: Scope, receive: Receive, *send: Send) -> None:
+        """As `Request`."""
+        super().__init__(scope, receive, *send)
+        self._table = HeaderTable(scope["headers"])
+
+    @property
     def headers(self) -> HeaderTable:
         """The headers."""
-        return HeaderTable(self.scope["headers"])
+        return self._table
