@@ -199,7 +199,7 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
         max_error_share=chosen.max_error_share,
         max_cold_starts=chosen.max_cold_starts,
         idle_hours=chosen.idle_hours if planned.min_instances else None,
-        logs_statistics="--disable-log-stats" not in planned.arguments,
+        logs_statistics=planned.values.get("disable-log-stats") is not True,
         uptime=uptime if chosen.uptime else None,
         budget=stack_budget(plan, planned.labels),
         labels=planned.labels,

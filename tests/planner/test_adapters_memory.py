@@ -48,7 +48,7 @@ def test_devices_share_one_half_of_each_pair():
         ({"max-loras": 8}, Adapters()),
         ({"enable-lora": False, "max-loras": 8}, Adapters()),
         ({"enable-lora": True}, Adapters(1, 16)),
-        ({"enable-lora": True, "max-loras": "4", "max-lora-rank": 32}, Adapters(4, 32)),
+        ({"enable-lora": True, "max-loras": 4, "max-lora-rank": 32}, Adapters(4, 32)),
     ],
     ids=str,
 )

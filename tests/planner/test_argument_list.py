@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.planner.vllm.arguments import default_options, merge, render
+from bezel.planner.vllm.arguments import default_options, merge
 from bezel.planner.vllm.engine_args import read_engine
 from bezel.planner.vllm.loading import FUSE
 from bezel.planner.vllm.option_checks import check_options
 from bezel_catalog import model, vllm_options, vllm_versions
 from bezel_catalog.option_values import as_float, as_int, human_int
+from tests.support.planner import command_line
 
 QAT = model("gemma-4-12b-it-qat-w4a16")
 OPTIONS = vllm_options("0.32.0")
@@ -21,7 +22,7 @@ OPTIONS = vllm_options("0.32.0")
 
 def words(chosen, version="0.32.0"):
     options = vllm_options(version)
-    return render("/m", merge({}, chosen, options), options)[1:]
+    return command_line.option_words(merge({}, chosen, options), options)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_every_option_of_the_list_can_be_written_and_read_back(version):
     options = vllm_options(version)
     for option in options.options:
         value = _fitting(option)
-        written = render("/m", merge({}, {option.name: value}, options), options)[1:]
+        written = command_line.option_words(merge({}, {option.name: value}, options), options)
         found = options.find(written[0].partition("=")[0])
         assert found == (option, False), written
         if option.kind not in ("switch", "switch-pair"):
@@ -87,7 +88,7 @@ def _fitting(option):
 
 def test_an_option_that_nobody_knows_is_never_written():
     with pytest.raises(ValueError, match="nonsense"):
-        render("/m", merge({}, {"nonsense": 1}, OPTIONS), OPTIONS)
+        command_line.option_words(merge({}, {"nonsense": 1}, OPTIONS), OPTIONS)
 
 
 def test_ngram_needs_no_draft_model_in_memory_and_mtp_does():

@@ -9,7 +9,8 @@ from typing import Any
 from bezel.engine.project.project import Project
 from bezel.leases.state.observation import State
 from bezel.planner import LeasePlan, Plan, make_plan
-from bezel.planner.base.deployment import ImagePlan
+from bezel.planner.assemble.plan import NodePlan
+from bezel.planner.base.deployment import ServicePlan
 from bezel.planner.base.money import Amount, Priced, total
 from bezel.planner.cost.service_cost import CostLine
 from bezel_bench.commands.targets import Record
@@ -41,7 +42,7 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
     # Between minimum and maximum the number of billed instances is unknown.
     fixed = service.max_instances == 1 or service.min_instances == service.max_instances
     price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
-    return _served(service.image, service.arguments, outputs), platform, price
+    return _served(service, outputs), platform, price
 
 
 def _of_lease(plan: LeasePlan, outputs: Mapping[str, Any]) -> tuple[ServedBy, Platform, PriceBasis]:
@@ -60,19 +61,16 @@ def _of_lease(plan: LeasePlan, outputs: Mapping[str, Any]) -> tuple[ServedBy, Pl
     price = PriceBasis()
     if known and len(known) == len(costs):
         price = _price(total(cost.hourly for cost in known), known)
-    return _served(plan.node.image, plan.node.arguments, outputs), platform, price
+    return _served(plan.node, outputs), platform, price
 
 
-def _served(image: ImagePlan, arguments: Iterable[str], outputs: Mapping[str, object]) -> ServedBy:
-    given = list(arguments)
-    values = dict(word.removeprefix("--").split("=", 1) for word in given if word.startswith("--") and "=" in word)
-    sequences = values.get("max-num-seqs", "")
+def _served(server: ServicePlan | NodePlan, outputs: Mapping[str, object]) -> ServedBy:
     return ServedBy(
-        image=image.name,
+        image=server.image.name,
         digest=str(outputs.get("image") or "").partition("@")[2] or None,
-        arguments=given,
-        max_num_seqs=int(sequences) if sequences.isdecimal() else None,
-        kv_cache_dtype=values.get("kv-cache-dtype"),
+        arguments=list(server.arguments),
+        max_num_seqs=server.values.get("max-num-seqs"),
+        kv_cache_dtype=server.values.get("kv-cache-dtype"),
     )
 
 

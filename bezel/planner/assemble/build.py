@@ -24,7 +24,7 @@ from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
 from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.vllm.adapter_modules import adapter_folders
-from bezel.planner.vllm.arguments import NODE_PORT, PORT, render
+from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
 from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import drafting
 from bezel.planner.vllm.start_notes import unchecked_relations
@@ -154,7 +154,7 @@ def _service(stack: ValidatedService) -> ServicePlan:
         name=resource_name(name, length=SERVICE_LENGTH),
         region=settings.region,
         image=image_plan(settings, *IMAGES["gpu"]),
-        arguments=render(weights.model, stack.arguments, stack.options),
+        options=planned_options(stack.arguments, stack.options),
         environment=stack.environment,
         secrets=dict(settings.secrets),
         port=PORT,
@@ -199,18 +199,15 @@ def _weights(stack: ValidatedService) -> WeightsPlan:
         source=source,
         drafts=_drafts(stack, f"{prefix}/") if loading.in_bucket else {},
         adapters=dict.fromkeys(
-            adapter_folders(_values(stack), prefix if loading.mounted else ""), stack.engine.adapters.rank
+            adapter_folders(typed_values(stack.arguments), prefix if loading.mounted else ""),
+            stack.engine.adapters.rank,
         ),
     )
 
 
-def _values(stack: ValidatedService) -> dict[str, object]:
-    return {name: argument.value for name, argument in stack.arguments.items()}
-
-
 def _drafts(stack: ValidatedService, prefix: str) -> dict[str, str]:
     """The bucket's folder of the draft model, where the arguments name one."""
-    _, draft, _ = drafting(_values(stack))
+    _, draft, _ = drafting(typed_values(stack.arguments))
     if not stack.engine.assistant_loaded or not isinstance(draft, str) or not draft.startswith(prefix):
         return {}
     return {draft.removeprefix(prefix).strip("/"): stack.model.assistant or ""}
@@ -283,7 +280,7 @@ def _node(stack: ValidatedLease) -> NodePlan:
     cache = f"gs://{bucket}/{own}/{stack.model.id}/{hardware.id}/{stack.options.version}"
     return NodePlan(
         image=image_plan(settings, *IMAGES[hardware.device]),
-        arguments=render(model, stack.arguments, stack.options),
+        options=planned_options(stack.arguments, stack.options),
         environment=stack.environment,
         secrets=dict(settings.secrets),
         port=NODE_PORT,

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.base.deployment import ServerPlan
 from bezel.planner.base.money import Priced, figure
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
 from bezel.planner.vllm.late_values import unchecked_packages
 from bezel_catalog import accelerator, model
-from bezel_catalog.option_values import as_int, structured
 from bezel_catalog.quantities import GIB
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from bezel.planner.base.deployment import ImagePlan, ServicePlan, SmokePlan, WeightsPlan
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
@@ -102,7 +103,7 @@ class _StackPlan:
     def warnings(self) -> tuple[str, ...]:
         """What is to be known before a deploy, and refuses none."""
         transfer = self.transfer()
-        connector = structured(_argument(self.server.arguments, "kv-transfer-config"))
+        connector = self.server.values.get("kv-transfer-config")
         packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
         given = [
             *(self._place_warning, transfer.warning() if transfer else ""),
@@ -176,7 +177,7 @@ class Plan(_StackPlan):
             service.request_concurrency,
             self.fit.max_num_seqs,
             max_instances=service.max_instances,
-            queued=as_int(_argument(service.arguments, "max-num-queued-reqs")),
+            queued=integer(service.values, "max-num-queued-reqs"),
             timeout_seconds=service.timeout_seconds,
         )
         cut = timeout_warnings(service.timeout_seconds, self.estimate, self.fit.max_model_len)
@@ -227,20 +228,17 @@ class LeaseTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlan:
+class NodePlan(ServerPlan):
     """The software of each machine.
 
-    `arguments` is what follows `vllm serve`: the model's folder on the machine or its hub id, then flags.
     `compile_cache` is a `gs://` address in the bucket of the weights, "" without one. `packages` are installed at boot,
     "" where the image needs none.
     """
 
     image: ImagePlan
-    arguments: tuple[str, ...]
     environment: Mapping[str, str]
     secrets: Mapping[str, str]
     port: int
-    weights: WeightsPlan
     compile_cache: str
     packages: str
 
@@ -293,9 +291,3 @@ class LeasePlan(_StackPlan):
     def server(self) -> NodePlan:
         """The part that describes the server."""
         return self.node
-
-
-def _argument(arguments: Iterable[str], option: str) -> str | None:
-    """The value of an option in a server's arguments; None without it."""
-    prefix = f"--{option}="
-    return next((each.removeprefix(prefix) for each in arguments if each.startswith(prefix)), None)

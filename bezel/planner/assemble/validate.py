@@ -8,7 +8,7 @@ bezel.planner.assemble.lease_validate and the shape of the plan to bezel.planner
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.hardware import leased_hardware
@@ -32,7 +32,7 @@ from bezel.planner.rules.startup import StartEstimate, check_start, estimate_sta
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
 from bezel.planner.vllm.adapter_modules import check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
-from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge
+from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge, typed_values
 from bezel.planner.vllm.device.device_checks import check_device
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine, served_names
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
@@ -141,12 +141,12 @@ class Validation:
         self.problems += check_options(self.arguments, options)
         self.problems += check_risks(settings, self.arguments, options)
         self.problems += check_serving(self.values, settings, leased=leased)
-        self.problems += check_process(self.values, settings.variables, leased=leased)
+        self.problems += check_process(self.arguments, settings.variables, leased=leased)
 
     @property
-    def values(self) -> dict[str, object]:
-        """Values of the arguments, by option name."""
-        return {name: argument.value for name, argument in self.arguments.items()}
+    def values(self) -> dict[str, Any]:
+        """Values of the arguments as vLLM reads them, by option name; None for one that its parser refuses."""
+        return typed_values(self.arguments)
 
     def check_engine(
         self,
@@ -289,7 +289,7 @@ def validate_service(
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
-    own = {name: each.value for name, each in merge({}, settings.vllm, options).items()} if options else {}
+    own = typed_values(merge({}, settings.vllm, options)) if options else {}
     loaded_by = loading_options(chosen, checkpoint, memory_gib, own) if checkpoint else {}
     rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {})
     bucket = bucket_of(settings.weights, project or "PROJECT")

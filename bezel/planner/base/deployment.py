@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,17 +63,38 @@ class WeightsPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ServicePlan:
-    """One Cloud Run service with a GPU.
+class PlannedOption:
+    """An option of the server: its value as vLLM reads it, for whoever asks, and its words on the command line."""
 
-    `arguments` is what follows the image's entrypoint `vllm serve`: the model's path, then flags. `secrets` maps
-    environment variables to ids in Secret Manager.
-    """
+    value: Any
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """The server's command line, the same on Cloud Run and on leased machines; `options` by name, in their order."""
+
+    options: Mapping[str, PlannedOption]
+    weights: WeightsPlan
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What follows `vllm serve`: the model's path or hub id, then the words of every option."""
+        return (self.weights.model, *(word for option in self.options.values() for word in option.words))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values of the options as vLLM reads them, by name."""
+        return {name: option.value for name, option in self.options.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan(ServerPlan):
+    """One Cloud Run service with a GPU; `secrets` maps environment variables to ids in Secret Manager."""
 
     name: str
     region: str
     image: ImagePlan
-    arguments: tuple[str, ...]
     environment: Mapping[str, str]
     secrets: Mapping[str, str]
     port: int
@@ -84,7 +105,6 @@ class ServicePlan:
     zonal_redundancy: bool
     startup_probe: ProbeSettings
     liveness_probe: ProbeSettings
-    weights: WeightsPlan
     min_instances: int
     max_instances: int
     schedule: tuple[Entry, ...]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def plan_summary(plan: Plan | LeasePlan) -> str:
     """A plan as lines of `name  value  (origin)`, in sections."""
-    arguments = ("vLLM arguments", argument_rows(plan.server.arguments, plan.origins))
+    arguments = ("vLLM arguments", argument_rows(plan.server, plan.origins))
     if isinstance(plan, LeasePlan):
         return written(
             [

@@ -16,6 +16,7 @@ from bezel_catalog.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from bezel.planner.base.deployment import ServerPlan
     from bezel.planner.base.money import Amount
     from bezel.planner.cost.service_cost import CostLine
     from bezel.planner.cost.token_cost import TokenCost
@@ -27,25 +28,19 @@ Row = tuple[str, object, str]
 CATALOGUE = "catalogue"
 
 
-def argument_rows(arguments: Sequence[str], origins: Mapping[str, str]) -> Iterable[Row]:
-    """The argument list: the model, then each flag with its value."""
-    model, *words = arguments
-    yield "model", model, COMPUTED
-    rows: list[tuple[str, str]] = []
-    for word in words:
-        flag, _, value = word.partition("=")
-        if flag.startswith("--"):
-            rows.append((flag, value))
-        else:  # another value of the previous flag
-            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {word}".strip())
-    for flag, value in rows:
-        yield flag, value, _origin_of(flag, origins)
-
-
-def _origin_of(flag: str, origin: Mapping[str, str]) -> str:
-    name = flag.removeprefix("--")
-    spellings = (name, name.removeprefix("no-"), name.replace("disable-", "enable-", 1))
-    return next((origin[f"vllm.{spelling}"] for spelling in spellings if f"vllm.{spelling}" in origin), COMPUTED)
+def argument_rows(server: ServerPlan, origins: Mapping[str, str]) -> Iterable[Row]:
+    """The argument list: the model, then each flag with its values; a flag that may be repeated in a row each."""
+    yield "model", server.weights.model, COMPUTED
+    for name, option in server.options.items():
+        origin = origins[f"vllm.{name}"]
+        flags = [word for word in option.words if "=" in word]
+        if flags and len(flags) == len(option.words):
+            for word in flags:
+                flag, _, value = word.partition("=")
+                yield flag, value, origin
+        elif option.words:
+            flag, *values = option.words
+            yield flag, " ".join(values), origin
 
 
 def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:

@@ -22,8 +22,8 @@ from bezel.planner.base.settings import (
 from bezel.planner.rules.observability_checks import unwatchable
 from bezel_base.errors import NOT_SET, Problem
 from bezel_catalog import closest
-from bezel_catalog.option_values import as_float
 from bezel_catalog.quantities import duration_text
+from bezel_catalog.vllm.typed_values import real_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -208,7 +208,7 @@ def check_tpu_arguments(values: Mapping[str, Any], hardware: LeasedHardware, *, 
     if hardware.device != "tpu":
         return
     for name, moved in _THROUGH_CUDA.items():
-        if as_float(values.get(name) or 0):
+        if real_number(values, name):
             consequence = f"{moved} offloaded through CUDA; {hardware.id} has none."
             yield of_option(name, values[name], consequence, "remove it.")
     unproven = "on a TPU are not known to work with Gemma 4, and their memory there cannot be planned."

@@ -16,6 +16,8 @@ from bezel_base.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from bezel.planner.vllm.arguments import Argument
+
 WORD_BYTES = 131_071
 TOTAL_BYTES = 2 << 20
 METADATA_VALUE_BYTES = 262_144
@@ -25,18 +27,20 @@ _REFUSED = "its request is refused."
 _FILE = "put the content into a file of the bucket, and its path here"
 
 
-def check_process(values: Mapping[str, object], variables: Mapping[str, str], *, leased: bool) -> Iterator[Problem]:
+def check_process(
+    arguments: Mapping[str, Argument], variables: Mapping[str, str], *, leased: bool
+) -> Iterator[Problem]:
     """Check the sizes of the server's arguments and variables.
 
     Args:
-        values: of the options, by option name.
+        arguments: of the server, by option name.
         variables: of the container.
         leased: whether a machine's metadata hand them over.
     """
     words = [
         (name, f"--{name}={as_word(each)}")
-        for name, value in values.items()
-        for each in (value if isinstance(value, list) else [value])
+        for name, argument in arguments.items()
+        for each in (argument.written if isinstance(argument.written, list) else [argument.written])
     ]
     for name, word in words:
         if (size := len(word.encode())) > WORD_BYTES:

@@ -11,12 +11,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option, setting
-from bezel.planner.vllm.arguments import MOUNT_PATH
+from bezel.planner.vllm.arguments import MOUNT_PATH, typed_values
 from bezel.planner.vllm.late_values import check_values
 from bezel.planner.vllm.speculation_checks import check_speculation
 from bezel_base.errors import Problem
 from bezel_catalog import models
-from bezel_catalog.option_values import as_float, as_int, human_int
+from bezel_catalog.vllm.typed_values import AUTO_LENGTH, integer, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,8 +66,8 @@ def check_conflicts(
         copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
         own_image: whether the image is not vLLM's own.
     """
-    values = {name: argument.value for name, argument in arguments.items()}
-    yield from _lengths(values, model, environment)
+    values = typed_values(arguments)
+    yield from _lengths(arguments.get("max-model-len"), model, environment)
     yield from _batches(values)
     yield from _parallelism(values, accelerator, devices) if accelerator else ()
     yield from _needs(values)
@@ -98,12 +98,11 @@ def check_served(model: Model, accelerator: str, refused_as: str) -> Iterator[Pr
         yield Problem(setting("model"), model.id, f"it does not run on {accelerator}: {reason}.", repair)
 
 
-def _lengths(values: Mapping[str, Any], model: Model, environment: Mapping[str, str]) -> Iterator[Problem]:
-    name, context = "max-model-len", model.architecture.context
-    if name not in values:
+def _lengths(argument: Argument | None, model: Model, environment: Mapping[str, str]) -> Iterator[Problem]:
+    if argument is None:
         return
-    written, length = values[name], human_int(values[name])
-    if written == "auto" or length == -1:
+    name, context, written, length = argument.name, model.architecture.context, argument.written, argument.value
+    if length == AUTO_LENGTH:
         yield of_option(
             name,
             written,
@@ -121,8 +120,8 @@ def _lengths(values: Mapping[str, Any], model: Model, environment: Mapping[str, 
 
 
 def _batches(values: Mapping[str, Any]) -> Iterator[Problem]:
-    batched, seqs = human_int(values.get("max-num-batched-tokens")), as_int(values.get("max-num-seqs"))
-    length, share = human_int(values.get("max-model-len")), as_float(values.get("gpu-memory-utilization"))
+    batched, seqs = integer(values, "max-num-batched-tokens"), integer(values, "max-num-seqs")
+    length, share = integer(values, "max-model-len"), real_number(values, "gpu-memory-utilization")
     if batched is not None and seqs is not None and batched < seqs:
         yield of_option(
             "max-num-batched-tokens",
@@ -149,10 +148,10 @@ def _batches(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> Iterator[Problem]:
-    needed = math.prod(max(1, as_int(values.get(name)) or 1) for name in _PARALLEL)
+    needed = math.prod(max(1, integer(values, name) or 1) for name in _PARALLEL)
     there = f"an instance with {accelerator} has 1 GPU" if devices == 1 else f"{accelerator} has {devices}"
     for name in _PARALLEL:
-        size, limit = as_int(values.get(name)), devices if name == _TENSOR else 1
+        size, limit = integer(values, name), devices if name == _TENSOR else 1
         if size is not None and size > limit:
             consequence = (
                 f"the options ask for {needed} devices, and {there}: {EXITS}"
@@ -160,12 +159,12 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> I
                 else "memory and speed are planned for one model that all devices share: they would not be known."
             )
             yield of_option(name, size, consequence, "remove it.")
-    size = as_int(values.get("tensor-parallel-size", 1))
-    parts = as_int(values.get("decode-context-parallel-size"))
+    size = integer(values, "tensor-parallel-size", 1)
+    parts = integer(values, "decode-context-parallel-size")
     if parts and size and size % parts:
         consequence = f"tensor-parallel-size={size}, which divides the cache, is not a multiple of it; {EXITS}"
         yield of_option("decode-context-parallel-size", parts, consequence, "remove it.")
-    used = size and math.prod(max(1, as_int(values.get(name)) or 1) for name in _PARALLEL if name != _TENSOR) * size
+    used = size and math.prod(max(1, integer(values, name) or 1) for name in _PARALLEL if name != _TENSOR) * size
     if devices > 1 and size is not None and used is not None and 0 < used < devices:
         yield of_option(
             "tensor-parallel-size",
@@ -200,7 +199,7 @@ def _without(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
         consequence = f"{model.id} has a config.json and no params.json; {EXITS}"
         yield of_option("config-format", "mistral", consequence, "remove it.")
     halves = "enable-dbo" if values.get("enable-dbo") is True else "ubatch-size"
-    if (halves == "enable-dbo" or (as_int(values.get(halves)) or 0) > 1) and (
+    if (halves == "enable-dbo" or (integer(values, halves) or 0) > 1) and (
         values.get("all2all-backend") not in _OVERLAPPING
     ):
         consequence = f"a batch is computed in parts only with all2all-backend {' or '.join(_OVERLAPPING)}; {EXITS}"

@@ -1,16 +1,19 @@
 """Arguments of `vllm serve`, composed from the catalogue's defaults and the stack file.
 
-Owns the defaults, the merging of both and their one spelling (`--flag=value`). Leaves checks to
-bezel.planner.vllm.option_checks (one option at a time) and bezel.planner.vllm.argument_conflicts (combinations).
+Owns the defaults, the merging of both, and their one spelling (`--flag=value`). Values are parsed in the merge, for
+every rule, and become words again in `words_of` alone. Leaves checks to bezel.planner.vllm.option_checks (one option at
+a time) and bezel.planner.vllm.argument_conflicts (combinations).
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bezel.planner.base.deployment import PlannedOption
 from bezel_catalog.option_values import structured
+from bezel_catalog.vllm.typed_values import SWITCHES, typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,10 +31,18 @@ DEFAULT_BATCHED_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One option with its value; `from_stack` is whether the stack file sets it, else it is a default."""
+    """One option.
+
+    Attributes:
+        name: the option's own name.
+        written: what the stack file or the catalogue has, for words and messages.
+        value: what vLLM reads (`typed_value`), for rules; None where its parser refuses what is written.
+        from_stack: whether the stack file sets it, else it is a default.
+    """
 
     name: str
-    value: object
+    written: object
+    value: Any
     from_stack: bool
 
 
@@ -80,14 +91,25 @@ def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options:
 
     `None` drops a default. Names missing from the option list stay unchanged, for the checks to report.
     """
-    merged = {name: Argument(name, value, from_stack=False) for name, value in defaults.items()}
+    merged = {name: _argument(name, value, options, from_stack=False) for name, value in defaults.items()}
     for written, value in chosen.items():
         name, switched = canonical(written, value, options)
         if switched is None:
             merged.pop(name, None)
         else:
-            merged[name] = Argument(name, switched, from_stack=True)
+            merged[name] = _argument(name, switched, options, from_stack=True)
     return merged
+
+
+def _argument(name: str, written: object, options: VllmOptions, *, from_stack: bool) -> Argument:
+    match = options.find(f"--{name}")
+    # What an option means that the release does not have is not known: it is refused by its name.
+    return Argument(name, written, typed_value(match[0], written) if match else None, from_stack)
+
+
+def typed_values(arguments: Mapping[str, Argument]) -> dict[str, Any]:
+    """The values as vLLM reads them, by option name; None for one that its parser refuses."""
+    return {name: argument.value for name, argument in arguments.items()}
 
 
 def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, object]:
@@ -97,32 +119,43 @@ def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, o
     if match is None:
         return plain, value
     option, negated = match
-    if option.kind in ("switch", "switch-pair"):
+    if option.kind in SWITCHES:
         switched = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
         return option.name, not switched if negated and isinstance(switched, bool) else switched
     return option.name, structured(value)
 
 
-def render(model_path: str, arguments: Mapping[str, Argument], options: VllmOptions) -> tuple[str, ...]:
-    """The argument list behind `vllm serve`: the model's path, then the options in the order of their names.
+def planned_options(arguments: Mapping[str, Argument], options: VllmOptions) -> dict[str, PlannedOption]:
+    """The options as the plan carries them, in the order of their names.
 
     The stack file's order has no effect: files with the same settings give the same revision.
+
+    Raises:
+        ValueError: the release does not have an option; the checks refuse it before.
     """
-    words = [model_path]
-    for name in sorted(arguments):
-        match = options.find(f"--{name}")
-        if match is None:
-            raise ValueError(f"{name} is not an option of vLLM {options.version}")
-        option, value = match[0], arguments[name].value
-        if option.kind in ("switch", "switch-pair"):
-            flag = option.flags[0] if value else option.negation
-            words += [flag] if flag else []
-        elif isinstance(value, list) and option.kind == "values" and len(value) != 1:
-            words += [f"--{name}", *map(as_word, value)]
-        else:
-            parts = value if isinstance(value, list) and option.kind in ("append", "values") else [value]
-            words += [f"--{name}={as_word(part)}" for part in parts]
-    return tuple(words)
+    return {
+        name: PlannedOption(arguments[name].value, words_of(arguments[name], options)) for name in sorted(arguments)
+    }
+
+
+def words_of(argument: Argument, options: VllmOptions) -> tuple[str, ...]:
+    """The words of one option on the command line; none for a switch without a negation that is off.
+
+    Raises:
+        ValueError: the release does not have it.
+    """
+    name, value = argument.name, argument.written
+    match = options.find(f"--{name}")
+    if match is None:
+        raise ValueError(f"{name} is not an option of vLLM {options.version}")
+    option = match[0]
+    if option.kind in SWITCHES:
+        flag = option.flags[0] if value else option.negation
+        return (flag,) if flag else ()
+    if isinstance(value, list) and option.kind == "values" and len(value) != 1:
+        return (f"--{name}", *map(as_word, value))
+    parts = value if isinstance(value, list) and option.kind in ("append", "values") else [value]
+    return tuple(f"--{name}={as_word(part)}" for part in parts)
 
 
 def as_word(value: object) -> str:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import of_option
-from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION
+from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION, typed_values
 from bezel.planner.vllm.host_options import check_host_options, offloaded_gib, read_host_options
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
 from bezel_base.errors import NOT_SET
-from bezel_catalog.option_values import as_float, as_int, human_int
+from bezel_catalog.option_values import as_int
 from bezel_catalog.sizing.adapters import Adapters, read_adapters
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
+from bezel_catalog.vllm.typed_values import integer, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,11 +53,11 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         The figures, or None where one of them cannot be read or makes no sense; problems of figures that are missing or
         that the plan cannot calculate with (the checks report what vLLM itself refuses).
     """
-    values = {name: argument.value for name, argument in arguments.items()}
-    length = human_int(values.get("max-model-len", model.architecture.context))
-    seqs = as_int(values.get("max-num-seqs"))
-    batched = human_int(values.get("max-num-batched-tokens"))
-    utilization = as_float(values.get("gpu-memory-utilization"))
+    values = typed_values(arguments)
+    length = integer(values, "max-model-len", model.architecture.context)
+    seqs = integer(values, "max-num-seqs")
+    batched = integer(values, "max-num-batched-tokens")
+    utilization = real_number(values, "gpu-memory-utilization")
     problems = [
         of_option(
             name,
@@ -92,7 +93,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         # On by default in vLLM, except with these methods.
         async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
         cpu_offload_gib=offloaded_gib(values),
-        host=read_host_options(values, as_int(values.get("tensor-parallel-size", 1)) or 1),
+        host=read_host_options(values, integer(values, "tensor-parallel-size", 1) or 1),
         speculative=method is not None or draft is not None,
         draft_tokens=max(0, as_int(tokens) or 0) if method is not None or draft is not None else 0,
         assistant_loaded=draft is not None and method not in DRAFTLESS,

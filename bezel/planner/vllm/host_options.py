@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import of_option
-from bezel_catalog.option_values import as_float, as_int
+from bezel_catalog.option_values import as_int
 from bezel_catalog.quantities import GIB
 from bezel_catalog.sizing.adapters import read_adapters
 from bezel_catalog.sizing.host_memory import HostOptions, LayerGroups
+from bezel_catalog.vllm.typed_values import integer, real_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,11 +33,11 @@ def read_host_options(values: Mapping[str, Any], devices: int = 1) -> HostOption
         values: by option name.
         devices: GPUs that share the model.
     """
-    servers = max(1, as_int(values.get("api-server-count", 1)) or 1)
+    servers = max(1, integer(values, "api-server-count", 1) or 1)
     adapters = read_adapters(values)
     # Filled by the adapters that are loaded; without the option, as many as the GPU holds, which are few.
-    kept = max(0, as_int(values.get("max-cpu-loras", 0)) or 0) if adapters.count else 0
-    bytes_of_option = _gib(values.get("kv-offloading-size")) if _native(values) else 0
+    kept = max(0, integer(values, "max-cpu-loras", 0) or 0) if adapters.count else 0
+    bytes_of_option = _gib(values, "kv-offloading-size") if _native(values) else 0
     connectors = list(_connectors(values.get("kv-transfer-config")))
     sizes = [_connector_bytes(name, extra, devices) for name, extra in connectors]
     unknown = [
@@ -62,7 +63,7 @@ def offloaded_gib(values: Mapping[str, Any]) -> float:
     """Weights of each GPU that vLLM keeps in the host's memory by `cpu-offload-gb`, which groups of layers overrule."""
     if _groups(values) or values.get("offload-backend") == "prefetch":
         return 0
-    return as_float(values.get("cpu-offload-gb", 0)) or 0
+    return real_number(values, "cpu-offload-gb") or 0
 
 
 def check_host_options(values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -70,7 +71,7 @@ def check_host_options(values: Mapping[str, Any]) -> Iterator[Problem]:
     if _groups(values) and values.get("offload-params"):
         consequence = "their share of a layer is not known, so the memory fit cannot be planned."
         yield of_option("offload-params", values["offload-params"], consequence, "remove it.")
-    if _gib(values.get("kv-offloading-size")) and not _native(values):
+    if _gib(values, "kv-offloading-size") and not _native(values):
         yield of_option(
             "kv-offloading-backend",
             values["kv-offloading-backend"],
@@ -83,8 +84,9 @@ def _native(values: Mapping[str, Any]) -> bool:
     return bool(values.get("kv-offloading-backend", "native") == "native")
 
 
-def _gib(value: object) -> int:
-    return max(0, int((as_float(value) or 0) * GIB))
+def _gib(values: Mapping[str, Any], name: str) -> int:
+    """Bytes of an option in GiB."""
+    return max(0, int((real_number(values, name) or 0) * GIB))
 
 
 def _image_cache(values: Mapping[str, Any], servers: int) -> int:
@@ -95,14 +97,14 @@ def _image_cache(values: Mapping[str, Any], servers: int) -> int:
     if "mm-processor-cache-gb" not in values:
         return 0
     copies = 1 if values.get("mm-processor-cache-type") == "shm" else servers + 1
-    return _gib(values["mm-processor-cache-gb"]) * copies
+    return _gib(values, "mm-processor-cache-gb") * copies
 
 
 def _groups(values: Mapping[str, Any]) -> LayerGroups | None:
-    size = as_int(values.get("offload-group-size", 0)) or 0
+    size = integer(values, "offload-group-size") or 0
     if size <= 0 or values.get("offload-backend", "auto") not in ("auto", "prefetch"):
         return None
-    offloaded, ahead = (as_int(values.get(name, 1)) for name in ("offload-num-in-group", "offload-prefetch-step"))
+    offloaded, ahead = (integer(values, name, 1) for name in ("offload-num-in-group", "offload-prefetch-step"))
     return LayerGroups(size, min(size, max(1, offloaded or 1)), max(1, ahead or 1))
 
 

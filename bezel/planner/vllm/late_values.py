@@ -12,6 +12,7 @@ from bezel.planner.base.problems import EXITS, of_option, one_of, setting
 from bezel_base.errors import NOT_SHOWN
 from bezel_catalog import closest
 from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,7 +144,7 @@ def unchecked_packages(transfer: object, *, own_image: bool) -> Iterator[str]:
 
 
 def _prefix_unit(values: Mapping[str, Any]) -> Iterator[Problem]:
-    unit, block = as_int(values.get("prefix-match-unit")), as_int(values.get("block-size")) or _BLOCK_TOKENS
+    unit, block = integer(values, "prefix-match-unit"), integer(values, "block-size") or _BLOCK_TOKENS
     hashed = values.get("enable-prefix-caching") is not False or values.get("kv-transfer-config")
     if unit and unit > 0 and hashed and block % unit:
         consequence = f"blocks of the cache have {block} tokens, which it does not divide: {EXITS}"

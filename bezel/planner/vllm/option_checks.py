@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.planner.base.problems import of_option, one_of, setting
-from bezel.planner.vllm.arguments import as_word, canonical
+from bezel.planner.vllm.arguments import as_word, canonical, typed_values
 from bezel.planner.vllm.option_schema import misfits
 from bezel_base.errors import NOT_SHOWN, Problem, shown
 from bezel_catalog import closest, removed_options
-from bezel_catalog.option_values import as_float, as_int, human_int
+from bezel_catalog.vllm.typed_values import SWITCHES, typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,7 +68,12 @@ _OF_SEVERAL = (
     "data-parallel-supervisor-port",
 )
 OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
-_SWITCHES = ("switch", "switch-pair")
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    **dict.fromkeys(("human-int", "human-int-or-auto"), "a whole number such as 4096 or 4K"),
+    "json": "a map, written as keys and values",
+}
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 # Bounds that the server sets on options that are no field of a configuration class.
 _NOT_NEGATIVE = frozenset({"sse-keep-alive-interval"})
@@ -85,19 +90,19 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> It
     for name, argument in arguments.items():
         match options.find(f"--{name}"):
             case None:
-                yield _unknown(name, argument.value, options)
+                yield _unknown(name, argument.written, options)
             case _ if name == "api-key":
                 yield refused_key(setting("vllm.api-key"))
-            case option, _ if name in OWNED and argument.from_stack and not _is_unchanged(option, argument.value):
-                yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.value, *OWNED[name])
+            case option, _ if name in OWNED and argument.from_stack and not _is_unchanged(option, argument.written):
+                yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.written, *OWNED[name])
             case option, _:
                 known = options if _looks_up(name, arguments) else replace(options, registered={})
-                yield from _check_value(option, argument.value, known)
+                yield from _check_value(option, argument.written, known)
 
 
 def _looks_up(name: str, arguments: Mapping[str, Argument]) -> bool:
     """Whether vLLM looks a parser up among its own: not beside a plugin, nor a tool parser that is not used."""
-    values = {other: argument.value for other, argument in arguments.items()}
+    values = typed_values(arguments)
     unused = name == "tool-call-parser" and values.get("enable-auto-tool-choice") is not True
     return not unused and not (name in _PLUGINS and values.get(_PLUGINS[name]))
 
@@ -109,8 +114,8 @@ def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> Ite
     """
     for name, argument in arguments.items():
         match = options.find(f"--{name}")
-        if match and not _check_value(match[0], argument.value, options):
-            yield from _check_field(match[0], argument.value, options)
+        if match and not _check_value(match[0], argument.written, options):
+            yield from _check_field(match[0], argument.written, options)
 
 
 def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> Iterator[Problem]:
@@ -153,13 +158,13 @@ def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
 
 def _is_unchanged(option: VllmOption, value: object) -> bool:
     """Whether an option that belongs to the plan is set to its default, or to an equivalent value."""
-    off = value is False and option.kind in _SWITCHES
+    off = value is False and option.kind in SWITCHES
     unchanged = option.name in _OF_SEVERAL and value == option.default
     return off or unchanged or (option.name, value) == ("host", _ALL_ADDRESSES)
 
 
 def _check_value(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
-    if option.kind in _SWITCHES:
+    if option.kind in SWITCHES:
         expected = None if isinstance(value, bool) else "true or false"
     elif value == [] and option.kind == "values":
         expected = "at least one value"
@@ -190,7 +195,7 @@ def _check_field(option: VllmOption, value: object, options: VllmOptions) -> lis
         # Words of a command line are text, even if they look like numbers.
         given: object = [as_word(part) for part in (value if isinstance(value, list) else [value])]
     elif option.type in ("human-int", "human-int-or-auto"):
-        given = human_int(value)
+        given = typed_value(option, value) if value != "auto" else None
     else:
         given = value
     if given is None:
@@ -213,28 +218,21 @@ def _refusal(option: VllmOption, misfit: Misfit, version: str) -> Problem:
 
 def _is_parsed(option: VllmOption, value: object) -> bool:
     bounded = option.name in _POSITIVE or option.name in _NOT_NEGATIVE
-    return bounded and (as_int(value) if option.type == "int" else human_int(value)) is not None
+    return bounded and typed_value(option, value) is not None
 
 
 def _expected(option: VllmOption, value: object) -> str | None:
     """The accepted kind of value, where the value is another; None where it is accepted."""
+    read = typed_value(option, value)
     if option.name in _POSITIVE:
-        number = as_int(value) if option.type == "int" else human_int(value)
-        return None if number is not None and number > 0 else "a whole number above 0"
-    if option.name in _NOT_NEGATIVE and (as_int(value) or 0) < 0:
+        return None if (read or 0) > 0 else "a whole number above 0"
+    if option.name in _NOT_NEGATIVE and (read or 0) < 0:
         return "a whole number of at least 0"
-    match option.type:
-        case "int":
-            return None if as_int(value) is not None else "a whole number"
-        case "float":
-            return None if as_float(value) is not None else "a number"
-        case "human-int" | "human-int-or-auto":
-            is_auto = option.type == "human-int-or-auto" and value == "auto"
-            return None if human_int(value) is not None or is_auto else "a whole number such as 4096 or 4K"
-        case "json":
-            known = dict if isinstance(option.default, dict) else dict | list
-            return None if isinstance(value, known) else "a map, written as keys and values"
-    return "text" if option.type == "str" and isinstance(value, dict | bool) else None
+    if option.type == "json" and isinstance(option.default, dict) and not isinstance(read, dict):
+        return _EXPECTED["json"]
+    if option.type == "str" and isinstance(value, dict | bool):
+        return "text"
+    return _EXPECTED.get(option.type) if read is None else None
 
 
 def refused_key(key: str) -> Problem:

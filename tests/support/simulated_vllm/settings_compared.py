@@ -18,7 +18,7 @@ from typing import Any
 
 from bezel.planner.rules.env_checks import check_read
 from bezel.planner.vllm.argument_conflicts import check_conflicts
-from bezel.planner.vllm.arguments import as_word, merge, render
+from bezel.planner.vllm.arguments import as_word, merge
 from bezel.planner.vllm.option_checks import check_fields, check_options
 from bezel_catalog import model, vllm_options
 from bezel_simulated_vllm.configuration.failures import StartError
@@ -26,6 +26,7 @@ from bezel_simulated_vllm.configuration.hardware import machine_from_environment
 from bezel_simulated_vllm.configuration.options import VERSION, parse
 from bezel_simulated_vllm.configuration.settings import make_settings
 from simulated_vllm_support.process import MODEL
+from tests.support.planner.command_line import option_words
 
 ROOT = Path(__file__).parents[3]
 EXPLAINED = ROOT / "tools" / "vllm" / "settings" / "explanations.json"
@@ -42,9 +43,9 @@ Setting = dict[str, Any]
 def words(setting: Setting) -> list[str]:
     """What follows `vllm serve MODEL`, as the plan writes it; options that there are not as it would write them."""
     arguments = merge({}, setting["vllm"], OPTIONS)
-    known = {name: one for name, one in arguments.items() if _can_be_written(name, one.value)}
-    others = [f"--{name}={as_word(one.value)}" for name, one in arguments.items() if name not in known]
-    return [*render("", known, OPTIONS)[1:], *others, *_STRICT]
+    known = {name: one for name, one in arguments.items() if _can_be_written(name, one.written)}
+    others = [f"--{name}={as_word(one.written)}" for name, one in arguments.items() if name not in known]
+    return [*option_words(known, OPTIONS), *others, *_STRICT]
 
 
 def _can_be_written(name: str, value: object) -> bool:
@@ -165,7 +166,7 @@ def explanation(setting: Setting, who: str, verdict: str | None, real: str | Non
     if (verdict is None) == (real is None):
         return ""
     says = "taken" if verdict is None else "refused"
-    given = {name: one.value for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
+    given = {name: one.written for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
     for row in explanations():
         fits = any(
             re.fullmatch(row["name"], name) and row.get("value", value) == value for name, value in given.items()

@@ -25,7 +25,7 @@ from typing import Any
 
 from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.vllm.arguments import merge, render
+from bezel.planner.vllm.arguments import merge
 from bezel_catalog import model, models, vllm_options
 from bezel_simulated_vllm.configuration.adapters import load_adapters
 from bezel_simulated_vllm.configuration.failures import StartError
@@ -33,6 +33,7 @@ from bezel_simulated_vllm.configuration.hardware import machine_from_environment
 from bezel_simulated_vllm.configuration.options import VERSION, parse
 from bezel_simulated_vllm.configuration.settings import make_settings
 from bezel_simulated_vllm.synthetic_weights import model_files
+from tests.support.planner.command_line import option_words
 from tests.support.planner.v6e_stack import L4X8
 
 ROOT = Path(__file__).parents[3]
@@ -172,7 +173,7 @@ def _replaced(words: tuple[str, ...], chosen: dict[str, Any]) -> list[str]:
             drops = word.partition("=")[0] in flags
         if not drops:
             kept.append(word)
-    return [*kept, *render("", merge({}, chosen, OPTIONS), OPTIONS)[1:]]
+    return [*kept, *option_words(merge({}, chosen, OPTIONS), OPTIONS)]
 
 
 def _machine(case: Case, plan: Any, folder: Path) -> Any:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from bezel.planner.base.problems import EXITS, of_option, one_of
 from bezel.planner.vllm.model.multimodal_checks import item_tokens
 from bezel_catalog import closest
-from bezel_catalog.option_values import as_int
 from bezel_catalog.vllm.attention_backends import attention_backends
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -157,7 +157,7 @@ def _problems(
     dtype = str(values.get("kv-cache-dtype", "auto"))
     if dtype not in (taken := backend.kv_cache_dtypes[capability][_inputs(values, model)]):
         yield of_option("kv-cache-dtype", dtype, f"{serves}: {EXITS}", f"choose one of {', '.join(taken)}.")
-    block = as_int(values.get("block-size"))
+    block = integer(values, "block-size")
     if block and all(block % size for size in backend.block_sizes):
         least = min(backend.block_sizes)
         yield of_option("block-size", block, f"{serves}: {EXITS}", f"write a multiple of {least}.")
@@ -168,7 +168,7 @@ def _problems(
         ("decode-context-parallel-size", backend.dcp),
         ("prefill-context-parallel-size", backend.pcp),
     ):
-        if (as_int(values.get(option)) or 1) > 1 and not runs:
+        if (integer(values, option) or 1) > 1 and not runs:
             consequence = f"{backend.name} cannot divide one context between GPUs: {EXITS}"
             yield of_option(option, values[option], consequence, "remove it.")
 

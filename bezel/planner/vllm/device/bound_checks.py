@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.model.multimodal_checks import media_are_off
-from bezel_catalog.option_values import as_int, human_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,17 +25,17 @@ def check_bounds(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
         values: of the options, by option name.
         model: the checkpoint.
     """
-    length = human_int(values.get("max-model-len", model.architecture.context))
+    length = integer(values, "max-model-len", model.architecture.context)
     bounds = [
         ("long-prefill-token-threshold", "max-model-len", length),
-        ("max-num-active-seqs", "max-num-seqs", as_int(values.get("max-num-seqs"))),
+        ("max-num-active-seqs", "max-num-seqs", integer(values, "max-num-seqs")),
     ]
     for name, other, bound in bounds:
-        number = human_int(values.get(name))
+        number = integer(values, name)
         if number is not None and bound is not None and 0 < bound < number:
             consequence = f"it is above {other}={bound}: {EXITS}"
             yield of_option(name, number, consequence, f"set it to {bound} or less, or remove it.")
-    adapters, kept = as_int(values.get("max-loras", 1)), as_int(values.get("max-cpu-loras"))
+    adapters, kept = integer(values, "max-loras", 1), integer(values, "max-cpu-loras")
     if values.get("enable-lora") is True and adapters is not None and kept is not None and kept < adapters:
         consequence = f"it is below max-loras={adapters}, of which each needs its place in host memory: {EXITS}"
         yield of_option("max-cpu-loras", kept, consequence, f"set it to {adapters} or more, or remove it.")

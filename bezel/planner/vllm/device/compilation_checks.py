@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option, one_of
 from bezel_catalog import closest
-from bezel_catalog.option_values import as_int, human_int
+from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,7 +114,7 @@ def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Pro
         consequence = f"no step has {min(sizes)} tokens, and vLLM cannot make its graph."
         yield of_option(where, written, consequence, "write sizes of 1 or more.")
         return
-    batched = human_int(values.get("max-num-batched-tokens"))
+    batched = integer(values, "max-num-batched-tokens")
     if sizes and largest is not None:
         valid = max((size for size in sizes if batched is None or size <= batched), default=0)
         if largest != valid:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
 from bezel_catalog.option_values import as_float, as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +45,7 @@ def check_draft_relations(values: Mapping[str, Any], environment: Mapping[str, s
         yield of_option(f"{_OPTION}.use_heterogeneous_vocab", True, consequence, "remove it.")
     yield from _runner(values, config, str(method), environment)
     yield from _synthetic(config, as_int(tokens))
-    size, devices = as_int(config.get("draft_tensor_parallel_size")), as_int(values.get("tensor-parallel-size", 1))
+    size, devices = as_int(config.get("draft_tensor_parallel_size")), integer(values, "tensor-parallel-size", 1)
     if size is not None and method not in DRAFTLESS and size not in (1, devices):
         consequence = f"a draft model is on one GPU or on all that share the model ({devices}): {EXITS}"
         yield of_option(f"{_OPTION}.draft_tensor_parallel_size", size, consequence, "remove it.")

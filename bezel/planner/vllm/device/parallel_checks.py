@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
 from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ def check_parallel(
         environment: variables of the container.
         tpu: whether tpu-inference serves the model.
     """
-    sizes = {name: max(1, as_int(values.get(name)) or 1) for name in (_TENSOR, _PREFILL, "data-parallel-size", _DECODE)}
+    sizes = {name: max(1, integer(values, name) or 1) for name in (_TENSOR, _PREFILL, "data-parallel-size", _DECODE)}
     heads, tensor = model.architecture.attention_heads, sizes[_TENSOR]
     if heads % tensor:
         consequence = f"{model.id} has {heads} attention heads, which it does not divide: {EXITS}"

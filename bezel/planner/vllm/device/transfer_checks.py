@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option, one_of
 from bezel_catalog import closest
-from bezel_catalog.option_values import as_float, as_int
+from bezel_catalog.option_values import as_int
 from bezel_catalog.sizing.kv_cache import block_sizes
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,13 +48,13 @@ def check_transfers(
 
 
 def _groups(values: Mapping[str, Any]) -> Iterator[Problem]:
-    size, number = as_int(values.get("offload-group-size", 0)), as_int(values.get("offload-num-in-group", 1))
+    size, number = integer(values, "offload-group-size", 0), integer(values, "offload-num-in-group", 1)
     if size is None or number is None or not (values.get("offload-backend") == "prefetch" or size > 0):
         return
     if number > size:
         consequence = f"{number} layers of each group are offloaded, and a group has {size}: {EXITS}"
         yield of_option("offload-group-size", size, consequence, f"set it to {number} or more, or remove it.")
-    ahead = as_int(values.get("offload-prefetch-step", 1))
+    ahead = integer(values, "offload-prefetch-step", 1)
     if size > 0 and ahead is not None and ahead < 1:
         consequence = f"layers that are offloaded in groups are fetched at least one step ahead: {EXITS}"
         yield of_option("offload-prefetch-step", ahead, consequence, "write 1 or more, or remove it.")
@@ -76,7 +77,7 @@ def _offloading(values: Mapping[str, Any], environment: Mapping[str, str]) -> It
     if size is not None:  # it sets the connector and its bytes, whatever kv-transfer-config says
         native = values.get("kv-offloading-backend", "native") == "native"
         simple = environment.get("VLLM_USE_SIMPLE_KV_OFFLOAD", "0") == "1"
-        if as_float(size) == 0 and native and not simple:
+        if size == 0 and native and not simple:
             yield of_option(_SIZE, size, f"a cache of 0 bytes cannot be offloaded to: {EXITS}", "remove it.")
         return
     yield from _connector(values.get(_KV))
@@ -124,11 +125,11 @@ def _connectors(inner: object) -> Iterator[Problem]:
 
 def _interval(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     name = "prefix-cache-retention-interval"
-    interval = as_int(values.get(name))
+    interval = integer(values, name)
     if interval is None:
         return
-    shards = max(1, as_int(values.get("tensor-parallel-size")) or 1)
-    sizes = block_sizes(model.architecture, as_int(values.get("block-size")), shards=shards)
+    shards = max(1, integer(values, "tensor-parallel-size") or 1)
+    sizes = block_sizes(model.architecture, integer(values, "block-size"), shards=shards)
     unit = math.lcm(*sizes)
     if interval < 0 or interval % unit:
         consequence = f"blocks of the cache of {model.id} end together every {unit} tokens only: {EXITS}"

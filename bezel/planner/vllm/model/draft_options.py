@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
 from bezel_catalog.option_values import human_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +66,7 @@ def _watermark(values: Mapping[str, Any], config: Mapping[str, Any], method: obj
 
 
 def _keys(values: Mapping[str, Any], config: Mapping[str, Any], method: object) -> Iterator[Problem]:
-    length, longest = human_int(config.get("max_model_len")), human_int(values.get("max-model-len"))
+    length, longest = human_int(config.get("max_model_len")), integer(values, "max-model-len")
     if length and longest and length > longest and method not in DRAFTLESS:
         cause = f"it is above max-model-len={longest}"
         yield _refusal(f"{_CONFIG}.max_model_len", length, cause, f"set it to {longest} or less, or remove it.")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import drafting
-from bezel_catalog.option_values import as_int, human_int
+from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ def check_lora(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
     """
     if values.get("enable-lora") is True:
         yield from _step(values)
-    servers = as_int(values.get("api-server-count")) or 1
+    servers = integer(values, "api-server-count") or 1
     if servers > 1 and environment.get(_UPDATING, "").strip().lower() in _ON:
         consequence = f"{_UPDATING} loads adapters in one API server only; {EXITS}"
         yield of_option("api-server-count", servers, consequence, "remove one of them.")
@@ -38,8 +39,8 @@ def check_lora(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
 
 def _step(values: Mapping[str, Any]) -> Iterator[Problem]:
     method, draft, tokens = drafting(values)
-    drafted, seqs = as_int(tokens), as_int(values.get("max-num-seqs"))
-    batched = human_int(values.get("max-num-batched-tokens"))
+    drafted, seqs = as_int(tokens), integer(values, "max-num-seqs")
+    batched = integer(values, "max-num-batched-tokens")
     if (method is None and draft is None) or not (drafted and seqs and batched):
         return
     needed = seqs * (drafted + 1)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import of_option
-from bezel_catalog.option_values import as_int, human_int
+from bezel_catalog.option_values import as_int
 from bezel_catalog.vllm.multimodal import multimodal_tokens
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ def check_longest_item(values: Mapping[str, Any], model: Model, *, tpu: bool) ->
         model: the checkpoint.
         tpu: whether tpu-inference serves it.
     """
-    batched, items = human_int(values.get(_BATCHED)), item_tokens(values, model)
+    batched, items = integer(values, _BATCHED), item_tokens(values, model)
     if not takes_items_whole(values, model, tpu=tpu) or batched is None or batched <= 0 or not items:
         return
     kind, longest = max(items.items(), key=lambda item: item[1])

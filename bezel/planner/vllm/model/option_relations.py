@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.model.multimodal_checks import takes_items_whole
-from bezel_catalog.option_values import as_float, as_int, human_int
+from bezel_catalog.option_values import as_float, as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,7 +57,7 @@ def check_relations(
     yield from _configurations(values)
     yield from _metrics(values)
     yield from _runner(values, environment, tpu=tpu)
-    if values.get("enable-hc-sp") is True and (as_int(values.get("tensor-parallel-size")) or 1) > 1:
+    if values.get("enable-hc-sp") is True and (integer(values, "tensor-parallel-size") or 1) > 1:
         yield _refusal("enable-hc-sp", True, f"{model.id} does not support it", "remove it.")
 
 
@@ -77,11 +78,11 @@ def _front_end(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
     if port is not None and environment.get("VLLM_USE_RUST_FRONTEND", "0") in ("", "0"):
         cause = "only the front end of VLLM_USE_RUST_FRONTEND=1 listens at it"
         yield _refusal("grpc-port", port, cause, "remove it.")
-    servers = as_int(values.get("api-server-count"))
+    servers = integer(values, "api-server-count")
     if servers is not None and servers < 1:
         consequence = "no server listens at the port: it would never become ready."
         yield of_option("api-server-count", servers, consequence, "remove it, or write 1 or more.")
-    workers = as_int(values.get("renderer-num-workers"))
+    workers = integer(values, "renderer-num-workers")
     if workers is not None and workers < 1:
         cause = "no thread would read prompts"
         yield _refusal("renderer-num-workers", workers, cause, "remove it, or write 1 or more.")
@@ -116,8 +117,8 @@ def _other_models(values: Mapping[str, Any], model: Model, *, tpu: bool) -> Iter
     if values.get(mode) == "align" and takes_items_whole(values, model, tpu=tpu):
         cause = "images are read in one piece (disable-chunked-mm-input)"
         yield _refusal(mode, "align", cause, "remove it: Gemma 4 has no Mamba layers.")
-    size = as_int(values.get("mamba-block-size"))
-    own = size is not None and size != human_int(values.get("max-model-len"))
+    size = integer(values, "mamba-block-size")
+    own = size is not None and size != integer(values, "max-model-len")
     if own and values.get("enable-prefix-caching") is False:
         yield _refusal("mamba-block-size", size, "it needs enable-prefix-caching", "remove it.")
 
@@ -191,10 +192,10 @@ def _runner(values: Mapping[str, Any], environment: Mapping[str, str], *, tpu: b
     if values.get("return-sampling-mask") is True and values.get("logprobs-mode") != "processed_logprobs":
         yield _refusal("return-sampling-mask", True, "it needs logprobs-mode: processed_logprobs", "add it.")
     if values.get("enable-batch-sharded-sampling") is True:
-        size, seqs = as_int(values.get("tensor-parallel-size")) or 1, as_int(values.get("max-num-seqs"))
+        size, seqs = integer(values, "tensor-parallel-size") or 1, integer(values, "max-num-seqs")
         causes = ["tensor-parallel-size is 1, so there is nothing to divide"] if size == 1 else []
         causes += [f"max-num-seqs={seqs} is below tensor-parallel-size={size}"] if seqs and seqs < size else []
-        causes += ["max-logprobs is -1"] if as_int(values.get("max-logprobs")) == -1 else []
+        causes += ["max-logprobs is -1"] if integer(values, "max-logprobs") == -1 else []
         causes += ["return-sampling-mask is set"] if values.get("return-sampling-mask") is True else []
         if causes:
             yield _refusal("enable-batch-sharded-sampling", True, "; ".join(causes), "remove it.")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.model.multimodal_checks import item_tokens
-from bezel_catalog.option_values import as_int
 from bezel_catalog.vllm.multimodal import multimodal_tokens
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -48,7 +48,7 @@ def check_processor(
         yield from _soft_tokens(kwargs, profiled=profiled, made=profiled or "audio" in model.architecture.modalities)
     yield from _device(kwargs, "tpu" if tpu else "cuda")
     if values.get("mm-processor-cache-type") != "shm":
-        size = as_int(values.get("mm-shm-cache-max-object-size-mb"))
+        size = integer(values, "mm-shm-cache-max-object-size-mb")
         if size not in (None, _SHM_MIB):
             consequence = f"it is a size of the cache in shared memory, and mm-processor-cache-type is lru; {EXITS}"
             yield of_option(

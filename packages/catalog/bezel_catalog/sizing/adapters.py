@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel_catalog.option_values import as_int
+from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +30,10 @@ class Adapters:
 
 
 def read_adapters(values: Mapping[str, Any]) -> Adapters:
-    """The adapters that the options request."""
+    """The adapters that the options request; `values` are typed, by option name."""
     if values.get("enable-lora") is not True:
         return Adapters()
-    count, rank = as_int(values.get("max-loras", _LORAS)), as_int(values.get("max-lora-rank", _RANK))
+    count, rank = integer(values, "max-loras", _LORAS), integer(values, "max-lora-rank", _RANK)
     return Adapters(max(0, count or 0), max(0, rank or 0))
 
 
