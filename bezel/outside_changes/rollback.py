@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 ANNOTATION = "bezel-rollback"
-ROLLED_BACK = "rolled back:"
-"""Begin of what a program says in its preview, by which readers of its messages find it."""
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _NAMES = r"[a-z0-9-]{1,63}(?:,[a-z0-9-]{1,63})*"
 _RECORD = re.compile(

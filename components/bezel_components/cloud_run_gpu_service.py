@@ -45,8 +45,9 @@ from bezel.diagnosis.revision_traffic import (
     fingerprint_of,
 )
 from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK_ANNOTATION
-from bezel.outside_changes.rollback import ROLLED_BACK, in_force, kept_text
+from bezel.outside_changes.rollback import in_force, kept_text
 from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
+from bezel_base.run_facts import tell_fact
 from bezel_components.base.arguments import ComponentArgs
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from bezel_components.config.rollback_end import rollback_end
@@ -201,10 +202,12 @@ def _tell_rollback(args: CloudRunGpuServiceArgs, service: Mapping[str, Any] | No
         return
     newest = str((service or {}).get("latestReadyRevision") or "").rpartition("/")[2]
     until = "has passed its checks" if args.gated else "is ready"
-    pulumi.log.warn(
-        f"{ROLLED_BACK} the traffic of {args.service} is {found.sentence()}. This deploy moves it to the newest "
+    text = (
+        f"rolled back: the traffic of {args.service} is {found.sentence()}. This deploy moves it to the newest "
         f"revision, now {newest}; {found.revision} has it until a new revision {until}."
     )
+    pulumi.log.warn(text)
+    tell_fact("rollback", text)
 
 
 def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:

@@ -1,7 +1,8 @@
 """Check of the project's quotas against the needs of a stack, before anything is declared.
 
 A known shortage stops the run, in a preview as in an `up`. Previews also report unknown quotas, the use of quotas as
-far as Cloud Monitoring or Cloud Run's list of services shows it, and shortages that may follow from that use.
+far as Cloud Monitoring or Cloud Run's list of services shows it, and shortages that may follow from that use: in the
+log for people, and as facts of the run for whatever started it (`bezel_base.run_facts`).
 """
 
 from collections import defaultdict
@@ -34,6 +35,7 @@ from bezel.planner.assemble.quota_use import (
     worst_moment,
 )
 from bezel.rest.cloud_quotas import Limit
+from bezel_base.run_facts import tell_fact
 from bezel_components.lookups.quota import QuotaState, leases_there, look_up
 
 
@@ -157,8 +159,11 @@ def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own: str =
     lines += [uncounted(concerned, project, why) for why, concerned in unseen.items()]
     if lines and pulumi.runtime.is_dry_run():
         pulumi.log.info("quotas and their use:\n  " + "\n  ".join(lines))
+        for line in lines:
+            tell_fact("quota_use", line)
 
 
 def _warn(text: str) -> None:
     if pulumi.runtime.is_dry_run():
         pulumi.log.warn(text)
+        tell_fact("quota_warning", text)

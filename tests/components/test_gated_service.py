@@ -1,6 +1,7 @@
 """A gated service is declared with what serves now by name, and a direct one with the newest revision."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from bezel.diagnosis.revision_traffic import FINGERPRINT
 from bezel.outside_changes.rollback import ANNOTATION
+from bezel_base.run_facts import VARIABLE, read_facts
 from bezel_components.cloud_run_gpu_service import CloudRunGpuService
 from bezel_components.lookups.cloud_run import UnknownServiceError
 from tests.components.test_serving_components import service_args
@@ -153,17 +155,25 @@ def test_a_gated_deploy_keeps_what_a_rollback_serves_until_the_checks_passed(run
     assert again["annotations"] == rolled["annotations"]
 
 
-def test_a_preview_says_what_becomes_of_a_rollback(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+def test_preview_tells_what_becomes_of_a_rollback(
+    run: FakeRun, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    facts = tmp_path / "facts.json"
+    monkeypatch.setenv(VARIABLE, str(facts))
     run.service = described(pinned("chat-1"), TAGGED, annotations={ANNOTATION: ROLLBACK})
     for gated, said in ((True, "chat-1 has it until a new revision has passed"), (False, "until a new revision is")):
         caplog.clear()
         declared(preview=True, gated=gated, retries_failed=True)
         assert "rolled back: the traffic of chat is pinned to chat-1 since 2026-11-27T18:00:00Z" in caplog.text
         assert said in caplog.text
+        (told,) = read_facts(facts)["rollback"]
+        assert told in caplog.text
+        facts.unlink()
     run.service = described(pinned("chat-2"), TAGGED, annotations={ANNOTATION: ROLLBACK})
     caplog.clear()
     declared(preview=True)
     assert "rolled back" not in caplog.text
+    assert not facts.exists()
 
 
 def test_who_cannot_ask_what_serves_deploys_nothing(run: FakeRun) -> None:

@@ -36,9 +36,10 @@ def report() -> ChangeReport:
     return ChangeReport("preview", "dev", "a" * 40, "b" * 40, "sha256:11", project="bezel")
 
 
-def judged(events, code: int = 0, text: str = "", packs: int = 2) -> ChangeReport:
+def judged(events, code: int = 0, text: str = "", packs: int = 2, **facts: tuple[str, ...]) -> ChangeReport:
     made = report()
-    fill(made, EngineRun(End(code, interrupted=False), events_of([*events, OUTPUTS, summary()]), packs, text))
+    read = events_of([*events, OUTPUTS, summary()])
+    fill(made, EngineRun(End(code, interrupted=False), read, packs, text, facts=facts))
     return made
 
 
@@ -119,11 +120,25 @@ def test_a_report_without_changes_says_so():
     assert made.as_json()["changes"] == {}
 
 
-def test_the_use_of_a_quota_is_no_warning_and_a_full_quota_is_one():
-    table = said("info", "quotas and their use:\n  L4 in us-east4: 1 GPU used, 3 GPUs allowed, 1 GPU needed.")
-    full = said("warning", "the quota L4 counted 3 GPUs in use,\n  of the 3 of this project")
-    assert judged([*PACKS, table]).quota == ("L4 in us-east4: 1 GPU used, 3 GPUs allowed, 1 GPU needed.",)
-    assert judged([*PACKS, table]).quota_warnings == ()
-    made = judged([*PACKS, table, full])
+USE = "L4 in us-east4: 1 GPU used, 3 GPUs allowed, 1 GPU needed."
+FULL = "the quota L4 counted 3 GPUs in use,\n  of the 3 of this project"
+
+
+def test_report_has_use_and_warnings_of_quotas():
+    assert judged(PACKS, quota_use=(USE,)).quota == (USE,)
+    assert judged(PACKS, quota_use=(USE,)).quota_warnings == ()
+    made = judged(PACKS, quota_use=(USE,), quota_warning=(FULL, FULL))
     assert made.quota_warnings == ("the quota L4 counted 3 GPUs in use, of the 3 of this project",)
-    assert len(made.quota) == 2
+    assert made.quota == (USE, *made.quota_warnings)
+
+
+def test_report_notes_told_rollbacks():
+    made = judged(PACKS, rollback=("rolled back: the traffic of chat is pinned",))
+    assert made.rollbacks == ("rolled back: the traffic of chat is pinned",)
+    assert made.notes == list(made.rollbacks)
+
+
+def test_log_lines_are_no_facts_of_a_report():
+    lines = [said("info", f"quotas and their use:\n  {USE}"), said("warning", FULL), said("warning", "rolled back: x")]
+    made = judged([*PACKS, *lines])
+    assert (made.quota, made.quota_warnings, made.rollbacks, made.notes) == ((), (), (), [])

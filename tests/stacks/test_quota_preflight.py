@@ -2,11 +2,13 @@
 
 import shlex
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bezel.planner import PlanError, make_plan
+from bezel_base.run_facts import VARIABLE, read_facts
 from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_cloud_run import QUOTA, FakeRun
 from tests.support.components.fake_engine import DIGEST, Declarations, declare
@@ -223,6 +225,21 @@ def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
     assert f"{CPU} in us-east4: at least 4 vCPUs used (by the services that run without traffic)" in caplog.text
     told = f"does not report the use of {CPU}, {MEMORY} (it has no value of the last day)"
     assert told in caplog.text
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_preview_tells_its_run_the_use_of_quotas(
+    run: FakeRun, preview: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A deploy tells none: it does not wait for what decides nothing."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "facts.json"))
+    run.neighbours = [service("chat", least=1, most=2)]
+    deployed(preview=preview)
+    facts = read_facts(tmp_path / "facts.json")
+    assert [line.partition(":")[0] for line in facts.get("quota_use", ())][:3] == [
+        f"{quota} in us-east4" for quota in (QUOTA, CPU, MEMORY) if preview
+    ]
+    assert any("may need 3 GPUs of the 2 GPUs allowed" in text for text in facts.get("quota_warning", ())) is preview
 
 
 @pytest.mark.slow

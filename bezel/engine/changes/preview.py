@@ -22,13 +22,11 @@ from bezel.engine.run.engine import EngineRun, check_packs
 from bezel.engine.run.policy_packs import configurations
 from bezel.engine.run.stack import StackEngine
 from bezel.engine.state.exported import resources_of, state_digest
-from bezel.outside_changes.rollback import ROLLED_BACK
 from bezel.planner.base.repairs import lowest_numbers, within
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel_base.errors import UserError
 
 ADVISORY_PACKS = ("price",)
-_QUOTA = "quotas and their use:"
 
 
 @dataclass(frozen=True)
@@ -121,13 +119,11 @@ def fill(report: ChangeReport, run: EngineRun) -> None:
     outputs = events.outputs or {}
     report.outputs = changed_outputs(events.old_outputs, events.outputs)
     report.fit = _fit(outputs.get("plan"))
-    messages = [item.message for item in events.diagnostics]
-    tables = [text.removeprefix(_QUOTA).splitlines() for text in messages if text.startswith(_QUOTA)]
-    warnings = [item.message for item in events.diagnostics if item.severity == "warning" and "quota" in item.message]
+    warnings = run.facts.get("quota_warning", ())
     report.quota_warnings = _lines(warnings)
-    report.rollbacks = _lines(text for text in messages if text.startswith(ROLLED_BACK))
+    report.rollbacks = _lines(run.facts.get("rollback", ()))
     report.notes += report.rollbacks
-    report.quota = _lines([*(line for table in tables for line in table), *warnings])
+    report.quota = _lines([*run.facts.get("quota_use", ()), *warnings])
     judge(report, run)
 
 

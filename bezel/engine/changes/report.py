@@ -46,7 +46,7 @@ class ChangeReport:
         after: Price after the changes.
         violations: What the policy packs report.
         fit: How the model fits into the memory, as the plan says.
-        quota: Quotas and their use, as the program reports them.
+        quota: Quotas and their use, as the program tells the run.
         quota_warnings: Those of them that say that a quota is too full, or not known.
         rollbacks: What the program says of a rollback that this deploy ends.
         problems: What failed, and what refuses.

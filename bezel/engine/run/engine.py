@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +33,7 @@ from bezel.engine.run.waiting import Waiting, reported
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
+from bezel_base.run_facts import VARIABLE, Facts, read_facts
 
 Operation = Literal["preview", "up", "refresh", "destroy"]
 
@@ -57,6 +58,7 @@ class EngineRun:
         text: The engine's last words on standard error: what failed before there was an event.
         unfinished: Changes whose outcome is unknown although the engine lived: a plugin died, or its connection.
         account: E-mail of the account that a failed run had; "" where it is unknown.
+        facts: What the program told this run beside its log, by kind.
     """
 
     end: End
@@ -65,6 +67,7 @@ class EngineRun:
     text: str = ""
     unfinished: tuple[OpenChange, ...] = ()
     account: str = ""
+    facts: Facts = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -178,11 +181,12 @@ class Engine:
         marks = self.record.open(changes=changes) if self.record else {}
         with tempfile.TemporaryDirectory(prefix="bezel-run-") as folder:
             log = self.record.events if self.record and marks and changes else Path(folder) / "events.jsonl"
+            facts_file = Path(folder) / "facts.json"
             with self._streams(Path(folder)) as (streams, text):
                 end = run_to_end(
                     [pulumi_cli(), *arguments, f"{_EVENT_LOG}{log}"],
                     self.project.folder,
-                    variables | marks,
+                    variables | marks | {VARIABLE: str(facts_file)},
                     self.held,
                     meanwhile=_both(self._reports(log, changes=changes), meanwhile),
                     streams=streams,
@@ -199,12 +203,12 @@ class Engine:
             for copy in copies:
                 if log.exists():
                     shutil.copyfile(log, copy)
-            events = read_events(log)
+            events, facts = read_events(log), read_facts(facts_file)
         if self.record and marks and changes and not end.code:
             self.record.forget(refused=operation != "refresh")
         unknown = tuple(unfinished(events)) if end.code and changes else ()
         account = account_of(self.environment) if end.code else ""
-        return EngineRun(end, events, len(packs), words, unknown, account)
+        return EngineRun(end, events, len(packs), words, unknown, account, facts)
 
     def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
         """The output of a short command on the stack, or of a refresh.
