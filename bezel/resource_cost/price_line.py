@@ -49,6 +49,15 @@ def missing_of(before: StackCost | None, after: StackCost | None) -> tuple[str, 
     return tuple(dict.fromkeys([*(after or _NOT_DETERMINED).missing, *(before or _NOT_DETERMINED).missing]))
 
 
+def unpriced_problem(missing: str) -> str:
+    """The problem of a preview for a price that is unknown, of which a comment repeats the cause beside the price only.
+
+    Args:
+        missing: what is unknown, one of `StackCost.missing`.
+    """
+    return f"the price is unknown, so nothing passes: {missing}"
+
+
 def cost_of_json(given: object) -> StackCost | None:
     """The cost in a document of the pipeline; None where it holds none. What is not an amount is unknown."""
     if not isinstance(given, Mapping):

@@ -77,6 +77,7 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     previewed = pipeline.report(*PREVIEW, **reader)
     assert previewed["verdict"] == "allowed"
     assert [row["name"] for row in previewed["changes"]["create"]] == ["data", "first", "hidden"]
+    assert previewed["quota"] == ["L4 in us-east4: 1 GPU used"]
     assert pipeline.objects(".pulumi/") == before
     plans = pipeline.objects("plans/")
     assert len(plans) == 2

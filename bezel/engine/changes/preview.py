@@ -23,6 +23,7 @@ from bezel.engine.run.policy_packs import configurations
 from bezel.engine.run.stack import StackEngine
 from bezel.engine.state.exported import resources_of, state_digest
 from bezel.planner.base.repairs import lowest_numbers, within
+from bezel.resource_cost.price_line import unpriced_problem
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel_base.errors import UserError
 
@@ -96,7 +97,7 @@ def judge(report: ChangeReport, run: EngineRun) -> None:
     refusing = [item for item in run.violations if item.refuses]
     missing = report.after.missing if report.after else ()
     report.problems += [f"a policy pack did not evaluate the stack, so nothing passes: {text}" for text in unable]
-    report.problems += [f"the price is unknown, so nothing passes: {text}" for text in missing]
+    report.problems += map(unpriced_problem, missing)
     if unable or refusing:
         report.verdict = "refused"
     elif not run.ok:

@@ -58,7 +58,7 @@ class EngineRun:
         text: The engine's last words on standard error: what failed before there was an event.
         unfinished: Changes whose outcome is unknown although the engine lived: a plugin died, or its connection.
         account: E-mail of the account that a failed run had; "" where it is unknown.
-        facts: What the program told this run beside its log, by kind.
+        facts: What the program reports to this run beside its log, by kind.
     """
 
     end: End

@@ -11,7 +11,7 @@ from typing import Any
 from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.planner.base.repairs import lowest_numbers
-from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts
+from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts, unpriced_problem
 from bezel_base.text.markdown import code, link, prose
 from bezel_base.text.shell import quoted
 
@@ -170,7 +170,9 @@ def _refusals(document: Document) -> list[str]:
             problem = _PROBLEM.fullmatch(message)
             values.setdefault(problem["head"] if problem else message, []).append(item)
     # What has no price is named beside the price.
-    problems = [text for text in texts(document, "problems") if not text.startswith("the price is unknown")]
+    after = cost_of_json(mapping(document, "price").get("after"))
+    beside = set(map(unpriced_problem, after.missing if after else ()))
+    problems = [text for text in texts(document, "problems") if text not in beside]
     return [
         *map(_refusal, values.values()),
         *(f"- problem: {_with_repair(each)}" for text in problems for each in _single_problems(text)),

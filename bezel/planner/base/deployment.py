@@ -64,7 +64,7 @@ class WeightsPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedOption:
-    """An option of the server: its value as vLLM reads it, for whoever asks, and its words on the command line."""
+    """An option of the server: its value as vLLM reads it, and its words on the command line."""
 
     value: Any
     words: tuple[str, ...]

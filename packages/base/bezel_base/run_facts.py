@@ -42,15 +42,15 @@ def tell_fact(kind: FactKind, text: str, environment: Mapping[str, str] = os.env
 
 
 def read_facts(file: Path) -> Facts:
-    """The facts of a run by their kind; none where its program told none, or the file is of another form."""
+    """The facts of a run by their kind; none where its program wrote none, or the file is of another form."""
     try:
         if file.stat().st_size > _MOST_BYTES:
             return {}
         content: Any = read_json(file.read_bytes())
     except (OSError, ValueError):
         return {}
-    told = content if isinstance(content, dict) else {}
-    return {kind: _texts(told[kind]) for kind in get_args(FactKind) if kind in told}
+    by_kind = content if isinstance(content, dict) else {}
+    return {kind: _texts(by_kind[kind]) for kind in get_args(FactKind) if kind in by_kind}
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -33,7 +33,10 @@ SMALL = """
 import pulumi
 import pulumi_gcp as gcp
 
+from bezel_base.run_facts import tell_fact
+
 settings = pulumi.Config()
+tell_fact("quota_use", "L4 in us-east4: 1 GPU used")
 labels = {"owner": "ml", "environment": "dev", "expires-at": "never", **(settings.get_object("labels") or {})}
 bucket = gcp.storage.Bucket("data", location="US", force_destroy=True, labels=labels)
 notes = {
