@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench_support.runs import BEGAN, MS, SECOND, answered, failed
+from bench_support.runs import BEGAN, MS, SECOND, failed_sample, good_sample
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
 from tools.bench.truth.compare import Compared, compared
@@ -18,7 +18,7 @@ TTFT, TOKENS, EVERY = 100 * MS, 11, 20 * MS
 
 
 def samples(count: int = 200) -> list[Sample]:
-    return [answered(index, BEGAN + index * EVERY, ttft=TTFT + index % 7 * MS) for index in range(count)]
+    return [good_sample(index, BEGAN + index * EVERY, ttft=TTFT + index % 7 * MS) for index in range(count)]
 
 
 def record(sample: Sample, **other: Any) -> Record:
@@ -97,15 +97,15 @@ def test_another_state_than_that_of_the_load_is_a_fault() -> None:
 
 def test_failures_are_compared_by_their_kind() -> None:
     rows = samples()
-    rows[3] = failed(3, rows[3].sent, HTTP_5XX)
-    rows[5] = failed(5, rows[5].sent, TRUNCATED)
+    rows[3] = failed_sample(3, rows[3].sent, HTTP_5XX)
+    rows[5] = failed_sample(5, rows[5].sent, TRUNCATED)
     assert found(rows).faults("ok") == []
     swapped = [record(one) for one in rows]
     swapped[3], swapped[5] = replace(swapped[3], outcome="reset"), replace(swapped[5], outcome="reset")
     assert any(
         "1 requests counted as http_5xx, 0 ended by error" in fault for fault in found(rows, swapped).faults("ok")
     )
-    rows[7] = failed(7, rows[7].sent, CLIENT)
+    rows[7] = failed_sample(7, rows[7].sent, CLIENT)
     truth = [record(one) for one in rows if one.failure != CLIENT]
     told = " ".join(found(rows, truth).faults("ok"))
     assert "200 requests sent, 199 arrived" in told

@@ -11,7 +11,7 @@ from bezel.operations.metrics.metrics import MetricsArguments, metrics
 from bezel.operations.models.models import ModelsArguments, models
 from bezel.operations.query.query import QueryArguments, query
 from bezel_base.errors import UserError
-from bezel_bench.commands.measure.target import _served
+from bezel_bench.commands.measure.target import _served_model
 from bezel_bench.load.plan import Target
 from bezel_bench.server.drain import drain
 from bezel_bench.server.http_probe import asker
@@ -84,7 +84,7 @@ def test_smoke_and_benchmark_say_it_too(cloud: Deployed, status: int, body: str,
     assert "<" not in said, kind
     ask = asker(Target(cloud.server.url, "gemma", "chat", public=True), dict)
     with pytest.raises(UserError) as refused:
-        _served(ask, cloud.server.url)
+        _served_model(ask, cloud.server.url)
     why = drain(ask, lambda _: None).why
     for text in (str(refused.value), why):
         assert f"HTTP {status}: " in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench_support.runs import answered, closed, failed
+from bench_support.runs import closed_loop, failed_sample, good_sample
 from bezel.rest import Credentials
 from bezel_base.errors import UserError
 from bezel_bench.cell.cell import MeasuredCell
@@ -166,7 +166,7 @@ def cell(**others: Any) -> Cell:
 
 
 def measured(given: Cell, samples: Any = None) -> MeasuredCell:
-    return MeasuredCell(given, Columns.of(samples or closed(2, 3).samples))
+    return MeasuredCell(given, Columns.of(samples or closed_loop(2, 3).samples))
 
 
 def test_what_cannot_be_measured_is_absent_and_not_zero() -> None:
@@ -178,7 +178,7 @@ def test_what_cannot_be_measured_is_absent_and_not_zero() -> None:
 
 
 def test_tokens_are_those_of_answered_requests() -> None:
-    samples = [answered(0, 1), answered(1, 1), failed(2, 1, "http_429")]
+    samples = [good_sample(0, 1), good_sample(1, 1), failed_sample(2, 1, "http_429")]
     given = cell(requests=3, failures={"http_429": 1})
     found = figures(measured(given, samples), (), simulated=False)
     assert (found["prompt_tokens"], found["output_tokens"], found["completed"]) == (200, 22, 2)

@@ -13,7 +13,7 @@ import sys
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
 from bench_support.oracle import cell_of
-from bezel_bench.sweep.ab import FIGURES, ROUNDS, Comparison, differences
+from bezel_bench.sweep.ab import FIGURES, ROUNDS, ComparisonPlan, differences
 from bezel_bench.sweep.cell_request import CellRequest
 from tools.docs.generated_sections import ROOT, put
 
@@ -34,7 +34,7 @@ def shown(gain: float, noise: float, slow_share: float, rounds: int, trials: int
         trials: The number of comparisons.
     """
     chances = random.Random(f"{gain} {noise} {slow_share} {rounds}")  # noqa: S311 - trials
-    plan = Comparison(("a", "b"), _REQUEST, rounds)
+    plan = ComparisonPlan(("a", "b"), _REQUEST, rounds)
     found = 0
     for _ in range(trials):
         cells = []
@@ -48,7 +48,7 @@ def shown(gain: float, noise: float, slow_share: float, rounds: int, trials: int
             cell_of(CellRequest(512, 128, 40, users=4, variant=arm, repeat=place % rounds), **figures)
             for place, (arm, figures) in enumerate(cells)
         ])  # fmt: skip
-        found += any(one.shown for one in told) if gain == 0 else told[0].shown
+        found += any(one.is_shown for one in told) if gain == 0 else told[0].is_shown
     return found / trials
 
 

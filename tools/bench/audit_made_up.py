@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
 from bench_support.audit_clean import clean_case
-from bench_support.audit_injected import injected
+from bench_support.audit_injected import inject
 from bezel_bench.audit.findings import FINDINGS
 from bezel_bench.audit.runner import audit_files
 from tools.docs.generated_sections import ROOT, put
@@ -26,7 +26,7 @@ CLEAN = "0-clean"
 
 def write_all(folder: Path) -> dict[str, list[Path]]:
     """Write a faulty case of each kind, and a clean one; each folder's name with its files."""
-    cases = {CLEAN: clean_case(SEED), **{str(kind): injected(kind, SEED).case for kind in FINDINGS}}
+    cases = {CLEAN: clean_case(SEED), **{str(kind): inject(kind, SEED).case for kind in FINDINGS}}
     written = {}
     for name, case in cases.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def table() -> str:
             if name == CLEAN:
                 lines.append(f"| none | | {len(found)} findings | |\n")
                 continue
-            kind, how = int(name), injected(int(name), SEED).how.replace("_", " ")
+            kind, how = int(name), inject(int(name), SEED).how.replace("_", " ")
             of_kind = next((one for one in found if one.kind == kind), None)
             told = (of_kind.arithmetic, of_kind.severity) if of_kind else ("nothing", "")
             lines.append(f"| {kind} {FINDINGS[kind]} | {how} | {' | '.join(told)} |\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 import tools.package_tests  # noqa: F401 - it finds the helpers
 from bench_support.audit_clean import clean_case
 from bench_support.audit_grids import UNITS, clean_grid, overloaded_grid
-from bench_support.audit_injected import INJECTIONS, injected
+from bench_support.audit_injected import INJECTIONS, inject
 from bezel_bench.audit.findings import DRAIN, FINDINGS
 from bezel_bench.audit.runner import audit_files
 from tools.docs.generated_sections import ROOT, put
@@ -43,7 +43,7 @@ def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
     """For each way of injecting an error: how often it was injected, and how often reported on the right item."""
     tried, detected = Counter[str](), Counter[str]()
     for seed in range(HELD_OUT, HELD_OUT + EACH):
-        injection = injected(fault, seed)
+        injection = inject(fault, seed)
         tried[injection.how] += 1
         with tempfile.TemporaryDirectory() as folder:
             audit = audit_files(injection.case.write(Path(folder)))

@@ -80,7 +80,7 @@ class _ByTasks:
             repair = f"give {needed:g} or more, or lower --ready-seconds or --deadline."
             raise UserError(Problem("--job-seconds", f"{self._fleet.seconds:g}", consequence, repair))
 
-    def described(self, result: Result) -> Result:
+    def describe(self, result: Result) -> Result:
         """Return the result with the tasks as its client."""
         notes = [*result.notes, *self._notes, f"The load was sent from {self._fleet.region}. {_cost(self._fleet)}"]
         client = Client.model_validate({**self._by, "workers": self._fleet.tasks})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bench_support.runs import BEGAN, MS, SECOND, answered, columns, measured
-from bezel_bench.cell.build_cell import achieved, client_figures
-from bezel_bench.result.cell_status import busy_machine, infeasible, limits_of_client, queued, state_of
+from bench_support.runs import BEGAN, MS, SECOND, columns, good_sample, measurement
+from bezel_bench.cell.build_cell import client_figures, relative_rate
+from bezel_bench.result.cell_status import busy_machine, infeasible, limits_of_client, queueing_reason, state_of
 from bezel_bench.result.document import Check, ClientFigures
 from bezel_bench.result.sample import ClientHealth, Sample
 
@@ -12,18 +12,18 @@ PASSED = Check(name="counters", state="passed", text="fine")
 FAILED = Check(name="counters", state="failed", text="off by 30 %")
 
 
-def state(*checks: Check, **given: object) -> tuple[str, str]:
+def state(*checks: Check, **changes: object) -> tuple[str, str]:
     fields = {"interrupted": False, "requests": 10, "failures": {}, "examples": {}, "client_limits": [], "queueing": ""}
-    return state_of(checks or (PASSED,), **(fields | given))
+    return state_of(checks or (PASSED,), **(fields | changes))
 
 
-def health(**given: float) -> ClientFigures:
+def health(**changes: float) -> ClientFigures:
     fields = {
         "workers": 1, "cpu_seconds": 1, "busiest_cpu_share": 0.5, "wall_seconds": 2, "loop_lag_p99_ms": 1,
         "loop_lag_max_ms": 2, "schedule_delay_p99_ms": 1, "connections": 4, "reconnections": 0, "connect_failures": 0,
         "interrupted": False,
     }  # fmt: skip
-    return ClientFigures.model_validate(fields | given)
+    return ClientFigures.model_validate(fields | changes)
 
 
 def test_a_cell_that_nothing_speaks_against_is_ok():
@@ -48,14 +48,14 @@ def test_a_cell_without_an_answer_failed():
 
 
 def test_what_the_server_refuses_as_too_long_is_infeasible():
-    told = {"http_4xx": "This model's maximum context length is 512 tokens."}
-    assert state(requests=2, failures={"http_4xx": 2}, examples=told)[0] == "infeasible"
-    assert state(requests=3, failures={"http_4xx": 2}, examples=told)[0] == "ok"
-    assert state(requests=2, failures={"http_4xx": 1, "timeout": 1}, examples=told | {"timeout": ""})[0] == "failed"
+    examples = {"http_4xx": "This model's maximum context length is 512 tokens."}
+    assert state(requests=2, failures={"http_4xx": 2}, examples=examples)[0] == "infeasible"
+    assert state(requests=3, failures={"http_4xx": 2}, examples=examples)[0] == "ok"
+    assert state(requests=2, failures={"http_4xx": 1, "timeout": 1}, examples=examples | {"timeout": ""})[0] == "failed"
 
 
 @pytest.mark.parametrize(
-    ("context", "output", "known", "rule"),
+    ("context", "output", "limits", "rule"),
     [
         (16384, 1, {"max_model_len": 16384, "kv_cache_tokens": None}, "= 16385 > max_model_len 16384"),
         (16383, 1, {"max_model_len": 16384, "kv_cache_tokens": None}, ""),
@@ -63,14 +63,14 @@ def test_what_the_server_refuses_as_too_long_is_infeasible():
         (9000, 100, {"max_model_len": None, "kv_cache_tokens": None}, ""),
     ],
 )
-def test_what_cannot_fit_is_named_with_its_rule(context, output, known, rule):
-    found = infeasible(context, output, **known)
-    assert rule in found
-    assert bool(found) == bool(rule)
+def test_what_cannot_fit_is_named_with_its_rule(context, output, limits, rule):
+    reason = infeasible(context, output, **limits)
+    assert rule in reason
+    assert bool(reason) == bool(rule)
 
 
 @pytest.mark.parametrize(
-    ("worse", "achieved_share", "told"),
+    ("worse", "achieved_share", "text"),
     [
         ({}, None, ""),
         ({}, 0.98, ""),
@@ -80,11 +80,11 @@ def test_what_cannot_fit_is_named_with_its_rule(context, output, known, rule):
         ({"busiest_cpu_share": 0.86}, None, "86% of a core"),
     ],
 )
-def test_a_client_that_falls_short_says_so(worse, achieved_share, told):
-    found = limits_of_client(health(**worse), achieved_share)
-    assert told in "".join(found)
-    assert len(found) == bool(told)
-    assert state(client_limits=found)[0] == ("client_limited" if told else "ok")
+def test_a_client_that_falls_short_says_so(worse, achieved_share, text):
+    limits = limits_of_client(health(**worse), achieved_share)
+    assert text in "".join(limits)
+    assert len(limits) == bool(text)
+    assert state(client_limits=limits)[0] == ("client_limited" if text else "ok")
 
 
 @pytest.mark.parametrize("late", ["schedule_delay_p99_ms", "loop_lag_p99_ms"])
@@ -99,7 +99,7 @@ def test_a_client_is_late_in_relation_to_what_it_measures(late):
 
 
 @pytest.mark.parametrize(
-    ("stall", "ttft", "told"),
+    ("stall", "ttft", "text"),
     [
         (0.0, 50.0, ""),
         (1.0, 50.0, ""),
@@ -111,12 +111,12 @@ def test_a_client_is_late_in_relation_to_what_it_measures(late):
         (21.0, 2000.0, "above 20 ms"),
     ],
 )
-def test_a_stall_beyond_the_promised_accuracy_is_a_busy_machine(stall, ttft, told):
+def test_a_stall_beyond_the_promised_accuracy_is_a_busy_machine(stall, ttft, text):
     """1 ms, or 1 % of the time to the first token where that is more."""
-    found = busy_machine(health(stall_p99_ms=stall), [], ttft)
-    assert told in found
-    assert bool(found) == bool(told)
-    assert state(busy=found)[0] == ("busy_machine" if told else "ok")
+    busy = busy_machine(health(stall_p99_ms=stall), [], ttft)
+    assert text in busy
+    assert bool(busy) == bool(text)
+    assert state(busy=busy)[0] == ("busy_machine" if text else "ok")
 
 
 def test_lateness_on_a_busy_machine_is_no_limit_of_the_client():
@@ -124,8 +124,8 @@ def test_lateness_on_a_busy_machine_is_no_limit_of_the_client():
     limits = limits_of_client(figures, 0.9)
     busy = busy_machine(figures, limits, 50.0)
     assert len(limits) == 2
-    found, why = state(client_limits=limits, busy=busy)
-    assert found == "busy_machine"
+    name, why = state(client_limits=limits, busy=busy)
+    assert name == "busy_machine"
     assert all(limit in why for limit in limits)
 
 
@@ -147,8 +147,8 @@ def test_unknown_stalls_are_judged_by_the_loops_lag():
 
 
 def test_a_failed_check_is_told_before_a_busy_machine():
-    found, why = state(FAILED, busy="measured on a busy machine")
-    assert (found, why) == ("failed", "counters: off by 30 %; measured on a busy machine")
+    name, why = state(FAILED, busy="measured on a busy machine")
+    assert (name, why) == ("failed", "counters: off by 30 %; measured on a busy machine")
     assert state(busy="measured on a busy machine", saturated="its queue grew")[0] == "busy_machine"
 
 
@@ -169,39 +169,41 @@ APART = Check(name="failures_apart", state="failed", text="13 of 80 requests fai
 )
 def test_a_servers_failure_stays_the_servers_however_the_client_fared(failures, expected):
     checks = (PASSED, APART) if failures else (PASSED,)
-    found, why = state(*checks, requests=100, failures=failures, client_limits=["it lagged"])
-    assert found == expected
-    assert ("13 of 80 requests failed" in why) == (found == "failed")
+    name, why = state(*checks, requests=100, failures=failures, client_limits=["it lagged"])
+    assert name == expected
+    assert ("13 of 80 requests failed" in why) == (name == "failed")
     assert "it lagged" in why
 
 
-@pytest.mark.parametrize(("late", "told"), [("sent", 0), ("begun", 2)])
-def test_a_server_that_is_slow_to_take_connections_is_not_the_clients_fault(late, told):
+@pytest.mark.parametrize(("late", "count"), [("sent", 0), ("begun", 2)])
+def test_server_slow_to_take_connections_is_not_the_clients_fault(late, count):
     """Each request leaves later than planned; by whose doing, the instant at which it was begun says."""
 
     def one(index: int) -> Sample:
         planned, sent = BEGAN + index * 100 * MS, BEGAN + index * 150 * MS
-        return answered(index, sent, planned=planned, begun=planned if late == "sent" else sent)
+        return good_sample(index, sent, planned=planned, begun=planned if late == "sent" else sent)
 
-    found = columns(measured([one(index) for index in range(50)]))
-    assert len(limits_of_client(client_figures(ClientHealth(), found), achieved(found))) == told
+    rows = columns(measurement([one(index) for index in range(50)]))
+    assert len(limits_of_client(client_figures(ClientHealth(), rows), relative_rate(rows))) == count
 
 
 def test_a_client_that_sends_too_slowly_achieves_less():
-    def sent(gap: int) -> float | None:
-        samples = [answered(index, BEGAN + index * gap, planned=BEGAN + index * 100 * MS) for index in range(50)]
-        return achieved(columns(measured(samples)))
+    def rate_at(gap: int) -> float | None:
+        samples = [good_sample(index, BEGAN + index * gap, planned=BEGAN + index * 100 * MS) for index in range(50)]
+        return relative_rate(columns(measurement(samples)))
 
-    assert sent(100 * MS) == pytest.approx(1)
-    assert sent(110 * MS) == pytest.approx(100 / 110)
-    assert achieved(columns(measured([answered(0, BEGAN + SECOND)]))) is None
+    assert rate_at(100 * MS) == pytest.approx(1)
+    assert rate_at(110 * MS) == pytest.approx(100 / 110)
+    assert relative_rate(columns(measurement([good_sample(0, BEGAN + SECOND)]))) is None
 
 
 def test_load_above_the_platforms_concurrency_is_queueing():
-    told = queued(2048, instances=1, concurrency=64)
-    assert "2048 requests at once > 1 instance x concurrency 64 = 64" in told
-    assert state(queueing=told)[0] == "queueing"
-    assert queued(64, instances=1, concurrency=64) == queued(2048, instances=None, concurrency=64) == ""
+    reason = queueing_reason(2048, instances=1, concurrency=64)
+    assert "2048 requests at once > 1 instance x concurrency 64 = 64" in reason
+    assert state(queueing=reason)[0] == "queueing"
+    assert (
+        queueing_reason(64, instances=1, concurrency=64) == queueing_reason(2048, instances=None, concurrency=64) == ""
+    )
 
 
 def test_an_interrupted_cell_is_no_result():

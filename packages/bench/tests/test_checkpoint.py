@@ -48,9 +48,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             return Answer(json=json.loads(recorded_body("models.txt")))
         return Answer(chunks=[*STREAM]) if call.path == ASKED else None
 
-    with serving() as found:
-        found.routes[:] = [answer]
-        yield found
+    with serving() as started:
+        started.routes[:] = [answer]
+        yield started
 
 
 def command(server: Server, out: Path, *more: str) -> list[str]:
@@ -84,7 +84,7 @@ class Quiet:
         health = {"stall_p99_ms": 0.0, "loop_lag_p99_ms": 0.0, "busiest_cpu_share": 0.1}
         return replace(measured, client=replace(measured.client, **health))
 
-    def described(self, result: Result) -> Result:
+    def describe(self, result: Result) -> Result:
         return result
 
 
@@ -114,19 +114,19 @@ class Loses(Quiet):
         return super().send(load, bodies, headers, show)
 
 
-def sent_by(sender: Quiet, given: list[str]) -> int:
+def sent_by(sender: Quiet, arguments: list[str]) -> int:
     """The exit code of a command whose load this sends."""
-    return run(UrlTargets(), parse(given), sender)
+    return run(UrlTargets(), parse(arguments), sender)
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
+def test_interrupted_run_keeps_whole_repeats_and_measures_the_others(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
-    given = command(server, out, "--requests", "8", "--repeats", "3")
+    arguments = command(server, out, "--requests", "8", "--repeats", "3")
     after(server, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert sent_by(Quiet(), given) == ending_signals.INTERRUPTED
+    assert sent_by(Quiet(), arguments) == ending_signals.INTERRUPTED
     shown = capsys.readouterr()
     journal = out.with_suffix(".journal")
     assert f"the measured cells are stored in {journal}; this command continues from there:" in shown.err
@@ -134,7 +134,7 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert [cell.requests for cell in first.cells[:2]] == [8, 8]
     assert "interrupted" in first.cells[2].reason
     sent = prompts(server)
-    assert sent_by(Quiet(), given) == 0
+    assert sent_by(Quiet(), arguments) == 0
     whole = read_result(out)
     assert whole.cells[:2] == first.cells[:2], "what was whole is not measured again"
     assert [cell.id for cell in whole.cells] == ["run-r0", "run-r1", "run-r2"]
@@ -144,9 +144,9 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert set(read_samples(out.with_name(whole.samples.file))) == {"run-r0", "run-r1", "run-r2"}
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "nothing is left beside"
     with pytest.raises(UserError, match="--force"):
-        sent_by(Quiet(), given)
+        sent_by(Quiet(), arguments)
     assert read_result(out) == whole, "a result is never replaced unasked"
-    sent_by(Quiet(), [*given, "--force"])
+    sent_by(Quiet(), [*arguments, "--force"])
     assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
 
 
@@ -155,16 +155,16 @@ def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run.json"
-    given = command(server, out, "--requests", "2")
+    arguments = command(server, out, "--requests", "2")
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w", buffering=1) as closed, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", closed)
-        assert main(given) == READER_GONE
+        assert main(arguments) == READER_GONE
     first = read_result(out)
     beside = set() if first.cells[0].state == "ok" else {"run.journal", "run.cells"}
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"} | beside
-    main([*given, "--force"])
+    main([*arguments, "--force"])
     assert read_result(out).cells != first.cells
 
 
@@ -178,7 +178,7 @@ def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
         ("ab", ["--rounds", "3", "--requests", "4", "--users", "2", "--output-tokens", "128"], 12),
     ],
 )
-def test_a_measurement_that_a_signal_ends_writes_what_it_has_and_names_the_signal(
+def test_measurement_that_a_signal_ends_writes_what_it_has_and_names_it(
     server: Server,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -195,8 +195,8 @@ def test_a_measurement_that_a_signal_ends_writes_what_it_has_and_names_the_signa
         if action == "ab"
         else ["--url", server.url]
     )
-    given = [*ways, "--public", "--output-tokens", "6", *more, "--out", str(out)]
-    assert main([action, *given]) == code
+    arguments = [*ways, "--public", "--output-tokens", "6", *more, "--out", str(out)]
+    assert main([action, *arguments]) == code
     assert f"stored in {out.with_suffix('.journal')}; this command continues from there:" in capsys.readouterr().err
     assert any(cell.requests for cell in read_result(out).cells)
 
@@ -206,17 +206,17 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
-    given = command(server, out, "--requests", "4", "--repeats", "3")
+    arguments = command(server, out, "--requests", "4", "--repeats", "3")
     with pytest.raises(UserError, match="died"):
-        sent_by(Loses(0), given)
+        sent_by(Loses(0), arguments)
     assert not [*tmp_path.iterdir()]
-    assert sent_by(Loses(2), given) == 1
+    assert sent_by(Loses(2), arguments) == 1
     shown = capsys.readouterr()
     assert "run-r2 could not be measured: worker 1 of 2 died" in shown.out
     assert "this command continues from there" in shown.err
     first = read_result(out).cells
     assert [cell.id for cell in first] == ["run-r0", "run-r1"]
-    main(given)
+    main(arguments)
     whole = read_result(out).cells
     assert whole[:2] == first
     assert len(whole) == 3
@@ -224,11 +224,9 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loads", "code"), [(1, 1), (2, 0)])
-def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_went(
-    server: Server, loads: int, code: int
-) -> None:
-    given = ["run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
-    assert sent_by(Loses(loads), [*given, "--repeats", "2"]) == code
+def test_run_that_loses_its_server_is_no_success_after_good_repeats(server: Server, loads: int, code: int) -> None:
+    arguments = ["run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
+    assert sent_by(Loses(loads), [*arguments, "--repeats", "2"]) == code
 
 
 @pytest.mark.slow
@@ -236,14 +234,14 @@ def test_a_repeat_on_a_busy_machine_is_measured_anew_by_the_same_command(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
-    given = command(server, out, "--requests", "4", "--repeats", "3")
-    assert sent_by(Busy(2), given) == 1
+    arguments = command(server, out, "--requests", "4", "--repeats", "3")
+    assert sent_by(Busy(2), arguments) == 1
     assert "this command continues from there" in capsys.readouterr().err
     first = read_result(out).cells
     assert [cell.state for cell in first] == ["ok", "busy_machine", "ok"]
     assert "measured on a busy machine: other work kept the client from a CPU for 30.0 ms" in first[1].reason
     sent = prompts(server)
-    assert sent_by(Busy(), given) == 0
+    assert sent_by(Busy(), arguments) == 0
     whole = read_result(out).cells
     assert (whole[0], whole[1].state, whole[2]) == (first[0], "ok", first[2])
     again = prompts(server)[len(sent) :]
@@ -273,34 +271,34 @@ def test_force_discards_an_unfinished_run_with_other_settings(
 @pytest.mark.slow
 def test_force_continues_an_unfinished_run_with_the_same_settings(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
-    given = command(server, out, "--requests", "4", "--repeats", "2", "--force")
-    assert sent_by(Busy(2), given) == 1
+    arguments = command(server, out, "--requests", "4", "--repeats", "2", "--force")
+    assert sent_by(Busy(2), arguments) == 1
     first = read_result(out).cells
-    assert sent_by(Quiet(), given) == 0
+    assert sent_by(Quiet(), arguments) == 0
     assert read_result(out).cells[0] == first[0]
 
 
 @pytest.mark.slow
 def test_a_run_that_measured_nothing_leaves_nothing(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
-    given = command(server, out)
-    given[given.index(server.url)] = "http://127.0.0.1:9"
-    assert main([*given, "--model", "m"]) == 1
+    arguments = command(server, out)
+    arguments[arguments.index(server.url)] = "http://127.0.0.1:9"
+    assert main([*arguments, "--model", "m"]) == 1
     assert not [*tmp_path.iterdir()]
     assert main(command(server, out, "--requests", "2")) in (0, 1)
     assert out.exists()
 
 
 @pytest.mark.slow
-def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_anew(
+def test_samples_of_a_killed_run_are_kept_and_its_load_measured_anew(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
     spill = tmp_path / "run.cells" / "run.spill"
-    given = command(server, out, "--seconds", "600")
+    arguments = command(server, out, "--seconds", "600")
     script = "import sys; from bezel_bench.commands.main import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
-        [sys.executable, "-c", script, *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", script, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         deadline = time.monotonic() + 60
         while not (spill.exists() and spill.read_bytes().count(b"\n") > 10):
@@ -310,7 +308,7 @@ def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_a
         process.send_signal(signal.SIGKILL)
     assert not out.exists()
     after(server, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert main(given) == 128 + signal.SIGTERM
+    assert main(arguments) == 128 + signal.SIGTERM
     kept = tmp_path / "run.killed-1.json"
     assert f"stored in {kept}; measuring again" in capsys.readouterr().err
     (cell,) = read_result(kept).cells

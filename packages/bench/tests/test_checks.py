@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from bench_support.runs import BEGAN, MS, answered, closed, columns, failed, measured, noise
+from bench_support.runs import BEGAN, MS, closed_loop, columns, failed_sample, good_sample, measurement, noise
 from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
 from bezel_bench.metrics.definitions import measure
 from bezel_bench.metrics.metric_inputs import MetricInputs
 from bezel_bench.metrics.steady import Steady, steady_window
 from bezel_bench.result.document import Counters, Reading
 from bezel_bench.result.records import Client, Machine, Manifest, Metric, Platform, PriceBasis, ServedBy
-from bezel_bench.server.counters import gained
+from bezel_bench.server.counters import counter_increase
 from bezel_bench.server.drain import Drained
 from bezel_bench.validity import load_checks, server_checks
 from bezel_bench.validity.checks import CHECKS, Evidence, beginnings, check_all, most_in_flight
@@ -36,9 +36,9 @@ STEADY = Steady(0, 10**10, "", cut=True)
     ],
 )
 def test_prompts_that_a_cache_answers_fail(kind, beginnings_seen, cached, state):
-    found = load_checks.unique_prompts(kind, 7, beginnings_seen, cached)
-    assert found.state == state
-    assert found.numbers["seed"] == 7
+    check = load_checks.unique_prompts(kind, 7, beginnings_seen, cached)
+    assert check.state == state
+    assert check.numbers["seed"] == 7
 
 
 def test_beginnings_are_those_of_the_prompts_themselves():
@@ -54,7 +54,7 @@ def test_beginnings_are_those_of_the_prompts_themselves():
 
 # 2: output length
 @pytest.mark.parametrize(
-    ("given", "drafts", "fixed", "state"),
+    ("lengths", "drafts", "fixed", "state"),
     [
         ([128, 128], None, True, "passed"),
         ([128, 100], None, True, "failed"),
@@ -62,12 +62,12 @@ def test_beginnings_are_those_of_the_prompts_themselves():
         ([128, 128], 900, True, "passed"),
     ],
 )
-def test_lengths_are_as_asked_for_or_reported(given, drafts, fixed, state):
-    found = load_checks.output_length(
-        np.array([128, 128]), np.array(given), np.array([True, True]), drafts, fixed=fixed
+def test_lengths_are_as_asked_for_or_reported(lengths, drafts, fixed, state):
+    check = load_checks.output_length(
+        np.array([128, 128]), np.array(lengths), np.array([True, True]), drafts, fixed=fixed
     )
-    assert found.state == state
-    assert found.numbers["min"] == min(given)
+    assert check.state == state
+    assert check.numbers["min"] == min(lengths)
 
 
 def test_drafts_are_not_judged_by_one_token():
@@ -78,7 +78,7 @@ def test_drafts_are_not_judged_by_one_token():
 
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize(
-    ("requested", "counted", "told"),
+    ("requested", "counted", "text"),
     [
         (128, 256, "up to 2 times"),
         (128, 129, "up to 1.01 times"),
@@ -88,21 +88,21 @@ def test_drafts_are_not_judged_by_one_token():
         (-1, 90, ""),
     ],
 )
-def test_more_tokens_than_requested_are_a_wrong_count(fixed, requested, counted, told):
+def test_more_tokens_than_requested_are_a_wrong_count(fixed, requested, counted, text):
     """No server generates more than `max_tokens`: also where responses may end earlier."""
     asked, lengths = np.array([128 if requested > 0 else requested, requested]), np.array([requested, counted])
-    found = load_checks.output_length(asked, lengths, np.array([True, True]), None, fixed=fixed)
-    assert told in found.text
-    assert ("1 of 2 responses have more tokens in `usage` than requested" in found.text) == bool(told)
-    if told:
-        assert found.state == "failed"
+    check = load_checks.output_length(asked, lengths, np.array([True, True]), None, fixed=fixed)
+    assert text in check.text
+    assert ("1 of 2 responses have more tokens in `usage` than requested" in check.text) == bool(text)
+    if text:
+        assert check.state == "failed"
 
 
 def test_answers_without_a_text_are_reported():
     lengths = np.array([128, 128, 128])
-    found = load_checks.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
-    assert (found.state, found.numbers["without_text"]) == ("suspect", 1)
-    assert "1 of 3 responses had no text" in found.text
+    check = load_checks.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
+    assert (check.state, check.numbers["without_text"]) == ("suspect", 1)
+    assert "1 of 3 responses had no text" in check.text
     short = load_checks.output_length(lengths, np.array([128, 1, 128]), np.array([True, False, True]), None, fixed=True)
     assert short.state == "failed", "the end of the text at once is first of all another length"
 
@@ -111,35 +111,35 @@ def test_answers_without_a_text_are_reported():
 SEEN = server_checks.ClientCounts(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=0)
 
 
-def counted(requests: int = 100, prompt: int = 10_000, output: int = 5_000) -> Counters:
+def counters_of(requests: int = 100, prompt: int = 10_000, output: int = 5_000) -> Counters:
     none = Reading(process_started=1.0, requests=0, prompt_tokens=0, generated_tokens=0)
     now = Reading(process_started=1.0, requests=requests, prompt_tokens=prompt, generated_tokens=output)
-    return gained([none], [now], instances=1)
+    return counter_increase([none], [now], instances=1)
 
 
 @pytest.mark.parametrize(
     ("counters", "state"),
     [
-        (counted(), "passed"),
-        (counted(102, 10_200, 5_100), "passed"),
-        (counted(output=5_150), "failed"),
-        (counted(output=4_800), "failed"),
-        (counted(requests=110), "failed"),
+        (counters_of(), "passed"),
+        (counters_of(102, 10_200, 5_100), "passed"),
+        (counters_of(output=5_150), "failed"),
+        (counters_of(output=4_800), "failed"),
+        (counters_of(requests=110), "failed"),
         (Counters(before=None, after=None, gained=None, why="2 instances"), "unknown"),
     ],
 )
 def test_server_and_client_count_the_same_within_two_percent(counters, state):
-    found = server_checks.counters_agree(SEEN, counters)
-    assert found.state == state
+    check = server_checks.counters_agree(SEEN, counters)
+    assert check.state == state
     if state == "failed":
-        assert "by more than 2%" in found.text
+        assert "by more than 2%" in check.text
 
 
 def test_a_server_may_have_worked_for_what_then_failed():
     with_failures = server_checks.ClientCounts(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=10)
-    assert server_checks.counters_agree(with_failures, counted(105, 11_000, 5_300)).state == "passed"
-    assert server_checks.counters_agree(with_failures, counted(105, 11_000, 5_800)).state == "failed"
-    assert server_checks.counters_agree(with_failures, counted(105, 11_000, 4_800)).state == "failed"
+    assert server_checks.counters_agree(with_failures, counters_of(105, 11_000, 5_300)).state == "passed"
+    assert server_checks.counters_agree(with_failures, counters_of(105, 11_000, 5_800)).state == "failed"
+    assert server_checks.counters_agree(with_failures, counters_of(105, 11_000, 4_800)).state == "failed"
 
 
 # 4: roofline
@@ -150,10 +150,10 @@ def work(prompt: float | None = 1_000.0, output: float = 100.0, sequences: int =
 def test_figures_above_the_roof_are_refused_with_the_arithmetic():
     """16384 tokens x 31.9 requests/s of a 12B model on one RTX PRO 6000."""
     hardware = hardware_of("gemma-4-12b-it", "nvidia-rtx-pro-6000", 1, 1, "fp8")
-    found = server_checks.below_roofline(work(16_384 * 31.9), hardware)
-    assert found.state == "failed"
-    assert "x 2 x" in found.text
-    assert found.numbers["flops"] == pytest.approx(12.5e15, rel=0.03)
+    check = server_checks.below_roofline(work(16_384 * 31.9), hardware)
+    assert check.state == "failed"
+    assert "x 2 x" in check.text
+    assert check.numbers["flops"] == pytest.approx(12.5e15, rel=0.03)
 
 
 def test_figures_near_the_roof_are_suspect_and_others_keep_still():
@@ -182,7 +182,7 @@ def test_decoding_cannot_read_faster_than_memory():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("setup", "text"),
     [
         (("gemma-9", "nvidia-l4", 1, 1, None), "'gemma-9' is not in the catalogue"),
         ((None, "nvidia-l4", 1, 1, None), "the checkpoint is not stated"),
@@ -191,9 +191,9 @@ def test_decoding_cannot_read_faster_than_memory():
         (("gemma-4-12b-it", "nvidia-l4", 1, 1, "int2"), "int2 are unknown"),
     ],
 )
-def test_a_roof_that_is_not_known_accuses_nobody(given, told):
-    found = server_checks.below_roofline(work(1e12), hardware_of(*given))
-    assert (found.state, told in found.text) == ("unknown", True)
+def test_a_roof_that_is_not_known_accuses_nobody(setup, text):
+    check = server_checks.below_roofline(work(1e12), hardware_of(*setup))
+    assert (check.state, text in check.text) == ("unknown", True)
 
 
 # 5: drained
@@ -220,8 +220,8 @@ def test_a_run_that_drifts_is_suspect_and_an_even_one_is_not():
     even = np.array([100 + dice.gauss(0, 10) for _ in range(500)])
     rising = even + np.linspace(0, 30, 500)
     assert load_checks.steady_state(STEADY, 8, 600, 500, rising, RATE).state == "suspect"
-    found = load_checks.steady_state(STEADY, 8, 600, 500, even, RATE)
-    assert (found.state, "known to 2.0%" in found.text) == ("passed", True)
+    check = load_checks.steady_state(STEADY, 8, 600, 500, even, RATE)
+    assert (check.state, "known to 2.0%" in check.text) == ("passed", True)
 
 
 def test_even_runs_are_not_accused_of_drift():
@@ -259,9 +259,9 @@ WHOLE = Manifest(
 def test_a_manifest_names_what_is_missing():
     assert server_checks.manifest_complete(WHOLE, WHOLE.served_by).state == "passed"
     bare = WHOLE.model_copy(update={"price": PriceBasis()})
-    found = server_checks.manifest_complete(bare, ServedBy())
-    assert found.state == "unknown"
-    assert "image digest, vLLM version, arguments, price, date of the price" in found.text
+    check = server_checks.manifest_complete(bare, ServedBy())
+    assert check.state == "unknown"
+    assert "image digest, vLLM version, arguments, price, date of the price" in check.text
 
 
 def test_a_leased_machine_has_no_concurrency_to_tell():
@@ -287,13 +287,13 @@ def test_a_leased_machine_has_no_concurrency_to_tell():
     ],
 )
 def test_failures_are_counted_by_kind_and_never_hidden(failures, state):
-    found = load_checks.failures_apart(200, failures)
-    assert found.state == state
-    assert all(kind in found.text for kind in failures)
+    check = load_checks.failures_apart(200, failures)
+    assert check.state == state
+    assert all(kind in check.text for kind in failures)
 
 
 # all of them
-def evidence(run, **given) -> Evidence:
+def evidence(run, **changes) -> Evidence:
     load = Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=len(run.samples)), PromptPlan(seed=7))
     rows = columns(run)
     good = rows.good()
@@ -302,7 +302,7 @@ def evidence(run, **given) -> Evidence:
         cached_tokens=0, generated_tokens=int(good["output_tokens"].sum()),
     )  # fmt: skip
     none = Reading(process_started=1.0, requests=0, prompt_tokens=0, cached_tokens=0, generated_tokens=0)
-    counters = gained([none], [now], instances=1)
+    counters = counter_increase([none], [now], instances=1)
     facts = MetricInputs(
         rows, steady_window(rows, run.began, run.ended, users=4), open_loop=False, gained=counters.gained
     )
@@ -310,16 +310,18 @@ def evidence(run, **given) -> Evidence:
         "load": load, "facts": facts, "metrics": measure(facts), "counters": counters,
         "drained": Drained(True, 0.1, 0, 0), "manifest": WHOLE, "served": WHOLE.served_by, "beginnings": ["a", "b"],
     }  # fmt: skip
-    return Evidence(**(fields | given))
+    return Evidence(**(fields | changes))
 
 
 def test_a_sound_run_passes_every_check():
-    found = check_all(
+    checks = check_all(
         evidence(
-            closed(4, 10, lambda index, sent, user: answered(index, sent, user=user, ttft=2_000 * MS, step=60 * MS))
+            closed_loop(
+                4, 10, lambda index, sent, user: good_sample(index, sent, user=user, ttft=2_000 * MS, step=60 * MS)
+            )
         )
     )
-    assert {check.name: check.state for check in found} == dict.fromkeys(
+    assert {check.name: check.state for check in checks} == dict.fromkeys(
         (
             "unique_prompts",
             "output_length",
@@ -333,15 +335,17 @@ def test_a_sound_run_passes_every_check():
         ),
         "passed",
     )
-    assert len(found) == len(CHECKS) == 9
+    assert len(checks) == len(CHECKS) == 9
 
 
 def test_a_run_of_failures_only_is_checked_without_a_figure():
-    found = {check.name: check.state for check in check_all(evidence(measured([failed(0, BEGAN, "refused")])))}
-    assert found["failures_apart"] == "failed"
-    assert (found["output_length"], found["roofline"]) == ("unknown", "unknown")
+    states = {
+        check.name: check.state for check in check_all(evidence(measurement([failed_sample(0, BEGAN, "refused")])))
+    }
+    assert states["failures_apart"] == "failed"
+    assert (states["output_length"], states["roofline"]) == ("unknown", "unknown")
 
 
 def test_requests_at_once_are_counted_exactly():
-    assert most_in_flight(columns(closed(4, 10))) == 4
-    assert most_in_flight(columns(measured([]))) == 0
+    assert most_in_flight(columns(closed_loop(4, 10))) == 4
+    assert most_in_flight(columns(measurement([]))) == 0

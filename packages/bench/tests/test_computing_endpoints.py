@@ -14,7 +14,7 @@ from bench_support.tokenizer import TokenServer, counting
 from bench_support.wire import WireRequest, document, send, serving
 from bezel_bench.commands.main import main
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel_bench.load.plan_rules import LoadError, checked
+from bezel_bench.load.plan_rules import LoadError, check_load
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.result.document import load as read_result
 from bezel_bench.server.http_probe import asker
@@ -99,7 +99,7 @@ def test_a_request_for_an_embedding_has_its_text_of_the_requested_length(server:
     assert made.notes == ()
 
 
-def test_a_request_that_ranks_has_a_query_and_documents_of_the_requested_length(server: TokenServer) -> None:
+def test_ranking_request_has_a_query_and_documents_of_the_length(server: TokenServer) -> None:
     plan = PromptPlan(input_tokens=32, documents=3, run="r")
     where = target("rerank", server.url)
     made = make_prompts(Load(where, Closed(1), Stop(requests=9), plan), asker(where, dict))
@@ -110,7 +110,7 @@ def test_a_request_that_ranks_has_a_query_and_documents_of_the_requested_length(
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "plan", "told"),
+    ("endpoint", "plan", "message"),
     [
         ("embeddings", PromptPlan("multi_turn", turns=3), "leave out --turns"),
         ("embeddings", PromptPlan("lengths", output_lengths="normal:5,1"), "--output-lengths"),
@@ -120,9 +120,9 @@ def test_a_request_that_ranks_has_a_query_and_documents_of_the_requested_length(
         ("rerank", PromptPlan("shared_prefix", prefix_tokens=8), "generated texts of one length"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(endpoint: str, plan: PromptPlan, told: str) -> None:
-    with pytest.raises(LoadError, match=told):
-        checked(Load(target(endpoint), Closed(1), Stop(requests=9), plan))
+def test_what_cannot_be_asked_for_is_refused(endpoint: str, plan: PromptPlan, message: str) -> None:
+    with pytest.raises(LoadError, match=message):
+        check_load(Load(target(endpoint), Closed(1), Stop(requests=9), plan))
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +142,8 @@ def test_a_run_has_rates_and_latencies_and_says_what_it_cannot_have(
     pooling: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
-    given = ["--url", pooling.url, "--public", "--endpoint", "embeddings", "--users", "2", "--requests", "60"]
-    main(["run", *given, "--out", str(out)])
+    arguments = ["--url", pooling.url, "--public", "--endpoint", "embeddings", "--users", "2", "--requests", "60"]
+    main(["run", *arguments, "--out", str(out)])
     (cell,) = read_result(out).cells
     assert (cell.output_tokens, cell.failures) == (None, {})
     assert (cell.value("requests_per_second") or 0) > 0

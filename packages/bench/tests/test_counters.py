@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bezel_bench.result.document import Reading
-from bezel_bench.server.counters import acceptance, gained, reading, readings, running, series
+from bezel_bench.server.counters import acceptance, counter_increase, reading, readings, running, series
 from bezel_bench.server.drain import DrainClock, drain, read_metrics
 from bezel_bench.server.http_probe import ProbeResponse
 
@@ -14,8 +14,8 @@ IDLE = 'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{eng
 
 
 def test_a_recorded_answer_is_read_whole():
-    found = reading(RECORDED)
-    assert found == Reading(
+    counters = reading(RECORDED)
+    assert counters == Reading(
         process_started=1795221302.73, engines=1, requests=121, prompt_tokens=9031, cached_tokens=0,
         generated_tokens=1926, preemptions=0, drafts=1805, draft_tokens=5415, accepted_tokens=0,
         accepted_per_position=[0, 0, 0],
@@ -26,8 +26,8 @@ def test_a_recorded_answer_is_read_whole():
 def test_engines_are_summed_and_dates_are_not():
     lines = [f'vllm:prompt_tokens_total{{engine="{engine}",model_name="a b}}"}} {10 + engine}.0' for engine in range(3)]
     lines += ['vllm:prompt_tokens_created{engine="0"} 1.7e+09', "vllm:generation_tokens_total NaN", "# a note", ""]
-    found = reading("\n".join(lines))
-    assert (found.prompt_tokens, found.engines, found.generated_tokens) == (33, 3, None)
+    counters = reading("\n".join(lines))
+    assert (counters.prompt_tokens, counters.engines, counters.generated_tokens) == (33, 3, None)
 
 
 def test_aborted_requests_are_no_successes():
@@ -50,9 +50,9 @@ def at(**counts: int) -> Reading:
 def test_a_difference_is_what_came_on_top():
     before = at(requests=10, drafts=100, accepted_tokens=30, accepted_per_position=[20, 10])
     after = at(requests=15, drafts=300, accepted_tokens=130, accepted_per_position=[100, 50])
-    found = gained([before, before], [after, after], instances=1)
-    assert (found.gained.requests, found.gained.accepted_per_position, found.why) == (5, [80, 40], "")
-    assert acceptance(found.gained) == [0.4, 0.2]
+    increase = counter_increase([before, before], [after, after], instances=1)
+    assert (increase.gained.requests, increase.gained.accepted_per_position, increase.why) == (5, [80, 40], "")
+    assert acceptance(increase.gained) == [0.4, 0.2]
     assert acceptance(at(requests=5)) is None
 
 
@@ -68,9 +68,9 @@ def test_a_difference_is_what_came_on_top():
     ],
 )
 def test_counters_that_cannot_be_subtracted_are_not_trusted(before, after, instances, why):
-    found = gained(before, after, instances=instances)
-    assert found.gained is None
-    assert why in found.why
+    increase = counter_increase(before, after, instances=instances)
+    assert increase.gained is None
+    assert why in increase.why
 
 
 class Server:
@@ -98,17 +98,17 @@ WAITING = 'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{
 
 
 def test_a_busy_server_is_waited_for():
-    server, told = Server(BUSY, BUSY, WAITING, IDLE), []
-    found = drain(server.ask, told.append, clock=server.clock)
-    assert (found.idle, server.asked) == (True, 4)
-    assert told[0] == "waits for an idle server: 3 requests run, 2 wait, 0 s so far"
+    server, messages = Server(BUSY, BUSY, WAITING, IDLE), []
+    drained = drain(server.ask, messages.append, clock=server.clock)
+    assert (drained.idle, server.asked) == (True, 4)
+    assert messages[0] == "waits for an idle server: 3 requests run, 2 wait, 0 s so far"
 
 
 def test_a_server_that_stays_busy_is_given_up():
     server = Server(BUSY)
-    found = drain(server.ask, lambda _: None, clock=server.clock, deadline_seconds=5)
-    assert (found.idle, found.running, found.waiting) == (False, 3, 2)
-    assert 5 <= found.seconds < 6
+    drained = drain(server.ask, lambda _: None, clock=server.clock, deadline_seconds=5)
+    assert (drained.idle, drained.running, drained.waiting) == (False, 3, 2)
+    assert 5 <= drained.seconds < 6
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_server_that_stays_busy_is_given_up():
     ],
 )
 def test_a_server_that_does_not_say_is_not_waited_for(server, why):
-    found = drain(server.ask, lambda _: None, clock=server.clock)
-    assert (found.idle, why in found.why) == (None, True)
+    drained = drain(server.ask, lambda _: None, clock=server.clock)
+    assert (drained.idle, why in drained.why) == (None, True)
     assert readings(read_metrics(server.ask)) == []
 
 

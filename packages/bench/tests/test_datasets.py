@@ -52,11 +52,11 @@ def read(folder: Path, text: str) -> list[list[Any]]:
     ],
 )
 def test_each_form_is_read_as_what_it_means(tmp_path: Path, text: str, messages: list[Any] | None) -> None:
-    found = read(tmp_path, text)
+    parsed = read(tmp_path, text)
     if messages is None:
-        assert found[0][0]["content"][0] == IMAGE
+        assert parsed[0][0]["content"][0] == IMAGE
     else:
-        assert found == messages
+        assert parsed == messages
 
 
 @pytest.mark.parametrize(

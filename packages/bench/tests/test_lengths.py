@@ -21,26 +21,26 @@ from bezel_bench.server.http_probe import asker
 DRAWS = 4000
 
 
-def drawn(text: str, seed: str = "s", count: int = DRAWS) -> list[int]:
+def draw(text: str, seed: str = "s", count: int = DRAWS) -> list[int]:
     lengths = lengths_of("--input-lengths", text)
     return [lengths.of(index, seed) for index in range(count)]
 
 
 def test_normal_lengths_have_their_mean_and_deviation() -> None:
-    found = drawn("normal:512,64")
-    assert fmean(found) == pytest.approx(512, rel=0.02)
-    assert stdev(found) == pytest.approx(64, rel=0.1)
+    lengths = draw("normal:512,64")
+    assert fmean(lengths) == pytest.approx(512, rel=0.02)
+    assert stdev(lengths) == pytest.approx(64, rel=0.1)
 
 
 def test_lognormal_lengths_have_their_median_and_a_long_tail() -> None:
-    found = drawn("lognormal:200,0.8")
-    assert median(found) == pytest.approx(200, rel=0.1)
-    assert fmean(found) > 1.2 * median(found)
+    lengths = draw("lognormal:200,0.8")
+    assert median(lengths) == pytest.approx(200, rel=0.1)
+    assert fmean(lengths) > 1.2 * median(lengths)
 
 
 def test_lengths_of_a_file_are_used_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "l").write_text("3\n5\n\n8\n")
-    assert drawn(f"file:{tmp_path / 'l'}", count=5) == [3, 5, 8, 3, 5]
+    assert draw(f"file:{tmp_path / 'l'}", count=5) == [3, 5, 8, 3, 5]
 
 
 @given(st.sampled_from(["normal:4,400", "lognormal:2,6", "normal:1,0"]), st.integers(0, 10**9))
@@ -51,11 +51,11 @@ def test_no_length_is_below_1_or_beyond_any_model(text: str, index: int) -> None
 
 
 def test_another_seed_draws_others() -> None:
-    assert drawn("normal:512,64", "a", 20) != drawn("normal:512,64", "b", 20)
+    assert draw("normal:512,64", "a", 20) != draw("normal:512,64", "b", 20)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("uniform:1,2", "expected normal, lognormal or file, got 'uniform'"),
         ("normal", "expected a distribution"),
@@ -68,15 +68,17 @@ def test_another_seed_draws_others() -> None:
         ("file:missing", "cannot be read"),
     ],
 )
-def test_what_is_no_distribution_is_refused_with_the_value(text: str, told: str) -> None:
-    with pytest.raises(UserError, match=told):
+def test_what_is_no_distribution_is_refused_with_the_value(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         lengths_of("--input-lengths", text)
 
 
-@pytest.mark.parametrize(("text", "told"), [("", "it holds no length"), ("4\nx\n", "line 2 is 'x'"), ("0\n", "line 1")])
-def test_a_file_of_something_else_is_refused_with_its_line(text: str, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [("", "it holds no length"), ("4\nx\n", "line 2 is 'x'"), ("0\n", "line 1")]
+)
+def test_a_file_of_something_else_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "l").write_text(text)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         lengths_of("--input-lengths", f"file:{tmp_path / 'l'}")
 
 

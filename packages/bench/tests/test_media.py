@@ -12,7 +12,7 @@ import pytest
 from bench_support.tokenizer import TokenServer, counting
 from bezel_base.errors import UserError
 from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
-from bezel_bench.load.plan_rules import LoadError, checked
+from bezel_bench.load.plan_rules import LoadError, check_load
 from bezel_bench.prompts.media import WithMedia, png, size_of, wav
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.server.http_probe import asker
@@ -22,13 +22,13 @@ from bezel_bench.validity.checks import beginnings
 def chunks(image: bytes) -> dict[bytes, bytes]:
     """The parts of a PNG, their checksums verified."""
     assert image[:8] == b"\x89PNG\r\n\x1a\n"
-    found, at = {}, 8
+    parts, at = {}, 8
     while at < len(image):
         (size,) = struct.unpack(">I", image[at : at + 4])
         name, data = image[at + 4 : at + 8], image[at + 8 : at + 8 + size]
         assert struct.unpack(">I", image[at + 8 + size : at + 12 + size]) == (zlib.crc32(name + data),)
-        found[name], at = data, at + 12 + size
-    return found
+        parts[name], at = data, at + 12 + size
+    return parts
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (512, 512), (769, 33)])
@@ -105,7 +105,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "endpoint", "told"),
+    ("plan", "endpoint", "message"),
     [
         (PromptPlan("multi_turn", turns=3, images=1), "chat", "leave out --turns"),
         (PromptPlan("file", file="f", audio_seconds=1.0), "chat", "leave out --turns"),
@@ -114,7 +114,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
         (PromptPlan(audio_seconds=1e9), "chat", "expected 0 to 600 seconds"),
     ],
 )
-def test_images_and_audio_that_cannot_be_sent_are_refused(plan: PromptPlan, endpoint: str, told: str) -> None:
+def test_images_and_audio_that_cannot_be_sent_are_refused(plan: PromptPlan, endpoint: str, message: str) -> None:
     target = Target("http://127.0.0.1:1", "m", endpoint=endpoint)  # type: ignore[arg-type]
-    with pytest.raises(LoadError, match=told):
-        checked(Load(target, Closed(1), Stop(requests=9), plan))
+    with pytest.raises(LoadError, match=message):
+        check_load(Load(target, Closed(1), Stop(requests=9), plan))

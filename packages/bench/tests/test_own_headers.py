@@ -16,13 +16,13 @@ KEY = "sk-Pl4ntedKeyValue0123"
 
 
 def test_a_key_of_the_environment_is_a_bearer_token_beside_other_headers() -> None:
-    found = own_headers("KEY", ["X-Tenant: blue", "X-Empty:", "X-Colon: a:b"], {"KEY": f" {KEY}\n"})
-    assert found == {"X-Tenant": "blue", "X-Empty": "", "X-Colon": "a:b", "Authorization": f"Bearer {KEY}"}
+    headers = own_headers("KEY", ["X-Tenant: blue", "X-Empty:", "X-Colon: a:b"], {"KEY": f" {KEY}\n"})
+    assert headers == {"X-Tenant": "blue", "X-Empty": "", "X-Colon": "a:b", "Authorization": f"Bearer {KEY}"}
     assert own_headers(None, [], {}) == {}
 
 
 @pytest.mark.parametrize(
-    ("variable", "given", "said"),
+    ("variable", "headers", "message"),
     [
         ("KEY", [], "--api-key-env KEY"),
         (KEY, [], "not a variable's name"),
@@ -33,9 +33,11 @@ def test_a_key_of_the_environment_is_a_bearer_token_beside_other_headers() -> No
         (None, ["X-A: 1", "x-a: 2"], "it is given twice"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_without_its_value(variable: str | None, given: list[str], said: str) -> None:
-    with pytest.raises(UserError, match=said) as refused:
-        own_headers(variable, given, {})
+def test_what_cannot_be_sent_is_refused_without_its_value(
+    variable: str | None, headers: list[str], message: str
+) -> None:
+    with pytest.raises(UserError, match=message) as refused:
+        own_headers(variable, headers, {})
     assert KEY not in str(refused.value)
 
 
@@ -47,7 +49,7 @@ def test_a_key_and_an_authorization_exclude_each_other() -> None:
 class Failing:
     """An identity whose renewal failed twice."""
 
-    failed = 2
+    failures = 2
 
     def __call__(self) -> dict[str, str]:
         return {"Authorization": "Bearer identity"}
@@ -93,7 +95,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Vllm]:
 
 
 def bench(vllm: Vllm, *arguments: str) -> int:
-    words = (
+    command = (
         "run",
         "--url",
         f"{vllm.url}/v1",
@@ -104,7 +106,7 @@ def bench(vllm: Vllm, *arguments: str) -> int:
         "--output-tokens",
         "3",
     )
-    return main([*words, *arguments])
+    return main([*command, *arguments])
 
 
 @pytest.mark.slow
@@ -118,8 +120,8 @@ def test_a_server_with_a_key_is_measured_and_no_file_or_line_has_the_key(
     result = json.loads((tmp_path / "r.json").read_text())
     assert result["cells"][0]["metrics"]["requests_per_second"]["value"] > 0
     assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
-    said = capfd.readouterr()
-    assert KEY not in said.out + said.err
+    output = capfd.readouterr()
+    assert KEY not in output.out + output.err
 
 
 @pytest.mark.slow

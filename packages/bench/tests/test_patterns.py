@@ -61,7 +61,8 @@ def test_gaps_have_the_mean_and_the_spread_of_their_gamma_distribution(burstines
     assert statistics.stdev(gaps) / statistics.mean(gaps) == pytest.approx(1 / math.sqrt(burstiness), rel=0.06)
 
 
-def test_poisson_arrivals_are_bursts_of_shape_one_and_a_constant_rate_is_none() -> None:
+def test_poisson_arrivals_are_bursts_and_a_constant_rate_is_even() -> None:
+    """Burstiness 1: the gaps deviate by as much as their mean."""
     gaps = [b - a for a, b in itertools.pairwise(instants(Poisson(50.0), Stop(requests=6_000), 3))]
     assert statistics.stdev(gaps) / statistics.mean(gaps) == pytest.approx(1, rel=0.06)
     even = [b - a for a, b in itertools.pairwise(instants(Constant(50.0), Stop(requests=2_000), 3))]
@@ -85,9 +86,9 @@ def test_stages_of_a_rate_send_the_area_below_them(stages: tuple[Stage, ...]) ->
     assert abs(len(planned) - sum(stage.level * stage.seconds for stage in stages)) <= 1
     assert planned == sorted(planned)
     for stage, end in zip(stages, ends, strict=True):
-        held = sum(end - stage.seconds <= at < end for at in planned)
-        assert abs(held - stage.level * stage.seconds) <= 1
-        assert stage.level or not held
+        count = sum(end - stage.seconds <= at < end for at in planned)
+        assert abs(count - stage.level * stage.seconds) <= 1
+        assert stage.level or not count
 
 
 @LIGHT
@@ -114,7 +115,7 @@ def test_users_ramp_up_one_after_the_other_and_then_stay(users: int, ramp: float
     assert begins[-1] <= ramp
 
 
-def test_the_time_to_stop_closes_what_is_open_and_keeps_out_who_would_come_later() -> None:
+def test_time_to_stop_closes_open_windows_and_keeps_later_users_out() -> None:
     late = load(Closed(4), Stop(seconds=3.0), ramp_seconds=8.0)
     assert user_windows(late) == [[(0.0, 3.0)], [(2.0, 3.0)], [], []]
     assert user_windows(replace(late, ramp_seconds=0.0)) == [[(0.0, 3.0)]] * 4

@@ -23,7 +23,7 @@ from bezel_bench.load.plan import (
     from_json,
     to_json,
 )
-from bezel_bench.load.plan_rules import checked, problems
+from bezel_bench.load.plan_rules import check_load, problems
 
 GOOD = Load(Target("http://127.0.0.1:8000", "m"), Closed(4), Stop(requests=8), PromptPlan(), extra_body={"top_k": 4})
 PATTERNS = [
@@ -90,15 +90,15 @@ def test_what_is_no_load_is_said_to_be_none(text: str) -> None:
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_its_value(change: dict[str, Any], word: str) -> None:
-    (told,) = problems(replace(GOOD, **change))
-    assert word in str(told)
-    assert told.repair
+    (problem,) = problems(replace(GOOD, **change))
+    assert word in str(problem)
+    assert problem.repair
 
 
 def test_everything_wrong_is_reported_at_once_and_a_password_never() -> None:
     wrong = replace(GOOD, target=Target("http://u:secret@h", ""), stop=Stop(requests=0), workers=0)
     with pytest.raises(UserError) as caught:
-        checked(wrong)
+        check_load(wrong)
     assert len(caught.value.problems) == 4
     assert "secret" not in str(caught.value)
-    assert checked(GOOD) is GOOD
+    assert check_load(GOOD) is GOOD

@@ -37,7 +37,8 @@ def test_a_silent_server_is_shown_with_when_the_load_ends_for_it() -> None:
     assert "no answer" not in progress_line(load(Closed(4), requests=40), 65.0, begun=14, done=10, silent=4.9)
 
 
-def test_a_closed_loop_of_so_many_requests_goes_by_its_pace_and_nobody_guesses_before_the_first_answer() -> None:
+def test_closed_loop_is_estimated_by_its_pace_from_the_first_answer_on() -> None:
+    """Before the first answer no time is estimated."""
     closed = load(Closed(4), requests=40)
     assert seconds_left(closed, 5.0, 0) is None
     assert seconds_left(load(Closed(4), requests=40, seconds=300.0), 5.0, 0) is None

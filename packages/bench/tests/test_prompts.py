@@ -20,16 +20,16 @@ from bezel_bench.server.http_probe import asker
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[TokenServer]:
+def shared_server() -> Iterator[TokenServer]:
     with counting(TokenServer()) as server:
         yield server
 
 
 @pytest.fixture
-def server(shared: TokenServer) -> TokenServer:
+def server(shared_server: TokenServer) -> TokenServer:
     """A server that knows every word, anew for each test, behind the same address."""
-    shared.__dict__.update(TokenServer(url=shared.url).__dict__)
-    return shared
+    shared_server.__dict__.update(TokenServer(url=shared_server.url).__dict__)
+    return shared_server
 
 
 def load(server: TokenServer, endpoint: Any = "chat", **prompts: Any) -> Load:
@@ -37,11 +37,11 @@ def load(server: TokenServer, endpoint: Any = "chat", **prompts: Any) -> Load:
     return Load(Target(server.url, "m", endpoint), Closed(4), Stop(requests=100), plan)
 
 
-def made(given: Load) -> Prompts:
-    return make_prompts(given, asker(given.target, lambda: {"Authorization": "Bearer t"}, seconds=5))
+def make(plan: Load) -> Prompts:
+    return make_prompts(plan, asker(plan.target, lambda: {"Authorization": "Bearer t"}, seconds=5))
 
 
-def said(prompts: Prompts, index: int, turn: int = 0) -> Any:
+def content_of(prompts: Prompts, index: int, turn: int = 0) -> Any:
     body = json.loads(prompts.bodies.body(index, turn).data)
     return body.get("messages") or body["prompt"]
 
@@ -54,7 +54,7 @@ def length(server: TokenServer, prompts: Prompts, index: int, turn: int = 0) -> 
 @pytest.mark.parametrize("endpoint", ["chat", "completions"])
 @pytest.mark.parametrize("tokens", [23, 64, 3000])
 def test_every_prompt_has_the_length_that_was_asked_for(server: TokenServer, endpoint: str, tokens: int) -> None:
-    prompts = made(load(server, endpoint, input_tokens=tokens))
+    prompts = make(load(server, endpoint, input_tokens=tokens))
     assert prompts.notes == ()
     assert {length(server, prompts, index) for index in range(40)} == {tokens}
     # To learn and to see: never a question for each prompt.
@@ -64,16 +64,16 @@ def test_every_prompt_has_the_length_that_was_asked_for(server: TokenServer, end
 
 def test_words_that_are_several_tokens_are_not_used(server: TokenServer) -> None:
     server.single = frozenset(WORDS[:60])
-    prompts = made(load(server))
+    prompts = make(load(server))
     assert prompts.notes == ()
     assert {length(server, prompts, index) for index in range(40)} == {64}
-    words = said(prompts, 0)[0]["content"].split()[1:]
-    assert set(words) <= server.single
+    used = content_of(prompts, 0)[0]["content"].split()[1:]
+    assert set(used) <= server.single
 
 
 def test_a_template_that_says_the_separator_itself_is_seen_through(server: TokenServer) -> None:
     server.before = [" the"] * 7
-    prompts = made(load(server))
+    prompts = make(load(server))
     assert prompts.notes == ()
     assert length(server, prompts, 3) == 64
 
@@ -86,37 +86,37 @@ def test_a_template_that_says_the_separator_itself_is_seen_through(server: Token
         ({"single": frozenset()}, "too few of"),
     ],
 )
-def test_a_server_that_cannot_count_gets_about_as_many_words_and_that_is_said(
+def test_server_that_cannot_count_gets_about_as_many_words_and_a_note(
     server: TokenServer, change: dict[str, Any], why: str
 ) -> None:
     server.__dict__.update(change)
-    prompts = made(load(server))
+    prompts = make(load(server))
     assert [why in note and note.startswith("prompt lengths are approximate") for note in prompts.notes] == [True]
-    assert 40 <= len(said(prompts, 0)[0]["content"].split()) <= 64
+    assert 40 <= len(content_of(prompts, 0)[0]["content"].split()) <= 64
 
 
 def test_a_server_that_nobody_runs_is_said_too() -> None:
-    given = load(TokenServer(url="http://127.0.0.1:9"))
-    (note,) = made(given).notes
+    plan = load(TokenServer(url="http://127.0.0.1:9"))
+    (note,) = make(plan).notes
     assert "refused" in note
 
 
 def test_a_count_that_differs_from_what_was_learned_is_not_called_exact(server: TokenServer) -> None:
-    given = load(server)
-    known = learn(given, asker(given.target, dict, seconds=5))
+    plan = load(server)
+    vocabulary = learn(plan, asker(plan.target, dict, seconds=5))
     server.extra = 2
-    prompts = make_prompts(given, asker(given.target, dict, seconds=5), known)
+    prompts = make_prompts(plan, asker(plan.target, dict, seconds=5), vocabulary)
     assert prompts.notes == ("prompt lengths are approximate: the server counts 66 tokens in a prompt made for 64",)
     server.extra = 0
-    assert make_prompts(given, asker(given.target, dict, seconds=5), known).notes == ()
+    assert make_prompts(plan, asker(plan.target, dict, seconds=5), vocabulary).notes == ()
 
 
 def test_no_two_prompts_begin_alike_and_the_same_plan_makes_them_again(server: TokenServer) -> None:
-    given = load(server)
-    first, again = made(given), made(given)
-    texts = [said(first, index)[0]["content"] for index in range(3000)]
+    plan = load(server)
+    first, again = make(plan), make(plan)
+    texts = [content_of(first, index)[0]["content"] for index in range(3000)]
     assert len({" ".join(text.split()[:6]) for text in texts}) == 3000
-    assert texts[:50] == [said(again, index)[0]["content"] for index in range(50)]
+    assert texts[:50] == [content_of(again, index)[0]["content"] for index in range(50)]
     copy = pickle.loads(pickle.dumps(first.bodies))  # noqa: S301 - our own
     assert copy.body(7) == first.bodies.body(7)
 
@@ -132,19 +132,19 @@ def test_no_two_prompts_begin_alike_and_the_same_plan_makes_them_again(server: T
     ],
 )
 def test_a_run_with_anything_else_has_other_prompts(server: TokenServer, other: dict[str, Any]) -> None:
-    given = load(server)
-    texts = {said(made(one), 0)[0]["content"][:40] for one in (given, replace(given, **other))}
+    plan = load(server)
+    texts = {content_of(make(one), 0)[0]["content"][:40] for one in (plan, replace(plan, **other))}
     assert len(texts) == 2
 
 
 def test_the_same_run_on_another_server_has_the_same_prompts(server: TokenServer) -> None:
-    given = load(server)
-    moved = replace(given, target=replace(given.target, url=server.url + "/b"), workers=3)
-    assert said(made(given), 5) == said(made(moved), 5)
+    plan = load(server)
+    moved = replace(plan, target=replace(plan.target, url=server.url + "/b"), workers=3)
+    assert content_of(make(plan), 5) == content_of(make(moved), 5)
 
 
 def test_a_group_shares_its_prefix_and_no_more(server: TokenServer) -> None:
-    prompts = made(load(server, kind="shared_prefix", prefix_tokens=40, groups=3))
+    prompts = make(load(server, kind="shared_prefix", prefix_tokens=40, groups=3))
     assert prompts.notes == ()
     ids = [server.count(json.loads(prompts.bodies.body(index).data)) for index in range(12)]
     assert {len(one) for one in ids} == {64}
@@ -153,51 +153,51 @@ def test_a_group_shares_its_prefix_and_no_more(server: TokenServer) -> None:
         same = prompts.bodies.body(a).group == prompts.bodies.body(b).group
         assert 40 <= common < 48 if same else common < 20
     assert {prompts.bodies.body(index).group for index in range(12)} == {0, 1, 2}
-    assert made(load(server)).bodies.body(0).group == -1
+    assert make(load(server)).bodies.body(0).group == -1
 
 
 @pytest.mark.parametrize("endpoint", ["chat", "completions"])
 def test_a_turn_repeats_the_conversation_and_adds_what_was_asked_for(server: TokenServer, endpoint: str) -> None:
-    prompts = made(load(server, endpoint, kind="multi_turn", turns=3))
+    prompts = make(load(server, endpoint, kind="multi_turn", turns=3))
     assert prompts.notes == ()
     assert [length(server, prompts, 4, turn) for turn in range(3)] == [64, 64 + 8 + 64, 64 + 2 * (8 + 64)]
     assert prompts.bodies.turns == 3
     turns = [prompts.bodies.body(4, turn) for turn in range(3)]
     assert [one.turn for one in turns] == [0, 1, 2]
-    texts = [json.dumps(said(prompts, 4, turn)).rstrip('}]"') for turn in range(3)]
+    texts = [json.dumps(content_of(prompts, 4, turn)).rstrip('}]"') for turn in range(3)]
     assert texts[2].startswith(texts[1])
     assert texts[1].startswith(texts[0])
-    assert said(prompts, 5, 0) != said(prompts, 4, 0)
+    assert content_of(prompts, 5, 0) != content_of(prompts, 4, 0)
 
 
 @pytest.mark.parametrize(
-    ("prompts", "told"),
+    ("prompts", "message"),
     [
         ({"input_tokens": 14}, "give 17 or more"),
         ({"kind": "shared_prefix", "prefix_tokens": 3}, "give more than 8"),
         ({"kind": "shared_prefix", "prefix_tokens": 60}, "begin alike"),
     ],
 )
-def test_a_prompt_too_short_to_be_unique_is_refused(server: TokenServer, prompts: dict[str, Any], told: str) -> None:
-    with pytest.raises(UserError, match=told):
-        made(load(server, **prompts))
+def test_a_prompt_too_short_to_be_unique_is_refused(server: TokenServer, prompts: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        make(load(server, **prompts))
 
 
 def test_texts_of_a_file_are_sent_as_they_are(server: TokenServer, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
     file.write_text('plain "quoted" text\n\n{"prompt": "of an object\\n"}\n"a string"\n{not json\n', encoding="utf-8")
-    prompts = made(load(server, kind="file", file=str(file)))
-    texts = [said(prompts, index)[0]["content"] for index in range(5)]
+    prompts = make(load(server, kind="file", file=str(file)))
+    texts = [content_of(prompts, index)[0]["content"] for index in range(5)]
     assert texts == ['plain "quoted" text', "of an object\n", "a string", "{not json", 'plain "quoted" text']
     assert "4 entries of texts.jsonl" in prompts.notes[0]
     assert server.asked == []
 
 
-@pytest.mark.parametrize(("content", "told"), [(b"", "holds no text"), (b'{"a": 1}', "line 1"), (b"\xff", "UTF-8")])
-def test_a_file_without_texts_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+@pytest.mark.parametrize(("content", "message"), [(b"", "holds no text"), (b'{"a": 1}', "line 1"), (b"\xff", "UTF-8")])
+def test_a_file_without_texts_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "texts"
     file.write_bytes(content)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         read_entries(file)
     with pytest.raises(UserError, match="cannot be read"):
         read_entries(tmp_path / "none")
@@ -205,10 +205,10 @@ def test_a_file_without_texts_is_refused(tmp_path: Path, content: bytes, told: s
 
 def test_fields_of_the_caller_win_and_shape_what_is_counted(server: TokenServer) -> None:
     extra = {"ignore_eos": False, "max_tokens": 3, "chat_template_kwargs": {"enable_thinking": True}}
-    prompts = made(replace(load(server), extra_body=extra))
+    prompts = make(replace(load(server), extra_body=extra))
     body = prompts.bodies.body(0)
     sent = json.loads(body.data)
     assert (sent["ignore_eos"], sent["max_tokens"], body.asked_tokens) == (False, 3, 3)
     assert sent["stream_options"] == {"include_usage": True}
     assert all(asked["chat_template_kwargs"] == {"enable_thinking": True} for asked in server.asked)
-    assert json.loads(made(load(server)).bodies.body(0).data)["ignore_eos"] is True
+    assert json.loads(make(load(server)).bodies.body(0).data)["ignore_eos"] is True

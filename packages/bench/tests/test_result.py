@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 
 
 def cell(name: str = "c16-u8", **fields: object) -> Cell:
-    given = {
+    defaults = {
         "context_tokens": 16,
         "users": 8,
         "output_tokens": 4,
@@ -22,7 +22,7 @@ def cell(name: str = "c16-u8", **fields: object) -> Cell:
         "prompts": "unique",
         "state": "ok",
     }
-    return Cell.model_validate({"id": name, **given, **fields})
+    return Cell.model_validate({"id": name, **defaults, **fields})
 
 
 def result(*cells: Cell, **fields: object) -> Result:

@@ -27,18 +27,18 @@ WELL = {"ok", "client_limited", "busy_machine"}
 STREAM = [line for _, line in recorded_stream("chat-stream-usage.txt")]
 
 
-def planned(*arguments: str) -> Any:
+def plan_of(*arguments: str) -> Any:
     return load_of(parse(["run", "--url", TARGET.url, *arguments]), TARGET)
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
+def shared_server() -> Iterator[Server]:
     with serving() as server:
         yield server
 
 
 @pytest.fixture
-def server(shared: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+def server(shared_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A server that answers with a recorded stream of 6 tokens, and counts nothing."""
     monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
 
@@ -47,9 +47,9 @@ def server(shared: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
             return Answer(json=json.loads(recorded_body("models.txt")))
         return Answer(chunks=[*STREAM]) if call.path == "/v1/chat/completions" else None
 
-    shared.routes[:] = [answer]
-    shared.calls.clear()
-    return shared
+    shared_server.routes[:] = [answer]
+    shared_server.calls.clear()
+    return shared_server
 
 
 @pytest.mark.slow
@@ -57,8 +57,8 @@ def test_a_run_is_written_whole_and_printed_and_can_be_read_again(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run.json"
-    given = ["--url", server.url, "--public", "--users", "2", "--requests", "8", "--output-tokens", "6"]
-    code = main(["run", *given, "--repeats", "2", "--slo", "ttft=60000", "--out", str(out)])
+    arguments = ["--url", server.url, "--public", "--users", "2", "--requests", "8", "--output-tokens", "6"]
+    code = main(["run", *arguments, "--repeats", "2", "--slo", "ttft=60000", "--out", str(out)])
     text = capsys.readouterr().out
     result = read_result(out)
     assert [(cell.id, cell.requests) for cell in result.cells] == [("run-r0", 8), ("run-r1", 8)]
@@ -84,25 +84,25 @@ def test_a_run_is_written_whole_and_printed_and_can_be_read_again(
 
 
 @pytest.mark.slow
-def test_a_run_in_which_something_is_wrong_ends_with_exit_code_1_and_says_what(
+def test_run_in_which_something_is_wrong_exits_with_1_and_says_what(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Answers of 6 tokens where 7 were asked for.
-    given = ["--url", server.url, "--public", "--requests", "6", "--output-tokens", "7"]
-    assert main(["run", *given]) == 1
+    arguments = ["--url", server.url, "--public", "--requests", "6", "--output-tokens", "7"]
+    assert main(["run", *arguments]) == 1
     assert "output_length: FAILED: 6 of 6 responses" in capsys.readouterr().out
     server.routes.insert(0, lambda call: Answer(500) if call.path == "/v1/chat/completions" else None)
-    assert main(["run", *given, "--json"]) == 1
+    assert main(["run", *arguments, "--json"]) == 1
     (cell,) = json.loads(capsys.readouterr().out)["cells"]
     assert (cell["state"], cell["failures"], cell["distributions"]) == ("failed", {"http_5xx": 6}, {})
 
 
 @pytest.mark.slow
 def test_figures_of_a_simulated_server_say_so(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--url", server.url, "--public", "--requests", "4", "--output-tokens", "6"]
-    main(["run", *given, "--simulated", "--json"])
+    arguments = ["--url", server.url, "--public", "--requests", "4", "--output-tokens", "6"]
+    main(["run", *arguments, "--simulated", "--json"])
     assert json.loads(capsys.readouterr().out)["nature"] == "simulated"
-    main(["run", *given, "--simulated"])
+    main(["run", *arguments, "--simulated"])
     assert "simulated: no figure describes hardware" in capsys.readouterr().out
 
 
@@ -110,13 +110,13 @@ def test_figures_of_a_simulated_server_say_so(server: Server, capsys: pytest.Cap
 def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["run", "--url", server.url, "--public", "--requests", "2", "--output-tokens", "6", "--json"]
+    arguments = ["run", "--url", server.url, "--public", "--requests", "2", "--output-tokens", "6", "--json"]
     runs = []
     for more in ((), (), ("--run-id", "x")):
-        main([*given, *more])
+        main([*arguments, *more])
         runs.append(json.loads(capsys.readouterr().out)["cells"][0]["load"]["prompts"]["run"])
     # What a result says of its run makes it again.
-    main([*given, "--run-id", runs[2]])
+    main([*arguments, "--run-id", runs[2]])
     assert len({*runs}) == 3
     sent = [call.json["messages"][0]["content"] for call in server.calls if call.path == "/v1/chat/completions"]
     assert len(set(sent[:4])) == 4
@@ -124,7 +124,7 @@ def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--url", "http://127.0.0.1:9", "--public"], "--url = http://127.0.0.1:9\n   no server responds there"),
         (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "accepts no connection"),
@@ -146,27 +146,27 @@ def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
     ],
 )
 def test_a_user_s_mistake_is_reported_in_a_sentence(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *arguments]) == 1
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["goodput", "--slo", "ttft_p50=1s", "--out", "/"], "--out = /\n   the result would be lost"),
         (["sweep", "--out", "/"], "--out = /\n   the result would be lost"),
         (["sweep", "--out", "r.json"], "--url = http://127.0.0.1:9\n   no server responds there"),
     ],
 )
-def test_a_mistake_of_a_sweep_or_a_search_is_reported_before_anybody_is_asked(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+def test_mistake_of_a_sweep_or_a_search_is_reported_before_any_request(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*arguments, "--url", "http://127.0.0.1:9", "--public"]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_without_a_server_the_command_line_is_wrong() -> None:
@@ -189,7 +189,7 @@ def test_without_a_server_the_command_line_is_wrong() -> None:
     ],
 )
 def test_options_say_pattern_and_end(arguments: list[str], pattern: object, stop: Stop) -> None:
-    load = planned(*arguments)
+    load = plan_of(*arguments)
     assert (load.pattern, load.stop) == (pattern, stop)
 
 
@@ -203,20 +203,20 @@ def test_options_say_pattern_and_end(arguments: list[str], pattern: object, stop
     ],
 )
 def test_options_say_the_kind_of_prompts(arguments: list[str], kind: str) -> None:
-    assert planned(*arguments).prompts.kind == kind
+    assert plan_of(*arguments).prompts.kind == kind
 
 
 def test_a_trace_is_replayed(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     trace.write_text("0\n0.5\n2\n")
-    assert planned("--trace", str(trace)).pattern == Replay((0.0, 0.5, 2.0))
+    assert plan_of("--trace", str(trace)).pattern == Replay((0.0, 0.5, 2.0))
     trace.write_text("0\nsoon\n")
     with pytest.raises(UserError, match="one instant a line"):
-        planned("--trace", str(trace))
+        plan_of("--trace", str(trace))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--burstiness", "0.5"], "add --rate"),
         (["--rate", "3", "--arrivals", "burst"], "belong together"),
@@ -229,15 +229,15 @@ def test_a_trace_is_replayed(tmp_path: Path) -> None:
         (["--rate", "1", "--turns", "2"], "turns wait"),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(arguments: list[str], told: str) -> None:
-    with pytest.raises(UserError, match=told):
-        planned(*arguments)
+def test_options_that_cannot_be_meant_are_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan_of(*arguments)
 
 
 @pytest.mark.slow
 def test_a_warm_up_is_sent_first_with_other_words_and_counts_in_no_figure(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
-    given = [
+    arguments = [
         "--url",
         server.url,
         "--public",
@@ -250,7 +250,7 @@ def test_a_warm_up_is_sent_first_with_other_words_and_counts_in_no_figure(server
         "--warmup",
         "5",
     ]
-    main(["run", *given, "--repeats", "2", "--out", str(out)])
+    main(["run", *arguments, "--repeats", "2", "--out", str(out)])
     result = read_result(out)
     assert [cell.requests for cell in result.cells] == [8, 8]
     assert "5 warm-up requests sent before the load, counted in no figure" in result.notes
@@ -267,14 +267,16 @@ def test_a_warm_up_of_less_than_nothing_is_refused(server: Server, capsys: pytes
 
 def test_users_of_a_rate_do_not_think() -> None:
     with pytest.raises(UserError, match="give users instead of a rate"):
-        planned("--rate", "4", "--think-time", "1")
+        plan_of("--rate", "4", "--think-time", "1")
 
 
-@pytest.mark.parametrize(("words", "told"), [(("--users", "4"), "give a --rate"), (("--rate", "4"), "give 1 or more")])
-def test_a_limit_of_requests_under_way_needs_a_rate_and_a_number(words: tuple[str, ...], told: str) -> None:
-    with pytest.raises(UserError, match=told):
-        planned(*words, "--max-in-flight", "0")
-    assert planned("--rate", "4", "--max-in-flight", "9").max_in_flight == 9
+@pytest.mark.parametrize(
+    ("arguments", "message"), [(("--users", "4"), "give a --rate"), (("--rate", "4"), "give 1 or more")]
+)
+def test_a_limit_of_requests_under_way_needs_a_rate_and_a_number(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan_of(*arguments, "--max-in-flight", "0")
+    assert plan_of("--rate", "4", "--max-in-flight", "9").max_in_flight == 9
 
 
 def test_a_concurrency_without_a_load_is_refused() -> None:

@@ -5,7 +5,7 @@ from array import array
 import numpy as np
 import pytest
 
-from bench_support.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
+from bench_support.runs import BEGAN, MS, SECOND, closed_loop, columns, failed_sample, good_sample, measurement, noise
 from bezel_bench.result.columns import FIELDS, Columns
 from bezel_bench.result.document import ResultError
 from bezel_bench.result.sample import Sample
@@ -21,40 +21,44 @@ def same(one: Columns, other: Columns) -> bool:
 def test_samples_come_out_of_the_file_as_they_went_in(tmp_path):
     dice = noise(1)
     odd = [
-        failed(0, BEGAN, "timeout"), answered(1, BEGAN, ttft=300 * SECOND, tokens=1), Sample(index=2),
+        failed_sample(0, BEGAN, "timeout"), good_sample(1, BEGAN, ttft=300 * SECOND, tokens=1), Sample(index=2),
         Sample(index=9, sent=BEGAN, done=BEGAN + 9, failure="truncated", chunks=array("q", [BEGAN + 3, BEGAN + 5])),
-        answered(5, BEGAN - 3 * SECOND),
-        answered(3, BEGAN + 5, step=dice.randrange(9 * SECOND), tokens=70), failed(4, BEGAN + 7, "http_429"),
+        good_sample(5, BEGAN - 3 * SECOND),
+        good_sample(3, BEGAN + 5, step=dice.randrange(9 * SECOND), tokens=70), failed_sample(4, BEGAN + 7, "http_429"),
     ]  # fmt: skip
-    cells = {"c1-u4": (columns(closed(4, 10)), BEGAN), "c2-u1": (Columns.of(odd), BEGAN), "c3": (Columns.of([]), BEGAN)}
+    cells = {
+        "c1-u4": (columns(closed_loop(4, 10)), BEGAN),
+        "c2-u1": (Columns.of(odd), BEGAN),
+        "c3": (Columns.of([]), BEGAN),
+    }
 
-    told = write_samples(tmp_path / "r.samples.npz", cells)
+    written = write_samples(tmp_path / "r.samples.npz", cells)
 
-    found = read_samples(tmp_path / "r.samples.npz", told.sha256)
-    assert found.keys() == cells.keys()
-    for name, (rows, began) in found.items():
+    read_back = read_samples(tmp_path / "r.samples.npz", written.sha256)
+    assert read_back.keys() == cells.keys()
+    for name, (rows, began) in read_back.items():
         assert (began, same(rows, cells[name][0])) == (BEGAN, True), name
 
 
 def test_the_columns_are_those_that_are_documented(tmp_path):
-    write_samples(tmp_path / "r.samples.npz", {"c1": (columns(closed(1, 3)), BEGAN)})
+    write_samples(tmp_path / "r.samples.npz", {"c1": (columns(closed_loop(1, 3)), BEGAN)})
     with np.load(tmp_path / "r.samples.npz", allow_pickle=False) as file:
         assert {name.removeprefix("c1/") for name in file.files} == COLUMNS.keys()
         assert file["c1/sent"].tolist() == [0, 201 * MS, 402 * MS]
 
 
 def test_the_same_samples_are_the_same_file(tmp_path):
-    cells = {"c1": (columns(closed(2, 5)), BEGAN)}
+    cells = {"c1": (columns(closed_loop(2, 5)), BEGAN)}
     one, other = (write_samples(tmp_path / name, cells).sha256 for name in ("a.npz", "b.npz"))
     assert one == other
 
 
 def test_another_file_is_found_out(tmp_path):
     path = samples_path(tmp_path / "r.json")
-    told = write_samples(path, {"c1": (columns(closed(1, 3)), BEGAN)})
-    write_samples(path, {"c1": (columns(closed(1, 4)), BEGAN)})
+    written = write_samples(path, {"c1": (columns(closed_loop(1, 3)), BEGAN)})
+    write_samples(path, {"c1": (columns(closed_loop(1, 4)), BEGAN)})
     with pytest.raises(ResultError, match="the samples are not those of the result"):
-        read_samples(path, told.sha256)
+        read_samples(path, written.sha256)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
@@ -67,7 +71,7 @@ def test_what_holds_no_samples_is_reported(tmp_path, content):
 
 
 def test_rows_are_chosen_with_their_chunks():
-    rows = columns(measured([answered(index, BEGAN + index, tokens=index + 1) for index in range(6)]))
+    rows = columns(measurement([good_sample(index, BEGAN + index, tokens=index + 1) for index in range(6)]))
     chosen = rows.where(np.array([5, 0, 2]))
     assert chosen.chunk_counts.tolist() == [6, 1, 3]
     assert chosen.chunks.tolist() == [
@@ -91,7 +95,7 @@ def test_a_request_takes_few_bytes(tmp_path):
     fields |= {"done": chunks[:, -1] + MS, "output_tokens": np.full(size, tokens), "prompt_tokens": np.full(size, 128)}
     rows = Columns(fields, np.zeros(size, np.int64), chunks.ravel(), np.full(size, tokens))
 
-    told = write_samples(tmp_path / "r.samples.npz", {"c1": (rows, BEGAN)})
-    (found, _) = read_samples(tmp_path / "r.samples.npz", told.sha256)["c1"]
-    assert same(rows, found)
+    written = write_samples(tmp_path / "r.samples.npz", {"c1": (rows, BEGAN)})
+    (read_back, _) = read_samples(tmp_path / "r.samples.npz", written.sha256)["c1"]
+    assert same(rows, read_back)
     assert (tmp_path / "r.samples.npz").stat().st_size < 90 * size

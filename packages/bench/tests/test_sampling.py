@@ -31,15 +31,15 @@ def metrics(running: int, generated: int = 0, *, cache: str = "0.5", started: fl
 
 
 def test_engines_are_summed_and_the_share_of_their_caches_is_a_mean():
-    found = values_of(metrics(3, 40))
-    assert (found["running"], found["waiting"], found["generated_tokens"]) == (4, 2, 40)
-    assert found["kv_cache_used"] == pytest.approx(0.3)
+    values = values_of(metrics(3, 40))
+    assert (values["running"], values["waiting"], values["generated_tokens"]) == (4, 2, 40)
+    assert values["kv_cache_used"] == pytest.approx(0.3)
 
 
 def test_what_a_real_vllm_writes_is_read():
-    found = values_of(REAL)
-    assert (found["running"], found["prompt_tokens"], found["generated_tokens"]) == (0, 9031, 1926)
-    assert {"waiting", "kv_cache_used", "preemptions"} <= found.keys()
+    values = values_of(REAL)
+    assert (values["running"], values["prompt_tokens"], values["generated_tokens"]) == (0, 9031, 1926)
+    assert {"waiting", "kv_cache_used", "preemptions"} <= values.keys()
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"up 1\n", b"vllm:num_requests_running many\n", b"\xff" * 40])
@@ -49,7 +49,7 @@ def test_a_response_that_is_not_vllms_is_no_sample(body: bytes):
     assert samples.series(0) is None
 
 
-def test_instants_count_from_the_loads_start_and_tokens_from_the_first_read():
+def test_instants_count_from_the_loads_start_tokens_from_the_first_read():
     samples = Samples()
     for second, generated in ((9, 1), (11, 100), (12, 160)):
         samples.add(second * SECOND, metrics(second, generated))

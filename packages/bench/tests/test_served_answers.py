@@ -9,7 +9,7 @@ import pytest
 from bench_support.tokenizer import TokenServer, counting
 from bench_support.wire import DONE, HEAD, USAGE, WireRequest, chunk, document, send, serving
 from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, ReplyingBodies, Stop, Target
-from bezel_bench.load.plan_rules import LoadError, checked
+from bezel_bench.load.plan_rules import LoadError, check_load
 from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.server.http_probe import asker
 
@@ -24,8 +24,8 @@ class Talk:
     def body(self, index: int, turn: int = 0) -> Body:
         return self.reply(index, turn, ["generated"] * turn)
 
-    def reply(self, index: int, turn: int, said: Sequence[str]) -> Body:
-        return Body(json.dumps({"number": index, "turn": turn, "said": list(said)}).encode(), 2, turn)
+    def reply(self, index: int, turn: int, responses: Sequence[str]) -> Body:
+        return Body(json.dumps({"number": index, "turn": turn, "said": list(responses)}).encode(), 2, turn)
 
 
 def answer_of(number: int, turn: int) -> str:
@@ -53,13 +53,13 @@ def test_each_turn_holds_the_responses_to_the_turns_before_it(users: int) -> Non
         measured = send(wire.url, 24, Closed(users), bodies=Talk())
     assert {sample.failure for sample in measured.samples} == {""}
     assert {sample.output_tokens for sample in measured.samples} == {2}
-    said = said_of(wire.asked)
-    assert len(said) == 24
-    for (number, turn), earlier in said.items():
+    by_turn = said_of(wire.asked)
+    assert len(by_turn) == 24
+    for (number, turn), earlier in by_turn.items():
         assert earlier == [answer_of(number, before) for before in range(turn)]
 
 
-def test_a_conversation_ends_where_a_response_fails_and_the_next_one_begins_with_nothing_said() -> None:
+def test_failed_response_ends_a_conversation_and_the_next_begins_empty() -> None:
     async def failing(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         if asked.number == 1:
             writer.write(document(b'{"error":"out of memory"}', "500 Internal Server Error"))
@@ -104,4 +104,4 @@ def test_prompts_of_such_a_plan_take_responses_and_others_do_not() -> None:
 def test_served_answers_need_conversations() -> None:
     plan = PromptPlan(served_answers=True)
     with pytest.raises(LoadError, match="add --turns"):
-        checked(Load(Target("http://127.0.0.1:1", "m"), Closed(1), Stop(requests=9), plan))
+        check_load(Load(Target("http://127.0.0.1:1", "m"), Closed(1), Stop(requests=9), plan))

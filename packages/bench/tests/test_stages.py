@@ -1,6 +1,6 @@
 """Stages: one set of figures for each, and none over several levels."""
 
-from bench_support.runs import BEGAN, MS, SECOND, answered, columns, measured
+from bench_support.runs import BEGAN, MS, SECOND, columns, good_sample, measurement
 from bezel_bench.cell.stages import stage_figures, without_levels
 from bezel_bench.load.plan import Stage, Staged, Stop
 from bezel_bench.metrics.definitions import measure
@@ -18,15 +18,15 @@ def run(ttft: tuple[int, int] = (50 * MS, 400 * MS)) -> Measured:
     for stage, first in zip(PATTERN.stages, ttft, strict=True):
         for place in range(int(stage.level * stage.seconds)):
             at = BEGAN + begin + round(place / stage.level * SECOND)
-            samples.append(answered(len(samples), at, ttft=first))
+            samples.append(good_sample(len(samples), at, ttft=first))
         begin += round(stage.seconds * SECOND)
-    return measured(samples)
+    return measurement(samples)
 
 
-def figures(found: Measured, stop: Stop = Stop()) -> list[StageFigures]:  # noqa: B008 - frozen
-    rows = columns(found)
-    steady = steady_window(rows, found.began, found.ended, users=0, changing=True)
-    return stage_figures(PATTERN, stop, MetricInputs(rows, steady, True), found)
+def figures(run: Measured, stop: Stop = Stop()) -> list[StageFigures]:  # noqa: B008 - frozen
+    rows = columns(run)
+    steady = steady_window(rows, run.began, run.ended, users=0, changing=True)
+    return stage_figures(PATTERN, stop, MetricInputs(rows, steady, True), run)
 
 
 def test_each_stage_has_its_own_percentiles_and_rates() -> None:
@@ -51,9 +51,9 @@ def test_a_figure_that_depends_on_the_level_has_none_over_all_stages() -> None:
     assert left["prompt_tokens_mean"].value == 100.0
 
 
-def test_a_stage_that_was_not_begun_is_left_out_and_a_short_one_is_counted_over_its_time() -> None:
-    found = run()
-    found.samples = [one for one in found.samples if one.planned < BEGAN + 10 * SECOND]
-    (only,) = figures(found, Stop(seconds=10.0))
+def test_stage_not_begun_is_left_out_and_a_short_one_counts_over_its_time() -> None:
+    measured = run()
+    measured.samples = [one for one in measured.samples if one.planned < BEGAN + 10 * SECOND]
+    (only,) = figures(measured, Stop(seconds=10.0))
     assert (only.requests, only.ends) == (100, 10.0)
     assert abs((only.metrics["requests_per_second"].value or 0) - 10) < 0.3

@@ -35,7 +35,7 @@ WITH_AN_END = list(itertools.product(ENDS, FINDINGS))
 TWO_ENDS = list(itertools.combinations(ENDS, 2))
 
 
-def judged(*names: str) -> tuple[str, str]:
+def state_with(*names: str) -> tuple[str, str]:
     arguments: dict[str, Any] = {
         "interrupted": False, "requests": 100, "failures": {}, "examples": {}, "client_limits": [], "queueing": ""
     }  # fmt: skip
@@ -56,38 +56,38 @@ def test_all_pairs_of_findings_are_tried() -> None:
 @pytest.mark.parametrize("name", FINDINGS)
 def test_one_finding_alone_gives_its_state(name) -> None:
     _, state, text = FINDINGS[name]
-    found, why = judged(name)
-    assert found == state
+    actual, why = state_with(name)
+    assert actual == state
     assert text in why
-    assert judged() == ("ok", "")
+    assert state_with() == ("ok", "")
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_graver_finding_gives_the_state_and_both_are_told(first, second) -> None:
-    found, why = judged(second, first)
+    state, why = state_with(second, first)
     expected = (second,) if (first, second) == EXCUSED else (first, second)
-    assert found == FINDINGS[expected[0]][1]
+    assert state == FINDINGS[expected[0]][1]
     assert all(FINDINGS[name][2] in why for name in expected)
 
 
 @pytest.mark.parametrize(("end", "finding"), WITH_AN_END)
 def test_load_without_an_end_tells_wrong_counts_only(end, finding) -> None:
     """What is known of the client or of a queue describes a whole load; a wrong count stays wrong."""
-    found, why = judged(end, finding)
-    assert found == ENDS[end][1]
+    state, why = state_with(end, finding)
+    assert state == ENDS[end][1]
     assert ENDS[end][2] in why
     assert (FINDINGS[finding][2] in why) == (finding == "wrong count")
 
 
 @pytest.mark.parametrize(("first", "second"), TWO_ENDS)
 def test_first_end_of_two_is_told(first, second) -> None:
-    found, why = judged(second, first)
-    assert (found, ENDS[first][2] in why) == (ENDS[first][1], True)
+    state, why = state_with(second, first)
+    assert (state, ENDS[first][2] in why) == (ENDS[first][1], True)
 
 
 def test_all_findings_together_are_told() -> None:
-    found, why = judged(*(name for name in FINDINGS if name != "client's limit"))
-    assert found == "failed"
+    state, why = state_with(*(name for name in FINDINGS if name != "client's limit"))
+    assert state == "failed"
     assert all(text in why for name, (_, _, text) in FINDINGS.items() if name != "client's limit")
 
 
@@ -97,7 +97,7 @@ def test_clients_own_failures_do_not_excuse_a_wrong_count() -> None:
     apart = Check(name="failures_apart", state="failed", text="13 of 100 requests failed")
     wrong = Check(name="counters", state="failed", text="server and client disagree")
     assert state_of([apart], **arguments)[0] == "client_limited"
-    found, why = state_of([apart, wrong], **arguments)
-    assert found == "failed"
+    state, why = state_of([apart, wrong], **arguments)
+    assert state == "failed"
     assert "server and client disagree" in why
     assert "the client fell short, too: it lagged" in why

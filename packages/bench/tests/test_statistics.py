@@ -26,15 +26,15 @@ def test_a_quantile_outside_of_the_tables_is_refused():
 
 
 def test_percentiles_come_from_every_value():
-    found = statistics.distribution(np.arange(1, 1002, dtype=float)[::-1], "ms")
-    assert (found.p50, found.p90, found.p95, found.p99, found.p999) == (501, 901, 951, 991, 1000)
-    assert (found.min, found.max, found.mean, found.n) == (1, 1001, 501, 1001)
+    spread = statistics.distribution(np.arange(1, 1002, dtype=float)[::-1], "ms")
+    assert (spread.p50, spread.p90, spread.p95, spread.p99, spread.p999) == (501, 901, 951, 991, 1000)
+    assert (spread.min, spread.max, spread.mean, spread.n) == (1, 1001, 501, 1001)
 
 
 def test_a_percentile_that_no_value_lies_above_is_left_out():
-    found = statistics.distribution(np.arange(99, dtype=float), "ms")
-    assert found.p95 is not None
-    assert found.p99 is None
+    spread = statistics.distribution(np.arange(99, dtype=float), "ms")
+    assert spread.p95 is not None
+    assert spread.p99 is None
     assert statistics.distribution(np.arange(100, dtype=float), "ms").p99 is not None
 
 
@@ -42,19 +42,19 @@ def test_a_percentile_that_no_value_lies_above_is_left_out():
     "values", [[5.0], [0.0, 0.0], [0.0, 3.0], [1e-9, 1e9, 1e9], [7.0] * 50 + [math.nextafter(7, 8)]]
 )
 def test_a_histogram_holds_every_value_once(values):
-    found = statistics.distribution(np.array(values), "ms")
-    assert sum(found.histogram.counts) == len(values)
-    assert found.histogram.edges[0] <= min(values)
-    assert found.histogram.edges[-1] >= max(values)
+    spread = statistics.distribution(np.array(values), "ms")
+    assert sum(spread.histogram.counts) == len(values)
+    assert spread.histogram.edges[0] <= min(values)
+    assert spread.histogram.edges[-1] >= max(values)
 
 
 def test_intervals_of_repeats_hold_the_truth_as_often_as_they_say():
     dice = noise(7)
-    held = 0
+    inside = 0
     for _ in range(1000):
         low, high = statistics.of_repeats([dice.gauss(100, 15) for _ in range(3)])
-        held += low <= 100 <= high
-    assert 930 <= held <= 968
+        inside += low <= 100 <= high
+    assert 930 <= inside <= 968
 
 
 def test_one_repeat_has_no_interval():
@@ -66,17 +66,17 @@ def test_one_repeat_has_no_interval():
 def test_neighbours_that_follow_each_other_widen_the_interval():
     """An autoregressive series: taken for independent, its mean would seem five times surer than it is."""
     dice = noise(3)
-    held = naive = 0
+    inside = naive = 0
     for _ in range(60):
         values, level = [], 0.0
         for _ in range(2000):
             level = 0.9 * level + dice.gauss(0, 1)
             values.append(level)
-        found = np.array(values)
-        low, high = statistics.of_sections(found, lambda part: float(part.mean()))
-        held += low <= 0 <= high
-        naive += abs(found.mean()) <= 1.96 * found.std() / math.sqrt(len(found))
-    assert held >= 52
+        series = np.array(values)
+        low, high = statistics.of_sections(series, lambda part: float(part.mean()))
+        inside += low <= 0 <= high
+        naive += abs(series.mean()) <= 1.96 * series.std() / math.sqrt(len(series))
+    assert inside >= 52
     assert naive < 38
 
 
@@ -91,11 +91,11 @@ def test_two_outliers_never_move_a_trimmed_mean_beyond_the_other_values(values, 
 @pytest.mark.slow
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=16), st.floats(-5, 5))
 def test_a_trimmed_mean_and_its_interval_move_with_the_values(values, shift):
-    found = statistics.of_trimmed(values, 0.975)
+    interval = statistics.of_trimmed(values, 0.975)
     assert statistics.of_trimmed([value + shift for value in values], 0.975) == pytest.approx(
-        [end + shift for end in found], abs=1e-6
+        [end + shift for end in interval], abs=1e-6
     )
-    middle, low, high = found
+    middle, low, high = interval
     assert statistics.of_trimmed([-value for value in values], 0.975) == pytest.approx((-middle, -high, -low), abs=1e-6)
 
 
@@ -109,8 +109,8 @@ def test_few_values_have_none_to_spare_and_the_mean_is_that_of_repeats():
 @pytest.mark.parametrize("count", [6, 8, 10])
 def test_intervals_of_trimmed_means_hold_the_truth_as_often_as_they_say(count):
     dice = noise(11)
-    held = 0
+    inside = 0
     for _ in range(2000):
         _, low, high = statistics.of_trimmed([dice.gauss(100, 15) for _ in range(count)], 0.975)
-        held += low <= 100 <= high
-    assert 1870 <= held <= 1930
+        inside += low <= 100 <= high
+    assert 1870 <= inside <= 1930

@@ -58,7 +58,7 @@ def test_a_token_that_ends_never_is_fetched_once() -> None:
     assert world.waiting == []
 
 
-def test_who_asks_while_a_renewal_runs_gets_the_old_one_at_once_and_begins_no_other() -> None:
+def test_call_during_a_renewal_gets_the_old_token_and_begins_no_other() -> None:
     world = World()
     source = world.source()
     world.now = 3400.0
@@ -74,7 +74,7 @@ def test_a_failed_renewal_is_counted_and_tried_again_and_the_load_goes_on() -> N
     world.now, world.broken = 3301.0, True
     source()
     world.work()
-    assert (source()["Authorization"], source.failed, world.waiting) == ("Bearer 0", 1, [])
+    assert (source()["Authorization"], source.failures, world.waiting) == ("Bearer 0", 1, [])
     world.now, world.broken = 3330.0, False
     source()
     world.work()

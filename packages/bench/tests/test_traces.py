@@ -28,15 +28,15 @@ TEXT = "\n".join(
 
 
 def test_requests_are_in_the_order_of_their_instants_from_the_first_one() -> None:
-    found = read_trace(Path("t"), TEXT)
-    assert [each.at for each in found] == [0.0, 1.5, 2.0, 2.1]
-    assert found[0] == Traced(0.0, 1300, 9, (1, 2, 9))
+    requests = read_trace(Path("t"), TEXT)
+    assert [each.at for each in requests] == [0.0, 1.5, 2.0, 2.1]
+    assert requests[0] == Traced(0.0, 1300, 9, (1, 2, 9))
     assert is_trace(TEXT)
     assert not is_trace("0.5\n1.0\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "line 1"),
         (line(0, 0, 1), "expected an integer above 0 in `input_length`, got 0"),
@@ -50,8 +50,8 @@ def test_requests_are_in_the_order_of_their_instants_from_the_first_one() -> Non
         (" \n", "it holds no request"),
     ],
 )
-def test_a_line_of_another_form_is_refused_with_its_number(text: str, told: str) -> None:
-    with pytest.raises(UserError, match=told):
+def test_a_line_of_another_form_is_refused_with_its_number(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         read_trace(Path("t"), text)
 
 
@@ -61,7 +61,7 @@ def server() -> Iterator[TokenServer]:
         yield server
 
 
-def made(server: TokenServer, file: Path) -> Prompts:
+def make(server: TokenServer, file: Path) -> Prompts:
     plan = PromptPlan("trace", file=str(file), output_tokens=128)
     load = Load(Target(server.url, "m"), Replay((0.0, 1.5, 2.0, 2.1)), Stop(), plan)
     return make_prompts(load, asker(load.target, dict, seconds=5))
@@ -70,21 +70,21 @@ def made(server: TokenServer, file: Path) -> Prompts:
 def test_lengths_are_those_of_the_trace_and_equal_blocks_are_equal_words(server: TokenServer, tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     file.write_text(TEXT)
-    prompts = made(server, file)
+    prompts = make(server, file)
     bodies = [json.loads(prompts.bodies.body(number).data) for number in range(4)]
     assert [len(server.count(body)) for body in bodies] == [1300, 1100, 60, 600]
     assert [(body["max_tokens"], body["ignore_eos"]) for body in bodies] == [(9, True), (7, True), (7, True), (3, True)]
     assert [prompts.bodies.body(number).asked_tokens for number in range(4)] == [9, 7, 7, 3]
-    words = [body["messages"][0]["content"].split() for body in bodies]
-    assert words[0][:1025] == words[1][:1025]  # the lead and two blocks
-    assert words[0][:513] == words[3][:513]
-    assert words[0][:1100] != words[1][:1100]
-    assert words[0][:600] != words[3][:600]
+    texts = [body["messages"][0]["content"].split() for body in bodies]
+    assert texts[0][:1025] == texts[1][:1025]  # the lead and two blocks
+    assert texts[0][:513] == texts[3][:513]
+    assert texts[0][:1100] != texts[1][:1100]
+    assert texts[0][:600] != texts[3][:600]
     assert len(prompts.notes) == 1
 
 
-def options(*words: str) -> Any:
-    return load_of(parse(["run", "--url", "http://127.0.0.1:1", "--public", *words]), Target("http://h", "m"))
+def options(*arguments: str) -> Any:
+    return load_of(parse(["run", "--url", "http://127.0.0.1:1", "--public", *arguments]), Target("http://h", "m"))
 
 
 def test_the_command_takes_instants_from_the_trace_and_no_other_prompts(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def task(shelf, number):
     run_task(shelf, number, lambda _: dict, lambda _: None)
 
 
-def sent(shelf, tasks, ahead=AHEAD):
+def send_load(shelf, tasks, ahead=AHEAD):
     """All tasks, started when each is ready; (the instant, their parts)."""
     running = [threading.Thread(target=task, args=(shelf, number)) for number in range(tasks)]
     for one in running:
@@ -68,10 +68,10 @@ def sent(shelf, tasks, ahead=AHEAD):
     shelf.write(protocol.START, {"at": at})
     for one in running:
         one.join(20)
-    found = [shelf.documents[protocol.part(number)] for number in range(tasks)]
+    documents = [shelf.documents[protocol.part(number)] for number in range(tasks)]
     return at, [
         Part.of(document, shelf.contents[protocol.samples(number)])
-        for number, document in enumerate(found)
+        for number, document in enumerate(documents)
         if "failed" not in document
     ]
 
@@ -79,13 +79,13 @@ def sent(shelf, tasks, ahead=AHEAD):
 @pytest.mark.slow
 def test_tasks_share_one_load_and_begin_at_one_instant():
     with serving(good) as wire:
-        at, found = sent(shelf_of(plan(wire.url, 2)), 2)
-    for one in found:
+        at, parts = send_load(shelf_of(plan(wire.url, 2)), 2)
+    for one in parts:
         assert abs(one.measured.began - one.clock.monotonic + one.clock.realtime - at) < 1000
         assert min(sample.sent for sample in one.measured.samples) >= one.measured.began
         assert one.clock.low <= 0 <= one.clock.high
     now = time.time_ns(), time.monotonic_ns()
-    merged = merge(found, 2, *now)
+    merged = merge(parts, 2, *now)
     assert [sample.index for sample in merged.measured.samples] == [*range(12)]
     assert {sample.worker for sample in merged.measured.samples} == {0, 1}
     assert {sample.user for sample in merged.measured.samples} == {0, 1, 2, 3}
@@ -97,8 +97,8 @@ def test_tasks_share_one_load_and_begin_at_one_instant():
 @pytest.mark.slow
 def test_an_open_loops_instants_are_dealt_to_the_tasks():
     with serving(good) as wire:
-        _, found = sent(shelf_of(plan(wire.url, 2, Constant(100.0), requests=10)), 2)
-    merged = merge(found, 2, time.time_ns(), time.monotonic_ns()).measured
+        _, parts = send_load(shelf_of(plan(wire.url, 2, Constant(100.0), requests=10)), 2)
+    merged = merge(parts, 2, time.time_ns(), time.monotonic_ns()).measured
     planned = [round((sample.planned - merged.began) / 1e6) for sample in merged.samples]
     assert planned == [*range(0, 100, 10)]
     assert [sample.worker for sample in merged.samples] == [0, 1] * 5

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench_support.results import HOSTILE, drafts, failed, line, saturated, staged, sweep
+from bench_support.results import HOSTILE, drafts, failed_result, line, saturated_result, staged_result, sweep
 from bezel_bench.report.charts.palette import DARK, LIGHT, rgb
 from bezel_bench.report.page import as_page
 from bezel_bench.report.report import report_of
@@ -21,10 +21,10 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 PAGES = {
     "sweep": [sweep],
     "drafts": [drafts],
-    "failed": [failed],
-    "staged": [staged],
-    "hostile": [lambda: failed(text=HOSTILE)],
-    "saturated": [lambda: saturated(tails=(26.0, 27.0, 4000.0, 39.0))],
+    "failed": [failed_result],
+    "staged": [staged_result],
+    "hostile": [lambda: failed_result(text=HOSTILE)],
+    "saturated": [lambda: saturated_result(tails=(26.0, 27.0, 4000.0, 39.0))],
     "pair": [lambda: line("12B on L4", "nvidia-l4", 1.0), lambda: line("12B on RTX", "rtx-pro-6000", 3.1, price=None)],
 }
 NARROW, PHONE, WIDE = 360, 390, 1280

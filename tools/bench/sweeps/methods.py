@@ -66,7 +66,7 @@ def own(oracle: Oracle) -> Outcome:
         [abs(math.log(valid[place] / point.value)) for place, point in inferred.items()],
         [low <= value <= high for low, value, high in ranges],
         _figures(oracle, status, points),
-        status.sent / grid.full_requests(),
+        status.sent_requests / grid.full_requests(),
     )
 
 
@@ -86,15 +86,15 @@ def coarse(oracle: Oracle) -> Outcome:
     status = SweepStatus(sweep, {}, cells, {}, 0.0)
     for place in chosen:
         status = SweepStatus(sweep, {}, cells, {}, 0.0)
-        if place not in beyond(status.known) and status.sent + grid.requests(place) <= most:
+        if place not in beyond(status.known_cells) and status.sent_requests + grid.requests(place) <= most:
             cells[place] = oracle.measure(grid.request(place))
     status = SweepStatus(sweep, {}, cells, {}, 0.0)
-    valid, values = _valid(oracle), status.judged[0]
-    left = beyond(status.known)
+    valid, values = _valid(oracle), status.values_and_exclusions[0]
+    left = beyond(status.known_cells)
     logs = _bilinear(grid, values)
     inferred = {place: logs[place] for place in grid.places() if place not in cells and place not in left}
     errors = [abs(math.log(valid[place]) - level) for place, level in inferred.items() if place in valid]
-    return Outcome(errors, [], _figures(oracle, status, inferred), status.sent / grid.full_requests())
+    return Outcome(errors, [], _figures(oracle, status, inferred), status.sent_requests / grid.full_requests())
 
 
 def former() -> dict[str, Outcome]:

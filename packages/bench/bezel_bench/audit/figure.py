@@ -16,7 +16,7 @@ _LONGEST = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StatedFigure:
     """A value and half a unit of its last printed digit, both in the same unit."""
 
     value: float
@@ -32,12 +32,12 @@ class Figure:
         """Return the largest value before rounding."""
         return self.value + self.half
 
-    def scaled(self, factor: float) -> "Figure":
+    def scale(self, factor: float) -> "StatedFigure":
         """Return the same figure in another unit."""
-        return Figure(self.value * factor, self.half * factor)
+        return StatedFigure(self.value * factor, self.half * factor)
 
 
-def figure(value: object) -> Figure | None:
+def figure(value: object) -> StatedFigure | None:
     """Return the figure in a cell, a JSON number or a text like "~66.4 req/s"; None where there is none.
 
     NaN, infinities and numbers beyond any count are not figures: they were not measured.
@@ -45,17 +45,17 @@ def figure(value: object) -> Figure | None:
     if isinstance(value, bool) or value is None:
         return None
     text = repr(value) if isinstance(value, int | float) else str(value).strip()
-    found = _NUMBER.search(text)
-    if found is None or text.lower().lstrip("+-").startswith(("nan", "inf")):
+    match = _NUMBER.search(text)
+    if match is None or text.lower().lstrip("+-").startswith(("nan", "inf")):
         return None
     try:
-        decimal = Decimal(found[0].replace(",", "").replace("_", ""))
+        decimal = Decimal(match[0].replace(",", "").replace("_", ""))
     except InvalidOperation:
         return None
     exponent = decimal.as_tuple().exponent
     if not isinstance(exponent, int) or abs(decimal) > LARGEST:
         return None
-    return Figure(float(decimal), 0.5 * 10.0**exponent)
+    return StatedFigure(float(decimal), 0.5 * 10.0**exponent)
 
 
 def why_no_figure(value: object, *, counts: bool = False) -> str | None:
@@ -67,15 +67,15 @@ def why_no_figure(value: object, *, counts: bool = False) -> str | None:
     """
     if value is None or value == "":
         return None
-    found = None if isinstance(value, list | Mapping) else figure(value)
-    if found is None:
+    parsed = None if isinstance(value, list | Mapping) else figure(value)
+    if parsed is None:
         is_large = isinstance(value, int | float) and not isinstance(value, bool) and LARGEST < abs(value) < math.inf
         return (
             f"{_short_text(value)} is beyond any count" if is_large else f"expected a number, got {_short_text(value)}"
         )
-    if found.value < 0:
+    if parsed.value < 0:
         return f"{_short_text(value)} is below 0"
-    if counts and found.value != int(found.value):
+    if counts and parsed.value != int(parsed.value):
         return f"expected a whole number, got {_short_text(value)}"
     return None
 
@@ -95,15 +95,15 @@ def _short_text(value: object) -> str:
 
 def number(value: object) -> float | None:
     """Return the value of a figure without its precision; None where there is none."""
-    found = figure(value)
-    return found.value if found else None
+    parsed = figure(value)
+    return parsed.value if parsed else None
 
 
 def whole(value: object) -> int | None:
     """Return a whole number that is not negative, e.g. of users; None for anything else. "1-3" gives its upper end."""
     if isinstance(value, str) and (span := re.fullmatch(r"\s*\d+\s*(?:-|\u2013|to)\s*(\d+)\s*", value)):
         return int(span[1])
-    found = figure(value)
-    if found is None or found.value != int(found.value) or found.value < 0:
+    parsed = figure(value)
+    if parsed is None or parsed.value != int(parsed.value) or parsed.value < 0:
         return None
-    return int(found.value)
+    return int(parsed.value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bezel_bench.audit.table import Row
-from bezel_bench.audit.words import grouped
+from bezel_bench.audit.words import group_by
 
 Severity = Literal["impossible", "contradiction", "suspect", "not comparable"]
 SEVERITIES: tuple[Severity, ...] = ("impossible", "contradiction", "suspect", "not comparable")
@@ -44,7 +44,7 @@ FINDINGS: dict[int, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """One finding on one item.
 
     Attributes:
@@ -92,20 +92,20 @@ class Rule:
         arithmetic: str,
         cells: Iterable[Row | str] = (),
         repair: str = "",
-    ) -> Finding:
+    ) -> AuditFinding:
         """Return a finding of this kind; `repair` replaces the usual one."""
         places = tuple(cell if isinstance(cell, str) else cell.cell for cell in cells)
         accused = (items,) if isinstance(items, str) else items
-        return Finding(self.kind, severity, accused, arithmetic, repair or self.repair, places)
+        return AuditFinding(self.kind, severity, accused, arithmetic, repair or self.repair, places)
 
-    def judged(
+    def findings(
         self,
         severity: Severity,
         statements: Iterable[tuple[str, Row]],
         judge: Callable[[Row], str | None],
         *,
         where: bool = False,
-    ) -> Iterator[Finding]:
+    ) -> Iterator[AuditFinding]:
         """Yield one finding for each item with good rows that `judge` accuses: the arithmetic is that of the first.
 
         Args:
@@ -115,7 +115,7 @@ class Rule:
             where: Whether the arithmetic begins with the position of the row.
         """
         accused = [(item, row, text) for item, row in statements if row.good and (text := judge(row))]
-        for item, rows in grouped(accused, lambda judged: judged[0]).items():
+        for item, rows in group_by(accused, lambda judged: judged[0]).items():
             _, first, text = rows[0]
             place = f"{first.where}: " if where else ""
             yield self.finding(severity, item, f"{place}{text}", (row for _, row, _ in rows))

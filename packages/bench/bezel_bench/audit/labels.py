@@ -66,12 +66,12 @@ def machine_in(text: str, chips: int | None = None) -> MachineLabel | None:
         if name in low:
             return MachineLabel(name, machine.gpus, accelerators()[machine.accelerator])
     for pattern, gpu in _gpu_patterns():
-        if found := pattern.search(low):
-            count = int(found["before"] or found["after"] or chips or 1)
+        if match := pattern.search(low):
+            count = int(match["before"] or match["after"] or chips or 1)
             return MachineLabel(gpu.id if count == 1 else f"{count} x {gpu.id}", count, gpu)
     for slice_ in tpus().values():
-        if found := re.search(rf"(?<![a-z0-9]){slice_.chip}(?:[\s_-]?(\d+))?(?![a-z0-9])", low):
-            count = int(found[1] or chips or 0)
+        if match := re.search(rf"(?<![a-z0-9]){slice_.chip}(?:[\s_-]?(\d+))?(?![a-z0-9])", low):
+            count = int(match[1] or chips or 0)
             return MachineLabel(f"{slice_.chip}-{count}", count, slice_) if count else None
     return None
 
@@ -96,19 +96,19 @@ def shape_in(text: str) -> Architecture | None:
     if _OTHER_FAMILIES.search(text):
         return None
     low = text.lower()
-    found = set()
+    matches = set()
     shapes = {model.architecture.id: model.architecture for model in models().values()}
     for name in shapes:
         size = name.rsplit("gemma-4-", 1)[-1].split("-")[0]
         if re.search(rf"(?<![a-z0-9.]){size}(?![a-z0-9])", low):
-            found.add(name)
-    return shapes[found.pop()] if len(found) == 1 else None
+            matches.add(name)
+    return shapes[matches.pop()] if len(matches) == 1 else None
 
 
 def other_family(text: str) -> str | None:
     """Return the family of models that a text names and that the catalogue lacks, in lower case, e.g. "llama"."""
-    found = _OTHER_FAMILIES.search(text)
-    return found[0].lower() if found else None
+    match = _OTHER_FAMILIES.search(text)
+    return match[0].lower() if match else None
 
 
 def is_assistant(text: str) -> bool:
@@ -119,22 +119,24 @@ def is_assistant(text: str) -> bool:
 def encoding_in(text: str) -> str | None:
     """Return the encoding of weights that a text names; "fp8" of a KV cache does not count."""
     low = re.sub(r"kv[\s_-]*(?:cache)?[\s_-]*(?:dtype)?[\s_:=-]*(?:fp8\w*|bf16|auto)", " ", text.lower())
-    return next((name for name, words in names("encodings").items() if any(_word(word, low) for word in words)), None)
+    return next(
+        (name for name, aliases in names("encodings").items() if any(_word(word, low) for word in aliases)), None
+    )
 
 
 def drafts_in(text: str) -> tuple[str, int | None] | None:
     """Return the method of speculation that a text names and its number of tokens, e.g. of "mtp 3"."""
     low = text.lower()
     for method in _DRAFTS:
-        if found := re.search(rf"(?<![a-z]){method}(?:[\s_:=-]*(\d{{1,2}}))?(?![a-z0-9])", low):
-            return method, int(found[1]) if found[1] else None
+        if match := re.search(rf"(?<![a-z]){method}(?:[\s_:=-]*(\d{{1,2}}))?(?![a-z0-9])", low):
+            return method, int(match[1]) if match[1] else None
     return None
 
 
 def prompts_in(text: str) -> str | None:
     """Return the kind of prompts that a text names."""
     low = text.lower()
-    return next((kind for kind, words in names("prompts").items() if any(word in low for word in words)), None)
+    return next((kind for kind, aliases in names("prompts").items() if any(word in low for word in aliases)), None)
 
 
 def platform_in(text: str) -> str | None:
@@ -145,8 +147,8 @@ def platform_in(text: str) -> str | None:
 
 def date_in(text: str) -> str | None:
     """Return the ISO date in a text."""
-    found = _DATE.search(text)
-    return f"{found[1]}-{found[2]}-{found[3]}" if found else None
+    match = _DATE.search(text)
+    return f"{match[1]}-{match[2]}-{match[3]}" if match else None
 
 
 def named_model(text: str) -> Model | None:

@@ -11,7 +11,7 @@ are always right. Leaves out the conclusions from a share of the roof (bezel_ben
 import functools
 from dataclasses import dataclass, replace
 
-from bezel_bench.audit.figure import Figure
+from bezel_bench.audit.figure import StatedFigure
 from bezel_bench.audit.labels import MachineLabel, machine_in
 from bezel_bench.audit.table import System
 from bezel_bench.audit.words import count
@@ -73,7 +73,7 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
     return Roof(output_per_second, roof, text)
 
 
-def token_roof(system: System, tpot: Figure, context: int | None) -> Roof:
+def token_roof(system: System, tpot: StatedFigure, context: int | None) -> Roof:
     """Return the time for each token of one response, against the time of reading the weights for it.
 
     Drafts count as used unless the source denies them. Where machine or model is unknown, the catalogue's smallest
@@ -108,9 +108,9 @@ def _step_reads(system: System, machine: MachineLabel, batch: float, context: in
 @functools.cache
 def _fastest() -> tuple[MachineLabel, float]:
     """Return the machine with the highest bandwidth, and the fewest bytes that a step of a model reads."""
-    known = [machine for name in (*accelerators(), *tpus()) if (machine := machine_in(name))]
+    machines = [machine for name in (*accelerators(), *tpus()) if (machine := machine_in(name))]
     return (
-        max(known, key=lambda machine: machine.bandwidth),
+        max(machines, key=lambda machine: machine.bandwidth),
         min(read_weight_bytes(model, 1) for model in models().values()),
     )
 

@@ -44,22 +44,22 @@ class StatedMachine:
 
 def stated_machine(text: str) -> StatedMachine | None:
     """Return the machine that a text describes; None where it describes none completely."""
-    found = _STATED.search(text.lower())
-    if found is None:
+    match = _STATED.search(text.lower())
+    if match is None:
         return None
-    memory = float(found["memory"]) * (_GIB if found["memory_unit"] == "gib" else _PREFIXES["g"])
-    bandwidth = float(found["bandwidth"]) * _PREFIXES[found["bandwidth_unit"]]
-    flops = float(found["flops"]) * _PREFIXES[found["flops_unit"]]
+    memory = float(match["memory"]) * (_GIB if match["memory_unit"] == "gib" else _PREFIXES["g"])
+    bandwidth = float(match["bandwidth"]) * _PREFIXES[match["bandwidth_unit"]]
+    flops = float(match["flops"]) * _PREFIXES[match["flops_unit"]]
     if not (memory and bandwidth and flops):
         return None
-    unit = StatedUnit(found["name"], int(memory), int(bandwidth), int(flops), int(flops))
-    return StatedMachine(unit, int(found["count"]) if found["count"] else None)
+    unit = StatedUnit(match["name"], int(memory), int(bandwidth), int(flops), int(flops))
+    return StatedMachine(unit, int(match["count"]) if match["count"] else None)
 
 
 def other_machine(text: str) -> str | None:
     """Return the accelerator that a text names and that the catalogue may lack, e.g. "a100"."""
-    found = _OTHERS.search(text.lower().replace("_", "-"))
-    return found[0] if found else None
+    match = _OTHERS.search(text.lower().replace("_", "-"))
+    return match[0] if match else None
 
 
 def describes(machine: str, name: str) -> bool:

@@ -41,16 +41,16 @@ class StatedModel:
 
 def stated_model(text: str) -> StatedModel | None:
     """Return the model that a text describes; None where it describes none completely, or more active than all."""
-    found = _STATED.search(text.lower())
-    if found is None:
+    match = _STATED.search(text.lower())
+    if match is None:
         return None
     parameters, active, weights, cache = (
-        float(found[name]) * (_BINARY | _PREFIXES)[found[f"{name}_unit"]]
+        float(match[name]) * (_BINARY | _PREFIXES)[match[f"{name}_unit"]]
         for name in ("parameters", "active", "weights", "cache")
     )
     if not (0 < active <= parameters and weights and cache):
         return None
-    return StatedModel(found["name"], parameters, active, weights, cache)
+    return StatedModel(match["name"], parameters, active, weights, cache)
 
 
 def without_stated_model(text: str) -> str:

@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from bezel_bench.audit.findings import FINDINGS, Finding
+from bezel_bench.audit.findings import FINDINGS, AuditFinding
 from bezel_bench.audit.runner import Audit, judged_relations
-from bezel_bench.audit.words import count, grouped
+from bezel_bench.audit.words import count, group_by
 
 _COLUMNS = 100
 _CELLS = 4
@@ -18,21 +18,21 @@ def as_text(audit: Audit) -> Iterator[str]:
         what = count(len(source.claims), "claim") if source.claims else count(len(source.rows), "row")
         yield f"read: {source.item} ({source.format}, {what})"
         if source.unread:
-            yield from _wrapped(f"not read of it: {_some(source.unread, _FIELDS)}.")
+            yield from _wrap(f"not read of it: {_some(source.unread, _FIELDS)}.")
     for finding in audit.findings:
         yield ""
         yield f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (finding {finding.kind})"
-        yield from _wrapped(finding.arithmetic)
+        yield from _wrap(finding.arithmetic)
         if len(finding.cells) > 1:
-            yield from _wrapped(f"Cells: {_cells(finding)}.")
-        yield from _wrapped(f"Repair: {finding.repair}.")
+            yield from _wrap(f"Cells: {_cells(finding)}.")
+        yield from _wrap(f"Repair: {finding.repair}.")
     if audit.questions:
         yield ""
         yield "Not judged, because the data lack a value:"
-        for (kinds, text), alike in grouped(audit.questions, lambda question: (question.kinds, question.text)).items():
+        for (kinds, text), alike in group_by(audit.questions, lambda question: (question.kinds, question.text)).items():
             about = " or ".join(FINDINGS[kind] for kind in kinds)
             items = _some([question.item for question in alike], _ITEMS)
-            yield from _wrapped(f"{items}: {about}? {text}.")
+            yield from _wrap(f"{items}: {about}? {text}.")
     yield ""
     accused = len({item for finding in audit.findings for item in finding.items[:1]})
     if audit.findings:
@@ -75,7 +75,7 @@ def as_values(audit: Audit) -> dict[str, object]:
     }
 
 
-def _cells(finding: Finding) -> str:
+def _cells(finding: AuditFinding) -> str:
     more = len(finding.cells) - _CELLS
     return "; ".join(finding.cells[:_CELLS]) + (f"; and {more} more" if more > 0 else "")
 
@@ -85,5 +85,5 @@ def _some(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, _COLUMNS, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)

@@ -13,13 +13,13 @@ from bezel_bench.audit.checks.hardware import kv_precision, roofline, speculatio
 from bezel_bench.audit.checks.labels import copies, labelling
 from bezel_bench.audit.checks.load import caps, drain, missing, queues, sending, timeouts
 from bezel_bench.audit.checks.relation import relations_of
-from bezel_bench.audit.findings import SEVERITIES, SUMS, Finding, Open
+from bezel_bench.audit.findings import SEVERITIES, SUMS, AuditFinding, Open
 from bezel_bench.audit.labels import machine_in, shape_in
 from bezel_bench.audit.machines import EXAMPLE
 from bezel_bench.audit.models import EXAMPLE as MODEL_EXAMPLE
 from bezel_bench.audit.models import stated_model
 from bezel_bench.audit.readers.detect import read
-from bezel_bench.audit.table import ResultSource, Table
+from bezel_bench.audit.table import AuditTable, ResultSource
 
 # In the order of the findings' numbers.
 _CHECKS = (
@@ -56,7 +56,7 @@ class Audit:
     """
 
     sources: tuple[ResultSource, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     questions: tuple[Open, ...]
     unreadable: tuple[str, ...]
 
@@ -70,7 +70,7 @@ def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") ->
         model: the served model of such files.
     """
     sources, unreadable = [], []
-    for path, item in _named(paths):
+    for path, item in _name_files(paths):
         try:
             sources.append(read(path, item, machine=machine, model=model))
         except UserError as error:
@@ -80,9 +80,9 @@ def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") ->
 
 def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Audit:
     """Apply every check to everything that was read."""
-    table = Table(tuple(sources))
+    table = AuditTable(tuple(sources))
     results = [result for check in _CHECKS for result in check.find(table)]
-    findings = [result for result in results if isinstance(result, Finding)]
+    findings = [result for result in results if isinstance(result, AuditFinding)]
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.kind, finding.items))
     questions = [result for result in results if isinstance(result, Open)]
     questions += [Open((SUMS,), source.item, doubt) for source in sources for doubt in source.doubts]
@@ -95,7 +95,7 @@ def check_labels(machine: str, model: str) -> None:
     Raises:
         UserError: A machine or a model is neither in the catalogue nor described.
     """
-    for option, label, known, how in (
+    for option, label, entry, how in (
         ("--machine", machine, machine_in(machine), f"memory, bandwidth and FLOP/s, as in {EXAMPLE!r}"),
         (
             "--model",
@@ -104,7 +104,7 @@ def check_labels(machine: str, model: str) -> None:
             f"parameters, active parameters, weights and KV cache a token, as in {MODEL_EXAMPLE!r}",
         ),
     ):
-        if label and not known:
+        if label and not entry:
             repair = f"choose a name of `bezel catalog show`, or describe it by {how}."
             raise UserError(Problem(option, label, "it is not in the catalogue, so nothing was audited.", repair))
 
@@ -114,7 +114,7 @@ def judged_relations(source: ResultSource) -> tuple[str, ...]:
     return relations_of(source, (*totals.RELATIONS, *gaps.RELATIONS))
 
 
-def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+def _name_files(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     """Return each file once, with its name, or its path where two files have one name."""
     files = {path.resolve(): path for path in paths}
     names = [path.name for path in files.values()]

@@ -57,7 +57,7 @@ class Spread:
         Args:
             count: Number of the values, which bounds what interpolation between them may move; None if unknown.
         """
-        pairs = [*self._ordered(), *self._beside_quantiles(), *self._beside_deviation()]
+        pairs = [*self._adjacent_points(), *self._beside_quantiles(), *self._beside_deviation()]
         largest = max((abs(value) for _, value in self.points), default=0.0)
         moved = largest / count if count else _UNKNOWN_COUNT * largest
         for low, a, high, b in pairs:
@@ -65,7 +65,7 @@ class Spread:
             if a - b > _TOLERANCE * max(abs(a), abs(b)) + 2 * self.half + (moved if named else 0.0):
                 yield low, a, high, b
 
-    def _ordered(self) -> Iterator[tuple[str, float, str, float]]:
+    def _adjacent_points(self) -> Iterator[tuple[str, float, str, float]]:
         """Yield each statistic with the next larger one."""
         for (low, a), (high, b) in itertools.pairwise(self.points):
             yield _name(low), a, _name(high), b

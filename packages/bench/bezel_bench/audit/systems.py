@@ -29,7 +29,7 @@ from bezel_bench.audit.words import names
 _NAMES = names("settings")
 
 
-def stated(fields: Mapping[str, Any], kind: str) -> Any:
+def stated_field(fields: Mapping[str, Any], kind: str) -> Any:
     """Return the first field of a kind that is stated and not empty."""
     return next((fields[name] for name in _NAMES[kind] if fields.get(name) not in (None, "")), None)
 
@@ -41,7 +41,7 @@ def system_of(fields: Mapping[str, Any], label: str = "") -> System:
         fields: named fields, e.g. of a claim or a row.
         label: words for values without a field, e.g. a file's name.
     """
-    values = tuple(str(value) if (value := stated(fields, kind)) is not None else "" for kind in _NAMES)
+    values = tuple(str(value) if (value := stated_field(fields, kind)) is not None else "" for kind in _NAMES)
     offloaded = any("offload" in str(value) for value in fields.values() if isinstance(value, str))
     return _system(values, label, offloaded=offloaded, simulated=fields.get("nature") == "simulated")
 
@@ -95,4 +95,4 @@ def _system(values: tuple[str, ...], label: str, *, offloaded: bool, simulated: 
 
 
 def _first(find: Callable[[str], Any], *texts: str) -> Any:
-    return next((found for text in texts if text and (found := find(text))), None)
+    return next((value for text in texts if text and (value := find(text))), None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel_bench.audit.figure import Figure
+from bezel_bench.audit.figure import StatedFigure
 from bezel_bench.audit.labels import MachineLabel
 from bezel_bench.audit.models import StatedModel
 from bezel_bench.audit.spread import Spread
@@ -153,8 +153,8 @@ class Row:
     repeat: int | None = None
     state: str | None = None
     reason: str = ""
-    success: Figure | None = None
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    success: StatedFigure | None = None
+    figures: Mapping[str, StatedFigure] = field(default_factory=dict)
     seconds: float | None = None
     planned: int | None = None
     requests: int | None = None
@@ -177,7 +177,7 @@ class Row:
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     clock: Clock | None = None
     rated: tuple[float, int] | None = None
-    sent_rate: Figure | None = None
+    sent_rate: StatedFigure | None = None
     sent_seconds: float | None = None
     delay: Spread | None = None
     counts: tuple[Counts, ...] = ()
@@ -197,7 +197,7 @@ class Row:
         parts += [f"{self.rate:g} requests/s"] if self.rate is not None and self.users is None else []
         return ", ".join(parts) or self.where
 
-    def figure(self, name: str) -> Figure | None:
+    def figure(self, name: str) -> StatedFigure | None:
         """Return a figure by name, or None where it is not stated."""
         return self.figures.get(name)
 
@@ -216,7 +216,7 @@ class Claim:
 
     item: str
     metric: str
-    value: Figure | None
+    value: StatedFigure | None
     unit: str
     fields: Mapping[str, Any]
     row: Row
@@ -259,7 +259,7 @@ class ResultSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AuditTable:
     """All sources that are audited together."""
 
     sources: tuple[ResultSource, ...]

@@ -33,11 +33,11 @@ def rate_of(unit: str, direction: str = "") -> str | None:
         return REQUESTS
     if not re.search(r"\b(tok(?:en)?s?\b.*(?:/|per )\s*s|tps\b|t/s)", low):
         return None
-    taken = bool(re.search(r"\b(input|prompt|prefill|computed)\b", low))
-    given = bool(re.search(r"\b(output|generated|generation|decode|completion)\b", low))
-    if (taken and given) or re.search(r"\b(total|combined|overall)\b", low):
+    is_input = bool(re.search(r"\b(input|prompt|prefill|computed)\b", low))
+    is_output = bool(re.search(r"\b(output|generated|generation|decode|completion)\b", low))
+    if (is_input and is_output) or re.search(r"\b(total|combined|overall)\b", low):
         return TOTAL
-    return INPUT if taken else OUTPUT if given else TOKENS
+    return INPUT if is_input else OUTPUT if is_output else TOKENS
 
 
 def latency_of(column: str) -> tuple[str, float] | None:
@@ -45,12 +45,12 @@ def latency_of(column: str) -> tuple[str, float] | None:
 
     Without a unit in the name the column is read as seconds.
     """
-    found = _LATENCY.match(column.strip().lower())
-    if found is None:
+    match = _LATENCY.match(column.strip().lower())
+    if match is None:
         return None
-    name = str(_LATENCY_NAMES.get(found[2], found[2]))
-    middle = {found[1], found[3]} & {"median", "p50"}
-    return median_of(name) if middle else name, 1e-3 if found[4] == "ms" else 1.0
+    name = str(_LATENCY_NAMES.get(match[2], match[2]))
+    middle = {match[1], match[3]} & {"median", "p50"}
+    return median_of(name) if middle else name, 1e-3 if match[4] == "ms" else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class TimeField:
 
 def time_of(field: str) -> TimeField | None:
     """Return the statistic of a latency that a field of a summary holds; None where it is none."""
-    found = _TIME.match(field.strip().lower())
-    if found is None:
+    match = _TIME.match(field.strip().lower())
+    if match is None:
         return None
-    statistic = {"avg": "mean", "average": "mean", "stddev": "std"}.get(found[1], found[1])
-    return TimeField(str(_LATENCY_NAMES.get(found[2], found[2])), statistic, _FACTORS.get(found[3], 1.0))
+    statistic = {"avg": "mean", "average": "mean", "stddev": "std"}.get(match[1], match[1])
+    return TimeField(str(_LATENCY_NAMES.get(match[2], match[2])), statistic, _FACTORS.get(match[3], 1.0))

@@ -32,7 +32,7 @@ _DETAIL = 300
 _INSTANTS = 1000
 
 
-def recorded(
+def cell_record(
     plan: CellPlan, server: ServerView, idle: Drained, counted: Counters, measured: Measured, columns: Columns
 ) -> Cell:
     """Build the record of a measured cell: figures, checks, state."""
@@ -44,14 +44,14 @@ def recorded(
     pattern, stages = load.pattern, []
     if isinstance(pattern, Staged):
         stages = stage_figures(pattern, load.stop, facts, measured)
-    found = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
+    checks = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
     platform = server.manifest.platform
     ttft = metrics["ttft_p50"].value or metrics["e2e_p50"].value
-    limits = cell_status.limits_of_client(client, None if is_closed(load.pattern) else achieved(columns), ttft)
+    limits = cell_status.limits_of_client(client, None if is_closed(load.pattern) else relative_rate(columns), ttft)
     state, reason = cell_status.state_of(
-        found,
+        checks,
         interrupted=client.interrupted,
         silent_seconds=client.silent_seconds,
         failing_requests=client.failing_requests,
@@ -60,22 +60,22 @@ def recorded(
         examples=examples,
         client_limits=limits,
         busy=cell_status.busy_machine(client, limits, ttft),
-        saturated=cell_status.crowded(client.crowd)
-        or cell_status.backlogged(
+        saturated=cell_status.crowding_reason(client.crowd)
+        or cell_status.backlog_reason(
             completed_share(load, columns, measured.began),
             metrics["offered_requests_per_second"].value,
             metrics["requests_per_second"].value,
         ),
-        queueing=cell_status.queued(
+        queueing=cell_status.queueing_reason(
             most_in_flight(columns), instances=platform.instances, concurrency=platform.concurrency
         ),
     )
     seconds = (measured.ended - measured.began) / 1e9
     return Cell(
-        **planned(plan),
+        **planned_fields(plan),
         state=state,
         reason=reason,
-        checks=found,
+        checks=checks,
         metrics=without_levels(metrics) if isinstance(pattern, Staged) else metrics,
         distributions={} if isinstance(pattern, Staged) else distributions(facts),
         stages=stages,
@@ -104,7 +104,7 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     return ClientFigures(**same | ends | {"schedule_delay_p99_ms": late})
 
 
-def achieved(columns: Columns) -> float | None:
+def relative_rate(columns: Columns) -> float | None:
     """Return the rate at which requests were begun, relative to the planned rate; None where there is no rate."""
     begun = columns["begun"][columns["begun"] > 0]
     due = columns["planned"]
@@ -124,7 +124,7 @@ def _steady(load: Load, columns: Columns, measured: Measured) -> Steady:
     )
 
 
-def planned(plan: CellPlan) -> dict[str, Any]:
+def planned_fields(plan: CellPlan) -> dict[str, Any]:
     """Return the fields of a cell that are known before it is measured."""
     load = plan.load
     record = json.loads(to_json(load))

@@ -54,10 +54,10 @@ def measure_cell(
         UserError: As `send` does.
     """
     if rule := _rule_against(plan.load, server):
-        from bezel_bench.cell.build_cell import planned
+        from bezel_bench.cell.build_cell import planned_fields
         from bezel_bench.result.document import Cell
 
-        return MeasuredCell(Cell(**planned(plan), state="infeasible", reason=rule))
+        return MeasuredCell(Cell(**planned_fields(plan), state="infeasible", reason=rule))
     idle = drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
     before = read_metrics(server.ask)
     started_at = datetime.now(UTC)
@@ -69,13 +69,13 @@ def measure_cell(
         # Requests that the client gave up on still run, and are counted when they end.
         drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
         after = read_metrics(server.ask)
-    from bezel_bench.cell.build_cell import recorded
+    from bezel_bench.cell.build_cell import cell_record
     from bezel_bench.result.columns import Columns
     from bezel_bench.server.counters import over
 
     counted = over(before, after, instances=server.manifest.platform.instances)
     columns = Columns.of(measured.samples)
-    cell = recorded(plan, server, idle, counted, measured, columns)
+    cell = cell_record(plan, server, idle, counted, measured, columns)
     # Each read reaches one instance of several, whose figures are no series together.
     single = (server.manifest.platform.instances or 1) == 1
     added = {"started_at": started_at, "server_series": sampler.series(measured.began) if single else None}

@@ -50,7 +50,7 @@ def stage_figures(pattern: Staged, stop: Stop, inputs: MetricInputs, measured: M
     if is_short and len(columns):
         ended = min(ended, float(planned.max()))
     edges = [0.0, *itertools.accumulate(stage.seconds for stage in pattern.stages)]
-    found = []
+    figures = []
     for stage, (begin, end) in zip(pattern.stages, itertools.pairwise(edges), strict=True):
         begins, ends = round(began + begin * 1e9), round(min(began + end * 1e9, ended))
         if ends <= begins:
@@ -60,7 +60,7 @@ def stage_figures(pattern: Staged, stop: Stop, inputs: MetricInputs, measured: M
         # Counters are of the whole load, and tell nothing of one stage.
         of_due = replace(inputs, columns=due, steady=Steady(begins, last, _WHY, cut=False), gained=None)
         rates = measure(replace(inputs, steady=Steady(begins, ends, _WHY, cut=True), gained=None))
-        found.append(
+        figures.append(
             StageFigures(
                 level=stage.level,
                 begins=begin,
@@ -71,4 +71,4 @@ def stage_figures(pattern: Staged, stop: Stop, inputs: MetricInputs, measured: M
                 distributions=distributions(of_due),
             )
         )
-    return found
+    return figures

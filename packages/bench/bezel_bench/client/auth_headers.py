@@ -38,7 +38,7 @@ class RenewedHeaders:
         beside: Runs a function in the background.
 
     Raises:
-        Exception: Raised by the first call of `fetch`; later failures are counted in `failed`.
+        Exception: Raised by the first call of `fetch`; later failures are counted in `failures`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RenewedHeaders:
         self._fetch = fetch
         self._clock = clock
         self._beside = beside
-        self.failed = 0
+        self.failures = 0
         self._due = math.inf
         self._headers: Mapping[str, str] = {}
         self._take(fetch())
@@ -68,7 +68,7 @@ class RenewedHeaders:
         try:
             self._take(self._fetch())
         except Exception:  # noqa: BLE001 - any failure: the load continues, and the token is requested again
-            self.failed += 1
+            self.failures += 1
             self._due = self._clock() + _RETRY_SECONDS
 
     def _take(self, fetched: Fetched) -> None:

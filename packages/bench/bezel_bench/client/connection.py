@@ -44,22 +44,22 @@ _FIRST_FINAL: Final = 200
 class Owner(Protocol):
     """Receiver of a connection's notifications."""
 
-    def opened(self, connection: "Connection") -> None:
+    def on_open(self, connection: "Connection") -> None:
         """The connection can send."""
 
-    def not_opened(self, connection: "Connection", error: OSError) -> None:
+    def on_open_failure(self, connection: "Connection", error: OSError) -> None:
         """The connection could not be made."""
 
     def more(self, answer: ResponseBuffer) -> None:
         """Enough of a response has arrived to be read."""
 
-    def answered(self, connection: "Connection", answer: ResponseBuffer, *, kept: bool) -> None:
+    def on_response(self, connection: "Connection", answer: ResponseBuffer, *, kept: bool) -> None:
         """A response is complete; `kept` is whether the connection can send another request."""
 
-    def closed(self, connection: "Connection") -> None:
+    def on_close(self, connection: "Connection") -> None:
         """The server closed the connection while it was idle."""
 
-    def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
+    def on_break(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
         """The connection ended before the response did.
 
         Args:
@@ -114,7 +114,7 @@ class Connection:
             made = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         except OSError as error:
             failure = error
-            self._loop.at(0, lambda: self._owner.not_opened(self, failure))
+            self._loop.at(0, lambda: self._owner.on_open_failure(self, failure))
             return
         self._socket = made
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -161,7 +161,7 @@ class Connection:
         kept = self._unsent is None and parser.should_keep_alive()
         if not kept:
             self.close()
-        self._owner.answered(self, answer, kept=kept)
+        self._owner.on_response(self, answer, kept=kept)
 
     def _connecting(self, _: int) -> None:
         made = self._socket
@@ -184,7 +184,7 @@ class Connection:
         if self._address + 1 < len(self._route.addresses):
             self.open()
         else:
-            self._owner.not_opened(self, OSError(error, os.strerror(error)))
+            self._owner.on_open_failure(self, OSError(error, os.strerror(error)))
 
     def _shaking(self, _: int) -> None:
         tls, made = self._tls, self._socket
@@ -203,7 +203,7 @@ class Connection:
             made.sendall(tls.records())
         except OSError as error:
             self.close()
-            self._owner.not_opened(self, error)
+            self._owner.on_open_failure(self, error)
             return
         if shaken:
             self._is_open()
@@ -211,7 +211,7 @@ class Connection:
     def _is_open(self) -> None:
         self._watch()
         self._parser = httptools.HttpResponseParser(self)
-        self._owner.opened(self)
+        self._owner.on_open(self)
 
     def _writable(self, event: int) -> None:
         if event & WRITE and self._unsent is not None:
@@ -276,9 +276,9 @@ class Connection:
         # Frames counted here bypass the parser, which stays between two frames.
         frames = self._frames
         if frames is None or not frames.frame(at, _BYTES, size):
-            self._received(at, _BUFFER[:size])
+            self._on_data(at, _BUFFER[:size])
 
-    def _received(self, at: int, data: memoryview) -> None:
+    def _on_data(self, at: int, data: memoryview) -> None:
         self._stamp, self._frames = at, None
         if self._tls is None:
             self._parse(data)
@@ -338,7 +338,7 @@ class Connection:
         answer, begun = self._answer, self._begun
         self.close()
         if answer is None:
-            self._owner.closed(self)
+            self._owner.on_close(self)
         else:
             answer.at = monotonic_ns()
-            self._owner.broken(answer, begun=begun, error=error)
+            self._owner.on_break(answer, begun=begun, error=error)

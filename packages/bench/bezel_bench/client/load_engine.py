@@ -17,7 +17,7 @@ from bezel_base import ending_signals
 from bezel_bench.client.sender import Sender
 from bezel_bench.load.patterns import user_windows
 from bezel_bench.load.plan import Bodies, Load, TokenSource, is_closed
-from bezel_bench.load.plan_rules import checked
+from bezel_bench.load.plan_rules import check_load
 from bezel_bench.load.progress import progress_line
 from bezel_bench.result.sample import Measured
 
@@ -57,7 +57,7 @@ def run_load(
     Raises:
         UserError: The load cannot be sent, no connection can be made, or a worker died.
     """
-    checked(load)
+    check_load(load)
     if is_closed(load.pattern):
         # A worker without a user would send none of its share.
         load = replace(load, workers=min(load.workers, len(user_windows(load))))
@@ -69,7 +69,7 @@ def run_load(
         from bezel_bench.client.workers import Workers
 
         sending = Workers(load, bodies, headers, spill)
-    with _interruptible(sending.interrupt), _told(sending.progress, load, show):
+    with _interruptible(sending.interrupt), _show_progress(sending.progress, load, show):
         return sending.run()
 
 
@@ -94,7 +94,9 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told(progress: Callable[[], tuple[int, int, int, int]], load: Load, show: Callable[[str], None]) -> Iterator[None]:
+def _show_progress(
+    progress: Callable[[], tuple[int, int, int, int]], load: Load, show: Callable[[str], None]
+) -> Iterator[None]:
     ended, began = threading.Event(), monotonic()
 
     def tell() -> None:

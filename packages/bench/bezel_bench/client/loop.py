@@ -123,7 +123,7 @@ class Loop:
         while not finished():
             now = monotonic_ns()
             if now >= self._tick:
-                self._ticked(now)
+                self._on_tick(now)
             while timers and timers[0][0] <= now:
                 heapq.heappop(timers)[2]()
             if busy:
@@ -155,7 +155,7 @@ class Loop:
         select.select((self._epoll,), (), (), left / 1e9)
         return self._epoll.poll(0, _BATCH)
 
-    def _ticked(self, now: int) -> None:
+    def _on_tick(self, now: int) -> None:
         self.lag.tick(self._tick, now)
         self.stalls.tick(now - self._tick)
         self._tick = now + TICK_NS

@@ -63,7 +63,7 @@ class Pool:
         self._fill()
 
     @property
-    def filled(self) -> bool:
+    def is_filled(self) -> bool:
         """Whether all requested connections are open, or have failed."""
         return not self._wanted and not self._opening
 
@@ -88,14 +88,14 @@ class Pool:
         else:
             self._idle[connection] = None
 
-    def opened(self, connection: Connection) -> None:
+    def add_opened(self, connection: Connection) -> None:
         """Take a connection that has opened."""
         self.made += 1
         self._opening.pop(connection, None)
         self.give(connection)
         self._fill()
 
-    def not_opened(self, connection: Connection, error: OSError) -> None:
+    def drop_unopened(self, connection: Connection, error: OSError) -> None:
         """Note a failed connection: the longest waiting request fails, unless another connection is being opened."""
         self.failed += 1
         self.error = error
@@ -104,7 +104,7 @@ class Pool:
             self._miss(self.waiting.popleft(), error)
         self._fill()
 
-    def closed(self, connection: Connection) -> None:
+    def drop_closed(self, connection: Connection) -> None:
         """Note that the server closed an idle connection."""
         self._idle.pop(connection, None)
 
@@ -114,7 +114,7 @@ class Pool:
             if until > now:
                 break
             connection.close()
-            self.not_opened(connection, TimeoutError("the server took no connection within 10 s"))
+            self.drop_unopened(connection, TimeoutError("the server took no connection within 10 s"))
 
     def close(self) -> None:
         """Close all connections that are idle or being opened."""

@@ -37,7 +37,7 @@ from bezel_bench.load.plan import (
     is_closed,
 )
 from bezel_bench.result import sample as kinds
-from bezel_bench.result.failures import of_broken, of_connecting, unconnected
+from bezel_bench.result.failures import connection_problem, of_broken, of_connecting
 from bezel_bench.result.sample import ClientHealth, Measured, Sample
 from bezel_bench.result.spill import Spill
 
@@ -83,7 +83,7 @@ class Sender:
         self._backlog = Backlog(self._keep if spill else None)
         self._loop = Loop(self._backlog.read_one)
         self._loop.each_tick(self._expire)
-        self._pool = Pool(lambda: Connection(self._loop, self._route, self), self._ask, self._missed)
+        self._pool = Pool(lambda: Connection(self._loop, self._route, self), self._ask, self._fail_connecting)
         self._users: list[User] = []
         if is_closed(load.pattern):
             windows = user_windows(load)
@@ -121,9 +121,9 @@ class Sender:
         wanted = len(self._users) or _ahead(self._load)
         allow_files(wanted)
         self._pool.fill(wanted)
-        self._loop.run(lambda: self._pool.filled or self._interrupted)
+        self._loop.run(lambda: self._pool.is_filled or self._interrupted)
         if not self._pool.made and self._pool.error:
-            raise UserError(unconnected(self._load.target.url, self._pool.error))
+            raise UserError(connection_problem(self._load.target.url, self._pool.error))
 
     def send(self, began: int) -> Measured:
         """Send the load from an instant (ns) on, wait for every response, and return the measurement."""
@@ -199,31 +199,31 @@ class Sender:
 
     # Notifications of a connection.
 
-    def opened(self, connection: Connection) -> None:
+    def on_open(self, connection: Connection) -> None:
         """The connection can send."""
-        self._pool.opened(connection)
+        self._pool.add_opened(connection)
 
-    def not_opened(self, connection: Connection, error: OSError) -> None:
+    def on_open_failure(self, connection: Connection, error: OSError) -> None:
         """The connection could not be made."""
-        self._pool.not_opened(connection, error)
+        self._pool.drop_unopened(connection, error)
 
-    def closed(self, connection: Connection) -> None:
+    def on_close(self, connection: Connection) -> None:
         """The server closed the connection while it was idle."""
-        self._pool.closed(connection)
+        self._pool.drop_closed(connection)
 
     def more(self, answer: ResponseBuffer) -> None:
         """Enough of a response has arrived to be read."""
         self._backlog.add(answer)
 
-    def answered(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
+    def on_response(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
         """A response is complete; `kept` is whether the connection can send another request."""
         del self._asking[answer]
         self._silence.hears(monotonic_ns())
         if kept:
             self._pool.give(connection)
-        self._ended(answer)
+        self._finish(answer)
 
-    def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
+    def on_break(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
         """The connection ended before the response did."""
         del self._asking[answer]
         if failure := of_broken(error, begun=begun, status=answer.sample.status):
@@ -234,7 +234,7 @@ class Sender:
             self._silence.hears(monotonic_ns())
         else:
             self._listen(answer)
-        self._ended(answer)
+        self._finish(answer)
 
     # Sending.
 
@@ -302,11 +302,11 @@ class Sender:
 
     # Ends of requests.
 
-    def _missed(self, answer: ResponseBuffer, error: OSError) -> None:
+    def _fail_connecting(self, answer: ResponseBuffer, error: OSError) -> None:
         answer.failure = of_connecting(error)
         answer.at = monotonic_ns()
         self._listen(answer)
-        self._ended(answer)
+        self._finish(answer)
 
     def _listen(self, answer: ResponseBuffer) -> None:
         """Check, after a request failed without a response, whether the server hangs."""
@@ -319,7 +319,7 @@ class Sender:
             return False
         return answer.user is None or answer.user.present(answer.at - self._began) is not None
 
-    def _ended(self, answer: ResponseBuffer) -> None:
+    def _finish(self, answer: ResponseBuffer) -> None:
         self._done += 1
         if answer.sample.status == _OK and not (answer.cut or answer.failure[0]):
             self._failing = 0
@@ -363,7 +363,7 @@ class Sender:
         answer.failure, answer.at = failure, monotonic_ns()
         if not self._ends:
             self._listen(answer)
-        self._ended(answer)
+        self._finish(answer)
 
     def _abandon(self) -> None:
         """End the requests left open by an interruption, which is not the server's failure, or by its silence."""
@@ -372,7 +372,7 @@ class Sender:
         while self._pool.waiting:
             answer = self._pool.waiting.popleft()
             answer.failure, answer.at = self._why_abandoned(answer), monotonic_ns()
-            self._ended(answer)
+            self._finish(answer)
 
     def _why_abandoned(self, answer: ResponseBuffer) -> tuple[str, str]:
         if self._interrupted:

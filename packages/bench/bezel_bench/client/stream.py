@@ -13,7 +13,7 @@ import orjson
 
 from bezel_bench.client.sse_template import Alike
 from bezel_bench.result import sample as kinds
-from bezel_bench.result.failures import error_text, of_status, said, short
+from bezel_bench.result.failures import error_message, error_text, of_status, short
 from bezel_bench.result.sample import Sample
 
 # An event stream begins with a comment or a field (data, event, id, retry); anything else is one document.
@@ -92,16 +92,16 @@ class AnswerReader:
             cut: Whether the connection closed before the response's end, or only its closing could mark the end.
         """
         if self.rest[:5] == b"data:":
-            found = self._failure
+            failure = self._failure
             self._event(at, self.rest[5:])
             if self._failure[0] == kinds.BAD_JSON:
                 # Half an event is not a malformed one: the stream was cut.
-                self._failure = found
+                self._failure = failure
         sample = self.sample
         if sample.chunks:
             sample.last = max(sample.last, sample.chunks[-1])
         if kind := of_status(sample.status):
-            sample.failure, sample.detail = kind, said(b"".join(self._document))
+            sample.failure, sample.detail = kind, error_message(b"".join(self._document))
         elif self._is_stream:
             if not self._ended:
                 self._fail(kinds.TRUNCATED, "the stream ended without [DONE]")
@@ -203,7 +203,7 @@ class AnswerReader:
             if cut:
                 self._fail(kinds.TRUNCATED, "the connection closed inside the answer")
             else:
-                self._fail(kinds.BAD_JSON, f"the response is not a completion: {said(document[:80])}")
+                self._fail(kinds.BAD_JSON, f"the response is not a completion: {error_message(document[:80])}")
         else:
             if content or text or call:
                 self._token(at, content=content, text=content or text)

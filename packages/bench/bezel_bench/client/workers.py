@@ -72,7 +72,7 @@ class Workers:
                 self._pipes.append(ours)
             self._gather("connected", sent)
             self._tell("start", monotonic_ns() + _HEAD_START_NS)
-            return merged(self._gather("measured", sent))
+            return merge_measured(self._gather("measured", sent))
         finally:
             for process in self._processes:
                 if process.is_alive():
@@ -162,8 +162,8 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
             os._exit(1)
 
     try:
-        own = spill.with_name(f"{spill.name}.{number}") if spill else None
-        sender = Sender(load, bodies, lambda: current, number, own)
+        spill_file = spill.with_name(f"{spill.name}.{number}") if spill else None
+        sender = Sender(load, bodies, lambda: current, number, spill_file)
         threading.Thread(target=listen, daemon=True).start()
         sender.connect()
         say("connected", None)
@@ -176,7 +176,7 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
     threading.Event().wait()
 
 
-def merged(parts: Sequence[Measured]) -> Measured:
+def merge_measured(parts: Sequence[Measured]) -> Measured:
     """Merge the measurements of several senders of one load into one."""
     clients = [part.client for part in parts]
     began, ended = min(part.began for part in parts), max(part.ended for part in parts)

@@ -24,11 +24,20 @@ from bezel_bench.commands.measure.cell_runner import Variant, load_of, measuring
 from bezel_bench.commands.measure.checkpoint import ResultFiles, amounts, check_limits, check_out, finish, limits_of
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
 from bezel_bench.commands.measure.variants import variants_of
-from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.render.tables import search_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
-from bezel_bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
+from bezel_bench.sweep.ab import (
+    FIGURES,
+    MIN_ROUNDS,
+    ComparisonOutcome,
+    ComparisonPlan,
+    check_comparison,
+    compare,
+    conclude,
+    differences,
+)
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.measurement.budget import notes
 from bezel_bench.sweep.measurement.journal import Server
@@ -47,14 +56,14 @@ def run(targets: Targets, options: argparse.Namespace) -> int:
     servers, plan = plan_of(options)
     request = plan.request
     check_out(options.out, force=options.force)
-    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
+    show, files = StatusLine(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     try:
         variants = variants_of(targets, options, servers, request, show)
         limits = limits_of(options, variants.usd_per_hour)
         with files.ledger(_settings(plan, servers, options)) as ledger:
 
             def progress(text: str) -> None:
-                show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
+                show.prefix = f"{amounts(ledger.spent_seconds, limits)} | {text}: "
 
             def variant_for(cell: CellRequest) -> Variant:
                 variant = variants.ready(cell)
@@ -74,7 +83,7 @@ def run(targets: Targets, options: argparse.Namespace) -> int:
             raise KeyboardInterrupt
         raise UserError(f"nothing was measured: {compared.ended}.")
     finish(_result(plan, servers, compared, once), files, options, partial(search_text, figures=FIGURES))
-    if compared.ended or compared.unmeasured:
+    if compared.ended or compared.unmeasured_text:
         files.print_continuation()
     unknown = [difference for difference in differences(plan, compared.cells) if difference.change is None]
     if unknown:
@@ -82,10 +91,10 @@ def run(targets: Targets, options: argparse.Namespace) -> int:
         note(f"not compared, because fewer than {MIN_ROUNDS} rounds have it of both servers: {names}")
     if compared.ended == INTERRUPTED:
         return ending_signals.INTERRUPTED
-    return 1 if unknown or compared.unmeasured else 0
+    return 1 if unknown or compared.unmeasured_text else 0
 
 
-def plan_of(options: argparse.Namespace) -> tuple[dict[str, str], Comparison]:
+def plan_of(options: argparse.Namespace) -> tuple[dict[str, str], ComparisonPlan]:
     """The servers and the comparison that the options describe.
 
     Raises:
@@ -102,22 +111,22 @@ def plan_of(options: argparse.Namespace) -> tuple[dict[str, str], Comparison]:
             users=options.users,
             seed=options.seed,
         )
-        plan = checked(Comparison(tuple(servers), request, options.rounds))
+        plan = check_comparison(ComparisonPlan(tuple(servers), request, options.rounds))
         check_limits(options, stacks=any("://" not in server for server in servers.values()))
         for server in servers.values():
             load_of(request, options, draft_target(options, server if "://" in server else None))
     return servers, plan
 
 
-def _result(plan: Comparison, servers: Mapping[str, str], compared: Compared, once: Once) -> Result:
+def _result(plan: ComparisonPlan, servers: Mapping[str, str], compared: ComparisonOutcome, once: Once) -> Result:
     # Servers of this process and of earlier ones: a variant whose turns are all known is not started again.
-    known = once.ledger.servers
-    first = known.get(plan.arms[0]) or next(iter(known.values()))
+    measured_servers = once.ledger.servers
+    first = measured_servers.get(plan.arms[0]) or next(iter(measured_servers.values()))
     return Result(
         kind="ab",
-        nature="simulated" if any(server.simulated for server in known.values()) else "measured",
+        nature="simulated" if any(server.simulated for server in measured_servers.values()) else "measured",
         manifest=first.manifest,
-        variants={name: server.manifest.served_by for name, server in known.items()},
+        variants={name: server.manifest.served_by for name, server in measured_servers.items()},
         cells=compared.cells,
         findings=conclude(plan, compared.cells),
         notes=[
@@ -129,7 +138,7 @@ def _result(plan: Comparison, servers: Mapping[str, str], compared: Compared, on
     )
 
 
-def _settings(plan: Comparison, servers: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
+def _settings(plan: ComparisonPlan, servers: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
     """Settings that make turns comparable, with the rounds: adding some until a difference shows finds it by chance."""
     names = ("start", "url", "model", "endpoint", "output_tokens", "users", "seed", "deadline", "workers")
     return {

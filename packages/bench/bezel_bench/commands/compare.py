@@ -32,37 +32,37 @@ def run(_: Targets, options: argparse.Namespace) -> int:
         repair = "write e.g. 5 for 5 %."
         problem = Problem("--tolerance", f"{options.tolerance:g}", "expected a percentage from 0 to below 100.", repair)
         raise ToleranceError(problem)
-    found = compare(load(options.before), load(options.after), options.tolerance / 100)
-    verdict = found.verdict
+    comparison = compare(load(options.before), load(options.after), options.tolerance / 100)
+    verdict = comparison.verdict
     if options.json:
-        say(found.model_copy().model_dump_json(indent=2))
+        say(comparison.model_copy().model_dump_json(indent=2))
     else:
-        say(_text(found))
+        say(_text(comparison))
         say(f"verdict: {_WORDS.get(verdict, verdict)}")
     return _CODES.get(verdict, 0)
 
 
-def _text(found: Comparison) -> str:
-    lines = [f"note: {note}" for note in found.notes]
-    loads = dict.fromkeys(figure.load for figure in found.figures)
+def _text(comparison: Comparison) -> str:
+    lines = [f"note: {note}" for note in comparison.notes]
+    loads = dict.fromkeys(figure.load for figure in comparison.figures)
     for one in loads:
         rows = [
             (
                 each.figure,
-                _shown(each.before),
-                _shown(each.after),
+                _value_text(each.before),
+                _value_text(each.after),
                 "-" if each.share is None else f"{each.share:+.1%}",
                 _WORDS.get(each.change, each.change),
                 each.unit,
             )
-            for each in found.figures
+            for each in comparison.figures
             if each.load == one
         ]
         lines += ["", one, *aligned(("figure", "before", "after", "change", "judged", "unit"), rows)]
-    lines += ["", *(f"cannot be compared: {reason}" for reason in found.refusals)] if found.refusals else [""]
+    lines += ["", *(f"cannot be compared: {reason}" for reason in comparison.refusals)] if comparison.refusals else [""]
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def _shown(value: Value) -> str:
+def _value_text(value: Value) -> str:
     interval = "" if value.low is None or value.high is None else f" ({value.low:.4g} to {value.high:.4g})"
     return f"{value.mean:.4g}{interval}"

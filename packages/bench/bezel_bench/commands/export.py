@@ -51,8 +51,8 @@ def _vllm(result: Result, path: Path, name: str | None) -> str:
         raise UserError(Problem("--cell", cell.id, consequence, "choose a cell that was measured."))
     rows, began = samples[cell.id]
     if cell.stages:
-        stage, own, most = of_stage(cell, number, rows, began)
-        return json.dumps(as_vllm(result, stage, own, began, most), allow_nan=False) + "\n"
+        stage, stage_rows, most = of_stage(cell, number, rows, began)
+        return json.dumps(as_vllm(result, stage, stage_rows, began, most), allow_nan=False) + "\n"
     return json.dumps(as_vllm(result, cell, rows, began), allow_nan=False) + "\n"
 
 

@@ -25,7 +25,7 @@ from bezel_bench.commands.measure.checkpoint import (
 )
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
-from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.render.tables import search_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result, Slo
@@ -55,14 +55,14 @@ def run(targets: Targets, options: argparse.Namespace) -> int:
         load_of(plan.at(0, 0), options, draft_target(options))
     check_out(options.out, force=options.force)
     reached = reach(targets, options)
-    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
+    show, files = StatusLine(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     try:
         variant = variant_of(targets, options, reached, plan.at(0, 0), "the highest load within limits", show)
         limits = limits_of(options, variant.server.manifest.price.usd_per_hour)
         with files.ledger(_settings(plan, variant, options)) as ledger:
 
             def progress(text: str) -> None:
-                show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
+                show.prefix = f"{amounts(ledger.spent_seconds, limits)} | {text}: "
 
             measure = measuring(lambda _: variant, options, files.keep, ledger.note, show, slos)
             outcome = search(plan, Once(measure, ledger, limits, time.monotonic), progress, options.runs)

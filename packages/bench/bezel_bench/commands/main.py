@@ -21,8 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_program(PROGRAM, arguments, _run)
 
 
-def _run(given: Sequence[str]) -> int:
-    options = program_table().parser(PROGRAM).read(given)
+def _run(arguments: Sequence[str]) -> int:
+    options = program_table().parser(PROGRAM).read(arguments)
     from bezel_bench.commands.targets import UrlTargets, check_no_project  # late: the help needs no server
 
     check_no_project(options)

@@ -63,9 +63,9 @@ def _check_apart(options: argparse.Namespace) -> None:
 def _pictures(report: Report, paths: list[Path]) -> dict[Path, bytes]:
     figures = {figure.name: figure for figure in report.figures}
     if wrong := [str(path) for path in paths if path.suffix != ".png" or path.stem not in figures]:
-        known = ", ".join(f"{name}.png" for name in figures) or "no figure: see `Not drawn` in the report"
+        choices = ", ".join(f"{name}.png" for name in figures) or "no figure: see `Not drawn` in the report"
         consequence = "a picture must be named after its figure."
-        raise UserError(Problem("--png", " ".join(wrong), consequence, f"choose of this report's: {known}."))
+        raise UserError(Problem("--png", " ".join(wrong), consequence, f"choose of this report's: {choices}."))
     from bezel_bench.report.charts.png import as_png
 
     manifest = report.subjects[0].result.manifest

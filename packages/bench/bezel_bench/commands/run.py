@@ -20,12 +20,12 @@ from bezel_base.errors import Problem, UserError, one_line
 from bezel_bench.cell.cell import measure_load
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.commands.measure.checkpoint import ResultFiles, check_out, finish
-from bezel_bench.commands.measure.killed_run import attempted, keep_killed
+from bezel_bench.commands.measure.killed_run import attempt_load, keep_killed
 from bezel_bench.commands.measure.load_options import load_of
 from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import TargetConnection, reach, renewals
 from bezel_bench.commands.measure.usage import as_usage, check_options, check_prompts, draft_target
-from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.render.tables import run_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
@@ -53,7 +53,7 @@ class LoadSender(Protocol):
     def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
         """Do what `bezel_bench.client.load_engine.run_load` does."""
 
-    def described(self, result: Result) -> Result:
+    def describe(self, result: Result) -> Result:
         """Return the result with its client and notes on the sender."""
 
 
@@ -75,7 +75,7 @@ def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None
     check_out(options.out, force=options.force)
     reached = reach(targets, options)
     load = replace(planned, target=reached.target)
-    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
+    show, files = StatusLine(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     with files.ledger(_settings(load, options)) as ledger:
         # Cells of an earlier process used the prompts of that process.
         load = replace(load, prompts=replace(load.prompts, run=options.run_id or ledger.run))
@@ -124,7 +124,7 @@ def _measure(
     reached: TargetConnection,
     load: Load,
     slos: Sequence[Slo],
-    show: Line,
+    show: StatusLine,
     sender: LoadSender | None,
     files: ResultFiles,
     ledger: Ledger,
@@ -133,8 +133,8 @@ def _measure(
     show("reads the server's manifest, and calibrates its token counts")
     server = view(targets, options, reached, title=f"{load.target.model}: one load")
     vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
-    known = {taken.cell.id: taken.cell for taken in ledger.taken if not is_disturbed(taken.cell)}
-    if options.warmup and len(known) < options.repeats:
+    undisturbed = {taken.cell.id: taken.cell for taken in ledger.taken if not is_disturbed(taken.cell)}
+    if options.warmup and len(undisturbed) < options.repeats:
         ledger.note(_warm_up(load, options.warmup, reached, vocabulary, show, sender))
     cells: list[Cell] = []
     ended = ""
@@ -146,18 +146,18 @@ def _measure(
         if options.repeats > 1:
             show.prefix = f"repeat {repeat + 1} of {options.repeats}: "
             name = f"run-r{repeat}"
-        if name in known:
-            cells.append(known[name])
+        if name in undisturbed:
+            cells.append(undisturbed[name])
             continue
         attempts, same_prompts = ledger.begin(name, None), bool(options.run_id)
         if attempts:
-            last = attempted(repeated, attempts - 1, again=same_prompts)
+            last = attempt_load(repeated, attempts - 1, again=same_prompts)
             keep_killed(files, name, attempts, last, server, vocabulary, slos, simulated=reached.simulated)
         begun = time.monotonic()
         try:
             measured, notes = measure_load(
                 name,
-                attempted(repeated, attempts, again=same_prompts),
+                attempt_load(repeated, attempts, again=same_prompts),
                 server,
                 reached.headers,
                 show,
@@ -188,7 +188,7 @@ def _measure(
         findings=_repeats(cells),
         notes=[*([ended] if ended else []), *ledger.notes, *renewals(reached.headers)],
     )
-    return sender.described(result) if sender else result, bool(ended)
+    return sender.describe(result) if sender else result, bool(ended)
 
 
 def warm_up_of(load: Load, requests: int) -> Load:
@@ -205,7 +205,7 @@ def _warm_up(
     requests: int,
     reached: TargetConnection,
     vocabulary: Vocabulary | None,
-    show: Line,
+    show: StatusLine,
     sender: LoadSender | None,
 ) -> str:
     """Send requests like those of the load, with prompts of their own, that count in no figure; return a note.

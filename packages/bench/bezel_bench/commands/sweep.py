@@ -33,7 +33,7 @@ from bezel_bench.commands.measure.checkpoint import (
 )
 from bezel_bench.commands.measure.target import reach
 from bezel_bench.commands.measure.usage import as_usage, check_options, draft_target
-from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.render.tables import grid_text
 from bezel_bench.commands.targets import Targets
 from bezel_bench.result.document import Result
@@ -54,7 +54,7 @@ def run(targets: Targets, options: argparse.Namespace) -> int:
     grid = grid_of(options)
     check_out(options.out, force=options.force)
     reached = reach(targets, options)
-    show, files = Line(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
+    show, files = StatusLine(sys.stderr), ResultFiles(options.out, targets.typed, force=options.force)
     try:
         variant = variant_of(targets, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
         ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)
@@ -107,11 +107,11 @@ def _sweep(options: argparse.Namespace, grid: Grid, variant: Variant) -> Sweep:
     """
     manifest = variant.server.manifest
     platform, limits = manifest.platform, limits_of(options, manifest.price.usd_per_hour)
-    known = platform.instances is not None and platform.concurrency is not None
+    is_capacity_known = platform.instances is not None and platform.concurrency is not None
     bounds = Bounds(
         variant.server.served.max_model_len,
         variant.server.kv_cache_tokens,
-        (platform.instances or 0) * (platform.concurrency or 0) if known else None,
+        (platform.instances or 0) * (platform.concurrency or 0) if is_capacity_known else None,
         infeasible_contexts([grid.request((row, 0)) for row in range(len(grid.contexts))], options, variant),
     )
     if not options.full:
@@ -121,7 +121,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, variant: Variant) -> Sweep:
 
 
 def _run_sweep(
-    options: argparse.Namespace, sweep: Sweep, variant: Variant, files: ResultFiles, show: Line
+    options: argparse.Namespace, sweep: Sweep, variant: Variant, files: ResultFiles, show: StatusLine
 ) -> tuple[Ended, Result]:
     def progress(now: Progress) -> None:
         show.prefix = f"{progress_bar(sweep, now)} "

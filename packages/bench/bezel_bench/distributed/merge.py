@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from bezel_base.errors import UserError
 from bezel_base.text.counting import counted
-from bezel_bench.client.workers import merged
+from bezel_bench.client.workers import merge_measured
 from bezel_bench.distributed.protocol import ClockOffset, Part
 from bezel_bench.result.sample import INSTANTS, Measured
 
@@ -80,7 +80,7 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
     for part in ordered:
         check_clock(part.task, part.clock)
     offset = realtime - monotonic
-    measured = merged([_shifted(part, part.clock.realtime - part.clock.monotonic - offset) for part in ordered])
+    measured = merge_measured([_shift(part, part.clock.realtime - part.clock.monotonic - offset) for part in ordered])
     for before, after in itertools.pairwise(measured.samples):
         if before.index == after.index:
             raise UserError(f"request {after.index} was sent by two tasks: their plans differ; run it again.")
@@ -108,7 +108,7 @@ def check_clock(task: int, clock: ClockOffset) -> None:
         )
 
 
-def _shifted(part: Part, shift: int) -> Measured:
+def _shift(part: Part, shift: int) -> Measured:
     """Return a part's load with its instants shifted by `shift` ns; those not reached stay 0."""
     for sample in part.measured.samples:
         for name in INSTANTS:

@@ -46,7 +46,7 @@ def run_task(
         UserError: The share could not be sent; the same text is stored in place of the part.
     """
     try:
-        part = _measured(exchange, task, headers_for, show)
+        part = _measure_part(exchange, task, headers_for, show)
     except UserError as error:
         with contextlib.suppress(UserError):  # the bucket itself may refuse: the first error is the reason
             exchange.write(protocol.part(task), {"task": task, "failed": str(error)})
@@ -57,7 +57,7 @@ def run_task(
     show(f"task {task}: {len(part.measured.samples)} requests, reported")
 
 
-def _measured(
+def _measure_part(
     exchange: Exchange, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
 ) -> Part:
     plan = _plan(exchange)

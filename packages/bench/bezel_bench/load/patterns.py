@@ -86,21 +86,21 @@ def _endless(pattern: Pattern, seed: int) -> Iterator[float]:
             # Multiplied, not summed: no rounding error accumulates up to the millionth.
             return (number / rate for number in itertools.count())
         case Poisson(rate):
-            return _summed(lambda: dice.expovariate(rate))
+            return _instants_of_gaps(lambda: dice.expovariate(rate))
         case Burst(rate, burstiness):
-            return _summed(lambda: dice.gammavariate(burstiness, 1 / (rate * burstiness)))
+            return _instants_of_gaps(lambda: dice.gammavariate(burstiness, 1 / (rate * burstiness)))
         case Staged("rate", stages):
-            return _staged(stages)
+            return _instants_of_stages(stages)
         case Replay(trace):
             return iter(trace)
     raise ValueError(f"{type(pattern).__name__} plans no instants")
 
 
-def _summed(gap: Callable[[], float]) -> Iterator[float]:
+def _instants_of_gaps(gap: Callable[[], float]) -> Iterator[float]:
     return itertools.accumulate(gap() for _ in itertools.count())
 
 
-def _staged(stages: Iterable[Stage]) -> Iterator[float]:
+def _instants_of_stages(stages: Iterable[Stage]) -> Iterator[float]:
     """Yield instants where the area below the stages reaches a whole number: none is lost between two stages."""
     begin = area = 0.0
     for stage in stages:

@@ -228,8 +228,8 @@ class Bodies(Protocol):
 class ReplyingBodies(Bodies, Protocol):
     """Conversations that hold the server's own responses."""
 
-    def reply(self, index: int, turn: int, said: Sequence[str]) -> Body:
-        """Return the `turn`-th request of a conversation whose earlier requests got the responses `said`."""
+    def reply(self, index: int, turn: int, responses: Sequence[str]) -> Body:
+        """Return the `turn`-th request of a conversation whose earlier requests got the responses `responses`."""
 
 
 def is_closed(pattern: Pattern) -> bool:

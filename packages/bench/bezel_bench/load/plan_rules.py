@@ -36,14 +36,14 @@ class LoadError(UserError):
     exit_code = 2
 
 
-def checked(load: Load) -> Load:
+def check_load(load: Load) -> Load:
     """Return the load, if it can be sent.
 
     Raises:
         LoadError: It cannot; the text lists all problems.
     """
-    if found := problems(load):
-        raise LoadError(*found, title="This load cannot be sent")
+    if load_problems := problems(load):
+        raise LoadError(*load_problems, title="This load cannot be sent")
     return load
 
 

@@ -18,7 +18,7 @@ from bezel_bench.metrics.metric_inputs import (
     NO_GENERATION,
     NO_SUCCESS,
     NO_TEXT,
-    Figure,
+    MeasuredFigure,
     MetricInputs,
     NotMeasurableError,
 )
@@ -52,7 +52,7 @@ class Definition:
     unit: str
     formula: str
     needs: str
-    compute: Callable[[MetricInputs], Figure]
+    compute: Callable[[MetricInputs], MeasuredFigure]
 
     def measure(self, inputs: MetricInputs) -> Metric:
         """Compute the figure, with its interval over sections of the run where there is one."""
@@ -74,30 +74,30 @@ def measure(inputs: MetricInputs) -> dict[str, Metric]:
     return {definition.name: definition.measure(inputs) for definition in DEFINITIONS}
 
 
-def _latency(name: str, statistic: str, share: float | None, inputs: MetricInputs) -> Figure:
+def _latency(name: str, statistic: str, share: float | None, inputs: MetricInputs) -> MeasuredFigure:
     """Compute a statistic of a latency: the mean, or the percentile of `share`."""
     values = inputs.latencies[name]
-    if len(inputs.counted) == 0:
+    if len(inputs.counted_rows) == 0:
         raise NotMeasurableError(NO_SUCCESS)
     if len(values) == 0 and not inputs.generates:
         raise NotMeasurableError(NO_GENERATION)
     if len(values) == 0:
-        raise NotMeasurableError(_NO_LATENCY[name] if (inputs.counted["first"] > 0).any() else NO_TEXT)
-    needed = statistics.needed(share) if share else 1
+        raise NotMeasurableError(_NO_LATENCY[name] if (inputs.counted_rows["first"] > 0).any() else NO_TEXT)
+    needed = statistics.values_needed(share) if share else 1
     if len(values) < needed:
         raise NotMeasurableError(f"too few values ({len(values)}): {statistic} needs {needed}")
 
     def figure(part: Floats) -> float:
         return float(part.mean()) if share is None else statistics.percentile(part, share)
 
-    return Figure(figure(values), len(values), statistics.of_sections(values, figure, needed))
+    return MeasuredFigure(figure(values), len(values), statistics.of_sections(values, figure, needed))
 
 
 def distributions(inputs: MetricInputs) -> dict[str, Distribution]:
     """Return the distribution of every latency (ms) and of the lengths (tokens) that has any value."""
     spreads = {name: (inputs.latencies[name], "ms") for name in _TABLE["latencies"]}
     for name in ("prompt_tokens", "output_tokens"):
-        lengths = inputs.counted[name]
+        lengths = inputs.counted_rows[name]
         spreads[name] = (lengths[lengths >= 0].astype(np.float64), "tokens")
     return {name: statistics.distribution(values, unit) for name, (values, unit) in spreads.items() if len(values)}
 
@@ -112,7 +112,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             f"{name}_{statistic}",
             "ms",
             f"{title} {row['formula']}",
-            row["needs"] + (f"; {needed} values" if (needed := statistics.needed(share or 0)) > 1 else ""),
+            row["needs"] + (f"; {needed} values" if (needed := statistics.values_needed(share or 0)) > 1 else ""),
             functools.partial(_latency, name, statistic, share),
         )
         for name, row in _TABLE["latencies"].items()

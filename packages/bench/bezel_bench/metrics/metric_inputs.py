@@ -24,7 +24,7 @@ class NotMeasurableError(Exception):
     """A figure cannot be measured; the text names the missing value."""
 
 
-class Figure(NamedTuple):
+class MeasuredFigure(NamedTuple):
     """A measured figure, the number of requests behind it, and its interval over sections of the run."""
 
     value: float
@@ -58,7 +58,7 @@ class MetricInputs:
         return self.columns.good().by_end()
 
     @functools.cached_property
-    def counted(self) -> Columns:
+    def counted_rows(self) -> Columns:
         """Return the successful requests that ended in the part that counts."""
         return self.good.where(self.steady.counts(self.good))
 
@@ -70,7 +70,7 @@ class MetricInputs:
     @functools.cached_property
     def latencies(self) -> dict[str, Floats]:
         """Return milliseconds of each latency, of the counted requests that have it, in the order of their ends."""
-        rows = self.counted
+        rows = self.counted_rows
         spans, has = latencies_of(rows, open_loop=self.open_loop)
         return {name: values[has[name]] / 1e6 for name, values in spans.items()} | {"itl": rows.gaps() / 1e6}
 

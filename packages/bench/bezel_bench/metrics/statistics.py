@@ -35,7 +35,7 @@ def percentile(values: Floats, share: float) -> float:
     return float(np.quantile(values, share))
 
 
-def needed(share: float) -> int:
+def values_needed(share: float) -> int:
     """Return the values that a percentile needs so that at least one is above it: 100 for p99. A median needs one."""
     return round(1 / (1 - share)) if share > 0.5 else 1
 
@@ -43,8 +43,8 @@ def needed(share: float) -> int:
 def distribution(values: Floats, unit: str) -> Distribution:
     """Summarise at least one value; a percentile without a value above it is left out."""
     shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-    known = {name: share for name, share in shares.items() if len(values) >= needed(share)}
-    quantiles = dict(zip(known, np.quantile(values, list(known.values())), strict=True))
+    measurable = {name: share for name, share in shares.items() if len(values) >= values_needed(share)}
+    quantiles = dict(zip(measurable, np.quantile(values, list(measurable.values())), strict=True))
     return Distribution(
         unit=unit,
         n=len(values),
@@ -77,13 +77,13 @@ def of_trimmed(values: Sequence[float], share: float) -> tuple[float, float, flo
         share: The probability that each end of the interval is on its side of the true middle.
     """
     sample = np.asarray(values, float)
-    (middle,), (error,) = _trimmed(sample[None, :])
+    (middle,), (error,) = _trimmed_means(sample[None, :])
     trimmed = len(sample) >= TRIMMED_FROM
     half = (_trimmed_quantile(share, len(sample)) if trimmed else t_quantile(share, len(sample) - 1)) * float(error)
     return float(middle), float(middle) - half, float(middle) + half
 
 
-def _trimmed(samples: Floats) -> tuple[Floats, Floats]:
+def _trimmed_means(samples: Floats) -> tuple[Floats, Floats]:
     """Return the trimmed mean of each row and its standard error, from the winsorized values (Yuen 1974)."""
     count = samples.shape[1]
     cut = count // 4 if count >= TRIMMED_FROM else 0
@@ -99,7 +99,7 @@ def _trimmed_quantile(share: float, count: int) -> float:
 
     Student's t is an approximation of it that shows a difference of equal servers too often in ten values.
     """
-    middles, errors = _trimmed(np.random.default_rng(1).standard_normal((_DRAWS, count)))
+    middles, errors = _trimmed_means(np.random.default_rng(1).standard_normal((_DRAWS, count)))
     return float(np.quantile(np.abs(middles / errors), 2 * share - 1))
 
 

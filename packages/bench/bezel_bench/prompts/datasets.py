@@ -141,27 +141,27 @@ def _entry(item: Any) -> Entry | None:
     return Entry(({"role": "user", "content": item},)) if item else None
 
 
-def _messages(given: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
+def _messages(messages: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
     """Messages up to the last one of the user, which the model answers."""
-    for message in given:
+    for message in messages:
         fields = message if isinstance(message, dict) else {}
         for name, kinds in (("role", str), ("content", str | list)):
             if not isinstance(fields.get(name), kinds):
                 raise ValueError(f"a message has no `{name}`")  # noqa: TRY004 - a value of a file
-    asked = max((number for number, message in enumerate(given) if message["role"] == "user"), default=None)
+    asked = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=None)
     if asked is None:
         raise ValueError("no message is of the user")
-    return tuple(given[: asked + 1])
+    return tuple(messages[: asked + 1])
 
 
 def _question(turns: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
     """The first question of a conversation, after what the system says."""
-    found: list[Mapping[str, Any]] = []
+    messages: list[Mapping[str, Any]] = []
     for turn in turns:
         role = _SPEAKERS.get(str(turn.get("from") or turn.get("role")).lower()) if isinstance(turn, dict) else None
         text = (turn.get("value") or turn.get("content")) if isinstance(turn, dict) else None
         if role == "system" and isinstance(text, str):
-            found.append({"role": "system", "content": text})
+            messages.append({"role": "system", "content": text})
         if role == "user" and isinstance(text, str) and text:
-            return (*found, {"role": "user", "content": text})
+            return (*messages, {"role": "user", "content": text})
     raise ValueError("the conversation has no text of a human")

@@ -51,7 +51,7 @@ def lengths_of(option: str, text: str) -> Lengths:
     """
     kind, _, rest = text.partition(":")
     if kind == "file" and rest:
-        return Lengths(kind, listed=_listed(option, Path(rest)))
+        return Lengths(kind, listed=_read_lengths(option, Path(rest)))
     try:
         middle, spread = map(float, rest.split(","))
     except ValueError:
@@ -64,15 +64,15 @@ def lengths_of(option: str, text: str) -> Lengths:
     return Lengths(kind, middle, spread)
 
 
-def _listed(option: str, file: Path) -> tuple[int, ...]:
-    found = []
+def _read_lengths(option: str, file: Path) -> tuple[int, ...]:
+    lengths = []
     for number, line in enumerate(read_text(file, option).splitlines(), 1):
         if not line.strip():
             continue
         if not line.strip().isdecimal() or not 1 <= int(line) <= _MOST_TOKENS:
             consequence = f"line {number} is {line.strip()[:40]!r}, expected a number of tokens above 0."
             raise UserError(Problem(option, str(file), consequence, "write one length a line."))
-        found.append(int(line))
-    if not found:
+        lengths.append(int(line))
+    if not lengths:
         raise UserError(Problem(option, str(file), "it holds no length.", "write one length a line."))
-    return tuple(found)
+    return tuple(lengths)

@@ -62,8 +62,8 @@ class WithMedia:
             sound = base64.b64encode(wav(self.audio_seconds, index, self.noise))
             parts.append(b'{"type":"input_audio","input_audio":{"data":"%b","format":"wav"}}' % sound)
         before, _, text = made.data.rpartition(_CONTENT)
-        said = b'"content":[%b,{"type":"text","text":"%b"}]}]}' % (b",".join(parts), text.removesuffix(_END))
-        return made._replace(data=before + said)
+        content = b'"content":[%b,{"type":"text","text":"%b"}]}]}' % (b",".join(parts), text.removesuffix(_END))
+        return made._replace(data=before + content)
 
 
 def size_of(text: str) -> tuple[int, int]:
@@ -72,8 +72,8 @@ def size_of(text: str) -> tuple[int, int]:
     Raises:
         UserError: It is no such size.
     """
-    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
-    sides = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
+    sides = (int(match[1]), int(match[2])) if match else (0, 0)
     if not all(1 <= side <= _LARGEST_SIDE for side in sides):
         consequence = f"expected pixels as WIDTHxHEIGHT, up to {_LARGEST_SIDE} each."
         raise UserError(Problem("--image-size", text, consequence, "write e.g. 512x512."))

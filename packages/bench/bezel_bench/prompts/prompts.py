@@ -29,7 +29,7 @@ from bezel_bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel_bench.prompts.traces import BLOCK_TOKENS, Traced, read_trace
 from bezel_bench.server.http_probe import Ask
 
-_OWN = 12  # own words at the beginning of a prompt
+_MOST_DISTINCT = 12  # own words at the beginning of a prompt
 _FILLERS = 8
 # With fewer bits two of some thousand prompts may begin alike.
 _BITS = 32
@@ -61,8 +61,8 @@ class Frame:
             return self.begin + self.between.join(texts) + self.end
         if len(texts) == 1:
             return self.begin + _USER + texts[0] + _END + self.end
-        said = b",".join((_MODEL if at % 2 else _USER) + text + _END for at, text in enumerate(texts))
-        return self.begin + said + self.end
+        messages = b",".join((_MODEL if at % 2 else _USER) + text + _END for at, text in enumerate(texts))
+        return self.begin + messages + self.end
 
     def of_messages(self, messages: Sequence[Mapping[str, Any]]) -> bytes:
         """Return the request with these messages; of a chat."""
@@ -72,10 +72,10 @@ class Frame:
 def frame(load: Load) -> Frame:
     """Return the frame of a load's requests: streamed, with `usage`, of an exact length unless overridden."""
     if load.target.endpoint not in GENERATING:
-        given = json.dumps({"model": load.target.model, **load.extra_body})[:-1].encode()
+        opening = json.dumps({"model": load.target.model, **load.extra_body})[:-1].encode()
         if load.target.endpoint == "rerank":
-            return Frame(given + _RANKED, b'"]}', chat=False, asked_tokens=0, between=b'","')
-        return Frame(given + b', "input": "', b'"}', chat=False, asked_tokens=0)
+            return Frame(opening + _RANKED, b'"]}', chat=False, asked_tokens=0, between=b'","')
+        return Frame(opening + b', "input": "', b'"}', chat=False, asked_tokens=0)
     fields: dict[str, Any] = {
         "model": load.target.model,
         "max_tokens": load.prompts.output_tokens,
@@ -96,7 +96,7 @@ def frame(load: Load) -> Frame:
     )
 
 
-def quoted(text: str) -> bytes:
+def json_escape(text: str) -> bytes:
     """Return a text escaped as in a JSON string."""
     return json.dumps(text)[1:-1].encode()
 
@@ -115,20 +115,20 @@ class Prompts:
 
 
 @dataclass(frozen=True)
-class _Words:
+class _WordPicker:
     """Words selected by a key: the words of a position are predictable only with the key."""
 
     key: bytes
-    words: tuple[str, ...]
+    token_words: tuple[str, ...]
     table: tuple[bytes, ...]
 
-    def own(self, count: int, *place: int) -> bytes:
-        digest = blake2b(repr(place).encode(), key=self.key, digest_size=_OWN).digest()
+    def pick_distinct(self, count: int, *place: int) -> bytes:
+        digest = blake2b(repr(place).encode(), key=self.key, digest_size=_MOST_DISTINCT).digest()
         return b"".join([self.table[byte] for byte in digest[:count]])
 
     def fill(self, count: int, *place: int) -> bytes:
         dice = random.Random(self.key + repr(place).encode())  # noqa: S311 - words, no secrets
-        return "".join(f" {word}" for word in dice.choices(self.words, k=count)).encode()
+        return "".join(f" {word}" for word in dice.choices(self.token_words, k=count)).encode()
 
 
 @dataclass(frozen=True)
@@ -136,10 +136,10 @@ class _Single:
     """One request a number, of `texts`: each its group's prefix (or none), its own words, words that fill it up."""
 
     frame: Frame
-    words: _Words
+    picker: _WordPicker
     prefixes: tuple[bytes, ...]
     grouped: bool
-    own: int
+    distinct: int
     fillers: tuple[bytes, ...]
     texts: int = 1
     turns: int = 1
@@ -151,7 +151,7 @@ class _Single:
 
     def _text(self, number: int) -> bytes:
         group = self.prefixes[number % len(self.prefixes)]
-        return group + self.words.own(self.own, number) + self.fillers[number % _FILLERS]
+        return group + self.picker.pick_distinct(self.distinct, number) + self.fillers[number % _FILLERS]
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Varied:
 
     begin: bytes
     frame: Frame
-    words: _Words
+    picker: _WordPicker
     overhead: int
     least: int
     seed: str
@@ -175,8 +175,8 @@ class _Varied:
     def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
         asked = self.outputs.of(index, f"{self.seed}/out") if self.outputs else self.frame.asked_tokens
         room = (self.inputs.of(index, f"{self.seed}/in") if self.inputs else self.input_tokens) - self.overhead
-        own = max(self.least, min(_OWN, room))
-        text = _LEAD + self.words.own(own, index) + self.words.fill(max(0, room - own), 7, index)
+        distinct = max(self.least, min(_MOST_DISTINCT, room))
+        text = _LEAD + self.picker.pick_distinct(distinct, index) + self.picker.fill(max(0, room - distinct), 7, index)
         begin = self.begin + str(asked).encode() + self.frame.begin
         return Body(replace(self.frame, begin=begin).body((text,)), asked)
 
@@ -186,9 +186,9 @@ class _Conversation:
     """Several turns a number; each repeats the earlier ones."""
 
     frame: Frame
-    words: _Words
+    picker: _WordPicker
     turns: int
-    own: int
+    distinct: int
     first: bytes
     later: bytes
     answer: bytes
@@ -197,9 +197,9 @@ class _Conversation:
         return self._turn(index, turn, [_LEAD + self.answer] * turn)
 
     def _turn(self, index: int, turn: int, answers: Sequence[bytes]) -> Body:
-        texts = [_LEAD + self.words.own(self.own, index, 0) + self.first]
+        texts = [_LEAD + self.picker.pick_distinct(self.distinct, index, 0) + self.first]
         for number, answer in enumerate(answers, 1):
-            texts += [answer, _LEAD + self.words.own(self.own, index, number) + self.later]
+            texts += [answer, _LEAD + self.picker.pick_distinct(self.distinct, index, number) + self.later]
         return Body(self.frame.body(texts), self.frame.asked_tokens, turn)
 
 
@@ -207,8 +207,8 @@ class _Conversation:
 class _Replies(_Conversation):
     """The same with the server's own responses."""
 
-    def reply(self, index: int, turn: int, said: Sequence[str]) -> Body:
-        return self._turn(index, turn, [quoted(text) for text in said])
+    def reply(self, index: int, turn: int, responses: Sequence[str]) -> Body:
+        return self._turn(index, turn, [json_escape(text) for text in responses])
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class _Recorded:
     """
 
     frames: Mapping[int, Frame]
-    words: _Words
+    picker: _WordPicker
     entries: tuple[Traced, ...]
     overhead: int
     turns: int = 1
@@ -240,9 +240,9 @@ class _Recorded:
         entry = self.entries[index % len(self.entries)]
         room, text = max(0, entry.input_tokens - self.overhead), _LEAD
         for block in entry.blocks:
-            text += self.words.fill(min(room, BLOCK_TOKENS), 5, block)
+            text += self.picker.fill(min(room, BLOCK_TOKENS), 5, block)
             room -= min(room, BLOCK_TOKENS)
-        text += self.words.fill(room, 6, index)
+        text += self.picker.fill(room, 6, index)
         made = self.frames[entry.output_tokens]
         return Body(made.body((text,)), made.asked_tokens)
 
@@ -264,9 +264,9 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     plan = load.prompts
     if plan.images or plan.audio_seconds:
         texts = make_prompts(replace(load, prompts=replace(plan, images=0, audio_seconds=0.0)), ask, vocabulary)
-        told = [f"{plan.images} images of {plan.image_size} pixels"] if plan.images else []
-        told += [f"{plan.audio_seconds:g} s of audio"] if plan.audio_seconds else []
-        note = f"each prompt has {' and '.join(told)} beside its text; the requested length is the text's"
+        media = [f"{plan.images} images of {plan.image_size} pixels"] if plan.images else []
+        media += [f"{plan.audio_seconds:g} s of audio"] if plan.audio_seconds else []
+        note = f"each prompt has {' and '.join(media)} beside its text; the requested length is the text's"
         return Prompts(with_media(texts.bodies, plan), (*texts.notes, note))
     made = frame(load)
     if plan.kind == "trace":
@@ -276,9 +276,9 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     if plan.kind == "file":
         return _of_file(load, made)
     tokenizer = Tokenizer(ask, load)
-    known = vocabulary or learn(load, ask)
-    bodies, wanted = _bodies(load, made, known, tokenizer)
-    doubt = known.doubt
+    learned = vocabulary or learn(load, ask)
+    bodies, wanted = _bodies(load, made, learned, tokenizer)
+    doubt = learned.doubt
     if not doubt:
         counted = tokenizer.tokens(bodies.body(0, bodies.turns - 1).data)
         if isinstance(counted, str):
@@ -294,7 +294,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
 def learn(load: Load, ask: Ask) -> Vocabulary:
     """Learn the vocabulary of a load's server, for several loads of the same model and endpoint."""
     made = frame(load)
-    return Tokenizer(ask, load).learn(lambda text: made.body((quoted(text),)))
+    return Tokenizer(ask, load).learn(lambda text: made.body((json_escape(text),)))
 
 
 def _of_file(load: Load, made: Frame) -> Prompts:
@@ -310,7 +310,7 @@ def _of_file(load: Load, made: Frame) -> Prompts:
         consequence = f"entry {texts.index(None) + 1} has several messages, and this endpoint takes one text."
         raise UserError(Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out."))
     bodies = [
-        made.body((quoted(text),)) if text is not None else made.of_messages(entry.messages)
+        made.body((json_escape(text),)) if text is not None else made.of_messages(entry.messages)
         for entry, text in zip(entries, texts, strict=True)
     ]
     note = (
@@ -320,7 +320,7 @@ def _of_file(load: Load, made: Frame) -> Prompts:
     return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
 
 
-def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
+def _of_trace(load: Load, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Prompts:
     """The requests of a trace, of its lengths and with its shared prefixes.
 
     Raises:
@@ -330,13 +330,13 @@ def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
     entries = read_trace(file, read_text(file, "--trace"))
     lengths = {entry.output_tokens for entry in entries}
     frames = {each: frame(replace(load, prompts=replace(load.prompts, output_tokens=each))) for each in lengths}
-    words = _words(load, known)
-    recorded = _Recorded(frames, words, entries, known.head + known.tail)
-    doubt = known.doubt
+    picker = _word_picker(load, vocabulary)
+    recorded = _Recorded(frames, picker, entries, vocabulary.head + vocabulary.tail)
+    doubt = vocabulary.doubt
     if not doubt:
         longest = max(range(len(entries)), key=lambda number: entries[number].input_tokens)
         counted = tokenizer.tokens(recorded.body(longest).data)
-        wanted = max(entries[longest].input_tokens, known.head + known.tail)
+        wanted = max(entries[longest].input_tokens, vocabulary.head + vocabulary.tail)
         if isinstance(counted, str) or len(counted) != wanted:
             doubt = counted if isinstance(counted, str) else f"the server counts {len(counted)} tokens, not {wanted}"
     note = (
@@ -346,7 +346,7 @@ def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
     return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
 
 
-def _of_lengths(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
+def _of_lengths(load: Load, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Prompts:
     """Prompts whose lengths are drawn, those of their responses too.
 
     Raises:
@@ -358,81 +358,81 @@ def _of_lengths(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
         consequence = f"{fixed[0]} of --extra-body gives all responses one length."
         raise UserError(Problem("--output-lengths", plan.output_lengths, consequence, "leave one of them out."))
     made = frame(load)
-    before, found, after = made.begin.partition(b'"max_tokens": ')
-    split = (before + found, replace(made, begin=after.lstrip(b"0123456789"))) if found else (b"", made)
+    before, key, after = made.begin.partition(b'"max_tokens": ')
+    split = (before + key, replace(made, begin=after.lstrip(b"0123456789"))) if key else (b"", made)
     inputs = lengths_of("--input-lengths", plan.input_lengths) if plan.input_lengths else None
     outputs = lengths_of("--output-lengths", plan.output_lengths) if plan.output_lengths else None
-    words = _words(load, known)
-    least = math.ceil(_BITS / math.log2(len(known.words)))
-    varied = _Varied(
-        *split, words, known.head + known.tail, least, f"{plan.seed}/{plan.run}", inputs, outputs, plan.input_tokens
-    )
-    notes = [f"lengths are drawn for each request; a prompt has at least {known.head + known.tail + least} tokens"]
-    doubt = known.doubt
+    picker = _word_picker(load, vocabulary)
+    least = math.ceil(_BITS / math.log2(len(vocabulary.token_words)))
+    overhead = vocabulary.head + vocabulary.tail
+    varied = _Varied(*split, picker, overhead, least, f"{plan.seed}/{plan.run}", inputs, outputs, plan.input_tokens)
+    notes = [f"lengths are drawn for each request; a prompt has at least {overhead + least} tokens"]
+    doubt = vocabulary.doubt
     if not doubt:
         counted = tokenizer.tokens(varied.body(0).data)
         doubt = counted if isinstance(counted, str) else ""
     return Prompts(varied, (*notes, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
 
 
-def _words(load: Load, known: Vocabulary) -> _Words:
-    table = tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
-    return _Words(_key(load), known.words, table)
+def _word_picker(load: Load, vocabulary: Vocabulary) -> _WordPicker:
+    table = tuple(f" {vocabulary.token_words[at % len(vocabulary.token_words)]}".encode() for at in range(256))
+    return _WordPicker(_key(load), vocabulary.token_words, table)
 
 
-def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
+def _bodies(load: Load, made: Frame, vocabulary: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
     """Return the bodies, and the tokens of the last turn of each."""
     plan = load.prompts
-    words = _words(load, known)
-    room = plan.input_tokens - known.head - known.tail
+    picker = _word_picker(load, vocabulary)
+    room = plan.input_tokens - vocabulary.head - vocabulary.tail
     if plan.kind == "multi_turn" and plan.turns > 1:
-        more = _turn_frame(made, known, tokenizer)
-        own = _own(plan, min(room, plan.input_tokens - more), known)
+        more = _turn_frame(made, vocabulary, tokenizer)
+        distinct = _distinct_words(plan, min(room, plan.input_tokens - more), vocabulary)
         conversation = (_Replies if plan.served_answers else _Conversation)(
             made,
-            words,
+            picker,
             plan.turns,
-            own,
-            words.fill(max(0, room - own), 0),
-            words.fill(max(0, plan.input_tokens - more - own), 1),
-            words.fill(plan.output_tokens, 2),
+            distinct,
+            picker.fill(max(0, room - distinct), 0),
+            picker.fill(max(0, plan.input_tokens - more - distinct), 1),
+            picker.fill(plan.output_tokens, 2),
         )
         return conversation, plan.turns * plan.input_tokens + (plan.turns - 1) * plan.output_tokens
-    shared = plan.prefix_tokens - known.head if plan.kind == "shared_prefix" else 0
-    if shared < 0 and not known.doubt:
+    shared = plan.prefix_tokens - vocabulary.head if plan.kind == "shared_prefix" else 0
+    if shared < 0 and not vocabulary.doubt:
         consequence = (
-            f"the server's template puts {known.head} tokens before a text, so all prompts share these anyway."
+            f"the server's template puts {vocabulary.head} tokens before a text, so all prompts share these anyway."
         )
-        raise UserError(Problem("--prefix-tokens", plan.prefix_tokens, consequence, f"give more than {known.head}."))
-    own = _own(plan, room - shared, known)
+        repair = f"give more than {vocabulary.head}."
+        raise UserError(Problem("--prefix-tokens", plan.prefix_tokens, consequence, repair))
+    distinct = _distinct_words(plan, room - shared, vocabulary)
     groups = plan.groups if plan.kind == "shared_prefix" else 1
-    prefixes = tuple(_LEAD + words.fill(max(0, shared), 3, group) for group in range(groups))
-    fillers = tuple(words.fill(max(0, room - shared - own), 4, number) for number in range(_FILLERS))
-    single = _Single(made, words, prefixes, plan.kind == "shared_prefix", own, fillers, plan.documents)
+    prefixes = tuple(_LEAD + picker.fill(max(0, shared), 3, group) for group in range(groups))
+    fillers = tuple(picker.fill(max(0, room - shared - distinct), 4, number) for number in range(_FILLERS))
+    single = _Single(made, picker, prefixes, plan.kind == "shared_prefix", distinct, fillers, plan.documents)
     return single, plan.input_tokens
 
 
-def _own(plan: PromptPlan, room: int, known: Vocabulary) -> int:
-    """Return the number of own words of a text with room for `room` words.
+def _distinct_words(plan: PromptPlan, room: int, vocabulary: Vocabulary) -> int:
+    """Return the number of distinct words of a text with room for `room` words.
 
     Raises:
         UserError: Too few to make some thousand texts distinct.
     """
-    needed = math.ceil(_BITS / math.log2(len(known.words)))
-    if room < needed and not known.doubt:
+    needed = math.ceil(_BITS / math.log2(len(vocabulary.token_words)))
+    if room < needed and not vocabulary.doubt:
         consequence = (
             f"the template and the shared prefix leave room for {max(0, room)} words, so prompts would begin alike and "
             "be served from the cache."
         )
         repair = f"give {plan.input_tokens - room + needed} or more."
         raise UserError(Problem("--input-tokens", plan.input_tokens, consequence, repair))
-    return max(needed, min(_OWN, room))
+    return max(needed, min(_MOST_DISTINCT, room))
 
 
-def _turn_frame(made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> int:
+def _turn_frame(made: Frame, vocabulary: Vocabulary, tokenizer: Tokenizer) -> int:
     """Return the tokens that one more turn adds beside its words and those of the response before it."""
     counted = tokenizer.tokens(made.body((_LEAD, _LEAD, _LEAD)))
-    single = known.head + known.tail
+    single = vocabulary.head + vocabulary.tail
     return single if isinstance(counted, str) else len(counted) - single
 
 

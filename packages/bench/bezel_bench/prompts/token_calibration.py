@@ -34,13 +34,13 @@ class Vocabulary:
     """Words and template size for making prompts.
 
     Attributes:
-        words: Words that are each one token with a space in front.
+        token_words: Words that are each one token with a space in front.
         head: Tokens of a prompt before its first word: the template's and `LEAD`.
         tail: Tokens after its last word.
         doubt: Why lengths are approximate, "" if they are exact.
     """
 
-    words: tuple[str, ...] = WORDS[:_TABLE]
+    token_words: tuple[str, ...] = WORDS[:_TABLE]
     head: int = _ASSUMED_FRAME
     tail: int = 0
     doubt: str = ""

@@ -47,22 +47,22 @@ def read_trace(file: Path, text: str) -> tuple[Traced, ...]:
     Raises:
         UserError: A line is of another form; the error has the first problems.
     """
-    found: list[Traced] = []
+    requests: list[Traced] = []
     problems: list[Problem] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            found.append(_request(line))
+            requests.append(_request(line))
         except ValueError as error:
             repair = "write timestamp (ms), input_length, output_length, and hash_ids or none."
             problems.append(Problem(f"{file}, line {number}", None, f"{error}.", repair))
     if problems:
         raise UserError(*problems[:_SHOWN_PROBLEMS], title=f"{len(problems)} lines of {file.name} cannot be sent")
-    if not found:
+    if not requests:
         raise UserError(Problem("--trace", str(file), "it holds no request.", "write one a line."))
-    begin = min(each.at for each in found)
-    return tuple(sorted((each._replace(at=each.at - begin) for each in found), key=lambda each: each.at))
+    begin = min(each.at for each in requests)
+    return tuple(sorted((each._replace(at=each.at - begin) for each in requests), key=lambda each: each.at))
 
 
 def _request(line: str) -> Traced:

@@ -28,8 +28,8 @@ def _figure(result: Result, name: str, *, several: bool) -> Figure:
         "an interval that holds 0 shows no difference (outlined), but does not exclude one."
     )
     picture = Forest(title, description, changes)
-    rows = [[change.label, _signed(change.change), f"{_signed(change.low)} to {_signed(change.high)}",
-             "yes" if change.shown else "no"] for change in changes]  # fmt: skip
+    rows = [[change.label, _format_share(change.change), f"{_format_share(change.low)} to {_format_share(change.high)}",
+             "yes" if change.is_shown else "no"] for change in changes]  # fmt: skip
     table = Table(title, ["figure", "change", "interval", "difference shown"], rows)
     return Figure(name, title, result.nature, [description], picture, table)
 
@@ -45,5 +45,5 @@ def _share(value: float | str | None) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _signed(share: float | None) -> str:
+def _format_share(share: float | None) -> str:
     return UNKNOWN if share is None else f"{share * 100:+.1f} %"

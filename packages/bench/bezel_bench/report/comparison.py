@@ -126,7 +126,7 @@ def _by_stage(result: Result) -> Result:
 
 def _loads(result: Result) -> dict[str, list[Cell]]:
     """The cells of each load: repeats of one are together."""
-    found: dict[str, list[Cell]] = {}
+    cells_by_load: dict[str, list[Cell]] = {}
     for cell in (part for whole in result.cells for part in whole.parts()):
         load = (
             counted(cell.users, "users")
@@ -137,8 +137,8 @@ def _loads(result: Result) -> dict[str, list[Cell]]:
         )
         tokens = f"{_length(cell.context_tokens)} + {_length(cell.output_tokens)} tokens"
         variant = f"{cell.variant}: " if cell.variant else ""
-        found.setdefault(f"{variant}{cell.pattern} {load}, {cell.prompts}, {tokens}", []).append(cell)
-    return found
+        cells_by_load.setdefault(f"{variant}{cell.pattern} {load}, {cell.prompts}, {tokens}", []).append(cell)
+    return cells_by_load
 
 
 def _length(tokens: int | None) -> str:
@@ -146,7 +146,7 @@ def _length(tokens: int | None) -> str:
 
 
 def _figures(load: str, old: Sequence[Cell], new: Sequence[Cell], tolerance: float) -> list[Compared]:
-    found = []
+    comparisons = []
     for name, is_more_better in FIGURES.items():
         before, after = _value(old, name), _value(new, name)
         if before is None or after is None:
@@ -154,10 +154,10 @@ def _figures(load: str, old: Sequence[Cell], new: Sequence[Cell], tolerance: flo
         unit = next(cell.metrics[name].unit for cell in old if name in cell.metrics)
         share = after.mean / before.mean - 1 if before.mean else None
         change = _change(before, after, tolerance, is_more_better=is_more_better)
-        found.append(
+        comparisons.append(
             Compared(load=load, figure=name, unit=unit, before=before, after=after, change=change, share=share)
         )
-    return found
+    return comparisons
 
 
 def _value(cells: Sequence[Cell], name: str) -> Value | None:

@@ -113,13 +113,13 @@ def of_stage(cell: Cell, number: int, rows: Columns, began: int) -> tuple[Cell, 
     chosen = rows["planned"] >= begin
     if number < len(begins):
         chosen &= rows["planned"] < begins[number]
-    own = rows.where(chosen)
+    stage_rows = rows.where(chosen)
     end = round(began + stage.ends * 1e9)
-    ended = int(own["done"].max()) if len(own) else end
+    ended = int(stage_rows["done"].max()) if len(stage_rows) else end
     part = cell.parts()[number - 1].model_copy(update={"seconds": (ended - begin) / 1e9})
     present = rows.where((rows["sent"] > 0) & (rows["sent"] < end) & (rows["done"] > begin))
     clipped = {**present.fields, "sent": np.maximum(present["sent"], begin)}
-    return part, own, most_in_flight(replace(present, fields=clipped))
+    return part, stage_rows, most_in_flight(replace(present, fields=clipped))
 
 
 def _rate(count: int, seconds: float) -> float | None:

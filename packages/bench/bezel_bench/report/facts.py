@@ -8,7 +8,7 @@ from dataclasses import replace
 from bezel_base.text.counting import counted
 from bezel_bench.report.charts.html import plain
 from bezel_bench.report.figure import Table
-from bezel_bench.report.format import STATES, UNKNOWN, number, percent, shortened, span
+from bezel_bench.report.format import STATES, UNKNOWN, number, percent, shorten, span
 from bezel_bench.report.load_figures import COST, OFFERED, THROUGHPUT
 from bezel_bench.report.series import Spot, Subject
 from bezel_bench.result.document import Check, Result
@@ -66,26 +66,26 @@ def _highest(spots: Iterable[Spot]) -> Spot | None:
 
 def summary(subjects: Sequence[Subject]) -> Table:
     """Return each server at one load: a column a server, so that many figures and few servers fit on a page."""
-    columns = [_summarised(subject) for subject in subjects]
+    columns = [_summary_column(subject) for subject in subjects]
     heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
     names = ["kind", "model", "hardware", "best load", "figures at", *heads, "failed requests"]
     rows = [[name, *(column[place] for column in columns)] for place, name in enumerate(names)]
-    words = (
+    note = (
         "Best load: the ok one of the highest throughput, of the knees behind which a plateau was seen, or the highest "
         "within limits. Without one the figures are at the highest throughput that was measured, which more load may "
         "exceed; of a server without an ok load they are those of a load in the state named. Failed requests are "
         "over all loads of a server."
     )
-    return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, words)
+    return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, note)
 
 
-def _summarised(subject: Subject) -> list[str]:
+def _summary_column(subject: Subject) -> list[str]:
     (_, named), spot = representative_load(subject), measured_load(subject)
     about = subject.result.manifest
     chips = f"{about.platform.chips} x " if about.platform.chips and about.platform.chips > 1 else ""
     hardware = f"{chips}{about.platform.accelerator}" if about.platform.accelerator else UNKNOWN
     figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
-    requests, failed = _sent(subject.spots)
+    requests, failed = _count_requests(subject.spots)
     share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
     where = "none" if spot is None else _where(spot) + ("" if spot.state == "ok" else f" ({STATES[spot.state]})")
     return [subject.result.nature, about.model, hardware, named, where, *figures, share]
@@ -106,7 +106,9 @@ def side_by_side(subjects: Sequence[Subject]) -> Table | None:
     for key in sorted(common):
         for label, spot in common[key].items():
             figures = [number(spot.value(name)) for name in _FIGURES]
-            rows.append([_where(spot), label, STATES[spot.state], *figures, f"{spot.failed} of {spot.requests}"])
+            rows.append(
+                [_where(spot), label, STATES[spot.state], *figures, f"{spot.failed_requests} of {spot.requests}"]
+            )
     heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
     return Table("Side by side, at equal loads", ["load", "server", "state", *heads, "failed"], rows)
 
@@ -114,17 +116,19 @@ def side_by_side(subjects: Sequence[Subject]) -> Table | None:
 def findings(results: Sequence[Result]) -> list[str]:
     """Return the results' own findings, each with its result's title where there are several."""
     several = len(results) > 1
-    return [f"{result.manifest.title}: {text}" if several else text for result in results for text in _ordered(result)]
+    return [
+        f"{result.manifest.title}: {text}" if several else text for result in results for text in _finding_texts(result)
+    ]
 
 
-def _ordered(result: Result) -> list[str]:
+def _finding_texts(result: Result) -> list[str]:
     """Order a result's findings, knees last: a sweep has one for each context. A map lists a surface's omissions."""
     of_contexts = ("knee", "no_plateau")
     first = [finding.text for finding in result.findings if finding.name not in (*of_contexts, "excluded")]
     return [*first, *result.notes, *(finding.text for finding in result.findings if finding.name in of_contexts)]
 
 
-def fired(subjects: Sequence[Subject]) -> Table | None:
+def fired_checks(subjects: Sequence[Subject]) -> Table | None:
     """Return the checks that did not pass, failed ones first; equal ones once, with their loads."""
     groups: dict[tuple[str, str, str, str], list[tuple[Spot, Check]]] = {}
     for subject in subjects:
@@ -137,7 +141,7 @@ def fired(subjects: Sequence[Subject]) -> Table | None:
     rows = []
     for (state, name, label, _), entries in sorted(groups.items(), key=lambda one: (order[one[0][0]], *one[0][1:])):
         # The text has the arithmetic in words; the numbers by their internal names are in the JSON document.
-        text = shortened(plain(entries[0][1].text), _LONG)
+        text = shorten(plain(entries[0][1].text), _LONG)
         rows.append([state, name.replace("_", " "), label, _places([spot for spot, _ in entries]), text])
     note = "A failed check fails its cell. Of several equal ones the first is shown."
     head = ["state", "check", "server", "loads", "result"]
@@ -161,9 +165,9 @@ def failures(subjects: Sequence[Subject]) -> Table | None:
         for cell in subject.cells:
             kinds.update(cell.failures)
             examples = cell.failure_examples | examples
-        requests, _ = _sent(subject.spots)
+        requests, _ = _count_requests(subject.spots)
         for kind, count in kinds.most_common():
-            example = shortened(plain(examples.get(kind, "")), _LONG)
+            example = shorten(plain(examples.get(kind, "")), _LONG)
             rows.append([subject.label, kind, number(count), percent(count / requests), example])
     head = ["server", "kind", "requests", "share of all", "example"]
     return _lone(Table("Failed requests by kind", head, rows), subjects) if rows else None
@@ -177,7 +181,7 @@ def odd_cells(subjects: Sequence[Subject]) -> Table | None:
             for cell in (cell for cell in spot.every if cell.state != "ok"):
                 groups.setdefault((subject.label, STATES[cell.state], cell.reason), []).append(spot)
     rows = [
-        [label, state, _places(spots), shortened(plain(reason), _LONG)]
+        [label, state, _places(spots), shorten(plain(reason), _LONG)]
         for (label, state, reason), spots in groups.items()
     ]
     table = Table("Loads that are not ok", ["server", "state", "loads", "reason"], rows)
@@ -197,7 +201,7 @@ def all_cells(subjects: Sequence[Subject]) -> Table:
                 figure = spot.figure(name)
                 ends = span(figure.low, figure.high) if figure else ""
                 row.append(f"{number(figure.value)}{f' ({ends})' if ends else ''}" if figure else UNKNOWN)
-            rows.append([*row, f"{spot.failed} of {spot.requests}"])
+            rows.append([*row, f"{spot.failed_requests} of {spot.requests}"])
     units = {THROUGHPUT: "tokens/s", OFFERED: "requests/s", "requests_per_second": "requests/s"}
     heads = [f"{name}, {units.get(name, 'ms')}" for name in names]
     note = "In brackets the 95 % interval of one run, or the least and the most of several repeats."
@@ -263,6 +267,6 @@ def _places(spots: list[Spot]) -> str:
     return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _sent(spots: Iterable[Spot]) -> tuple[int, int]:
-    counted = [(spot.requests, spot.failed) for spot in spots]
+def _count_requests(spots: Iterable[Spot]) -> tuple[int, int]:
+    counted = [(spot.requests, spot.failed_requests) for spot in spots]
     return sum(sent for sent, _ in counted), sum(failed for _, failed in counted)

@@ -23,7 +23,7 @@ def is_number(text: str) -> bool:
 class Picture(Protocol):
     """A drawing."""
 
-    def drawn(self, width: float) -> Element:
+    def draw(self, width: float) -> Element:
         """Return an `svg` element, about that many pixels wide."""
 
 

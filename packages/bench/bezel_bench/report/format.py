@@ -14,7 +14,7 @@ _STATES = {
     "queueing": ("queueing before the server", "Q"),
     "not_asked": ("not requested", "?"),
 }
-STATES = {state: words for state, (words, _) in _STATES.items()}
+STATES = {state: label for state, (label, _) in _STATES.items()}
 MARKS = {state: mark for state, (_, mark) in _STATES.items() if mark}
 
 
@@ -56,7 +56,7 @@ def span(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return `text`, or its beginning with an ellipsis."""
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 

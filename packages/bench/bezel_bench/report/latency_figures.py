@@ -34,7 +34,7 @@ def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]
     """Return the figures, and the reasons why others cannot be drawn."""
     figures, missing = [], []
     for name, what in (("ttft", "requests"), ("itl", "gaps between chunks")):
-        selected = _selected(subjects, name)
+        selected = _select(subjects, name)
         if selected:
             figures.append(_distribution(name, what, selected))
         else:
@@ -44,7 +44,7 @@ def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]
     return figures, missing
 
 
-def _selected(subjects: Sequence[Subject], name: str) -> list[_LoadDistribution]:
+def _select(subjects: Sequence[Subject], name: str) -> list[_LoadDistribution]:
     """Up to four loads of one subject, in its most frequent context; of several subjects, their highest common load."""
     spots_of = {id(subject): [spot for spot in subject.spots if _cell(spot, name)] for subject in subjects}
     with_figure = [subject for subject in subjects if spots_of[id(subject)]]
@@ -128,13 +128,13 @@ def _curve(metric: str, load: _LoadDistribution) -> Line:
         whole = 1 - sum(cell.failures.values()) / cell.requests
     counted = accumulate(values.histogram.counts)
     shares = {edge: total / values.n for edge, total in zip(values.histogram.edges[1:], counted, strict=True)}
-    known = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}
+    percentiles = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}
     # Percentiles are points of the curve, also where many values are equal and share one bin.
-    places = sorted([(values.min, 0.0), *shares.items(), *((known[name], _SHARES[name]) for name in known)])
+    places = sorted([(values.min, 0.0), *shares.items(), *((percentiles[name], _SHARES[name]) for name in percentiles)])
     dots = []
-    for name in [name for name in _DRAWN if name in known]:
-        tooltip = f"{load.label}: {metric}_{name} {number(known[name])} {values.unit}"
-        dots.append(Dot(known[name], _SHARES[name] * whole, label=name, tooltip=tooltip))
+    for name in [name for name in _DRAWN if name in percentiles]:
+        tooltip = f"{load.label}: {metric}_{name} {number(percentiles[name])} {values.unit}"
+        dots.append(Dot(percentiles[name], _SHARES[name] * whole, label=name, tooltip=tooltip))
     highest = accumulate((share for _, share in places), max)
     return Line(load.label, dots, [(at, share * whole) for (at, _), share in zip(places, highest, strict=True)])
 

@@ -101,7 +101,7 @@ def load_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
 
 def failure_note(spots: Sequence[Spot]) -> list[str]:
     """Return a sentence on the failed requests of these loads, also if none failed; none without requests."""
-    requests, failed = sum(spot.requests for spot in spots), sum(spot.failed for spot in spots)
+    requests, failed = sum(spot.requests for spot in spots), sum(spot.failed_requests for spot in spots)
     if not requests:
         return []
     excluded = "; they count in no latency and no rate" if failed else ""
@@ -115,7 +115,7 @@ def failure_note(spots: Sequence[Spot]) -> list[str]:
 
 def _over_load(curves: list[Curve], note: str) -> Figure | None:
     unit = _unit(curves)
-    inferred = [_inferred(curve) for curve in curves]
+    inferred = [_inferred_dots(curve) for curve in curves]
     lines = [
         Line(curve.label, sorted([*_dots(curve, "", THROUGHPUT), *more], key=lambda dot: dot.x))
         for curve, more in zip(curves, inferred, strict=True)
@@ -123,14 +123,14 @@ def _over_load(curves: list[Curve], note: str) -> Figure | None:
     if not any(line.dots for line in lines):
         return None
     title = f"Throughput over {unit}"
-    words = ["Bars: 95 % interval of one run, or minimum and maximum of its repeats.", *_words(curves, note)]
+    caption = ["Bars: 95 % interval of one run, or minimum and maximum of its repeats.", *_caption(curves, note)]
     if any(inferred):
-        words.append("Outlined: inferred, its bar 90 %; without a bar it has no range.")
+        caption.append("Outlined: inferred, its bar 90 %; without a bar it has no range.")
     axis = Axis(_axis(unit), log=True, ticks=_loads(curves))
-    chart = Chart(title, " ".join(words), lines, axis, Axis(f"{THROUGHPUT}, tokens/s", low=0.0))
+    chart = Chart(title, " ".join(caption), lines, axis, Axis(f"{THROUGHPUT}, tokens/s", low=0.0))
     kind = _kind(curves) + (" and inferred" if any(inferred) else "")
-    figures = _table(title, curves, (THROUGHPUT, *_offered(curves), "requests_per_second"))
-    return Figure("throughput", title, kind, words, chart, figures)
+    figures = _table(title, curves, (THROUGHPUT, *_offered_metric(curves), "requests_per_second"))
+    return Figure("throughput", title, kind, caption, chart, figures)
 
 
 def _against(curves: list[Curve], note: str, missing: list[str]) -> list[Figure | None]:
@@ -143,29 +143,31 @@ def _against(curves: list[Curve], note: str, missing: list[str]) -> list[Figure 
         if sum(len(line.dots) for line in lines) < 2:
             missing.append(f"{title}: {metric}_p50 is unknown for all but one load.")
             continue
-        words = [f"Marker: {metric}_p50, bar: up to {metric}_p99. Beside a marker: {_unit(curves)}."]
-        words += _words(curves, note)
+        caption = [f"Marker: {metric}_p50, bar: up to {metric}_p99. Beside a marker: {_unit(curves)}."]
+        caption += _caption(curves, note)
         dots = [dot for line in lines for dot in line.dots]
         low, high = without_outlier([[dot.y, *([dot.high] if dot.high else [])] for dot in dots])
-        words += _beyond(dots, metric, low, high)
+        caption += _beyond(dots, metric, low, high)
         y = Axis(f"{metric}, ms", log=True, low=low, high=high)
-        chart = Chart(title, " ".join(words), lines, Axis(f"{THROUGHPUT}, tokens/s", low=0.0), y)
+        chart = Chart(title, " ".join(caption), lines, Axis(f"{THROUGHPUT}, tokens/s", low=0.0), y)
         table = _table(title, curves, (THROUGHPUT, f"{metric}_p50", f"{metric}_p90", f"{metric}_p99"))
-        figures.append(Figure(name, title, _kind(curves), words, chart, table))
+        figures.append(Figure(name, title, _kind(curves), caption, chart, table))
     return figures
 
 
 def _beyond(dots: Sequence[Dot], metric: str, low: float | None, high: float | None) -> list[str]:
     """Return a sentence on each value that is beyond an end of the axis, and drawn at that end."""
-    words = []
+    sentences = []
     for dot in dots:
         name, value = (f"{metric}_p50", dot.y)
         if high is not None and dot.y <= high and dot.high is not None and dot.high > high:
             name, value = f"{metric}_p99", dot.high
         if (high is not None and value > high) or (low is not None and value < low):
             side = "above" if high is not None and value > high else "below"
-            words.append(f"Beyond the axis, drawn at its end: {name} of {number(value)} ms {side} it, at {dot.label}.")
-    return words
+            sentences.append(
+                f"Beyond the axis, drawn at its end: {name} of {number(value)} ms {side} it, at {dot.label}."
+            )
+    return sentences
 
 
 def _cost(curves: list[Curve], note: str, missing: list[str]) -> list[Figure | None]:
@@ -175,19 +177,19 @@ def _cost(curves: list[Curve], note: str, missing: list[str]) -> list[Figure | N
         missing.append("Cost per million output tokens: the price is unknown, so no cost is shown.")
         return []
     title = f"Cost per million output tokens over {_unit(curves)}"
-    words = [_COST_BASIS, *(f"The cost of {name} is unknown." for name in unknown)]
+    caption = [_COST_BASIS, *(f"The cost of {name} is unknown." for name in unknown)]
     for subject in {id(curve.subject): curve.subject for curve in curves}.values():
         price = subject.result.manifest.price
         if price.usd_per_hour is not None:
-            words.append(
+            caption.append(
                 f"{subject.label}: {number(price.usd_per_hour)} USD per hour, as of {price.as_of or UNKNOWN}, "
                 f"source: {price.source or UNKNOWN}."
             )
-    words += _words(curves, note)
+    caption += _caption(curves, note)
     x = Axis(_axis(_unit(curves)), log=True, ticks=_loads(curves))
-    chart = Chart(title, " ".join(words), lines, x, Axis("USD per million output tokens", log=True))
+    chart = Chart(title, " ".join(caption), lines, x, Axis("USD per million output tokens", log=True))
     figures = _table(title, curves, (COST, "cost_per_million_input_tokens", THROUGHPUT))
-    return [Figure("cost", title, f"price x throughput ({_kind(curves)})", words, chart, figures)]
+    return [Figure("cost", title, f"price x throughput ({_kind(curves)})", caption, chart, figures)]
 
 
 def _dots(curve: Curve, across: str, metric: str, upper: str = "") -> list[Dot]:
@@ -214,7 +216,7 @@ def _dots(curve: Curve, across: str, metric: str, upper: str = "") -> list[Dot]:
     return dots
 
 
-def _inferred(curve: Curve) -> list[Dot]:
+def _inferred_dots(curve: Curve) -> list[Dot]:
     return [
         Dot(
             cell.users,
@@ -245,7 +247,7 @@ def _axis(unit: str) -> str:
 
 def _loads(curves: list[Curve]) -> list[float]:
     loads = {spot.load for curve in curves for spot in curve.spots if spot.load is not None}
-    loads |= {float(dot.x) for curve in curves for dot in _inferred(curve)}
+    loads |= {float(dot.x) for curve in curves for dot in _inferred_dots(curve)}
     return sorted(loads)
 
 
@@ -253,20 +255,20 @@ def _kind(curves: list[Curve]) -> str:
     return nature(curve.subject for curve in curves)
 
 
-def _words(curves: list[Curve], note: str) -> list[str]:
+def _caption(curves: list[Curve], note: str) -> list[str]:
     spots = [spot for curve in curves for spot in curve.spots]
-    words = [f"{note}."] if note else []
+    caption = [f"{note}."] if note else []
     outputs = sorted({spot.output or 0 for spot in spots})
     if len(outputs) > 1:
-        words.append(f"Responses of {', '.join(map(number, outputs))} tokens are mixed: they are not comparable.")
+        caption.append(f"Responses of {', '.join(map(number, outputs))} tokens are mixed: they are not comparable.")
     counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
     odd = [f"{count} {STATES[state]} ({MARKS[state]})" for state, count in counts.items() if count]
     if odd:
-        words.append(f"Not on a line: {', '.join(odd)}; without a figure it is not drawn.")
-    return [*words, *failure_note(spots)]
+        caption.append(f"Not on a line: {', '.join(odd)}; without a figure it is not drawn.")
+    return [*caption, *failure_note(spots)]
 
 
-def _offered(curves: list[Curve]) -> list[str]:
+def _offered_metric(curves: list[Curve]) -> list[str]:
     """Return the rate that an open loop offered, beside the completed one."""
     return [OFFERED] if any(spot.value(OFFERED) is not None for curve in curves for spot in curve.spots) else []
 
@@ -279,8 +281,8 @@ def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:
             for metric in metrics:
                 figure = spot.figure(metric)
                 row += [number(figure.value), span(figure.low, figure.high)] if figure else [UNKNOWN, ""]
-            rows.append([*row, f"{spot.failed} of {spot.requests}"])
-        for dot in _inferred(curve) if THROUGHPUT in metrics else ():
+            rows.append([*row, f"{spot.failed_requests} of {spot.requests}"])
+        for dot in _inferred_dots(curve) if THROUGHPUT in metrics else ():
             place = 3 + 2 * metrics.index(THROUGHPUT)
             row = [curve.label, f"{number(dot.x)} user{'s' * (dot.x != 1)}", "inferred", *([""] * 2 * len(metrics)), ""]
             row[place : place + 2] = [f"~{number(dot.y)}", span(dot.low, dot.high)]
@@ -290,5 +292,5 @@ def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:
 
 
 def _head(curves: list[Curve], metric: str) -> str:
-    unit = next((found.unit for curve in curves for spot in curve.spots if (found := spot.figure(metric))), "")
+    unit = next((figure.unit for curve in curves for spot in curve.spots if (figure := spot.figure(metric))), "")
     return f"{metric}, {unit}" if unit else metric

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from bezel_base.text.markdown import plain_or_code, table_row
 from bezel_bench.report.figure import Table, is_number
-from bezel_bench.report.format import shortened
+from bezel_bench.report.format import shorten
 from bezel_bench.report.report import Report
 
 _CELL = 200
@@ -36,16 +36,16 @@ def _lines(report: Report) -> Iterator[str]:
     if report.side_by_side:
         yield from _table(report.side_by_side, "###")
     for figure in report.figures:
-        yield from _folded(figure.table, f"{figure.title} ({figure.kind})", " ".join(figure.caption))
+        yield from _fold(figure.table, f"{figure.title} ({figure.kind})", " ".join(figure.caption))
     if report.missing:
         yield ""
         yield f"Not drawn: {plain_or_code(' '.join(report.missing))}"
-    yield from _folded(report.cells, report.cells.title, report.cells.note)
+    yield from _fold(report.cells, report.cells.title, report.cells.note)
     for table in report.manifests:
-        yield from _folded(table, "What was run", table.title)
+        yield from _fold(table, "What was run", table.title)
 
 
-def _folded(table: Table, title: str, note: str) -> Iterator[str]:
+def _fold(table: Table, title: str, note: str) -> Iterator[str]:
     yield ""
     yield f"<details><summary>{plain_or_code(title)}</summary>"
     yield ""
@@ -71,4 +71,4 @@ def _table(table: Table, heading: str) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return plain_or_code(shortened(text, _CELL))
+    return plain_or_code(shorten(text, _CELL))

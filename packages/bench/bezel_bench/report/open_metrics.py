@@ -41,7 +41,7 @@ def _figures(result: Result, cells: list[Cell]) -> Iterator[list[str]]:
         ]
         if values:
             unit = "s" if in_ms else metric.unit
-            yield [f"# TYPE {name} gauge", f"# HELP {name} {_escaped(metric.name)} ({_escaped(unit)}).", *values]
+            yield [f"# TYPE {name} gauge", f"# HELP {name} {_escape(metric.name)} ({_escape(unit)}).", *values]
 
 
 def _server(result: Result, cells: list[Cell]) -> Iterator[list[str]]:
@@ -58,7 +58,7 @@ def _server(result: Result, cells: list[Cell]) -> Iterator[list[str]]:
 
 
 def _labels(result: Result, cell: Cell) -> str:
-    known = {
+    labels = {
         "cell": cell.id,
         "variant": cell.variant,
         "title": result.manifest.title,
@@ -72,11 +72,11 @@ def _labels(result: Result, cell: Cell) -> str:
         "output_tokens": cell.output_tokens,
         "repeat": cell.repeat,
     }
-    pairs = [f'{name}="{_escaped(str(value))}"' for name, value in known.items() if value not in (None, "")]
+    pairs = [f'{name}="{_escape(str(value))}"' for name, value in labels.items() if value not in (None, "")]
     return "{" + ",".join(pairs) + "}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 

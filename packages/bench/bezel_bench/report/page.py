@@ -106,7 +106,7 @@ def _footer(report: Report) -> Element:
 def _tiles(subject: Subject) -> Element:
     """Return the figures of one server at its best load, or else at the highest measured throughput."""
     (_, named), spot = representative_load(subject), measured_load(subject)
-    requests, failed = sum(load.requests for load in subject.spots), sum(load.failed for load in subject.spots)
+    requests, failed = sum(load.requests for load in subject.spots), sum(load.failed_requests for load in subject.spots)
     ok = sum(load.state == "ok" for load in subject.spots)
     tiles = [("Loads ok", str(ok), f"of {len(subject.spots)}")]
     tiles += [("Failed requests", percent(failed / requests) if requests else "none sent",
@@ -128,15 +128,15 @@ def _tiles(subject: Subject) -> Element:
         "dl",
         {"class": "tiles"},
         *(
-            el("div", {}, el("dt", {}, *_broken(name)), el("dd", {}, value, " ", el("small", {}, unit)))
+            el("div", {}, el("dt", {}, *_break_name(name)), el("dd", {}, value, " ", el("small", {}, unit)))
             for name, value, unit in tiles
         ),
     )
 
 
 def _figure(figure: Figure) -> Element:
-    wide = figure.picture.drawn(_BROAD if figure.broad else _WIDE)
-    narrow = figure.picture.drawn(_NARROW)
+    wide = figure.picture.draw(_BROAD if figure.broad else _WIDE)
+    narrow = figure.picture.draw(_NARROW)
     wide.set("class", "wide")
     narrow.set("class", "narrow")
     drawn = el("div", {"class": "draw", "role": "region", "aria-label": figure.title, "tabindex": 0}, wide, narrow)
@@ -159,7 +159,7 @@ def _long(table: Table) -> Element:
 
 
 def _table(table: Table, kind: str = "") -> Element:
-    head = el("tr", {}, *(el("th", {"scope": "col"}, *_broken(name)) for name in table.head))
+    head = el("tr", {}, *(el("th", {"scope": "col"}, *_break_name(name)) for name in table.head))
     # On a phone a row is a block of named values; the roles keep it a table for a screen reader.
     stacked = kind != "pairs" and len(table.head) > _NARROW_COLUMNS
     rows = [_row(row, kind, table.head if stacked else ()) for row in table.rows]
@@ -173,7 +173,7 @@ def _row(row: Iterable[str], kind: str, heads: Sequence[str]) -> Element:
     first, *others = row
     role = {"role": "cell"} if heads else {}
     head = {"scope": "row", **({"class": "failed"} if first == "failed" else {})}
-    cells = [el("th", {**head, **({"role": "rowheader"} if heads else {})}, *_broken(first))]
+    cells = [el("th", {**head, **({"role": "rowheader"} if heads else {})}, *_break_name(first))]
     for place, text in enumerate(others, start=1):
         right = kind != "pairs" and (is_number(text) or text == UNKNOWN) and len(text) < 32
         name = {"data-name": heads[place]} if heads else {}
@@ -181,7 +181,7 @@ def _row(row: Iterable[str], kind: str, heads: Sequence[str]) -> Element:
     return el("tr", {"role": "row"} if heads else {}, *cells)
 
 
-def _broken(name: str) -> Iterator[Node]:
+def _break_name(name: str) -> Iterator[Node]:
     """Yield a name with possible line breaks behind its underscores."""
     first, *others = name.split("_")
     yield first

@@ -53,7 +53,7 @@ def report_of(results: Sequence[Result]) -> Report:
     loads, no_loads = load_figures(subjects)
     shapes, no_shapes = shape_figures(subjects)
     server, no_server = server_figures(subjects)
-    trouble = [facts.odd_cells(subjects), facts.failures(subjects), facts.fired(subjects)]
+    trouble = [facts.odd_cells(subjects), facts.failures(subjects), facts.fired_checks(subjects)]
     titles = list(dict.fromkeys(result.manifest.title for result in results))
     return Report(
         title=titles[0] if len(titles) == 1 else f"{len(results)} benchmarks side by side",
@@ -105,7 +105,7 @@ def summary_of(report: Report, markdown: str, written: tuple[str, ...]) -> Repor
 
 def _warnings(subjects: Sequence[Subject]) -> list[str]:
     warnings = []
-    simulated = [item.label for item in subjects if item.simulated]
+    simulated = [item.label for item in subjects if item.is_simulated]
     if len(simulated) == len(subjects):
         warnings.append(SIMULATED)
     elif simulated:

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from bezel_bench.report.charts.html import plain
-from bezel_bench.report.format import number, shortened
+from bezel_bench.report.format import number, shorten
 from bezel_bench.result.document import Cell, Result, State
 
 T = TypeVar("T")
@@ -14,7 +14,7 @@ _LABEL = 40
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SpotFigure:
     """A figure of one load: the mean of its repeats with the least and the most, or of one run with its interval."""
 
     value: float
@@ -42,14 +42,14 @@ class Spot:
     every: tuple[Cell, ...]
     stage: int = 0
 
-    def figure(self, metric: str) -> Estimate | None:
+    def figure(self, metric: str) -> SpotFigure | None:
         """Return the figure, or None where unknown."""
         figures = [figure for cell in self.cells if (figure := cell.metrics.get(metric)) and figure.value is not None]
         values = [figure.value for figure in figures if figure.value is not None]
         if not values:
             return None
         ends = (min(values), max(values)) if len(values) > 1 else (figures[0].low, figures[0].high)
-        return Estimate(fmean(values), *ends, figures[0].unit, len(values))
+        return SpotFigure(fmean(values), *ends, figures[0].unit, len(values))
 
     def value(self, metric: str) -> float | None:
         """Return the figure's value."""
@@ -75,7 +75,7 @@ class Spot:
         return sum(cell.requests for cell in self.every)
 
     @property
-    def failed(self) -> int:
+    def failed_requests(self) -> int:
         """Return the failed requests among them."""
         return sum(sum(cell.failures.values()) for cell in self.every)
 
@@ -96,7 +96,7 @@ class Subject:
     spots: tuple[Spot, ...]
 
     @property
-    def simulated(self) -> bool:
+    def is_simulated(self) -> bool:
         """Whether its figures are simulated and no evidence about hardware."""
         return self.result.nature == "simulated"
 
@@ -108,13 +108,13 @@ class Subject:
 
 def subjects_of(results: Sequence[Result]) -> list[Subject]:
     """Return every server of every result, each with a unique name."""
-    found: list[Subject] = []
+    subjects: list[Subject] = []
     for result in results:
         for variant in result.variants or ("",):
             cells = tuple(cell for cell in result.cells if cell.variant == variant)
-            label = _unique(_label(result, variant, len(results)), [subject.label for subject in found])
-            found.append(Subject(label, result, variant, cells, _spots(cells)))
-    return found
+            label = _unique(_label(result, variant, len(results)), [subject.label for subject in subjects])
+            subjects.append(Subject(label, result, variant, cells, _spots(cells)))
+    return subjects
 
 
 def evenly(items: Sequence[T], count: int) -> Sequence[T]:
@@ -130,7 +130,7 @@ def nature(subjects: Iterable[Subject]) -> str:
 
 
 def _label(result: Result, variant: str, results: int) -> str:
-    title = shortened(plain(result.manifest.title).strip() or "untitled", _LABEL)
+    title = shorten(plain(result.manifest.title).strip() or "untitled", _LABEL)
     if not variant:
         return title
     return plain(variant) if results == 1 else f"{title}: {plain(variant)}"

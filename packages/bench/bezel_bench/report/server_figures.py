@@ -18,7 +18,7 @@ Points = list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class _Load:
+class _SampledLoad:
     label: str
     subject: Subject
     series: ServerSeries
@@ -55,7 +55,7 @@ def server_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]
     return [figure for figure in figures if figure], []
 
 
-def _load(subject: Subject) -> _Load | None:
+def _load(subject: Subject) -> _SampledLoad | None:
     """Return a server's representative load, or else its highest one with enough samples."""
     first, _ = representative_load(subject)
     by_load = sorted(subject.spots, key=lambda spot: spot.load or 0, reverse=True)
@@ -66,7 +66,7 @@ def _load(subject: Subject) -> _Load | None:
                 context = "" if spot.context is None else f", context {number(spot.context)}"
                 # A load in stages has one series over all of them.
                 load = "all stages" if spot.stage else spot.load_text
-                return _Load(f"{subject.label}, {load}{context}", subject, cell.server_series)
+                return _SampledLoad(f"{subject.label}, {load}{context}", subject, cell.server_series)
     return None
 
 
@@ -83,7 +83,7 @@ def _rates(series: ServerSeries) -> Points:
 
 
 def _figure(
-    name: str, title: str, y: Axis, columns: dict[str, Callable[[ServerSeries], Points]], loads: Sequence[_Load]
+    name: str, title: str, y: Axis, columns: dict[str, Callable[[ServerSeries], Points]], loads: Sequence[_SampledLoad]
 ) -> Figure | None:
     lines = [
         Line(", ".join(part for part in (load.label, column) if part), [], points)
@@ -99,9 +99,11 @@ def _figure(
         notes = [f"The servers' `/metrics`, read every {number(every)} s while one load of each was sent."]
     if len(loads) > _SUBJECTS:
         notes.append(f"{_SUBJECTS} of {len(loads)} servers are drawn.")
-    told: Callable[[float], str] = percent if y.as_percent else number
+    format_value: Callable[[float], str] = percent if y.as_percent else number
     rows = [
-        [number(at), line.label, told(round(value, 4))] for line in lines for at, value in evenly(line.steps, _ROWS)
+        [number(at), line.label, format_value(round(value, 4))]
+        for line in lines
+        for at, value in evenly(line.steps, _ROWS)
     ]
     table = Table(title, ["seconds", "line", y.title], rows, f"At most {_ROWS} instants a line; all are in the result.")
     chart = Chart(title, " ".join(notes), lines, Axis("seconds from the load's start", low=0.0), y)

@@ -34,8 +34,8 @@ def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
 def _metric(subject: Subject) -> str:
     """Return the metric of the sweep's surface, else the first known throughput."""
     inferred = [cell.metric for cell in subject.result.inferred]
-    known = [name for name in _METRICS if any(spot.value(name) is not None for spot in subject.spots)]
-    return [*inferred[:1], *known, _METRICS[0]][0]
+    measured = [name for name in _METRICS if any(spot.value(name) is not None for spot in subject.spots)]
+    return [*inferred[:1], *measured, _METRICS[0]][0]
 
 
 def _map(subject: Subject, metric: str, name: str, *, several: bool) -> Figure:
@@ -49,39 +49,41 @@ def _map(subject: Subject, metric: str, name: str, *, several: bool) -> Figure:
         if inferred_cell.metric == metric and not subject.variant
     ]
     boxes = {
-        (inferred_cell.context_tokens, float(inferred_cell.users)): _inferred(inferred_cell)
+        (inferred_cell.context_tokens, float(inferred_cell.users)): _inferred_box(inferred_cell)
         for inferred_cell in inferred
     }
-    boxes |= {(spot.context or 0, spot.load or 0.0): _measured(spot, metric, left_out) for spot in spots}
-    unit = next((found.unit for spot in spots if (found := spot.figure(metric))), "")
+    boxes |= {(spot.context or 0, spot.load or 0.0): _measured_box(spot, metric, left_out) for spot in spots}
+    unit = next((figure.unit for spot in spots if (figure := spot.figure(metric))), "")
     loads = sorted({load for _, load in boxes})
     title = f"{metric} over contexts and users" + (f": {subject.label}" if several else "")
-    words = _words(spots, inferred, metric, unit)
+    caption = _caption(spots, inferred, metric, unit)
     if left_out & {cell.id for spot in spots for cell in spot.cells}:
-        words.append("*: measured, but left out of the surface.")
+        caption.append("*: measured, but left out of the surface.")
     picture = HeatMap(
-        title, " ".join(words), unit, "users" if spots and spots[0].unit == "users" else "requests/s",
+        title, " ".join(caption), unit, "users" if spots and spots[0].unit == "users" else "requests/s",
         metric == _LATENCY,
         sorted({context for context, _ in boxes}), loads, boxes,
     )  # fmt: skip
     kind = subject.result.nature + (" and inferred" if inferred else "")
-    return Figure(name, title, kind, words, picture, _table(title, picture), broad=len(loads) > _FEW)
+    return Figure(name, title, kind, caption, picture, _table(title, picture), broad=len(loads) > _FEW)
 
 
-def _words(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) -> list[str]:
+def _caption(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) -> list[str]:
     ok = sum(spot.state == "ok" for spot in spots)
     counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
     states = [f"{count} {STATES[state]} ({mark})" for state, mark in MARKS.items() if (count := counts[state])]
-    found = ", ".join([f"{counted(ok, 'cells')} ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states])
-    words = [f"{metric}, {unit}." if unit else f"{metric}.", f"{found}."]
+    counts_text = ", ".join(
+        [f"{counted(ok, 'cells')} ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states]
+    )
+    caption = [f"{metric}, {unit}." if unit else f"{metric}.", f"{counts_text}."]
     if inferred:
-        words.append("Inferred: on the line, in logarithms, between the measured cells on both sides.")
+        caption.append("Inferred: on the line, in logarithms, between the measured cells on both sides.")
         if bare := sum(cell.low is None for cell in inferred):
-            words.append(f"{bare} of them (~~) have no range: too few cells show how far they may be off.")
-    return [*words, *failure_note(spots)]
+            caption.append(f"{bare} of them (~~) have no range: too few cells show how far they may be off.")
+    return [*caption, *failure_note(spots)]
 
 
-def _measured(spot: Spot, metric: str, left_out: set[str]) -> Box:
+def _measured_box(spot: Spot, metric: str, left_out: set[str]) -> Box:
     where = f"context {spot.context:,}, {spot.load_text}"
     if spot.state != "ok":
         return Box(None, MARKS[spot.state], tooltip=f"{where}: {STATES[spot.state]}: {spot.cells[0].reason}")
@@ -92,12 +94,12 @@ def _measured(spot: Spot, metric: str, left_out: set[str]) -> Box:
     return Box(figure.value, tooltip=f"{where}: {number(figure.value)} {figure.unit}", note=note)
 
 
-def _inferred(cell: Inferred) -> Box:
+def _inferred_box(cell: Inferred) -> Box:
     where = f"context {cell.context_tokens:,}, {counted(cell.users or 0, 'users')}"
-    known = cell.low is not None
-    span = f"90 % range {number(cell.low)} to {number(cell.high)}" if known else f"no range: {cell.why}"
+    has_range = cell.low is not None
+    span = f"90 % range {number(cell.low)} to {number(cell.high)}" if has_range else f"no range: {cell.why}"
     tooltip = f"{where}: inferred {number(cell.value)}, {cell.how}, {span}"
-    return Box(cell.value, "~" if known else "~~", inferred=True, tooltip=tooltip)
+    return Box(cell.value, "~" if has_range else "~~", inferred=True, tooltip=tooltip)
 
 
 def _table(title: str, shown: HeatMap) -> Table:

@@ -75,9 +75,9 @@ def state_of(
         failures: The number of failures, by kind.
         examples: The text of one failure of each kind.
         client_limits: The result of `limits_of_client`.
-        queueing: The result of `queued`.
+        queueing: The result of `queueing_reason`.
         busy: The result of `busy_machine`.
-        saturated: The result of `backlogged`.
+        saturated: The result of `backlog_reason`.
         silent_seconds: The time without any response after which the load was ended; None if it was not.
         failing_requests: The failures in a row after which the load was ended; None if it was not.
     """
@@ -100,7 +100,7 @@ def state_of(
         )
         end = "failed", reason
     else:
-        end = _unanswered(requests, failures, examples, ended)
+        end = _state_without_response(requests, failures, examples, ended)
     if end:
         return end[0], "; ".join([end[1], *counts])
     # In the order of precedence. A wrong count, or failures of the server, are no doing of a slow client: they stay
@@ -113,15 +113,15 @@ def state_of(
         ("saturated", saturated),
         ("queueing", queueing),
     ]
-    found = [(state, why) for state, why in findings if why]
-    if not found:
+    reasons = [(state, why) for state, why in findings if why]
+    if not reasons:
         return "ok", ""
-    first = found[0][0]
+    first = reasons[0][0]
     client = "the client was measured, not the server" if first == "client_limited" else "the client fell short, too"
-    return first, "; ".join(f"{client}: {why}" if state == "client_limited" else why for state, why in found)
+    return first, "; ".join(f"{client}: {why}" if state == "client_limited" else why for state, why in reasons)
 
 
-def _unanswered(
+def _state_without_response(
     requests: int, failures: Mapping[str, int], examples: Mapping[str, str], ended: str
 ) -> tuple[State, str] | None:
     """Return the state of a load without one good response, and its reason; None where there was one."""
@@ -181,12 +181,12 @@ def busy_machine(figures: ClientFigures, client_limits: Sequence[str], ttft_ms: 
         ttft_ms: As of `limits_of_client`.
     """
     max_stall = max(STALL_MS, STALL_SHARE * (ttft_ms or 0.0))
-    stall, known = figures.stall_p99_ms, figures.stall_p99_ms is not None
+    stall, is_measured = figures.stall_p99_ms, figures.stall_p99_ms is not None
     if stall is None:
         stall = figures.loop_lag_p99_ms
-    if figures.busiest_cpu_share > CPU_SHARE or stall <= max_stall or (client_limits and not known):
+    if figures.busiest_cpu_share > CPU_SHARE or stall <= max_stall or (client_limits and not is_measured):
         return ""
-    what = "other work kept the client from a CPU" if known else "the client's event loop lagged"
+    what = "other work kept the client from a CPU" if is_measured else "the client's event loop lagged"
     also = f" ({'; '.join(client_limits)})" if client_limits else ""
     return (
         f"measured on a busy machine: {what} for {stall:.1f} ms (p99), above {max_stall:.3g} ms{also}. Times may be "
@@ -194,7 +194,7 @@ def busy_machine(figures: ClientFigures, client_limits: Sequence[str], ttft_ms: 
     )
 
 
-def queued(in_flight: int, *, instances: int | None, concurrency: int | None) -> str:
+def queueing_reason(in_flight: int, *, instances: int | None, concurrency: int | None) -> str:
     """Return how a load exceeds the requests that the platform admits at once, "" where it does not or this is unknown.
 
     Args:
@@ -212,7 +212,7 @@ def queued(in_flight: int, *, instances: int | None, concurrency: int | None) ->
     )
 
 
-def crowded(in_flight: int | None) -> str:
+def crowding_reason(in_flight: int | None) -> str:
     """Return that an open loop ended at its limit of requests under way, "" where it did not."""
     if not in_flight:
         return ""
@@ -224,7 +224,7 @@ def crowded(in_flight: int | None) -> str:
     )
 
 
-def backlogged(share: float | None, offered: float | None, completed: float | None) -> str:
+def backlog_reason(share: float | None, offered: float | None, completed: float | None) -> str:
     """Return how an open loop's queue grew, "" where it did not.
 
     Args:
@@ -234,8 +234,8 @@ def backlogged(share: float | None, offered: float | None, completed: float | No
     """
     if share is None:
         return ""
-    known = offered is not None and completed is not None
-    rates = f"{offered:.4g} requests/s offered, {completed:.4g} completed: " if known else ""
+    has_rates = offered is not None and completed is not None
+    rates = f"{offered:.4g} requests/s offered, {completed:.4g} completed: " if has_rates else ""
     return (
         f"{rates}the server completes {share:.0%} of what is offered, so its queue and every latency grow as long as "
         "the load is sent. The latencies say how long that was: to measure the server's, send at a lower rate"

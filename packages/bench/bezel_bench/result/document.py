@@ -39,11 +39,11 @@ class ResultError(UserError):
     """A file cannot be read as a result, or not by this version."""
 
 
-class _Record(BaseModel):
+class _ResultPart(BaseModel):
     model_config = STRICT
 
 
-class Check(_Record):
+class Check(_ResultPart):
     """Result of one validity check. `numbers` is its arithmetic; for `unknown`, `text` names what is missing."""
 
     name: str
@@ -52,7 +52,7 @@ class Check(_Record):
     numbers: Numbers = {}
 
 
-class Reading(_Record):
+class Reading(_ResultPart):
     """A server's counters at one instant, summed over its engines; null is a counter that it does not have.
 
     Attributes:
@@ -76,7 +76,7 @@ class Reading(_Record):
     accepted_per_position: list[Count] | None = None
 
 
-class Counters(_Record):
+class Counters(_ResultPart):
     """Counters before and after a load. `gained` is null where the difference is invalid; `why` says why."""
 
     before: Reading | None
@@ -85,7 +85,7 @@ class Counters(_Record):
     why: str = ""
 
 
-class ServerSeries(_Record):
+class ServerSeries(_ResultPart):
     """Server's `/metrics` over a load: one value for each of `at_seconds`; null is a figure that it does not report.
 
     Attributes:
@@ -114,7 +114,7 @@ class ServerSeries(_Record):
         return self
 
 
-class Window(_Record):
+class Window(_ResultPart):
     """Part of a load that counts, in seconds from its start; `rule` is the rule that selected it."""
 
     begins: Amount
@@ -124,7 +124,7 @@ class Window(_Record):
     requests_after: Count
 
 
-class ClientFigures(_Record):
+class ClientFigures(_ResultPart):
     """Health of the load client: whether its own limits affect the figures.
 
     Attributes:
@@ -157,14 +157,14 @@ class ClientFigures(_Record):
     crowd: Count | None = None
 
 
-class Slo(_Record):
+class Slo(_ResultPart):
     """Service level objective of a request: its `metric` (ttft, tpot, e2e, ...) is at most `limit_ms`."""
 
     metric: Literal["ttft", "ttfc", "tpot", "e2e", "itl_max"]
     limit_ms: Annotated[float, Field(gt=0)]
 
 
-class StageFigures(_Record):
+class StageFigures(_ResultPart):
     """Figures of one stage of a load whose level changes.
 
     Attributes:
@@ -185,7 +185,7 @@ class StageFigures(_Record):
     distributions: dict[str, Distribution] = {}
 
 
-class Cell(_Record):
+class Cell(_ResultPart):
     """One load on one server.
 
     Attributes:
@@ -294,7 +294,7 @@ class Cell(_Record):
         return next((check for check in self.checks if check.name == name), None)
 
 
-class Inferred(_Record):
+class Inferred(_ResultPart):
     """A figure inferred from measured cells, with the range that holds 90 of 100 measurements, where it has one.
 
     Attributes:
@@ -321,7 +321,7 @@ class Inferred(_Record):
         return self
 
 
-class Finding(_Record):
+class Finding(_ResultPart):
     """Conclusion from several cells: a knee, the highest load within limits, a difference.
 
     Attributes:
@@ -337,14 +337,14 @@ class Finding(_Record):
     cells: list[str] = []
 
 
-class SampleFile(_Record):
+class SampleFile(_ResultPart):
     """File of the raw samples in the same folder, with its SHA-256."""
 
     file: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
-class Result(_Record):
+class Result(_ResultPart):
     """The document.
 
     Attributes:

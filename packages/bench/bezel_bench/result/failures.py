@@ -57,7 +57,7 @@ def of_broken(error: Exception | None, *, begun: bool, status: int) -> tuple[str
     return None if status else (kinds.TRUNCATED, "the connection closed inside the answer's head")
 
 
-def unconnected(url: str, error: OSError) -> Problem:
+def connection_problem(url: str, error: OSError) -> Problem:
     """Return the problem of a server to which no connection could be made."""
     kind, text = of_connecting(error)
     no_response = of_error(error)
@@ -74,7 +74,7 @@ def short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def said(document: bytes) -> str:
+def error_message(document: bytes) -> str:
     """Return an error document's message (as OpenAI, vLLM and Google write it), else its text."""
     try:
         return error_text(orjson.loads(document))

@@ -84,9 +84,9 @@ def of_error(error: Exception) -> NoResponse:
         what, repair = _VERIFY.get(error.verify_code, ("is not trusted", _AUTHORITY))
         return NoResponse(f"the certificate {what}: {error.verify_message}", repair)
     if isinstance(error, ssl.SSLError):
-        known = next((row for words, row in _TLS.items() if words in str(error)), None)
-        if known:
-            return NoResponse(*known)
+        explanation = next((row for phrase, row in _TLS.items() if phrase in str(error)), None)
+        if explanation:
+            return NoResponse(*explanation)
         return NoResponse(f"the TLS handshake failed ({error.reason or error})", "look at the server's TLS settings.")
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     if isinstance(error, socket.gaierror):

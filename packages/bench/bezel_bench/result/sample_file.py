@@ -72,7 +72,9 @@ def write_samples(path: Path, cells: Mapping[str, tuple[Columns, int]]) -> Sampl
         OSError: It could not be written.
     """
     content = io.BytesIO()
-    arrays = {f"{name}/{column}": values for name, cell in cells.items() for column, values in _stored(*cell).items()}
+    arrays = {
+        f"{name}/{column}": values for name, cell in cells.items() for column, values in _stored_arrays(*cell).items()
+    }
     with zipfile.ZipFile(content, "w") as file:
         for name, values in arrays.items():
             array = io.BytesIO()
@@ -114,7 +116,7 @@ def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Colum
         raise ResultError(Problem(str(path), None, consequence, "restore the file, or measure again.")) from None
 
 
-def _stored(columns: Columns, began: int) -> dict[str, Ints]:
+def _stored_arrays(columns: Columns, began: int) -> dict[str, Ints]:
     instants = {name: np.where(columns[name] > 0, columns[name] - began, NOT_REACHED) for name in INSTANTS}
     firsts = np.cumsum(columns.chunk_counts) - columns.chunk_counts
     gaps = np.diff(columns.chunks, prepend=0)

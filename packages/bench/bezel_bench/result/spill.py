@@ -1,6 +1,6 @@
 """Spill file of a running load, which survives a kill: one line a request, written as it ends.
 
-Owns the file's shape. It is not a result: a reader loads it once (`spilled`) and either makes a result of it or
+Owns the file's shape. It is not a result: a reader loads it once (`read_spilled`) and either makes a result of it or
 discards it. Lines go to the kernel once a second or when there are many, so that a kill loses at most a second and the
 sender is delayed by microseconds; a line torn by a kill is left out.
 """
@@ -77,20 +77,20 @@ class Spill:
         self._size, self._written = 0, now
 
 
-def spilled(paths: list[Path]) -> Measured | None:
+def read_spilled(paths: list[Path]) -> Measured | None:
     """Read the samples that the senders of one load had spilled; None where there is no request."""
     samples: list[Sample] = []
     begins: list[int] = []
     for path in paths:
         for line in path.read_bytes().split(b"\n")[:-1]:
             try:
-                held = orjson.loads(line)
+                record = orjson.loads(line)
             except orjson.JSONDecodeError:
                 continue
-            if isinstance(held, dict):
-                begins.append(held["began"])
+            if isinstance(record, dict):
+                begins.append(record["began"])
             else:
-                samples.append(sample_of(held))
+                samples.append(sample_of(record))
     if not samples:
         return None
     began, ended = min(begins), max(sample.done for sample in samples)

@@ -44,9 +44,9 @@ def series(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
         # A label's value may hold spaces and braces: the value follows the last closing one.
         head, brace, tail = line.rpartition("}")
         name, _, labels = head.partition("{") if brace else (line.partition(" ")[0], "", "")
-        words = (tail if brace else line.partition(" ")[2]).split()
+        parts = (tail if brace else line.partition(" ")[2]).split()
         try:
-            value = float(words[0])
+            value = float(parts[0])
         except (IndexError, ValueError):
             continue
         if math.isfinite(value):
@@ -100,10 +100,10 @@ def over(before: Sequence[str], after: Sequence[str] | None, *, instances: int |
     first = readings(before)
     if after is None:
         return Counters(before=first[-1] if first else None, after=None, gained=None, why="no request succeeded")
-    return gained(first, readings(after), instances=instances)
+    return counter_increase(first, readings(after), instances=instances)
 
 
-def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: int | None) -> Counters:
+def counter_increase(before: Sequence[Reading], after: Sequence[Reading], *, instances: int | None) -> Counters:
     """Return the counters' increase over a load.
 
     Args:

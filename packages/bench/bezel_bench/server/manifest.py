@@ -43,13 +43,13 @@ def this_machine() -> Machine:
     )
 
 
-def reported_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
+def reported_by_server(ask: Ask, model: str, stated: ServedBy) -> ServedBy:
     """Return the server's own report, completed by the values that the caller knows.
 
     Args:
         ask: Sends it a request.
         model: The served id.
-        known: The caller's values, which take precedence.
+        stated: The caller's values, which take precedence.
     """
     version = ask("/version", None).json().get("version")
     entries = ask("/v1/models", None).json().get("data")
@@ -61,7 +61,7 @@ def reported_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
         "max_model_len": length if isinstance(length, int) else None,
         "kv_cache_dtype": cache_config(ask).get("cache_dtype"),
     }
-    return known.model_copy(update={name: value for name, value in reported.items() if getattr(known, name) is None})
+    return stated.model_copy(update={name: value for name, value in reported.items() if getattr(stated, name) is None})
 
 
 def cache_config(ask: Ask) -> dict[str, str]:
@@ -77,7 +77,7 @@ def kv_cache_tokens(config: dict[str, str]) -> int | None:
     return int(tokens) if tokens.isdecimal() else None
 
 
-def shown(command: list[str]) -> list[str]:
+def redact_command(command: list[str]) -> list[str]:
     """Return a command line without its secrets."""
     hidden, result = False, []
     for word in command:

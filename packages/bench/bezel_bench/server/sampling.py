@@ -42,16 +42,16 @@ def values_of(body: bytes) -> dict[str, float]:
 
     Requests, tokens and preemptions are summed over the engines, the used share of the KV cache is their mean.
     """
-    found: dict[str, list[float]] = defaultdict(list)
+    readings: dict[str, list[float]] = defaultdict(list)
     for name, value in _LINE.findall(body):
         try:
-            found[name.decode()].append(float(value))
+            readings[name.decode()].append(float(value))
         except ValueError:
             return {}
-    if "vllm:num_requests_running" not in found:
+    if "vllm:num_requests_running" not in readings:
         return {}
-    sums = {_FIELDS.get(name, name): sum(values) for name, values in found.items()}
-    if shares := found.get("vllm:kv_cache_usage_perc"):
+    sums = {_FIELDS.get(name, name): sum(values) for name, values in readings.items()}
+    if shares := readings.get("vllm:kv_cache_usage_perc"):
         sums["kv_cache_used"] /= len(shares)
     return sums
 

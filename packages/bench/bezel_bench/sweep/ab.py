@@ -24,7 +24,7 @@ from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.measurement.journal import Taken
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once
-from bezel_bench.sweep.measurement.second_try import is_disturbed, unmeasured
+from bezel_bench.sweep.measurement.second_try import describe_unmeasured, is_disturbed
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95
@@ -34,7 +34,7 @@ MIN_OUTPUT = 128
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonPlan:
     """Plan of a comparison.
 
     Attributes:
@@ -49,7 +49,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonOutcome:
     """Outcome of a comparison.
 
     Attributes:
@@ -63,16 +63,16 @@ class Compared:
     ended: str = ""
 
     @property
-    def unmeasured(self) -> str:
+    def unmeasured_text(self) -> str:
         """Return the turns that the client or its machine disturbed, in words; "" where there are none."""
-        return unmeasured(self.cells)
+        return describe_unmeasured(self.cells)
 
     @property
     def notes(self) -> list[str]:
         """Return notes on the comparison's course for the reader."""
         notes = [f"The comparison ended early: {self.ended}."] if self.ended else []
-        if self.unmeasured:
-            notes.append(f"Not measured, and tried anew by the next run of the same command: {self.unmeasured}.")
+        if self.unmeasured_text:
+            notes.append(f"Not measured, and tried anew by the next run of the same command: {self.unmeasured_text}.")
         if self.again:
             notes.append(
                 "Repeated after a first attempt without a result, with other prompts than the rest of the round: "
@@ -99,12 +99,12 @@ class Difference:
     rounds: int
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether the arms differ beyond chance."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
-def checked(plan: Comparison) -> Comparison:
+def check_comparison(plan: ComparisonPlan) -> ComparisonPlan:
     """Return the plan, if it can detect a difference.
 
     Raises:
@@ -129,7 +129,7 @@ def checked(plan: Comparison) -> Comparison:
     return plan
 
 
-def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compared:
+def compare(plan: ComparisonPlan, once: Once, show: Callable[[str], None]) -> ComparisonOutcome:
     """Measure every arm once a round, in a random order for each round.
 
     The order follows from the seed alone: a comparison resumed after a kill has the same one. All arms of a round
@@ -142,7 +142,7 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
         show: Receives the load to be measured.
     """
     chances = random.Random(plan.request.seed)  # noqa: S311 - an order
-    known = once.answered
+    earlier = once.conclusive_runs
     taken: list[Taken] = []
     ended = ""
     disturbed: dict[str, Taken] = {}
@@ -150,7 +150,7 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
     while waiting:
         turn, arm = waiting.popleft()
         request = replace(plan.request, variant=arm, repeat=turn, run=str(turn))
-        measured = known.get(request.id)
+        measured = earlier.get(request.id)
         if measured is None:
             show(f"round {turn + 1} of {plan.rounds}, {arm}")
             estimate = _estimate(taken, arm)
@@ -174,16 +174,16 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
     again = {measured.cell.id for measured in taken}
     taken += [measured for name, measured in disturbed.items() if name not in again]  # no time was left for them
     cells = [measured.cell for measured in taken]
-    return Compared(cells, [cell.id for cell in cells if once.ledger.begun[cell.id] > 1], ended)
+    return ComparisonOutcome(cells, [cell.id for cell in cells if once.ledger.begun[cell.id] > 1], ended)
 
 
 def _estimate(taken: Sequence[Taken], arm: str) -> float | None:
     """Return the most seconds that an arm's turn takes, from its own earlier ones, else from all; None before any."""
-    own = [run.seconds for run in taken if run.cell.variant == arm]
-    return max(own or [run.seconds for run in taken], default=None)
+    arm_seconds = [run.seconds for run in taken if run.cell.variant == arm]
+    return max(arm_seconds or [run.seconds for run in taken], default=None)
 
 
-def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] = FIGURES) -> list[Difference]:
+def differences(plan: ComparisonPlan, cells: Sequence[Cell], figures: Sequence[str] = FIGURES) -> list[Difference]:
     """Return the differences by figure and arm, over the rounds in which both arms are ok."""
     by_arm = {
         arm: {cell.repeat: cell for cell in cells if cell.variant == arm and cell.state == "ok"} for arm in plan.arms
@@ -205,12 +205,12 @@ def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] 
     return compared
 
 
-def conclude(plan: Comparison, cells: Sequence[Cell]) -> list[Finding]:
+def conclude(plan: ComparisonPlan, cells: Sequence[Cell]) -> list[Finding]:
     """Return a comparison's findings for the reader: differences, then the acceptance of drafts."""
     ids = {arm: [cell.id for cell in cells if cell.variant == arm and cell.state == "ok"] for arm in plan.arms}
     findings = [
         Finding(
-            name="difference" if difference.shown else "no_difference_shown",
+            name="difference" if difference.is_shown else "no_difference_shown",
             text=_sentence(plan.arms[0], difference),
             numbers={
                 "arm": difference.arm,
@@ -239,6 +239,6 @@ def _sentence(first: str, shift: Difference) -> str:
     if shift.change is None or shift.low is None or shift.high is None:
         return f"{pair}: too few rounds have both figures to compare ({shift.rounds})."
     span = f"{shift.low:+.1%} to {shift.high:+.1%} over {counted(shift.rounds, 'rounds')}"
-    if shift.shown:
+    if shift.is_shown:
         return f"{shift.figure}: {shift.arm} has {shift.change:+.1%} against {first} ({span})."
     return f"{pair}: no difference shown ({span}; a smaller one may exist)."

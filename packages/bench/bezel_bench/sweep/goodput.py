@@ -21,7 +21,7 @@ from bezel_bench.result.failures import FAILED_SHARE
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.inference.repeats import REPEATABLE
 from bezel_bench.sweep.measurement.journal import Taken
-from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, unreached
+from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, is_unreached
 from bezel_bench.sweep.measurement.second_try import TRIES, is_disturbed
 from bezel_bench.sweep.wording import counted, edge_position
 
@@ -124,7 +124,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
         most_runs: The most loads to measure.
     """
     edge = _Edge(len(plan.levels))
-    known = once.answered
+    earlier = once.conclusive_runs
     taken: list[Taken] = []
     repeats = [0] * len(plan.levels)
     ended = ""
@@ -139,17 +139,17 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
                     f"{counted(most_runs, 'runs')} {'was' if most_runs == 1 else 'were'} not enough for "
                     f"{CONFIDENCE:.0%}"
                 )
-            cells, seconds = [run.cell for run in taken], once.ledger.spent
+            cells, seconds = [run.cell for run in taken], once.ledger.spent_seconds
             usd, lost = once.limits.cost(seconds), once.lost_seconds
             is_limit = len(tries) >= TRIES and not _higher_was_sent(tries, cells)
             return Found(cells, seconds, usd, lost, kept, sure, low, high, able, ended, tries, is_limit)
         index = edge.next_level
         request = plan.at(index, repeats[index])
         repeats[index] += 1
-        run = known.get(request.id)
+        run = earlier.get(request.id)
         if run is None or isinstance(probability(run.cell, plan.limits), str):
             show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge is {_edge(plan, low, high, able)}")
-            measured = _measured(once, request, _estimate(taken, request), plan.unit)
+            measured = _measure(once, request, _estimate(taken, request), plan.unit)
             if isinstance(measured, str):
                 ended = measured
                 continue
@@ -164,7 +164,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
             edge.learn(index, keeps)
 
 
-def _measured(once: Once, request: CellRequest, estimate: float | None, unit: str) -> Taken | str:
+def _measure(once: Once, request: CellRequest, estimate: float | None, unit: str) -> Taken | str:
     """Measure a load; return why it could not be measured, and the search ends, instead."""
     if why := once.keeps_out(estimate):
         return f"the limits allow no further run: {counted(_load(request), unit)} would need {why}"
@@ -247,7 +247,7 @@ def _load(of: Cell | CellRequest) -> float:
 
 def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
     """Return the probability that the load of a cell keeps all limits, or the reason why it is unknown."""
-    if unreached(cell):
+    if is_unreached(cell):
         return f"the server was unreachable: {cell.reason}"
     if is_disturbed(cell) or cell.state == "infeasible":
         return f"{cell.state}: {cell.reason}"
@@ -273,61 +273,65 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
     return max(sure, 1 - _SUREST)
 
 
-def conclude(plan: Search, found: Found) -> Finding:
+def conclude(plan: Search, outcome: Found) -> Finding:
     """Return a search's finding for the reader."""
     slos = " and ".join(f"{name} <= {limit:g} ms" for name, limit in plan.limits.items())
     unit = plan.unit
-    cells = [cell.id for cell in found.cells]
+    cells = [cell.id for cell in outcome.cells]
     numbers: Numbers = {
         "unit": unit,
-        "sure": found.sure,
-        "runs": len(found.cells),
-        "seconds": found.seconds,
-        "usd": found.usd,
-        "highest": plan.levels[found.kept - 1] if found.kept else None,
-        "low": plan.levels[found.low - 1] if found.low else None,
-        "high": plan.levels[found.high - 1] if found.high else None,
+        "sure": outcome.sure,
+        "runs": len(outcome.cells),
+        "seconds": outcome.seconds,
+        "usd": outcome.usd,
+        "highest": plan.levels[outcome.kept - 1] if outcome.kept else None,
+        "low": plan.levels[outcome.low - 1] if outcome.low else None,
+        "high": plan.levels[outcome.high - 1] if outcome.high else None,
     }
-    edge = _edge(plan, found.low, found.high, found.able)
+    edge = _edge(plan, outcome.low, outcome.high, outcome.able)
     if not cells:
         text = "Nothing was measured"
-    elif found.kept == found.able < len(plan.levels) and not (found.able and found.is_limit):
+    elif outcome.kept == outcome.able < len(plan.levels) and not (outcome.able and outcome.is_limit):
         text = f"The highest load that keeps {slos} is unknown"
-        text += f": loads up to {counted(plan.levels[found.kept - 1], unit)} keep them" if found.kept else ""
+        text += f": loads up to {counted(plan.levels[outcome.kept - 1], unit)} keep them" if outcome.kept else ""
         numbers["highest"] = None
-    elif found.kept in (0, found.able) and found.sure < CONFIDENCE:
+    elif outcome.kept in (0, outcome.able) and outcome.sure < CONFIDENCE:
         # "None" or "all of them keep the limits" would be a claim that so few data do not support.
         text = f"The highest load that keeps {slos} is unknown: at {CONFIDENCE:.0%} the edge is {edge}"
         numbers["highest"] = None
-    elif found.kept == 0:
+    elif outcome.kept == 0:
         text = f"Even the lowest load, {counted(plan.levels[0], unit)}, misses {slos}"
-    elif found.kept == found.able:
-        best_load = "highest load" if found.able == len(plan.levels) else "highest load that this client can send"
-        text = f"The {best_load}, {counted(plan.levels[found.able - 1], unit)}, still keeps {slos}: the edge is higher"
+    elif outcome.kept == outcome.able:
+        best_load = "highest load" if outcome.able == len(plan.levels) else "highest load that this client can send"
+        text = (
+            f"The {best_load}, {counted(plan.levels[outcome.able - 1], unit)}, still keeps {slos}: the edge is higher"
+        )
     else:
-        best = _at(plan, found)
+        best = _at(plan, outcome)
         goodput = best.value("goodput") if best else None
-        highest = counted(plan.levels[found.kept - 1], unit)
+        highest = counted(plan.levels[outcome.kept - 1], unit)
         text = f"Loads up to {highest} keep {slos} (at {CONFIDENCE:.0%} the edge is {edge})"
         text += f"; there {goodput:.4g} requests/s keep every limit" if goodput else ""
         numbers["goodput"] = goodput
-    text += f" ({counted(len(found.cells), 'runs')})."
-    if found.able < len(plan.levels):
-        busy = all(cell.state == "busy_machine" for cell in found.disturbed)
+    text += f" ({counted(len(outcome.cells), 'runs')})."
+    if outcome.able < len(plan.levels):
+        busy = all(cell.state == "busy_machine" for cell in outcome.disturbed)
         what = "other work kept the machine busy" if busy else "the client was the limit"
-        tries = f"in {len(found.disturbed)} tries" if found.is_limit else "when it was tried"
-        text += f" At {counted(plan.levels[found.able], unit)} {what} {tries}, so this and higher loads are not judged."
-        if found.is_limit:
+        tries = f"in {len(outcome.disturbed)} tries" if outcome.is_limit else "when it was tried"
+        text += (
+            f" At {counted(plan.levels[outcome.able], unit)} {what} {tries}, so this and higher loads are not judged."
+        )
+        if outcome.is_limit:
             text += " More workers, or several machines, send more."
-            numbers["client_limited_from"] = plan.levels[found.able]
-    return Finding(name="highest_load", text=text + (f" It ended early: {found.ended}." if found.ended else ""),
+            numbers["client_limited_from"] = plan.levels[outcome.able]
+    return Finding(name="highest_load", text=text + (f" It ended early: {outcome.ended}." if outcome.ended else ""),
                    numbers=numbers, cells=cells)  # fmt: skip
 
 
-def _at(plan: Search, found: Found) -> Cell | None:
+def _at(plan: Search, outcome: Found) -> Cell | None:
     """Return the last cell that was measured at the highest level that keeps the limits."""
-    level = plan.levels[found.kept - 1]
-    return next((cell for cell in reversed(found.cells) if level in (cell.users, cell.rate)), None)
+    level = plan.levels[outcome.kept - 1]
+    return next((cell for cell in reversed(outcome.cells) if level in (cell.users, cell.rate)), None)
 
 
 def _conclusion(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:

@@ -12,7 +12,7 @@ CHECKED = 1 / 3
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCells:
     """State of a sweep.
 
     Attributes:
@@ -30,28 +30,28 @@ class Known:
     limited: Collection[Place] = ()
 
 
-def next_cell(known: Known, affordable: Collection[Place], inferable: Collection[Place]) -> Place | None:
+def next_cell(known_cells: KnownCells, affordable: Collection[Place], inferable: Collection[Place]) -> Place | None:
     """Return the next cell: of the order of the sweep the first that is affordable; None where nothing is.
 
     Where the order has only cells that are not affordable, those follow that cannot be inferred either; where nothing
     of it is left, all others. Both begin with the fewest users.
 
     Args:
-        known: The state.
+        known_cells: The state.
         affordable: The cells that the limits allow.
         inferable: The cells between measured ones.
     """
-    order = ordered(known.askable)
-    left = [place for place in order if place not in known.asked]
+    order = sweep_order(known_cells.askable)
+    left = [place for place in order if place not in known_cells.asked]
     if place := next((place for place in left if place in affordable), None):
         return place
-    skipped = beyond(known)
+    skipped = beyond(known_cells)
     ended = all(place in skipped for place in left)
     others = [place for place in affordable if ended or place not in inferable]
     return min(others, key=lambda place: place[::-1], default=None)
 
 
-def ordered(askable: Collection[Place]) -> list[Place]:
+def sweep_order(askable: Collection[Place]) -> list[Place]:
     """Return the cells that a sweep measures first: every second context and the last one, the fewest users first.
 
     At each number of users a third of the contexts between are added, in turn.
@@ -67,7 +67,7 @@ def ordered(askable: Collection[Place]) -> list[Place]:
     return order
 
 
-def beyond(known: Known) -> dict[Place, Place]:
+def beyond(known_cells: KnownCells) -> dict[Place, Place]:
     """Return the cells skipped because a lighter one failed or exceeded the client, each with that lighter one.
 
     Neither excludes heavier loads where a load at least as heavy has succeeded, and one failure alone excludes none:
@@ -76,12 +76,12 @@ def beyond(known: Known) -> dict[Place, Place]:
     """
     over = [
         heavy
-        for heavy in known.failed
-        if any(place[1] > heavy[1] and _heavier(place, heavy) for place in known.failed)
-        and not any(_heavier(good, heavy) for good in known.values)
+        for heavy in known_cells.failed
+        if any(place[1] > heavy[1] and _heavier(place, heavy) for place in known_cells.failed)
+        and not any(_heavier(good, heavy) for good in known_cells.values)
     ]
-    more = [heavy for heavy in known.limited if not any(_more_users(good, heavy) for good in known.values)]
-    open_places = [place for place in known.askable if place not in known.asked]
+    more = [heavy for heavy in known_cells.limited if not any(_more_users(good, heavy) for good in known_cells.values)]
+    open_places = [place for place in known_cells.askable if place not in known_cells.asked]
     left = {place: heavy for place in open_places for heavy in more if _more_users(place, heavy)}
     return left | {place: heavy for place in open_places for heavy in over if _heavier(place, heavy)}
 

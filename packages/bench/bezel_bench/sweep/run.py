@@ -19,8 +19,8 @@ from bezel_bench.sweep.inference.validity import usable_cells
 from bezel_bench.sweep.measurement.budget import Limits, Pace, pace, tokens
 from bezel_bench.sweep.measurement.journal import Ledger
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once
-from bezel_bench.sweep.measurement.second_try import to_try_again, unmeasured
-from bezel_bench.sweep.next_cell import Known, beyond, next_cell
+from bezel_bench.sweep.measurement.second_try import describe_unmeasured, to_try_again
+from bezel_bench.sweep.next_cell import KnownCells, beyond, next_cell
 
 SHARE = 0.25
 # A server that is unreachable for this many loads in a row is gone.
@@ -93,17 +93,17 @@ class SweepStatus:
     tries: Mapping[Place, int] = field(default_factory=dict)
 
     @cached_property
-    def judged(self) -> tuple[dict[Place, float], dict[Place, str]]:
+    def values_and_exclusions(self) -> tuple[dict[Place, float], dict[Place, str]]:
         """Return the values that enter the surface, and the reasons why the other measured ones do not."""
         return usable_cells(self.sweep.grid, self.cells, self.sweep.metric)
 
     @cached_property
-    def known(self) -> Known:
+    def known_cells(self) -> KnownCells:
         """Return the same for the choice of the next cell."""
         askable = {place for place in self.sweep.grid.places() if place not in self.refused}
         failed = {place for place, cell in self.cells.items() if cell.state == "failed"}
         limited = {place for place, cell in self.cells.items() if cell.state == "client_limited"} - {*self.doubtful}
-        return Known(self.judged[0], failed, set(self.cells), askable, limited)
+        return KnownCells(self.values_and_exclusions[0], failed, set(self.cells), askable, limited)
 
     @cached_property
     def doubtful(self) -> list[Place]:
@@ -111,28 +111,30 @@ class SweepStatus:
         return to_try_again(self.cells, self.tries)
 
     @cached_property
-    def unmeasured(self) -> str:
+    def unmeasured_text(self) -> str:
         """Return what was not measured because of the client or its machine, "" where nothing was."""
-        left = {} if self.sweep.full else beyond(self.known)
-        return unmeasured(self.cells.values(), [place for place, heavy in left.items() if heavy in self.known.limited])
+        left = {} if self.sweep.full else beyond(self.known_cells)
+        return describe_unmeasured(
+            self.cells.values(), [place for place, heavy in left.items() if heavy in self.known_cells.limited]
+        )
 
     @cached_property
     def surface(self) -> Surface:
         """Return the surface through the values so far."""
-        return Surface(self.sweep.grid.contexts, self.sweep.grid.users, self.judged[0])
+        return Surface(self.sweep.grid.contexts, self.sweep.grid.users, self.values_and_exclusions[0])
 
     @cached_property
     def pace(self) -> Pace:
         """Return the durations of cells so far."""
-        return pace(self.sweep.grid, self.judged[0], self.sweep.metric, sorted(self.seconds.items()))
+        return pace(self.sweep.grid, self.values_and_exclusions[0], self.sweep.metric, sorted(self.seconds.items()))
 
     @property
-    def spent(self) -> float:
+    def spent_seconds(self) -> float:
         """Return the seconds so far."""
         return sum(self.seconds.values()) + self.lost
 
     @property
-    def sent(self) -> int:
+    def sent_requests(self) -> int:
         """Return the requests so far."""
         return sum(cell.requests for cell in self.cells.values())
 
@@ -183,7 +185,8 @@ def run_sweep(
     by_load = {(grid.contexts[row], grid.users[column]): (row, column) for row, column in grid.places()}
     once = Once(measure, ledger, sweep.limits, clock)
     taken = {
-        by_load[result.cell.context_tokens or 0, result.cell.users or 0]: result for result in once.answered.values()
+        by_load[result.cell.context_tokens or 0, result.cell.users or 0]: result
+        for result in once.conclusive_runs.values()
     }
     cells = {place: result.cell for place, result in taken.items()}
     seconds = {place: result.seconds for place, result in taken.items()}
@@ -192,10 +195,10 @@ def run_sweep(
     measured: list[Cell] = []
     while True:
         status = SweepStatus(sweep, refused, dict(cells), dict(seconds), lost, dict(tries))
-        place, reason = _gone(measured) or _busy(measured) or _next(status)
+        place, reason = _lost_server(measured) or _busy(measured) or _next(status)
         show(_progress(status, place))
         if place is None:
-            return Ended(status, reason, early=LOST in reason or bool(status.unmeasured))
+            return Ended(status, reason, early=LOST in reason or bool(status.unmeasured_text))
         try:
             run = once.measure(grid.request(place), status.estimate(place))
         except (KeyboardInterrupt, LostError) as error:
@@ -208,7 +211,7 @@ def run_sweep(
         measured.append(run.cell)
 
 
-def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
+def _lost_server(measured: Sequence[Cell]) -> tuple[None, str] | None:
     hangs = [cell.client is not None and bool(cell.client.silent_seconds) for cell in measured[-HANGS:]]
     limit = HANGS if all(hangs) else GONE
     last = measured[-limit:]
@@ -229,23 +232,23 @@ def _next(status: SweepStatus) -> tuple[Place | None, str]:
 
     Second tries come after everything else; until then, loads with more users than a doubtful one have to wait.
     """
-    sweep, known = status.sweep, status.known
-    left = {} if sweep.full else beyond(known)
-    still_open = [cell for cell in sorted(known.askable) if cell not in known.asked and cell not in left]
+    sweep, known_cells = status.sweep, status.known_cells
+    left = {} if sweep.full else beyond(known_cells)
+    still_open = [cell for cell in sorted(known_cells.askable) if cell not in known_cells.asked and cell not in left]
     kept_out = {cell: _kept_out(status, cell) for cell in (*still_open, *status.doubtful)}
-    waiting = {} if sweep.full else beyond(replace(known, limited=_limits(status)))
+    waiting = {} if sweep.full else beyond(replace(known_cells, limited=_limits(status)))
     affordable = [cell for cell in still_open if not kept_out[cell] and cell not in waiting]
     if sweep.full:
         place = affordable[0] if affordable else None
     else:
-        place = next_cell(known, affordable, {cell for cell in affordable if status.surface.line(cell)})
+        place = next_cell(known_cells, affordable, {cell for cell in affordable if status.surface.line(cell)})
     if place is None:
         place = next((cell for cell in status.doubtful if not kept_out[cell]), None)
     if place is not None:
         return place, ""
     wanted = [*still_open, *status.doubtful]
-    if not wanted and status.unmeasured:
-        return None, f"every feasible cell was tried, but not all are measured: {status.unmeasured}"
+    if not wanted and status.unmeasured_text:
+        return None, f"every feasible cell was tried, but not all are measured: {status.unmeasured_text}"
     if not wanted:
         return None, "every feasible cell is measured"
     first = min((cell for cell in wanted if kept_out[cell]), key=lambda cell: cell[::-1], default=wanted[0])
@@ -261,14 +264,14 @@ def _kept_out(status: SweepStatus, place: Place) -> str:
     sweep = status.sweep
     requests = sweep.grid.requests(place)
     # The requests of a first try, which the second replaces, gave no figure.
-    sent = status.sent - (status.cells[place].requests if place in status.cells else 0)
-    return sweep.limits.keeps_out(status.spent, sent, status.estimate(place), requests)
+    sent = status.sent_requests - (status.cells[place].requests if place in status.cells else 0)
+    return sweep.limits.keeps_out(status.spent_seconds, sent, status.estimate(place), requests)
 
 
 def _progress(status: SweepStatus, place: Place | None) -> Progress:
-    sweep, known = status.sweep, status.known
-    waiting = [cell for cell in sorted(known.askable) if cell not in known.asked]
-    spent, sent = status.spent, status.sent
+    sweep, known_cells = status.sweep, status.known_cells
+    waiting = [cell for cell in sorted(known_cells.askable) if cell not in known_cells.asked]
+    spent, sent = status.spent_seconds, status.sent_requests
     bounds = [sweep.limits.seconds_left(spent)]
     if sweep.full:
         estimates = [status.estimate(cell) for cell in waiting]
@@ -277,4 +280,4 @@ def _progress(status: SweepStatus, place: Place | None) -> Progress:
         bounds.append((sweep.limits.requests - sent) * spent / sent)
     seconds_left = 0.0 if place is None else min((bound for bound in bounds if bound is not None), default=None)
     usd = sweep.limits.cost(spent)
-    return Progress(place, len(known.asked), len(waiting), sent, spent, usd, seconds_left)
+    return Progress(place, len(known_cells.asked), len(waiting), sent, spent, usd, seconds_left)

@@ -32,39 +32,43 @@ class Conclusion:
 def conclude(ended: Ended) -> Conclusion:
     """Return the conclusion of an ended sweep."""
     status = ended.status
-    grid, known = status.sweep.grid, status.known
-    values, excluded = status.judged
-    left = {} if status.sweep.full else beyond(known)
-    open_places = sorted(place for place in known.askable if place not in known.asked and place not in left)
-    inferred = {place: found for place in open_places if (found := status.surface.estimate(place))}
+    grid, known_cells = status.sweep.grid, status.known_cells
+    values, excluded = status.values_and_exclusions
+    left = {} if status.sweep.full else beyond(known_cells)
+    open_places = sorted(place for place in known_cells.askable if place not in known_cells.asked and place not in left)
+    inferred = {place: estimate for place in open_places if (estimate := status.surface.estimate(place))}
     cells: list[Cell] = []
     for place in grid.places():
         if place in status.cells:
             cells.append(status.cells[place])
         elif place in status.refused:
-            cells.append(_unasked(status, place, status.refused[place].state, status.refused[place].reason))
+            cells.append(_unasked_cell(status, place, status.refused[place].state, status.refused[place].reason))
         elif place in left:
             lighter = status.cells[left[place]]
             outcome = "failed" if lighter.state == "failed" else "was too much for the client"
             reason = f"not requested: {grid.describe(left[place])} {outcome} already ({lighter.reason})"
-            cells.append(_unasked(status, place, "not_asked", reason))
+            cells.append(_unasked_cell(status, place, "not_asked", reason))
         elif place not in inferred:
-            cells.append(_unasked(status, place, "not_asked", f"not requested: {ended.reason}; {_NO_NEIGHBOUR}"))
+            cells.append(_unasked_cell(status, place, "not_asked", f"not requested: {ended.reason}; {_NO_NEIGHBOUR}"))
     findings = [
         *knees(grid, status.sweep.metric, values),
-        *_excluded(status, excluded),
+        *_exclusion_findings(status, excluded),
         _surface(status, list(inferred.values())),
     ]
-    notes = [f"The sweep ended: {ended.reason}.", *_unmeasured(status), *notes_of(status.sweep.limits, status.lost)]
-    return Conclusion(cells, [_inferred(status, *one) for one in inferred.items()], findings, notes)
+    notes = [
+        f"The sweep ended: {ended.reason}.",
+        *_unmeasured_notes(status),
+        *notes_of(status.sweep.limits, status.lost),
+    ]
+    return Conclusion(cells, [_inferred_cell(status, *one) for one in inferred.items()], findings, notes)
 
 
-def _unmeasured(status: SweepStatus) -> list[str]:
-    why = status.unmeasured
+def _unmeasured_notes(status: SweepStatus) -> list[str]:
+    why = status.unmeasured_text
     return [f"Not measured, and tried anew by the next run of the same command: {why}."] if why else []
 
 
-def _unasked(status: SweepStatus, place: Place, state: State, reason: str) -> Cell:
+def _unasked_cell(status: SweepStatus, place: Place, state: State, reason: str) -> Cell:
     request = status.sweep.grid.request(place)
     return Cell(
         id=request.id,
@@ -78,7 +82,7 @@ def _unasked(status: SweepStatus, place: Place, state: State, reason: str) -> Ce
     )
 
 
-def _inferred(status: SweepStatus, place: Place, estimate: Estimate) -> Inferred:
+def _inferred_cell(status: SweepStatus, place: Place, estimate: Estimate) -> Inferred:
     grid, line = status.sweep.grid, estimate.line
     ends = (
         f"{grid.contexts[line.below[0]]} and {grid.contexts[line.above[0]]} tokens at the same users"
@@ -99,7 +103,7 @@ def _inferred(status: SweepStatus, place: Place, estimate: Estimate) -> Inferred
     )
 
 
-def _excluded(status: SweepStatus, excluded: dict[Place, str]) -> list[Finding]:
+def _exclusion_findings(status: SweepStatus, excluded: dict[Place, str]) -> list[Finding]:
     grid = status.sweep.grid
     return [
         Finding(
@@ -114,21 +118,21 @@ def _excluded(status: SweepStatus, excluded: dict[Place, str]) -> list[Finding]:
 def _surface(status: SweepStatus, inferred: list[Estimate]) -> Finding:
     grid = status.sweep.grid
     feasible = len(grid.places()) - len(status.refused)
-    share = status.sent / max(1, grid.full_requests(status.refused))
+    share = status.sent_requests / max(1, grid.full_requests(status.refused))
     reaches = [one.high / one.value - 1 for one in inferred if one.high is not None]
     numbers: Numbers = {
         "measured": len(status.cells),
-        "used": len(status.judged[0]),
+        "used": len(status.values_and_exclusions[0]),
         "inferred": len(inferred),
         "with_range": len(reaches),
         "feasible": feasible,
-        "requests": status.sent,
+        "requests": status.sent_requests,
         "share_of_full": share,
-        "seconds": status.spent,
-        "usd": status.sweep.limits.cost(status.spent),
+        "seconds": status.spent_seconds,
+        "usd": status.sweep.limits.cost(status.spent_seconds),
     }
     text = (
-        f"{counted(len(status.cells), 'cells')} measured with {counted(status.sent, 'requests')}, "
+        f"{counted(len(status.cells), 'cells')} measured with {counted(status.sent_requests, 'requests')}, "
         f"{share:.1%} of a full sweep's"
     )
     if inferred:

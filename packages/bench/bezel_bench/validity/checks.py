@@ -102,8 +102,8 @@ def _roofline(evidence: Evidence) -> Check:
 
 def _work(evidence: Evidence) -> Work | str:
     """Return the work done, with the upper bounds of sequences in a step and tokens of each."""
-    found = {name: evidence.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
-    output, prompt = found["output_tokens_per_second"], found["prompt_tokens_mean"]
+    values = {name: evidence.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
+    output, prompt = values["output_tokens_per_second"], values["prompt_tokens_mean"]
     if output is None or prompt is None:
         return "no request succeeded"
     instances = evidence.manifest.platform.instances or 1
@@ -125,7 +125,9 @@ def _steady(evidence: Evidence) -> Check:
     # Later turns of a conversation are longer: that is not drift.
     values = facts.latencies["e2e"] if evidence.load.prompts.kind != "multi_turn" else np.zeros(0)
     rate = evidence.metrics["requests_per_second"]
-    return load_checks.steady_state(facts.steady, evidence.users, len(facts.good), len(facts.counted), values, rate)
+    return load_checks.steady_state(
+        facts.steady, evidence.users, len(facts.good), len(facts.counted_rows), values, rate
+    )
 
 
 CHECKS: tuple[Callable[[Evidence], Check], ...] = (
@@ -162,9 +164,9 @@ def beginnings(bodies: Bodies, requests: int) -> list[str]:
 def _beginning(data: bytes) -> str:
     body = json.loads(data)
     if "messages" in body:
-        said = body["messages"][-1]["content"]
-        if isinstance(said, list):
-            said = next((part["text"] for part in reversed(said) if "text" in part), said)
+        content = body["messages"][-1]["content"]
+        if isinstance(content, list):
+            content = next((part["text"] for part in reversed(content) if "text" in part), content)
     else:
-        said = next(body[name] for name in ("prompt", "input", "documents") if name in body)
-    return str(said)[:_BEGINNING]
+        content = next(body[name] for name in ("prompt", "input", "documents") if name in body)
+    return str(content)[:_BEGINNING]

@@ -54,14 +54,14 @@ def counters_agree(client: ClientCounts, counters: Counters) -> Check:
         "output_tokens": (client.output_tokens, gained.generated_tokens),
     }
     numbers["unfinished_requests"] = client.unfinished
-    wrong, known = [], 0
+    wrong, compared = [], 0
     # A server that counts requests that the client gave up on counts at most their share more.
     more = client.unfinished / client.requests if client.requests else float("inf")
     for what, (seen, server) in pairs.items():
         numbers |= {f"{what}_client": seen, f"{what}_server": server}
         if server is None:
             continue
-        known += 1
+        compared += 1
         off = (server - seen) / seen if seen else float(server > 0)
         numbers[f"{what}_off"] = off
         if off < -DISAGREEMENT or off > DISAGREEMENT + more:
@@ -70,7 +70,7 @@ def counters_agree(client: ClientCounts, counters: Counters) -> Check:
         cause = "others used the server, or responses were counted wrongly"
         text = f"server and client disagree by more than {DISAGREEMENT:.0%}: {'; '.join(wrong)}: {cause}"
         return check(state="failed", text=text)
-    if not known:
+    if not compared:
         return check(state="unknown", text="the server has none of the client's counters")
     worst = max(abs(float(value or 0)) for key, value in numbers.items() if key.endswith("_off"))
     return check(state="passed", text=f"server and client agree within {worst:.2%}")

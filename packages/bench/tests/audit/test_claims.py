@@ -179,13 +179,13 @@ def test_a_cap_that_a_claim_tells_explains_the_flat_table_of_that_machine(tmp_pa
     claim = {"id": "c", "metric": "success", "unit": "%", "value": 100, "hardware": "v6e-1", "users": 2048}
     files = {"v6e1_12b_csv": wide + "16,512,44.5,req/s,100,ok\n64,512,44.2,req/s,100,ok\n"}
     assert not audit(tmp_path, **files), "a flat rate alone is an open question"
-    told = audit_files([tmp_path / "v6e1_12b.csv"])
-    assert (findings.QUEUES, findings.CAPS) in {question.kinds for question in told.questions}
+    result = audit_files([tmp_path / "v6e1_12b.csv"])
+    assert (findings.QUEUES, findings.CAPS) in {question.kinds for question in result.questions}
     both = audit(tmp_path, **files, claims_json=json.dumps({"claims": [{**claim, "requests_cap": 100}]}))
     assert both == {findings.CAPS}
 
 
-def test_a_limit_of_the_engine_that_a_claim_tells_holds_for_tables_of_that_machine_and_model(tmp_path: Path) -> None:
+def test_claimed_engine_limit_holds_for_tables_of_its_machine_and_model(tmp_path: Path) -> None:
     claim = {"id": "c", "metric": "setting", "value": "seqs", "max_num_seqs": 64, "hardware": "v6e-1", "model": "12B"}
     limit = json.dumps({"claims": [claim]})
     assert audit(tmp_path, v6e1_12b_csv=grid(CLEAN), claims_json=limit) == {findings.QUEUES}
@@ -193,8 +193,8 @@ def test_a_limit_of_the_engine_that_a_claim_tells_holds_for_tables_of_that_machi
 
 
 def test_every_fault_has_a_case() -> None:
-    told = {one[1] for one in CLAIMS} | {findings.DRAIN, findings.OUTPUTS, findings.TOTALS, findings.SENDING}
-    assert told == set(FINDINGS)
+    tested = {one[1] for one in CLAIMS} | {findings.DRAIN, findings.OUTPUTS, findings.TOTALS, findings.SENDING}
+    assert tested == set(FINDINGS)
 
 
 def test_of_an_id_in_two_files_the_last_claim_is_compared() -> None:
@@ -206,8 +206,8 @@ def test_of_an_id_in_two_files_the_last_claim_is_compared() -> None:
         return table.ResultSource(item=file, format="claims", claims=tuple(read))
 
     asking: Claim = {"id": "b", "compared_with": "a"}
-    both = table.Table((source("1", {"id": "a", "n": 1}), source("2", asking, {"id": "a", "n": 2})))
-    found = both.compared_with(both.claims[1])
-    assert found is not None
-    assert found.fields["n"] == 2
+    both = table.AuditTable((source("1", {"id": "a", "n": 1}), source("2", asking, {"id": "a", "n": 2})))
+    compared = both.compared_with(both.claims[1])
+    assert compared is not None
+    assert compared.fields["n"] == 2
     assert both.compared_with(both.claims[0]) is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_support.writers.formats import FIGURES, FORMATS, Format, loads, scaled
+from bench_support.writers.formats import FIGURES, FORMATS, Format, loads, scale_figure
 from bench_support.writers.reports import guidellm, inference_perf
 from bench_support.writers.requests import Load, closed_load, open_load
 from bench_support.writers.serving import sglang, vllm
@@ -27,7 +27,7 @@ HELD_OUT = 5_000
 COUNTED_TWICE = "successes.output_len"
 
 
-def told(folder: Path, kind: Format, document: Any) -> Audit:
+def audit_document(folder: Path, kind: Format, document: Any) -> Audit:
     path = folder / "file"
     path.write_text(kind.text(document), encoding="utf-8")
     audit = audit_files([path])
@@ -50,7 +50,7 @@ def run(folder: Path, document: Any) -> Audit:
 @pytest.mark.parametrize("name", FORMATS)
 def test_file_of_each_client_is_read_with_its_unit(tmp_path: Path, name: str) -> None:
     kind, load = FORMATS[name], closed_load(7)
-    (source,) = told(tmp_path, kind, kind.write(load)).sources
+    (source,) = audit_document(tmp_path, kind, kind.write(load)).sources
     (row,) = source.rows
     assert source.format == kind.name
     assert (row.users, row.completed, row.context) == (8, 96, 512)
@@ -68,7 +68,7 @@ def test_file_of_each_client_is_read_with_its_unit(tmp_path: Path, name: str) ->
 def test_clean_file_of_each_client_is_not_accused(tmp_path: Path, name: str) -> None:
     for seed in range(HELD_OUT, HELD_OUT + 12):
         for how, load in loads(seed, FORMATS[name]):
-            audit = told(tmp_path, FORMATS[name], FORMATS[name].write(load))
+            audit = audit_document(tmp_path, FORMATS[name], FORMATS[name].write(load))
             assert not [(seed, how, one.arithmetic) for one in audit.findings]
 
 
@@ -82,7 +82,7 @@ def test_changed_core_figure_is_found_in_each_format(tmp_path: Path, name: str) 
         for path in (path for paths in kind.places.values() for path in paths):
             for factor in FACTORS:
                 for whole in (False, True):
-                    audit = told(tmp_path, kind, scaled(document, path, factor, whole=whole))
+                    audit = audit_document(tmp_path, kind, scale_figure(document, path, factor, whole=whole))
                     named = path == COUNTED_TWICE and any("two counts" in one.text for one in audit.questions)
                     if not audit.findings and not named:
                         missed.append((how, path, factor, whole))
@@ -92,17 +92,17 @@ def test_changed_core_figure_is_found_in_each_format(tmp_path: Path, name: str) 
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_is_judged_and_what_is_not_is_named(tmp_path: Path, name: str) -> None:
     kind = FORMATS[name]
-    audit = told(tmp_path, kind, kind.write(closed_load(3)))
+    audit = audit_document(tmp_path, kind, kind.write(closed_load(3)))
     judged = set(judged_relations(audit.sources[0]))
     texts = " ".join(one.text for one in audit.questions)
     for figure, relation in (
         ("duration", "requests/s x duration = completed requests"),
         ("e2e", "ttft + (tokens - 1)"),
     ):
-        held = any(each.startswith(relation) for each in judged)
-        assert held or relation in texts, "neither judged nor named"
+        is_judged = any(each.startswith(relation) for each in judged)
+        assert is_judged or relation in texts, "neither judged nor named"
         if figure not in kind.places:
-            assert not held
+            assert not is_judged
     assert "machine" in texts, "the roofline needs one"
 
 
@@ -120,7 +120,7 @@ def test_what_is_judged_and_what_is_not_is_named(tmp_path: Path, name: str) -> N
 )
 def test_fields_that_are_not_read_are_named(tmp_path: Path, name: str, left: str) -> None:
     kind = FORMATS[name]
-    (source,) = told(tmp_path, kind, kind.write(closed_load(3))).sources
+    (source,) = audit_document(tmp_path, kind, kind.write(closed_load(3))).sources
     assert left in source.unread
     assert not [field for field in source.unread if "ttft" in field or "first_token" in field]
 
@@ -187,19 +187,19 @@ def test_count_of_the_client_is_judged_where_the_server_counted_none(tmp_path: P
     document = inference_perf(closed_load(3))
     document["successes"]["client_fallback_requests"]["output"] = document["successes"]["count"]
     assert not run(tmp_path, document).findings
-    found = run(tmp_path, scaled(document, COUNTED_TWICE, factor, whole=True))
-    assert findings.TOTALS in kinds(found)
+    audit = run(tmp_path, scale_figure(document, COUNTED_TWICE, factor, whole=True))
+    assert findings.TOTALS in kinds(audit)
     document["successes"]["client_fallback_requests"]["output"] = 3
-    found = run(tmp_path, scaled(document, COUNTED_TWICE, factor, whole=True))
-    assert not found.findings
-    assert any("not judged: " in one.text and "two counts" in one.text for one in found.questions)
+    audit = run(tmp_path, scale_figure(document, COUNTED_TWICE, factor, whole=True))
+    assert not audit.findings
+    assert any("not judged: " in one.text and "two counts" in one.text for one in audit.questions)
 
 
 @pytest.mark.parametrize("place", ["successes.prompt_tokens.total", "successes.output_tokens.total"])
 def test_total_of_tokens_is_held_to_their_mean(tmp_path: Path, place: str) -> None:
     document = inference_perf(open_load(3, varied=True))
     assert not run(tmp_path, document).findings
-    assert findings.TOTALS in kinds(run(tmp_path, scaled(document, place, 1.2, whole=True)))
+    assert findings.TOTALS in kinds(run(tmp_path, scale_figure(document, place, 1.2, whole=True)))
 
 
 def test_cached_prompt_tokens_are_not_computed_ones(tmp_path: Path) -> None:
@@ -239,13 +239,13 @@ def test_load_that_the_client_did_not_send_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [inference_perf, guidellm])
-@pytest.mark.parametrize(("late", "found"), [(0.0003, False), (0.004, True), (0.2, True)])
+@pytest.mark.parametrize(("late", "accused"), [(0.0003, False), (0.004, True), (0.2, True)])
 def test_wait_in_the_client_is_judged_beside_ttft(
-    tmp_path: Path, late: float, found: bool, write: Callable[[Load], dict[str, Any]]
+    tmp_path: Path, late: float, accused: bool, write: Callable[[Load], dict[str, Any]]
 ) -> None:
     """The p99 of an exponential wait of 4 ms is 18 ms, of a ttft of 100 ms."""
     audit = run(tmp_path, write(open_load(6, late=late)))
-    assert (findings.SENDING in kinds(audit)) == found
+    assert (findings.SENDING in kinds(audit)) == accused
 
 
 def test_more_completed_than_offered_is_found(tmp_path: Path) -> None:

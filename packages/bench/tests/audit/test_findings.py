@@ -15,7 +15,7 @@ def test_a_clean_grid_is_not_accused(tmp_path: Path) -> None:
     assert not audit(tmp_path, v6e1_12b_csv=grid(CLEAN))
 
 
-def test_a_second_run_in_one_file_is_found_and_repeats_that_are_numbered_are_not(tmp_path: Path) -> None:
+def test_second_run_in_one_file_is_found_and_numbered_repeats_are_not(tmp_path: Path) -> None:
     again = grid(CLEAN, scale=0.87).removeprefix(HEAD)
     assert audit(tmp_path, a_csv=grid(CLEAN) + again) == {findings.MEANS}
     lines = [f"{line},0" for line in grid(CLEAN).splitlines()[1:]] + [f"{line},1" for line in again.splitlines()]
@@ -29,7 +29,7 @@ def test_the_mean_of_two_files_is_found_and_a_third_run_is_not(tmp_path: Path) -
     assert findings.MEANS not in audit(tmp_path, a_csv=one, b_csv=two, c_csv=grid(CLEAN, scale=0.94))
 
 
-def test_a_copy_under_another_label_is_found_and_another_measurement_is_not(tmp_path: Path) -> None:
+def test_copy_under_another_label_is_found_and_another_run_is_not(tmp_path: Path) -> None:
     assert findings.COPIES in audit(tmp_path, v6e1_12b_csv=grid(CLEAN), v6e1_e4b_csv=grid(CLEAN))
     assert not audit(tmp_path, v6e1_12b_csv=grid(CLEAN), v6e1_e4b_csv=grid(CLEAN, scale=1.31))
 
@@ -82,7 +82,7 @@ def test_totals_that_say_so_are_no_mixed_unit_but_a_question(tmp_path: Path) -> 
     assert audit(tmp_path, a_csv=HEAD + text.replace("total tok/s", "tok/s")) == {findings.UNITS}
 
 
-def varied(values: dict[int, list[float]], factor: float = 1.0) -> str:
+def scattered_grid(values: dict[int, list[float]], factor: float = 1.0) -> str:
     """A grid with the scatter of a run."""
     dice = random.Random(5)  # noqa: S311 - simulated
     return grid(
@@ -90,9 +90,9 @@ def varied(values: dict[int, list[float]], factor: float = 1.0) -> str:
     )
 
 
-def test_a_copy_that_was_multiplied_or_rounded_is_found_and_a_repeat_is_not(tmp_path: Path) -> None:
-    run = varied(CLEAN)
-    scaled_run, rounded = varied(CLEAN, 1.01), varied(CLEAN, 0.9999999).replace("0,req/s", ",req/s")
+def test_multiplied_or_rounded_copy_is_found_and_a_repeat_is_not(tmp_path: Path) -> None:
+    run = scattered_grid(CLEAN)
+    scaled_run, rounded = scattered_grid(CLEAN, 1.01), scattered_grid(CLEAN, 0.9999999).replace("0,req/s", ",req/s")
     assert audit(tmp_path, a_csv=run, b_csv=scaled_run) == {findings.COPIES}
     assert audit(tmp_path, a_csv=run, b_csv=rounded) == {findings.COPIES}
     assert not audit(tmp_path, a_csv=run, b_csv=grid(CLEAN, scale=1.01)), "the scatter is another"
@@ -120,7 +120,7 @@ def test_a_copy_with_another_column_is_found(tmp_path: Path) -> None:
 def test_one_timeout_that_explains_every_failure_is_found(tmp_path: Path) -> None:
     def rows(share: dict[float, int]) -> str:
         return HEAD + "".join(
-            f"{16 << n},2048,{rate},req/s,{told},ok\n" for n, (rate, told) in enumerate(share.items())
+            f"{16 << n},2048,{rate},req/s,{success},ok\n" for n, (rate, success) in enumerate(share.items())
         )
 
     timed_out = {22.0: 66, 16.1: 48, 11.8: 35, 30.2: 91, 6.6: 20}
@@ -128,7 +128,8 @@ def test_one_timeout_that_explains_every_failure_is_found(tmp_path: Path) -> Non
     assert findings.TIMEOUTS not in audit(tmp_path, a_csv=rows({22.0: 66, 16.1: 80, 11.8: 91, 30.2: 52, 6.6: 97}))
 
 
-def test_one_cell_in_which_more_users_only_wait_is_a_queue_unless_a_heavier_one_lost_nothing(tmp_path: Path) -> None:
+def test_lossy_cell_is_a_queue_unless_a_heavier_one_lost_nothing(tmp_path: Path) -> None:
+    """More users of such a cell only wait."""
     lost = grid(CLEAN).replace("1024,64,14.87,req/s,100", "1024,64,9.50,req/s,60")
     assert audit(tmp_path, a_csv=lost) == {findings.MISSING}
     assert audit(tmp_path, a_csv=lost.replace("1024,512,15.02,req/s,100", "1024,512,9.4,req/s,40")) == {
@@ -173,7 +174,8 @@ def test_a_mean_gap_is_checked_by_the_length_that_two_rates_tell(tmp_path: Path)
     assert not audit(tmp_path, a_csv=f"{head}128,8,2.51,321.3,300,22.8,3190\n")
 
 
-def test_a_mean_gap_that_is_the_whole_span_in_every_row_is_a_sum_of_an_unknown_length(tmp_path: Path) -> None:
+def test_mean_gap_of_the_whole_span_is_a_sum_of_unknown_length(tmp_path: Path) -> None:
+    """In every row the mean gap is all the time between the first token and the last."""
     head = "context_tokens,users,ttft_ms,tpot_ms,e2e_ms,requests_per_second\n"
     rows = "".join(
         f"{context},8,300,{span},{300 + span},2.0\n" for context, span in ((16, 2890), (64, 3011), (128, 3090))
@@ -192,7 +194,7 @@ def test_a_median_time_for_a_token_that_no_step_has_is_found(tmp_path: Path) -> 
     assert not audit(tmp_path, a_csv=f"{head}128,8,2.51,4.0\n")
 
 
-def test_one_cell_above_the_share_that_anyone_reaches_is_noise_where_the_others_are_below(tmp_path: Path) -> None:
+def test_one_cell_above_the_reachable_share_is_noise_beside_lower_ones(tmp_path: Path) -> None:
     """At 1024 tokens of 12e9 parameters, 22.4 requests a second are 60 % of a v6e-1's peak."""
     rates = [15.1, 19.9, 24.0, 16.2, 18.8, 21.0]
     rows = [f"1024,{2**n},{rate:.2f},req/s,100,ok\n" for n, rate in enumerate(rates)]
@@ -201,7 +203,7 @@ def test_one_cell_above_the_share_that_anyone_reaches_is_noise_where_the_others_
     assert audit(tmp_path, v6e1_12b_csv=HEAD + "".join(more)) == {findings.ROOFLINE}
 
 
-def test_a_table_of_two_lengths_is_not_comparable_unless_each_cell_has_both(tmp_path: Path) -> None:
+def test_table_of_two_lengths_is_comparable_where_each_cell_has_both(tmp_path: Path) -> None:
     one = "".join(f"{context},1,16,2.0,100,26.6,500,ok\n" for context in (16, 64))
     two = "".join(f"{context},1,128,0.4,100,18.9,2500,ok\n" for context in (256, 1024))
     assert audit(tmp_path, a_csv=TABLE + one + two) == {findings.OUTPUTS}
@@ -229,13 +231,13 @@ def test_a_file_under_another_device_s_name_is_found(tmp_path: Path) -> None:
     assert not audit(tmp_path, v6e4_12b_csv=text)
 
 
-def test_a_hole_in_a_grid_is_found_and_a_cell_that_says_why_it_is_none_is_not(tmp_path: Path) -> None:
+def test_hole_in_a_grid_is_found_and_a_cell_with_a_reason_is_not(tmp_path: Path) -> None:
     lines = grid(CLEAN).splitlines(keepends=True)
     assert audit(tmp_path, a_csv="".join(line for line in lines if not line.startswith("256,64,"))) == {
         findings.MISSING
     }
-    told = ["256,64,,,,timeout\n" if line.startswith("256,64,") else line for line in lines]
-    assert not audit(tmp_path, a_csv="".join(told))
+    explained = ["256,64,,,,timeout\n" if line.startswith("256,64,") else line for line in lines]
+    assert not audit(tmp_path, a_csv="".join(explained))
 
 
 def test_a_failure_reported_as_good_is_found(tmp_path: Path) -> None:

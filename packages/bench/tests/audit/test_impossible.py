@@ -33,7 +33,7 @@ def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield path
 
 
-def changed(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+def with_value(document: Any, path: tuple[Any, ...], value: Any) -> Any:
     copied = copy.deepcopy(document)
     part = copied
     for name in path[:-1]:
@@ -62,15 +62,15 @@ def test_impossible_number_is_no_figure_in_any_field(tmp_path: Path, name: str) 
         # YAML is slow to parse, and read like JSON.
         for value in IMPOSSIBLE[:1] if kind.yaml else IMPOSSIBLE:
             tried += 1
-            found = audit(tmp_path, kind.text(changed(document, path, value)))
-            if not found.sources:
-                assert found.unreadable, (path, value)
+            result = audit(tmp_path, kind.text(with_value(document, path, value)))
+            if not result.sources:
+                assert result.unreadable, (path, value)
                 continue
-            (source,) = found.sources
-            assert found.findings == (), (path, value)
+            (source,) = result.sources
+            assert result.findings == (), (path, value)
             # A field that nothing reads is named as such, whatever its value.
-            known = set(before.sources[0].unread)
-            assert source.doubts or known or set(source.unread) - known, (path, value)
+            unread = set(before.sources[0].unread)
+            assert source.doubts or unread or set(source.unread) - unread, (path, value)
     assert tried >= (28 if kind.yaml else 200)
 
 
@@ -82,10 +82,10 @@ def test_zero_or_nothing_in_any_field_is_not_an_error(tmp_path: Path, name: str,
     kind = FORMATS[name]
     document = kind.write(closed_load(3))
     for path in list(numbers(document))[:: 5 if kind.yaml else 1]:
-        found = audit(tmp_path, kind.text(changed(document, path, value)))
-        assert found.sources or found.unreadable, path
-        if value is None and found.sources:
-            assert not [one for one in found.findings if " 0 " in one.arithmetic], path
+        result = audit(tmp_path, kind.text(with_value(document, path, value)))
+        assert result.sources or result.unreadable, path
+        if value is None and result.sources:
+            assert not [one for one in result.findings if " 0 " in one.arithmetic], path
 
 
 @pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if "duration" in kind.places])
@@ -94,13 +94,13 @@ def test_completed_requests_in_no_time_are_a_contradiction(tmp_path: Path, name:
     document = kind.write(closed_load(3))
     path = tuple(int(step) if step.isdigit() else step for step in kind.places["duration"][0].split("."))
     path = next(one for one in numbers(document) if one[: len(path)] == path)
-    found = audit(tmp_path, kind.text(changed(document, path, 0)))
-    assert any("completed requests in 0 s" in one.arithmetic for one in found.findings)
+    result = audit(tmp_path, kind.text(with_value(document, path, 0)))
+    assert any("completed requests in 0 s" in one.arithmetic for one in result.findings)
     assert not audit(tmp_path, kind.text(document)).findings
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "text"),
     [
         ("completed", 1e30, "completed was not read: 1e+30 is beyond any count"),
         ("completed", -3, "completed was not read: -3 is below 0"),
@@ -112,12 +112,12 @@ def test_completed_requests_in_no_time_are_a_contradiction(tmp_path: Path, name:
         ("total_output_tokens", [1], "total_output_tokens was not read: expected a number, got a value of 1 parts"),
     ],
 )
-def test_file_of_vllm_says_what_it_could_not_read(tmp_path: Path, field: str, value: Any, said: str) -> None:
+def test_file_of_vllm_says_what_it_could_not_read(tmp_path: Path, field: str, value: Any, text: str) -> None:
     document = FORMATS["vllm"].write(closed_load(3))
-    found = audit(tmp_path, json.dumps(changed(document, (field,), value)))
-    assert said in [one.text for one in found.questions]
-    assert "0 succeeded" not in str(found.findings)
-    assert not found.findings
+    result = audit(tmp_path, json.dumps(with_value(document, (field,), value)))
+    assert text in [one.text for one in result.questions]
+    assert "0 succeeded" not in str(result.findings)
+    assert not result.findings
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 12, 3.5, "66.4 req/s", "1,024", None, ""])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HEAD = "hardware,context_tokens,users,value,unit\n"
 
 
-def found(folder: Path, row: str, machine: str, name: str = "a.csv") -> tuple[set[int], str]:
+def audit_row(folder: Path, row: str, machine: str, name: str = "a.csv") -> tuple[set[int], str]:
     path = folder / name
     path.write_text(f"{HEAD}{row}\n", encoding="utf-8")
     audit = audit_files([path], machine=machine, model="gemma-4-12b bf16")
@@ -52,21 +52,21 @@ def test_incomplete_description_is_refused_with_the_form(
 ) -> None:
     (tmp_path / "a.csv").write_text(f"{HEAD},16,1,2.0,req/s\n")
     assert main(["audit", "--machine", text, str(tmp_path / "a.csv")]) == 1
-    told = " ".join(capsys.readouterr().err.split())
-    assert f"--machine = {text} it is not in the catalogue" in told
-    assert EXAMPLE in told
+    error = " ".join(capsys.readouterr().err.split())
+    assert f"--machine = {text} it is not in the catalogue" in error
+    assert EXAMPLE in error
 
 
 def test_file_of_a_described_machine_is_judged_by_its_roof(tmp_path: Path) -> None:
     """60 requests/s x 1024 tokens x 2 x 12e9 are 1.47 PFLOP/s, 1.5 times what an H100 has."""
-    assert found(tmp_path, ",1024,64,60,req/s", EXAMPLE)[0] == {findings.ROOFLINE}
-    assert not found(tmp_path, ",1024,64,20,req/s", EXAMPLE)[0]
-    assert not found(tmp_path, ",1024,64,60,req/s", f"8 x {EXAMPLE}")[0]
+    assert audit_row(tmp_path, ",1024,64,60,req/s", EXAMPLE)[0] == {findings.ROOFLINE}
+    assert not audit_row(tmp_path, ",1024,64,20,req/s", EXAMPLE)[0]
+    assert not audit_row(tmp_path, ",1024,64,60,req/s", f"8 x {EXAMPLE}")[0]
 
 
 def test_file_that_names_the_described_machine_is_judged(tmp_path: Path) -> None:
-    assert found(tmp_path, "NVIDIA H100 80GB HBM3,1024,64,60,req/s", EXAMPLE)[0] == {findings.ROOFLINE}
-    assert found(tmp_path, ",1024,64,60,req/s", EXAMPLE, "run-h100.csv")[0] == {findings.ROOFLINE}
+    assert audit_row(tmp_path, "NVIDIA H100 80GB HBM3,1024,64,60,req/s", EXAMPLE)[0] == {findings.ROOFLINE}
+    assert audit_row(tmp_path, ",1024,64,60,req/s", EXAMPLE, "run-h100.csv")[0] == {findings.ROOFLINE}
 
 
 @pytest.mark.parametrize("machine", ["l4", EXAMPLE])
@@ -74,6 +74,6 @@ def test_file_that_names_the_described_machine_is_judged(tmp_path: Path) -> None
 def test_file_of_another_machine_is_not_judged_by_the_named_one(
     tmp_path: Path, machine: str, hardware: str, name: str
 ) -> None:
-    kinds, open_ = found(tmp_path, f"{hardware},1024,64,60,req/s", machine, name)
+    kinds, open_ = audit_row(tmp_path, f"{hardware},1024,64,60,req/s", machine, name)
     assert not kinds
     assert "it names no machine" in open_

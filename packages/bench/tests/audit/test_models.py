@@ -72,10 +72,10 @@ def test_incomplete_model_is_refused_with_the_form(
 
 def test_prompts_of_a_described_model_are_judged_by_its_active_parameters(tmp_path: Path) -> None:
     """70 requests/s x 1024 tokens x 2 x 8.03e9 are 1.15 PFLOP/s, of 0.989; with 3.3e9 active parameters 0.47."""
-    found = audit_of(tmp_path, ",,1024,64,70,req/s")
-    assert kinds(found) == {findings.ROOFLINE}
-    assert "8.03e9 active parameters" in found.findings[0].arithmetic
-    assert "not judged by the roofline" not in texts(found)
+    result = audit_of(tmp_path, ",,1024,64,70,req/s")
+    assert kinds(result) == {findings.ROOFLINE}
+    assert "8.03e9 active parameters" in result.findings[0].arithmetic
+    assert "not judged by the roofline" not in texts(result)
     assert not kinds(audit_of(tmp_path, ",,1024,64,30,req/s"))
     assert not kinds(audit_of(tmp_path, ",,1024,64,70,req/s", MIXTURE))
     assert not kinds(audit_of(tmp_path, ",,1024,64,70,req/s", machine=f"8 x {H100}"))
@@ -97,9 +97,9 @@ def test_long_contexts_lower_the_limit_of_decoding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("field", "judged"), [(LLAMA, True), ("llama_3.1_8b", True), ("Qwen/Qwen3-8B", False)])
 def test_file_of_another_model_is_not_judged_by_the_described_one(tmp_path: Path, field: str, judged: bool) -> None:
-    found = audit_of(tmp_path, f",{field},1024,64,70,req/s")
-    assert (kinds(found) == {findings.ROOFLINE}) == judged
-    assert (f"not judged by the roofline: its model '{field}' is not in the catalogue" in texts(found)) != judged
+    result = audit_of(tmp_path, f",{field},1024,64,70,req/s")
+    assert (kinds(result) == {findings.ROOFLINE}) == judged
+    assert (f"not judged by the roofline: its model '{field}' is not in the catalogue" in texts(result)) != judged
 
 
 def test_name_of_a_file_that_names_another_family_is_kept(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ GRID = "context_tokens,users,value,unit,success_pct,status\n16,1,3.5,req/s,100,o
 CLAIM = {"id": "c", "metric": "throughput", "value": 1.5, "unit": "req/s"}
 
 
-def run(*words: object) -> int:
-    return main(["audit", *map(str, words)])
+def run(*arguments: object) -> int:
+    return main(["audit", *map(str, arguments)])
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_stage_at_a_rate_has_its_rate_and_no_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("", "it is empty"),
         ("  \n", "it is empty"),
@@ -110,13 +110,13 @@ def test_a_stage_at_a_rate_has_its_rate_and_no_users(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_the_reason(
-    tmp_path: Path, text: str, told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, text: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad"
     path.write_text(text, encoding="utf-8")
     assert run(path) == 2
     captured = capsys.readouterr()
-    assert told in captured.err
+    assert reason in captured.err
     assert "Traceback" not in captured.err
 
 
@@ -142,9 +142,9 @@ def test_one_bad_file_does_not_keep_the_others_from_being_audited(
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "claims.json").write_text(json.dumps([{**CLAIM, "speculation": "mtp 3", "output_tokens": 1}]))
     assert run("--json", tmp_path / "bad.json", tmp_path / "claims.json") == 2
-    told = json.loads(capsys.readouterr().out)
-    assert [one["fault"] for one in told["findings"]] == [SPECULATION]
-    assert "the JSON is broken" in told["unreadable"][0]
+    report = json.loads(capsys.readouterr().out)
+    assert [one["fault"] for one in report["findings"]] == [SPECULATION]
+    assert "the JSON is broken" in report["unreadable"][0]
 
 
 def test_strict_fails_where_something_is_found_and_only_there(
@@ -154,10 +154,10 @@ def test_strict_fails_where_something_is_found_and_only_there(
     good.write_text(GRID)
     bad.write_text(GRID.replace("3.5,req/s,100", "0.0,req/s,0"))
     assert [run("--strict", good), run(bad), run("--strict", bad)] == [0, 0, 1]
-    told = capsys.readouterr().out
-    assert "no findings" in told
-    assert "failed cells dropped or reported as good (finding 16)" in told
-    assert "Repair: " in told
+    output = capsys.readouterr().out
+    assert "no findings" in output
+    assert "failed cells dropped or reported as good (finding 16)" in output
+    assert "Repair: " in output
 
 
 def test_what_a_file_does_not_say_can_be_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,8 +202,8 @@ def test_a_field_that_holds_anything_else_ends_in_no_traceback(tmp_path: Path, k
         around[place[-1]] = dice.choice(JUNK) if case.files[0].document else str(dice.choice(JUNK))
         if not case.files[0].document and len(place) == 1:
             continue  # a row of a table has columns
-        told = audit_files(case.write(tmp_path))
-        assert told.sources or told.unreadable
+        result = audit_files(case.write(tmp_path))
+        assert result.sources or result.unreadable
 
 
 def test_a_file_named_twice_is_no_copy_of_itself(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_file_named_twice_is_no_copy_of_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "machine"),
+    ("label", "machine"),
     [
         ("l4-12b-fp8_cloud-run", "nvidia-l4"),
         ("8 x L4", "8 x nvidia-l4"),
@@ -232,13 +232,13 @@ def test_a_file_named_twice_is_no_copy_of_itself(tmp_path: Path) -> None:
         ("level4", None),
     ],
 )
-def test_a_label_names_the_catalogue_s_machine_or_none(told: str, machine: str | None) -> None:
-    found = labels.machine_in(told)
-    assert (found.id if found else None) == machine
+def test_a_label_names_the_catalogue_s_machine_or_none(label: str, machine: str | None) -> None:
+    match = labels.machine_in(label)
+    assert (match.id if match else None) == machine
 
 
 @pytest.mark.parametrize(
-    ("told", "shape"),
+    ("label", "shape"),
     [
         ("google/gemma-4-12B-it", "gemma-4-12b"),
         ("26B-A4B on L4", "gemma-4-26b-a4b"),
@@ -249,9 +249,9 @@ def test_a_label_names_the_catalogue_s_machine_or_none(told: str, machine: str |
         ("112b", None),
     ],
 )
-def test_a_label_names_the_catalogue_s_model_or_none(told: str, shape: str | None) -> None:
-    found = labels.shape_in(told)
-    assert (found.id if found else None) == shape
+def test_a_label_names_the_catalogue_s_model_or_none(label: str, shape: str | None) -> None:
+    match = labels.shape_in(label)
+    assert (match.id if match else None) == shape
 
 
 @pytest.mark.parametrize(
@@ -273,22 +273,22 @@ def test_a_unit_names_its_rate(unit: str, rate: str | None) -> None:
 @given(st.integers(0, 10**7), st.integers(0, 4))
 def test_a_printed_figure_is_known_to_half_its_last_digit(number: int, digits: int) -> None:
     value = number / 10**digits
-    found = figure(f"{value:.{digits}f}")
-    assert found is not None
-    assert found.low <= value <= found.high
-    assert found.half == pytest.approx(0.5 * 10**-digits)
+    parsed = figure(f"{value:.{digits}f}")
+    assert parsed is not None
+    assert parsed.low <= value <= parsed.high
+    assert parsed.half == pytest.approx(0.5 * 10**-digits)
 
 
-@pytest.mark.parametrize("told", ["", "n/a", "NaN", "inf", None, True, "-"])
-def test_what_is_no_number_is_no_figure(told: object) -> None:
-    assert figure(told) is None
+@pytest.mark.parametrize("value", ["", "n/a", "NaN", "inf", None, True, "-"])
+def test_what_is_no_number_is_no_figure(value: object) -> None:
+    assert figure(value) is None
 
 
 def test_a_span_of_instances_is_its_upper_end() -> None:
     assert [whole("1-3"), whole("3"), whole("2.5"), whole(None)] == [3, 3, None, None]
 
 
-def test_our_own_table_is_read_with_its_units_and_only_computed_prompt_tokens(tmp_path: Path) -> None:
+def test_own_table_is_read_with_its_units_and_computed_prompt_tokens(tmp_path: Path) -> None:
     header: Sequence[str] = (
         "nature", "context_tokens", "users", "output_tokens", "prompts", "state", "requests_per_second [requests/s]",
         "input_tokens_per_second [tokens/s]", "prompt_tokens_per_second [tokens/s]", "ttft_mean [ms]",

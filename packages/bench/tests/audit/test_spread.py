@@ -57,8 +57,8 @@ def test_statistics_that_no_values_have_are_named(changed: dict[str, float], wha
     values = [1.0 + 0.2 * math.sin(index) for index in range(100)]
     clean = spread_of(values)
     fields = {"mean": clean.mean, "deviation": clean.deviation, "least": clean.least, "most": clean.most}
-    found = list(Spread(**{**fields, **changed}, quantiles=clean.quantiles).contradictions(100))  # type: ignore[arg-type]
-    assert any(what in smaller or what in larger for smaller, _, larger, _ in found)
+    contradictions = list(Spread(**{**fields, **changed}, quantiles=clean.quantiles).contradictions(100))  # type: ignore[arg-type]
+    assert any(what in smaller or what in larger for smaller, _, larger, _ in contradictions)
 
 
 def test_spread_without_ends_or_deviation_bounds_nothing() -> None:

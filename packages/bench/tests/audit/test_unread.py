@@ -59,11 +59,11 @@ def test_unknown_field_is_named_at_each_level_of_each_format(tmp_path: Path, nam
     for path, value in itertools.product(levels(document), VALUES):
         changed = copy.deepcopy(document)
         at(changed, path)["surprise"] = value
-        found = unread(tmp_path, kind.text(changed))
-        settings = [each.removesuffix(" (settings)") for each in found if each.endswith(" (settings)")]
+        fields = unread(tmp_path, kind.text(changed))
+        settings = [each.removesuffix(" (settings)") for each in fields if each.endswith(" (settings)")]
         dotted = ".".join(step for step in path if isinstance(step, str)).removeprefix("benchmarks.")
         inside = any(dotted == each or dotted.startswith(f"{each}.") for each in settings)
-        assert inside or [each for each in found if "surprise" in each and each not in before], (path, value)
+        assert inside or [each for each in fields if "surprise" in each and each not in before], (path, value)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -77,12 +77,12 @@ def test_known_field_that_is_left_out_is_named_as_lacking(tmp_path: Path, name: 
         changed = copy.deepcopy(document)
         *before, last = path.split(".")
         del at(changed, tuple(int(step) if step.isdigit() else step for step in before))[last]
-        found = audit(tmp_path, kind.text(changed))
-        if not found.sources:
-            assert "has no known format" in found.unreadable[0], path
+        result = audit(tmp_path, kind.text(changed))
+        if not result.sources:
+            assert "has no known format" in result.unreadable[0], path
             continue
-        told = " ".join(one.text for one in found.questions)
-        left = judged - set(judged_relations(found.sources[0]))
+        questions = " ".join(one.text for one in result.questions)
+        left = judged - set(judged_relations(result.sources[0]))
         optional = (
             "sent/s x",
             "tokens x time per token",
@@ -91,8 +91,8 @@ def test_known_field_that_is_left_out_is_named_as_lacking(tmp_path: Path, name: 
             "two counts",
             "duration > 0 s",  # without one there is none to be 0
         )
-        assert all(relation in told or relation.startswith(optional) for relation in left), (path, left)
-        assert not found.findings
+        assert all(relation in questions or relation.startswith(optional) for relation in left), (path, left)
+        assert not result.findings
 
 
 def audit(folder: Path, text: str) -> Audit:
@@ -101,11 +101,19 @@ def audit(folder: Path, text: str) -> Audit:
 
 
 def test_fields_of_claims_are_named_where_nothing_reads_them(tmp_path: Path) -> None:
-    known = {**CLAIM, "kv_gib": 3, "kv_tokens": 10, "runs": [1.5], "measured_on": "L4", "same_file_as": "x", "e2e": 1.0}
-    document: dict[str, Any] = {"claims": [{**known, "a": {"hardware": "l4", "users": 3}}]}
+    read_fields = {
+        **CLAIM,
+        "kv_gib": 3,
+        "kv_tokens": 10,
+        "runs": [1.5],
+        "measured_on": "L4",
+        "same_file_as": "x",
+        "e2e": 1.0,
+    }
+    document: dict[str, Any] = {"claims": [{**read_fields, "a": {"hardware": "l4", "users": 3}}]}
     assert not unread(tmp_path, json.dumps(document))
     side = {"hardware": "l4", "colour": "red"}
-    document = {"about": "a note", "claims": [{**known, "seed": "004", "a": side, "b": side}]}
+    document = {"about": "a note", "claims": [{**read_fields, "seed": "004", "a": side, "b": side}]}
     assert unread(tmp_path, json.dumps(document)) == ("about", "seed", "a.colour", "b.colour")
     assert unread(tmp_path, json.dumps([{**CLAIM, "colour": "red"}])) == ("colour",)
 

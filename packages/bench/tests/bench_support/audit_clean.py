@@ -215,19 +215,19 @@ def _claims(dice: random.Random) -> Case:
 
 
 def _document(kind: str) -> Callable[[random.Random], Case]:
-    def made(dice: random.Random) -> Case:
+    def make_case(dice: random.Random) -> Case:
         served = some_server(dice)
         if dice.random() < 0.5:
             served = with_drafts(served, dice)
         return Case(kind, [File("run.json", document=DOCUMENTS[kind](served, dice))], served)
 
-    return made
+    return make_case
 
 
-def _written(kind: str) -> Callable[[random.Random], Case]:
+def _client_file(kind: str) -> Callable[[random.Random], Case]:
     """A file as that client's own source writes it, of simulated requests of one server."""
 
-    def made(dice: random.Random) -> Case:
+    def make_case(dice: random.Random) -> Case:
         form, seed, varied = FORMATS[kind], dice.randint(0, 10**9), dice.random() < 0.5
         if form.closed_only or dice.random() < 0.5:
             load = closed_load(seed, users=dice.choice((1, 4, 16)), rounds=dice.randint(8, 30), varied=varied)
@@ -235,7 +235,7 @@ def _written(kind: str) -> Callable[[random.Random], Case]:
             load = open_load(seed, rate=dice.uniform(0.5, 20), count=dice.randint(50, 500), varied=varied)
         return Case(f"{kind} file", [File("run.txt", document=form.write(load), yaml=form.yaml)], some_server(dice))
 
-    return made
+    return make_case
 
 
 KINDS: dict[str, Callable[[random.Random], Case]] = {
@@ -247,5 +247,5 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "pair": _pair,
     "claims": _claims,
     **{kind: _document(kind) for kind in DOCUMENTS},
-    **{f"{kind} file": _written(kind) for kind in FORMATS},
+    **{f"{kind} file": _client_file(kind) for kind in FORMATS},
 }

@@ -27,7 +27,7 @@ def claims(served: Served, other: Served, dice: random.Random) -> Document:
     accepted = round(drafts * dice.uniform(0.8, 2.4))
     price = round(dice.uniform(0.7, 9), 2)
     output = round(load.rate * 128, 1)
-    found: list[Document] = [
+    statements: list[Document] = [
         {"id": "rate", "value": round(load.rate, 3), **requests, **around, "prompts": "unique"},
         {"id": "repeats", "value": round(sum(runs) / 3, 3), "runs": runs, **requests, **around},
         {"id": "output", "metric": "throughput", "value": output, "unit": "output tok/s", "users": users, **around},
@@ -81,7 +81,7 @@ def claims(served: Served, other: Served, dice: random.Random) -> Document:
         },
         {"id": "success", "metric": "success", "value": 100, "unit": "%", "users": users, "timeout_s": 60, **around},
     ]
-    return {"about": "claims", "claims": dice.sample(found, dice.randint(5, len(found)))}
+    return {"about": "claims", "claims": dice.sample(statements, dice.randint(5, len(statements)))}
 
 
 def kv_token_bytes(served: Served, element: int) -> int:
@@ -169,7 +169,7 @@ def _guidellm_load(served: Served, context: int, output: int, streams: int, dice
     completed = streams * dice.randint(6, 12)
     seconds = completed / load.rate * dice.uniform(1.0, 1.03)
 
-    def told(mean: float) -> Document:
+    def metric(mean: float) -> Document:
         good = {"mean": mean, "median": mean, "count": completed, "total_sum": mean * completed}
         return {"successful": good, "total": good, "errored": {"mean": 0.0, "count": 0, "total_sum": 0.0}}
 
@@ -182,17 +182,17 @@ def _guidellm_load(served: Served, context: int, output: int, streams: int, dice
         "duration": seconds,
         "metrics": {
             "request_totals": {"successful": completed, "errored": 0, "incomplete": 0, "total": completed},
-            "requests_per_second": told(completed / seconds),
-            "request_concurrency": told(streams * dice.uniform(0.93, 1.0)),
-            "request_latency": told(load.e2e),
-            "prompt_token_count": told(context),
-            "output_token_count": told(output),
-            "time_to_first_token_ms": told(load.ttft * 1e3),
-            "time_per_output_token_ms": told(load.e2e / output * 1e3),
-            "inter_token_latency_ms": told(load.tpot * 1e3),
-            "prompt_tokens_per_second": told(context * completed / seconds),
-            "output_tokens_per_second": told(output * completed / seconds),
-            "tokens_per_second": told((context + output) * completed / seconds),
+            "requests_per_second": metric(completed / seconds),
+            "request_concurrency": metric(streams * dice.uniform(0.93, 1.0)),
+            "request_latency": metric(load.e2e),
+            "prompt_token_count": metric(context),
+            "output_token_count": metric(output),
+            "time_to_first_token_ms": metric(load.ttft * 1e3),
+            "time_per_output_token_ms": metric(load.e2e / output * 1e3),
+            "inter_token_latency_ms": metric(load.tpot * 1e3),
+            "prompt_tokens_per_second": metric(context * completed / seconds),
+            "output_tokens_per_second": metric(output * completed / seconds),
+            "tokens_per_second": metric((context + output) * completed / seconds),
         },
     }
 
@@ -209,7 +209,7 @@ def aiperf(served: Served, dice: random.Random) -> Document:
     """The export of a run of aiperf, with the fields of version 0.13."""
     load, completed, seconds = _load_of(served, dice)
 
-    def told(mean: float, unit: str) -> Document:
+    def metric(mean: float, unit: str) -> Document:
         return {"unit": unit, "avg": mean, "p50": mean, "count": completed, "sum": mean * completed}
 
     phase = {"name": "profiling", "type": "concurrency", "requests": completed, "concurrency": load.users}
@@ -217,16 +217,16 @@ def aiperf(served: Served, dice: random.Random) -> Document:
         "schema_version": "1.4",
         "aiperf_version": "0.13.0",
         "request_throughput": {"unit": "requests/sec", "avg": completed / seconds},
-        "request_latency": told(load.e2e * 1e3, "ms"),
+        "request_latency": metric(load.e2e * 1e3, "ms"),
         "request_count": {"unit": "requests", "avg": float(completed)},
-        "time_to_first_token": told(load.ttft * 1e3, "ms"),
-        "inter_token_latency": told(load.tpot * 1e3, "ms"),
-        "inter_chunk_latency": told(load.tpot * 1e3 * served.tokens_a_step, "ms"),
+        "time_to_first_token": metric(load.ttft * 1e3, "ms"),
+        "inter_token_latency": metric(load.tpot * 1e3, "ms"),
+        "inter_chunk_latency": metric(load.tpot * 1e3 * served.tokens_a_step, "ms"),
         "output_token_throughput": {"unit": "tokens/sec", "avg": load.output * completed / seconds},
         "input_token_throughput": {"unit": "tokens/sec", "avg": load.context * completed / seconds},
         "total_token_throughput": {"unit": "tokens/sec", "avg": (load.context + load.output) * completed / seconds},
-        "output_sequence_length": told(float(load.output), "tokens"),
-        "input_sequence_length": told(float(load.context), "tokens"),
+        "output_sequence_length": metric(float(load.output), "tokens"),
+        "input_sequence_length": metric(float(load.context), "tokens"),
         "benchmark_duration": {"unit": "sec", "avg": seconds},
         "effective_concurrency": {"unit": "requests", "avg": load.users * 0.97},
         "input_config": {
@@ -241,7 +241,7 @@ def inference_perf(served: Served, dice: random.Random) -> Document:
     """One stage of inference-perf at a number of users; rates are counted to the last response, times are seconds."""
     load, completed, seconds = _load_of(served, dice)
 
-    def told(mean: float) -> Document:
+    def metric(mean: float) -> Document:
         return {"mean": mean, "min": mean, "median": mean, "max": mean}
 
     return {
@@ -249,11 +249,11 @@ def inference_perf(served: Served, dice: random.Random) -> Document:
         "successes": {
             "count": completed,
             "latency": {
-                "request_latency": told(load.e2e),
-                "normalized_time_per_output_token": told(load.e2e / load.output),
-                "time_per_output_token": told(load.tpot),
-                "time_to_first_token": told(load.ttft),
-                "inter_token_latency": told(load.tpot * served.tokens_a_step),
+                "request_latency": metric(load.e2e),
+                "normalized_time_per_output_token": metric(load.e2e / load.output),
+                "time_per_output_token": metric(load.tpot),
+                "time_to_first_token": metric(load.ttft),
+                "inter_token_latency": metric(load.tpot * served.tokens_a_step),
             },
             "throughput": {
                 "input_tokens_per_sec": load.context * completed / seconds,
@@ -261,8 +261,8 @@ def inference_perf(served: Served, dice: random.Random) -> Document:
                 "total_tokens_per_sec": (load.context + load.output) * completed / seconds,
                 "requests_per_sec": completed / seconds,
             },
-            "prompt_len": told(float(load.context)),
-            "output_len": told(float(load.output)),
+            "prompt_len": metric(float(load.context)),
+            "output_len": metric(float(load.output)),
         },
         "failures": {"count": 0, "request_latency": None, "prompt_len": None},
     }

@@ -35,13 +35,13 @@ class Injected:
     item: str
 
 
-def injected(fault: int, seed: int) -> Injected:
+def inject(fault: int, seed: int) -> Injected:
     """A case with that fault; the same seed gives the same."""
     dice = random.Random(1000 * seed + fault)  # noqa: S311 - simulated
     ways = INJECTIONS[fault]
     way = ways[seed % len(ways)]
     while True:
-        found = way(dice)
-        if found:
-            case, item = found
+        case_and_item = way(dice)
+        if case_and_item:
+            case, item = case_and_item
             return Injected(fault, way.__name__.removeprefix("_"), case, item)

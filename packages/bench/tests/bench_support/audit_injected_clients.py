@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bench_support.audit_clean import File
 from bench_support.audit_injecting import Dice, Way, case_of
 from bench_support.audit_server import some_server
-from bench_support.writers.formats import FORMATS, scaled
+from bench_support.writers.formats import FORMATS, scale_figure
 from bench_support.writers.reports import inference_perf
 from bench_support.writers.requests import closed_load, open_load
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 _FACTORS = (1.2, 1.3, 1.5, 2.0, 0.5)
 
 
-def _changed(dice: Dice, figure: str) -> Way:
+def _changed_figure(dice: Dice, figure: str) -> Way:
     """One figure of a file was changed."""
     name = dice.choice([name for name, kind in FORMATS.items() if figure in kind.places and not kind.yaml])
     kind = FORMATS[name]
     seed = dice.randint(0, 10**6)
     load = closed_load(seed, rounds=20) if kind.closed_only or dice.random() < 0.5 else open_load(seed)
-    document = scaled(kind.write(load), kind.places[figure][0], dice.choice(_FACTORS), whole=dice.random() < 0.5)
+    document = scale_figure(kind.write(load), kind.places[figure][0], dice.choice(_FACTORS), whole=dice.random() < 0.5)
     return case_of(some_server(dice), File("run.json", document=document)), "run.json"
 
 
 def _changed_rate(dice: Dice) -> Way:
-    return _changed(dice, "rate")
+    return _changed_figure(dice, "rate")
 
 
 def _changed_duration(dice: Dice) -> Way:
-    return _changed(dice, "duration")
+    return _changed_figure(dice, "duration")
 
 
 def _changed_order(dice: Dice) -> Way:

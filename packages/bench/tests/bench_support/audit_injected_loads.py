@@ -94,9 +94,9 @@ def _capped_report(dice: Dice) -> Way:
     streams = load["config"]["strategy"]["streams"]
     if streams < 64:
         return None
-    held = streams * dice.uniform(0.2, 0.55)
+    concurrency = streams * dice.uniform(0.2, 0.55)
     for part in load["metrics"]["request_concurrency"].values():
-        part["mean"] = held
+        part["mean"] = concurrency
     return case_of(served, File("run.json", document=report)), "run.json"
 
 

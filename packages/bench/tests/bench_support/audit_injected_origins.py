@@ -23,7 +23,7 @@ def _mean_in_claim(dice: Dice) -> Way:
     return claim(dice, served, metric="throughput", value=value, unit="req/s", runs=[first, second], users=64)
 
 
-def _appended(dice: Dice) -> Way:
+def _appended_run(dice: Dice) -> Way:
     served = some_server(dice)
     name, rows, contexts, users = grid(dice, served)
     again = sweep(replace(served, speed=dice.uniform(0.75, 0.92)), contexts, users, OUTPUT, dice)
@@ -66,7 +66,7 @@ def _mean_of_files(dice: Dice) -> Way:
 
 
 # 2 copy
-def _copied(dice: Dice) -> Way:
+def _copied_grid(dice: Dice) -> Way:
     served, other = some_server(dice), some_server(dice)
     if (served.hardware, served.model) == (other.hardware, other.model):
         return None
@@ -188,7 +188,7 @@ def _one_prompt(dice: Dice) -> Way:
 
 
 # 4 drain
-def _undrained(dice: Dice) -> Way:
+def _undrained_grid(dice: Dice) -> Way:
     """The client gives up after its timeout; the server works off the rest before it looks at the next cell."""
     served = some_server(dice)
     contexts, users = axes(dice)
@@ -316,10 +316,10 @@ def _all_fail(dice: Dice) -> Way:
 
 
 WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
-    1: (_mean_in_claim, _appended, _mean_of_files),
-    2: (_copied, _copied_in_part, _copied_and_multiplied, _copied_run),
+    1: (_mean_in_claim, _appended_run, _mean_of_files),
+    2: (_copied_grid, _copied_in_part, _copied_and_multiplied, _copied_run),
     3: (_cached_grid, _cached_claim, _too_many_outputs, _held_back, _share_of_peak, _one_prompt),
-    4: (_undrained, _undrained_result),
+    4: (_undrained_grid, _undrained_result),
     5: (_timed_out, _timed_out_claim),
     6: (_oom_claim, _labelled_timeout, _all_fail),
 }

@@ -88,9 +88,9 @@ def _unnamed_cost(dice: Dice) -> Way:
 
 # 14 labels
 def _measured_elsewhere(dice: Dice) -> Way:
-    told, truly = dice.sample(("8 x L4", "1 x L4", "v6e-1", "v6e-4", "v6e-8", "RTX PRO 6000"), 2)
+    label, truly = dice.sample(("8 x L4", "1 x L4", "v6e-1", "v6e-4", "v6e-8", "RTX PRO 6000"), 2)
     return claim(
-        dice, some_server(dice), metric="throughput", value=8.5, unit="req/s", hardware=told, measured_on=truly
+        dice, some_server(dice), metric="throughput", value=8.5, unit="req/s", hardware=label, measured_on=truly
     )
 
 
@@ -104,7 +104,7 @@ def _filed_wrong(dice: Dice) -> Way:
     return case_of(served, File(name, rows)), name
 
 
-def _misdated(dice: Dice) -> Way:
+def _misdated_file(dice: Dice) -> Way:
     served = some_server(dice)
     run = vllm_run(served, dice, detailed=False)
     name = f"run_2026-{dice.randint(1, 9):02d}-{dice.randint(1, 28):02d}.json"
@@ -128,16 +128,16 @@ def _prices(dice: Dice) -> Way:
 # 15 KV precision
 def _kv_refuted(dice: Dice) -> Way:
     served = some_server(dice)
-    truly, told = dice.choice(((2, ("fp8", "fp8_e5m2")), (1, ("bfloat16", "auto"))))
+    truly, labels = dice.choice(((2, ("fp8", "fp8_e5m2")), (1, ("bfloat16", "auto"))))
     tokens = dice.randint(20_000, 400_000)
     gib = round(tokens * kv_token_bytes(served, truly) / 2**30, 2)
     return claim(
-        dice, served, metric="kv dtype", value=dice.choice(told), kv_gib=gib, kv_tokens=tokens, **around(served)
+        dice, served, metric="kv dtype", value=dice.choice(labels), kv_gib=gib, kv_tokens=tokens, **around(served)
     )
 
 
 # 16 missing
-def _dropped(dice: Dice) -> Way:
+def _dropped_rows(dice: Dice) -> Way:
     served = some_server(dice)
     name, rows, contexts, users = grid(dice, served)
     left = list(rows)
@@ -182,7 +182,7 @@ def _lone_failure(dice: Dice) -> Way:
     return case_of(served, File(name, [{key: row[key] for key in row if key != "status"} for row in rows])), name
 
 
-def _gone(dice: Dice) -> Way:
+def _missing_requests(dice: Dice) -> Way:
     served = some_server(dice)
     run = vllm_run(served, dice, detailed=False)
     run["num_prompts"] += dice.randint(5, 50)
@@ -192,7 +192,7 @@ def _gone(dice: Dice) -> Way:
 WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
     12: (_chunks_run, _chunks_claim, _chunks_result),
     13: (_bare_unit, _two_units, _both_in_run, _both_in_table, _unnamed_cost),
-    14: (_measured_elsewhere, _filed_wrong, _misdated, _too_large, _prices),
+    14: (_measured_elsewhere, _filed_wrong, _misdated_file, _too_large, _prices),
     15: (_kv_refuted,),
-    16: (_dropped, _dropped_failures, _failed_labelled_ok, _lone_failure, _gone),
+    16: (_dropped_rows, _dropped_failures, _failed_labelled_ok, _lone_failure, _missing_requests),
 }

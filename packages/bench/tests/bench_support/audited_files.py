@@ -36,6 +36,6 @@ def audit(folder: Path, **files: str) -> set[int]:
     for name, text in files.items():
         paths.append(folder / name.replace("_csv", ".csv").replace("_json", ".json"))
         paths[-1].write_text(text, encoding="utf-8")
-    told = audit_files(paths)
-    assert not told.unreadable
-    return {finding.kind for finding in told.findings}
+    result = audit_files(paths)
+    assert not result.unreadable
+    return {finding.kind for finding in result.findings}

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 
-from bench_support.runs import closed
+from bench_support.runs import closed_loop
 from bezel_bench.cell.cell import MeasuredCell, measure_cell
 from bezel_bench.cell.plan import CellPlan, ServerView
 from bezel_bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
@@ -55,10 +55,10 @@ def view(server: Server, **platform: object) -> ServerView:
     return ServerView(server.ask, manifest, ServedBy(max_model_len=4096), clock=DrainClock(lambda: 0.0, lambda _: None))
 
 
-def plan(**given: object) -> CellPlan:
+def plan(**fields: object) -> CellPlan:
     prompts = PromptPlan(input_tokens=100, output_tokens=11)
     return CellPlan(
-        "c100-u4", Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=40), prompts, **given), Bodies()
+        "c100-u4", Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=40), prompts, **fields), Bodies()
     )
 
 
@@ -67,5 +67,7 @@ def record(run: Measured, wanted: CellPlan | None = None, *, off: float = 1.0, *
     return measure_cell(wanted or plan(), server.send, view(server, **platform), lambda _: None)
 
 
-def document(found: MeasuredCell, nature: str = "measured") -> Result:
-    return Result(kind="run", nature=nature, manifest=view(Server(closed(1, 1))).manifest, cells=[found.cell])
+def document(measured_cell: MeasuredCell, nature: str = "measured") -> Result:
+    return Result(
+        kind="run", nature=nature, manifest=view(Server(closed_loop(1, 1))).manifest, cells=[measured_cell.cell]
+    )

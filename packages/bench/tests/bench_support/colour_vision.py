@@ -33,7 +33,7 @@ _LAB: tuple[Triple, ...] = (
 )
 
 
-def perceived(colour: str, sight: str) -> Triple:
+def perceive(colour: str, sight: str) -> Triple:
     """A colour's place in OKLab, as readers of that sight see it."""
     linear = _times(SIGHTS[sight], _triple(_linear(part / 255) for part in rgb(colour)))
     roots = _triple(math.cbrt(max(part, 0.0)) for part in _times(_LMS, linear))
@@ -42,7 +42,7 @@ def perceived(colour: str, sight: str) -> Triple:
 
 def distance(one: str, other: str, sight: str) -> float:
     """How far apart two colours look: 0 is the same, black and white are 1 apart."""
-    return math.dist(perceived(one, sight), perceived(other, sight))
+    return math.dist(perceive(one, sight), perceive(other, sight))
 
 
 def _linear(part: float) -> float:

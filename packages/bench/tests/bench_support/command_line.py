@@ -6,6 +6,6 @@ from collections.abc import Sequence
 from bezel_bench.commands.table import PROGRAM, program_table
 
 
-def parse(given: Sequence[str]) -> argparse.Namespace:
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command line, which begins with the command's name."""
-    return program_table().parser(PROGRAM).read(given)
+    return program_table().parser(PROGRAM).read(arguments)

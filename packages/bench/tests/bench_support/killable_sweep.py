@@ -13,7 +13,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from bench_support.oracle import RATE, Oracle, cell_of, run_once
-from bezel_bench.sweep.ab import Comparison, compare
+from bezel_bench.sweep.ab import ComparisonPlan, compare
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, levels, search
 from bezel_bench.sweep.grid import Bounds, Grid
@@ -63,22 +63,22 @@ class Changes:
         self.at_one()
 
 
-def stored(folder: Path, measure: Measure) -> Once:
+def with_journal(folder: Path, measure: Measure) -> Once:
     """What measures with a journal, and tells the folder of each cell."""
 
-    def told(wanted: CellRequest) -> Cell:
+    def measure_and_note(wanted: CellRequest) -> Cell:
         cell = measure(wanted)
         with (folder / "measured").open("a", encoding="utf-8") as file:
             file.write(f"{wanted.id} {wanted.run}\n")
         return cell
 
-    return run_once(told, Journal(folder / "journal", SETTINGS, secrets.token_hex(4)))
+    return run_once(measure_and_note, Journal(folder / "journal", SETTINGS, secrets.token_hex(4)))
 
 
 def sweep(folder: Path) -> list[Cell]:
     """A full sweep; what it found."""
     oracle = Oracle(lambda context, users: min(users, 20.0) / (1 + context / 1000))
-    ready = stored(folder, oracle.measure)
+    ready = with_journal(folder, oracle.measure)
     plan = Sweep(GRID, Bounds(), Limits(), RATE, None)
     ended = run_sweep(plan, ready.measure_cell, ready.ledger, oracle.clock, lambda _: None)
     return list(ended.status.cells.values())
@@ -87,14 +87,14 @@ def sweep(folder: Path) -> list[Cell]:
 def highest(folder: Path) -> list[Cell]:
     """A search for the most users whose figure is below a limit."""
     plan = Search(CellRequest(64, 1, 16, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
-    measure = stored(folder, lambda wanted: cell_of(wanted, ttft_p99=62.0 * (wanted.users or 0)))
+    measure = with_journal(folder, lambda wanted: cell_of(wanted, ttft_p99=62.0 * (wanted.users or 0)))
     return search(plan, measure, lambda _: None).cells
 
 
 def comparison(folder: Path) -> list[Cell]:
     """Two servers in three rounds."""
-    plan = Comparison(("a", "b"), CellRequest(64, 128, 16, users=2), 3)
-    return compare(plan, stored(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
+    plan = ComparisonPlan(("a", "b"), CellRequest(64, 128, 16, users=2), 3)
+    return compare(plan, with_journal(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
 
 
 def run(folder: Path, change: int, work: Callable[[Path], list[Cell]]) -> int:

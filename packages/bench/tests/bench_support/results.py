@@ -129,7 +129,7 @@ def bare(context: int, users: int, state: State, reason: str, **more: Any) -> Ce
 @functools.cache
 def sweep(*, nature: str = "simulated", price: float | None = 1.0465) -> Result:
     """A sweep of 13 x 12: every state, a part measured, the rest inferred, a knee for each context."""
-    found = [_of_sweep(context, users, price) for context in CONTEXTS for users in USERS]
+    cells = [_of_sweep(context, users, price) for context in CONTEXTS for users in USERS]
     knees = []
     for context in CONTEXTS:
         most = speed(context, 256)[0]
@@ -139,8 +139,8 @@ def sweep(*, nature: str = "simulated", price: float | None = 1.0465) -> Result:
     return Result.model_validate({
         "schema": "bezel.bench/1", "kind": "sweep", "nature": nature,
         "manifest": manifest("12B QAT on L4", price=price),
-        "cells": [one for one in found if isinstance(one, Cell)],
-        "inferred": [one for one in found if isinstance(one, Inferred)],
+        "cells": [one for one in cells if isinstance(one, Cell)],
+        "inferred": [one for one in cells if isinstance(one, Inferred)],
         "findings": knees, "notes": ["The sweep ended: the surface is known to 3 %."],
     })  # fmt: skip
 
@@ -187,7 +187,7 @@ def line(
                                   "cells": cells, "findings": [knee]})  # fmt: skip
 
 
-def saturated(*, paces: tuple[float, ...] = (20.0, 21.0, 24.0, 30.0), tails: tuple[float, ...] = ()) -> Result:
+def saturated_result(*, paces: tuple[float, ...] = (20.0, 21.0, 24.0, 30.0), tails: tuple[float, ...] = ()) -> Result:
     """An open loop of which every rate was more than the server completes; `paces` are the tpot_p50 of the rates."""
     cells = []
     for place, pace in enumerate(paces):
@@ -203,7 +203,9 @@ def saturated(*, paces: tuple[float, ...] = (20.0, 21.0, 24.0, 30.0), tails: tup
                                   "cells": cells})  # fmt: skip
 
 
-def staged(*, levels: tuple[float, ...] = (4, 16, 4), of: str = "users", failed: tuple[int, ...] = (0, 3, 0)) -> Result:
+def staged_result(
+    *, levels: tuple[float, ...] = (4, 16, 4), of: str = "users", failed: tuple[int, ...] = (0, 3, 0)
+) -> Result:
     """One load whose level changes: each stage has the figures of a load of its level."""
     stages = []
     for place, (level, lost) in enumerate(zip(levels, failed, strict=True)):
@@ -258,7 +260,7 @@ def _difference(arm: str, figure: str, change: float | None, low: float | None, 
                    numbers=numbers | {"change": change, "low": low, "high": high, "rounds": 3})  # fmt: skip
 
 
-def failed(*, text: str = "the server answered 503: no available instance") -> Result:
+def failed_result(*, text: str = "the server answered 503: no available instance") -> Result:
     """One run in which a third of the requests failed; nothing is known of price and hardware."""
     checks = [check("failures_apart", "failed", text, failed=70, sent=200), check("manifest", "unknown", "no digest")]
     one = cell(1024, 16, price=None, state="failed", reason=f"failures_apart: {text}", checks=checks,

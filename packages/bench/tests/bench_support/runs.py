@@ -13,7 +13,7 @@ MS = 1_000_000
 BEGAN = 1_000 * SECOND
 
 
-def answered(
+def good_sample(
     index: int,
     sent: int,
     *,
@@ -41,7 +41,7 @@ def answered(
     )  # fmt: skip
 
 
-def failed(index: int, sent: int, kind: str, *, after: int = SECOND, user: int = 0, detail: str = "") -> Sample:
+def failed_sample(index: int, sent: int, kind: str, *, after: int = SECOND, user: int = 0, detail: str = "") -> Sample:
     """A request that failed."""
     return Sample(
         index=index,
@@ -56,7 +56,7 @@ def failed(index: int, sent: int, kind: str, *, after: int = SECOND, user: int =
     )
 
 
-def closed(
+def closed_loop(
     users: int, rounds: int, make: Callable[[int, int, int], Sample] | None = None, *, stagger: int = 0
 ) -> Measured:
     """A closed loop: each user sends when the last answer is complete.
@@ -67,21 +67,21 @@ def closed(
         make: A sample of (index, sent, user); by default one of 11 tokens.
         stagger: Nanoseconds between the first requests of two users.
     """
-    make = make or (lambda index, sent, user: answered(index, sent, user=user))
+    make = make or (lambda index, sent, user: good_sample(index, sent, user=user))
     samples: list[Sample] = []
     free = {user: BEGAN + user * stagger for user in range(users)}
     for index in range(users * rounds):
         user = min(free, key=lambda one: free[one])
         samples.append(make(index, free[user], user))
         free[user] = samples[-1].done
-    return measured(samples)
+    return measurement(samples)
 
 
-def measured(samples: list[Sample], **health: float) -> Measured:
+def measurement(samples: list[Sample], **health: float) -> Measured:
     """What a load gave, by a client that was never in a hurry."""
     ended = max((one.done for one in samples), default=BEGAN)
-    found = ClientHealth(wall_seconds=(ended - BEGAN) / SECOND, **{"stall_p99_ms": 0.0} | health)
-    return Measured(samples, BEGAN, ended, found)
+    client = ClientHealth(wall_seconds=(ended - BEGAN) / SECOND, **{"stall_p99_ms": 0.0} | health)
+    return Measured(samples, BEGAN, ended, client)
 
 
 def columns(run: Measured) -> Columns:
@@ -94,7 +94,7 @@ def noise(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - noise, no secrets
 
 
-def queued(instants: Sequence[int], services: Sequence[int], places: int) -> Measured:
+def queueing_loop(instants: Sequence[int], services: Sequence[int], places: int) -> Measured:
     """An open loop at a server that works for so many at once, the others waiting in their order.
 
     Args:
@@ -108,5 +108,7 @@ def queued(instants: Sequence[int], services: Sequence[int], places: int) -> Mea
         begins = max(at, heapq.heappop(free))
         heapq.heappush(free, begins + service)
         first = begins + service // 2
-        samples.append(answered(index, BEGAN + at, ttft=first - at, step=max((service - service // 2 - MS) // 10, 1)))
-    return measured(samples)
+        samples.append(
+            good_sample(index, BEGAN + at, ttft=first - at, step=max((service - service // 2 - MS) // 10, 1))
+        )
+    return measurement(samples)

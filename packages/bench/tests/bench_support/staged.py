@@ -6,7 +6,7 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING
 
-from bench_support.runs import BEGAN, MS, SECOND, answered, measured, noise
+from bench_support.runs import BEGAN, MS, SECOND, good_sample, measurement, noise
 from bezel_bench.load.patterns import instants, user_windows
 from bezel_bench.load.plan import Load, PromptPlan, Staged, Stop, Target
 
@@ -32,13 +32,15 @@ def staged_run(pattern: Staged, *, seed: int = 0, places: int = 64, work_ms: flo
         heapq.heappush(free, begins + work)
         step = work // 2 // (TOKENS - 1)
         sent = BEGAN + at
-        samples.append(answered(len(samples), sent, ttft=begins + work // 2 - at, step=step, tokens=TOKENS, user=user))
+        samples.append(
+            good_sample(len(samples), sent, ttft=begins + work // 2 - at, step=step, tokens=TOKENS, user=user)
+        )
         return samples[-1].done - BEGAN
 
     if pattern.of == "rate":
         for instant in instants(pattern, Stop(), seed):
             send(round(instant * SECOND))
-        return measured(samples)
+        return measurement(samples)
     ready = [(round(begin * SECOND), user, window) for user, windows in enumerate(user_windows(load_of(pattern)))
              for window, (begin, _) in enumerate(windows)]  # fmt: skip
     heapq.heapify(ready)
@@ -47,7 +49,7 @@ def staged_run(pattern: Staged, *, seed: int = 0, places: int = 64, work_ms: flo
             for window, (_, until) in enumerate(windows)}  # fmt: skip
     for _ in itertools.count():
         if not ready:
-            return measured(sorted(samples, key=lambda one: one.index))
+            return measurement(sorted(samples, key=lambda one: one.index))
         at, user, window = heapq.heappop(ready)
         at = max(at, busy_until.get(user, 0))
         if at < ends[user, window] * SECOND:

@@ -39,8 +39,8 @@ class TokenServer:
         ids: list[int] = []
         for line in text.split("\n"):
             for place, word in enumerate(line.split(" ")):
-                known = place and (self.single is None or word in self.single)
-                ids += [self._id(" " + word)] if known else [self._id(letter) for letter in word]
+                is_single = place and (self.single is None or word in self.single)
+                ids += [self._id(" " + word)] if is_single else [self._id(letter) for letter in word]
             ids.append(9)
         return ids[:-1]
 
@@ -56,8 +56,8 @@ def counting(server: TokenServer) -> Iterator[TokenServer]:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.asked.append(request | {"path": self.path, "authorization": self.headers.get("Authorization")})
             ids = server.count(request)
-            told = {"count": len(ids), "max_model_len": 4096, "tokens": ids, "token_strs": None}
-            body = json.dumps(told if server.status == 200 else {"detail": "Not Found"}).encode()
+            reply = {"count": len(ids), "max_model_len": 4096, "tokens": ids, "token_strs": None}
+            body = json.dumps(reply if server.status == 200 else {"detail": "Not Found"}).encode()
             self.send_response(server.status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -98,7 +98,7 @@ def serving(answering: Answering = good, tls: ssl.SSLContext | None = None) -> I
     wire = Wire(answering)
     loop = asyncio.new_event_loop()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection, wire.connections = wire.connections, wire.connections + 1
         wire._open += 1
         wire.at_once = max(wire.at_once, wire._open)
@@ -118,7 +118,7 @@ def serving(answering: Answering = good, tls: ssl.SSLContext | None = None) -> I
             writer.close()
 
     async def begin() -> asyncio.Server:
-        return await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls, limit=2**20, backlog=4096)
+        return await asyncio.start_server(serve_connection, "127.0.0.1", 0, ssl=tls, limit=2**20, backlog=4096)
 
     async def end() -> None:
         # A connection that was just accepted has to begin before it can be closed; asyncio's `Server.close` forgets it.

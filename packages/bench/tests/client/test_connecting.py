@@ -67,7 +67,7 @@ class Last(Prompts):
 
 
 @pytest.mark.slow
-def test_a_wait_for_a_connection_is_in_the_latency_and_in_no_delay_of_the_client(tmp_path: Path) -> None:
+def test_wait_for_a_connection_is_latency_and_no_delay_of_the_client(tmp_path: Path) -> None:
     context, ca_file = certificate(tmp_path)
     server = Reluctant(context)
     at_once = Replay((0.0,) * REQUESTS)

@@ -127,7 +127,7 @@ def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[byt
     assert 0.1 <= (sample.done - sample.sent) / 1e9 < 1
 
 
-def test_a_request_after_a_failure_is_sent_on_a_new_connection_that_is_counted() -> None:
+def test_request_after_a_failure_is_sent_on_a_counted_new_connection() -> None:
     ways = itertools.cycle([good, replies(HEAD, close=True)])
 
     async def every_other(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
@@ -220,7 +220,7 @@ def hanging_after(answers: int, *, but: int = 0) -> "Answering":
 
 
 @pytest.mark.parametrize("pattern", [Closed(4), Constant(100.0)])
-def test_a_load_at_a_server_that_hangs_ends_when_none_was_answered_for_a_deadline(pattern: "Pattern") -> None:
+def test_load_at_a_hanging_server_ends_after_one_silent_deadline(pattern: "Pattern") -> None:
     """Not when each user has waited a deadline for each of the own requests; and what was answered is kept."""
     with serving(hanging_after(8)) as wire:
         measured = send(wire.url, 4000, pattern, deadline_seconds=0.3)
@@ -300,7 +300,7 @@ def test_users_think_between_a_response_and_their_next_request() -> None:
             assert later.sent >= later.planned
 
 
-def test_an_open_loop_sends_no_more_once_so_many_are_under_way_and_awaits_those() -> None:
+def test_open_loop_stops_sending_at_its_limit_and_awaits_the_rest() -> None:
     async def slow(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.2)
         await good(asked, writer)

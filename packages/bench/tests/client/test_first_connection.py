@@ -106,7 +106,7 @@ def listening(serve: Callable[[socket.socket], None], tls: ssl.SSLContext | None
             thread.join(10)
 
 
-def said(url: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+def error_of(url: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     assert main(["run", "--url", url, "--public", "--requests", "1", *more]) == 1
     error = capsys.readouterr().err
     assert "Traceback" not in error
@@ -137,7 +137,7 @@ PLAIN = {
 def test_server_over_plain_text_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     serve, reason, repair = PLAIN[name]
     with listening(serve) as port:
-        error = said(f"http://127.0.0.1:{port}", capsys)
+        error = error_of(f"http://127.0.0.1:{port}", capsys)
     assert reason in error
     assert repair in error
     assert "no server responds" not in error
@@ -156,12 +156,12 @@ def test_certificate_that_is_not_accepted_is_named(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the probe, and by the load where the model is given and no probe needed."""
-    given, trusted, reason, repair = CERTIFICATES[name]
-    context, ca_file = certificate(tmp_path, **given)  # type: ignore[arg-type]
+    names, trusted, reason, repair = CERTIFICATES[name]
+    context, ca_file = certificate(tmp_path, **names)  # type: ignore[arg-type]
     more = ["--ca-file", ca_file] if trusted else []
     for model in ([], ["--model", "m"]):
         with listening(silent, context) as port:
-            error = said(f"https://127.0.0.1:{port}", capsys, *more, *model)
+            error = error_of(f"https://127.0.0.1:{port}", capsys, *more, *model)
         assert reason in error
         assert repair in error
 
@@ -169,7 +169,7 @@ def test_certificate_that_is_not_accepted_is_named(
 def test_certificate_of_another_host_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     context, ca_file = certificate(tmp_path)
     with listening(silent, context) as port:
-        error = said(f"https://localhost:{port}", capsys, "--ca-file", ca_file)
+        error = error_of(f"https://localhost:{port}", capsys, "--ca-file", ca_file)
     assert "the certificate is of another name" in error
 
 
@@ -187,7 +187,7 @@ TLS = {
 def test_server_that_fails_the_handshake_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     serve, reason, repair = TLS[name]
     with listening(serve) as port:
-        error = said(f"https://127.0.0.1:{port}", capsys)
+        error = error_of(f"https://127.0.0.1:{port}", capsys)
     assert reason in error
     assert repair in error
 
@@ -196,7 +196,7 @@ def test_server_that_fails_the_handshake_is_named(name: str, capsys: pytest.Capt
 def test_server_of_tls_is_named_to_plain_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     context, _ = certificate(tmp_path)
     with listening(silent, context) as port:
-        assert "the server speaks TLS on this port" in said(f"http://127.0.0.1:{port}", capsys)
+        assert "the server speaks TLS on this port" in error_of(f"http://127.0.0.1:{port}", capsys)
 
 
 def test_server_that_demands_a_client_certificate_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +204,7 @@ def test_server_that_demands_a_client_certificate_is_named(tmp_path: Path, capsy
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(ca_file)
     with listening(silent, context) as port:
-        error = said(f"https://127.0.0.1:{port}", capsys, "--ca-file", ca_file)
+        error = error_of(f"https://127.0.0.1:{port}", capsys, "--ca-file", ca_file)
     assert "demands a certificate of the client" in error
 
 
@@ -221,18 +221,18 @@ def test_refused_connection_names_the_proxy_that_is_not_used(
         monkeypatch.delenv(name, raising=False)
     if proxy:
         monkeypatch.setenv("http_proxy", proxy)
-    error = said(f"http://127.0.0.1:{closed_port()}", capsys)
+    error = error_of(f"http://127.0.0.1:{closed_port()}", capsys)
     assert "no server responds there: Connection refused" in error
     assert ("HTTP_PROXY is set, but this client connects directly" in error) == bool(proxy)
 
 
 def test_unknown_name_is_told() -> None:
-    found = of_error(socket.gaierror(socket.EAI_NONAME, "Name or service not known"))
-    assert found.reason == "the name cannot be resolved (Name or service not known)"
-    assert not found.reached
+    no_response = of_error(socket.gaierror(socket.EAI_NONAME, "Name or service not known"))
+    assert no_response.reason == "the name cannot be resolved (Name or service not known)"
+    assert not no_response.reached
 
 
-def probed(url: str) -> str:
+def probe(url: str) -> str:
     return asker(Target(url, "m", public=True), dict, seconds=0.5)("/v1/models", None).text
 
 
@@ -244,27 +244,27 @@ def test_server_that_takes_no_connection_in_time_is_named() -> None:
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(server.getsockname())
-        assert probed(f"http://127.0.0.1:{server.getsockname()[1]}") == "nothing took the connection in time"
+        assert probe(f"http://127.0.0.1:{server.getsockname()[1]}") == "nothing took the connection in time"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scheme", "told"),
+    ("scheme", "reason"),
     [("http", "the server sent no response within 0.5 s"), ("https", "did not begin TLS in time")],
 )
-def test_server_that_stays_silent_is_named(scheme: str, told: str) -> None:
+def test_server_that_stays_silent_is_named(scheme: str, reason: str) -> None:
     with listening(silent) as port:
-        assert told in probed(f"{scheme}://127.0.0.1:{port}")
+        assert reason in probe(f"{scheme}://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(
-    ("data", "told"), [(NODE_H2C, "speaks HTTP/2 only"), (b"SSH-2.0-x\r\n", "begins with 'SSH-2.0-x"), (GO_400, "")]
+    ("data", "reason"), [(NODE_H2C, "speaks HTTP/2 only"), (b"SSH-2.0-x\r\n", "begins with 'SSH-2.0-x"), (GO_400, "")]
 )
-def test_load_names_what_is_not_http(data: bytes, told: str) -> None:
+def test_load_names_what_is_not_http(data: bytes, reason: str) -> None:
     with listening(answers(data)) as port:
         (sample,) = send(f"http://127.0.0.1:{port}").samples
-    assert told in sample.detail
-    assert sample.failure == ("bad_json" if told else "http_4xx")
+    assert reason in sample.detail
+    assert sample.failure == ("bad_json" if reason else "http_4xx")
 
 
 def test_load_names_an_untrusted_certificate(tmp_path: Path) -> None:

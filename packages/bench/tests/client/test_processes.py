@@ -14,7 +14,7 @@ import pytest
 
 from bench_support.wire import Prompts, WireRequest, good, load, send, serving
 from bezel_base.errors import UserError
-from bezel_bench.cell.build_cell import achieved, client_figures
+from bezel_bench.cell.build_cell import client_figures, relative_rate
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.load.plan import Body, Closed, Constant
 from bezel_bench.result.cell_status import busy_machine, limits_of_client
@@ -147,17 +147,17 @@ def limits(bodies: Prompts) -> tuple[list[str], str]:
         measured = send(wire.url, 40, Constant(100), bodies=bodies)
     columns = Columns.of(measured.samples)
     figures = client_figures(measured.client, columns)
-    short = limits_of_client(figures, achieved(columns))
+    short = limits_of_client(figures, relative_rate(columns))
     return short, busy_machine(figures, short)
 
 
 def test_a_client_that_is_starved_says_so_by_itself() -> None:
     short, _ = limits(Dear())
-    found = " ".join(short)
+    text = " ".join(short)
     # Sending takes three times the time that the plan has: it shows in each figure that the wire does not.
-    assert "of the planned rate" in found
-    assert "event loop lagged" in found
-    assert "ms late" in found
+    assert "of the planned rate" in text
+    assert "event loop lagged" in text
+    assert "ms late" in text
 
 
 def test_a_client_with_time_to_spare_says_nothing() -> None:

@@ -64,7 +64,7 @@ def loop() -> Iterator[Loop]:
     made.close()
 
 
-def served(loop: Loop, *, timer_ms: float = 0) -> tuple[float, float]:
+def read_times(loop: Loop, *, timer_ms: float = 0) -> tuple[float, float]:
     """When (ms) a chunk was read that arrived while another was, and when a timer was called."""
     read: list[int] = []
     called: list[int] = []
@@ -92,7 +92,7 @@ def served(loop: Loop, *, timer_ms: float = 0) -> tuple[float, float]:
 def test_what_arrives_in_a_rest_is_read_after_it(loop: Loop) -> None:
     loop.rest = 5 * MS
     # One of twenty: a tick, which may come soon, cuts a rest short.
-    assert any(served(loop, timer_ms=50)[0] > 3 for _ in range(20))
+    assert any(read_times(loop, timer_ms=50)[0] > 3 for _ in range(20))
 
 
 @pytest.mark.slow
@@ -100,9 +100,9 @@ def test_what_arrives_in_a_rest_is_read_after_it(loop: Loop) -> None:
 def test_without_a_rest_or_without_stamps_it_is_read_at_once(loop: Loop, rest_ms: int) -> None:
     loop.rest, loop.stamped = rest_ms * MS, rest_ms == 0
     # The best of some: the machine may do something else in between.
-    assert min(served(loop, timer_ms=50)[0] for _ in range(5)) < 3
+    assert min(read_times(loop, timer_ms=50)[0] for _ in range(5)) < 3
 
 
 def test_a_timer_is_called_in_the_middle_of_a_rest(loop: Loop) -> None:
     loop.rest = 8 * MS
-    assert min(served(loop, timer_ms=2)[1] for _ in range(5)) < 6
+    assert min(read_times(loop, timer_ms=2)[1] for _ in range(5)) < 6

@@ -46,8 +46,8 @@ def test_each_user_waits_for_an_answer_before_the_next_request() -> None:
     assert {sample.user for sample in samples} == {*range(5)}
     assert most == 5
     for user in range(5):
-        own = [sample for sample in samples if sample.user == user]
-        for before, after in itertools.pairwise(own):
+        of_user = [sample for sample in samples if sample.user == user]
+        for before, after in itertools.pairwise(of_user):
             # Ready as soon as the last answer is there: what comes between is the client's delay, and in no latency.
             assert before.done == after.planned <= after.sent
 
@@ -67,8 +67,8 @@ def test_users_leave_and_come_back_with_their_stages() -> None:
     with serving() as wire:
         measured = send(wire.url, None, stages)
     for user, begin, end in ((0, 0, 300), (1, 100, 200), (2, 100, 200)):
-        own = [(s.planned - measured.began) / 1e6 for s in measured.samples if s.user == user]
-        assert begin <= min(own) <= max(own) < end
+        starts = [(s.planned - measured.began) / 1e6 for s in measured.samples if s.user == user]
+        assert begin <= min(starts) <= max(starts) < end
 
 
 def test_a_user_away_is_present_again_at_the_next_window() -> None:
@@ -103,7 +103,7 @@ class Slow(Prompts):
 
 
 @pytest.mark.slow
-def test_what_arrives_while_the_client_is_late_has_the_instant_at_which_it_arrived() -> None:
+def test_what_arrives_while_the_client_is_late_has_its_arrival_instant() -> None:
     with serving() as wire:
         measured = send(wire.url, 5, Constant(8), bodies=Slow())
     # Each answer comes while the next body is made, and is looked at 100 ms later. (The last has none after it.)
@@ -217,7 +217,7 @@ def test_a_server_that_takes_no_connection_is_given_up() -> None:
 
 
 @pytest.mark.slow
-def test_more_connections_than_the_system_allows_are_reported_before_the_first() -> None:
+def test_connections_beyond_the_systems_limit_are_reported_beforehand() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = """
 import resource
@@ -227,8 +227,8 @@ allow_files(300)
 assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 400
 allow_files(400)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
-    assert "limit of open files = 400\n   400 connections need 464 open files" in said.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert "limit of open files = 400\n   400 connections need 464 open files" in process.stderr
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)
 
 
@@ -280,12 +280,12 @@ def test_a_server_without_tls_is_refused_where_tls_is_asked_for(tmp_path: Path) 
         thread.join()
 
 
-@pytest.mark.parametrize(("text", "found"), [(None, "cannot be read"), ("no certificate", "holds no certificate")])
-def test_a_ca_file_that_is_none_is_reported(tmp_path: Path, text: str | None, found: str) -> None:
+@pytest.mark.parametrize(("text", "message"), [(None, "cannot be read"), ("no certificate", "holds no certificate")])
+def test_a_ca_file_that_is_none_is_reported(tmp_path: Path, text: str | None, message: str) -> None:
     file = tmp_path / "ca.pem"
     if text:
         file.write_text(text)
-    with pytest.raises(UserError, match=found):
+    with pytest.raises(UserError, match=message):
         send("https://127.0.0.1:9", ca_file=str(file))
 
 

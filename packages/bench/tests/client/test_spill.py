@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_support.runs import answered, failed
+from bench_support.runs import failed_sample, good_sample
 from bench_support.wire import Prompts, good, load, serving
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.load.plan import Closed
-from bezel_bench.result.spill import Spill, spilled
+from bezel_bench.result.spill import Spill, read_spilled
 
 if TYPE_CHECKING:
     import asyncio
@@ -39,29 +39,33 @@ if __name__ == "__main__":
 
 def test_what_is_kept_is_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "spill"
-    samples = [answered(0, 5_000), failed(1, 6_000, "http_5xx", detail="no instance"), answered(2, 7_000, tokens=1)]
+    samples = [
+        good_sample(0, 5_000),
+        failed_sample(1, 6_000, "http_5xx", detail="no instance"),
+        good_sample(2, 7_000, tokens=1),
+    ]
     spill = Spill(path)
     spill.begin(4_000)
     for sample in samples:
         spill.add(sample)
     spill.close()
-    found = spilled([path])
-    assert found is not None
-    assert [asdict(one) for one in found.samples] == [asdict(one) for one in samples]
-    assert (found.began, found.ended, found.client.interrupted) == (4_000, max(one.done for one in samples), True)
+    kept = read_spilled([path])
+    assert kept is not None
+    assert [asdict(one) for one in kept.samples] == [asdict(one) for one in samples]
+    assert (kept.began, kept.ended, kept.client.interrupted) == (4_000, max(one.done for one in samples), True)
 
 
 def test_a_line_that_a_kill_tore_is_left_out_and_no_line_is_no_load(tmp_path: Path) -> None:
     path = tmp_path / "spill"
     spill = Spill(path)
     spill.begin(4_000)
-    assert spilled([path]) is None
-    spill.add(answered(0, 5_000))
+    assert read_spilled([path]) is None
+    spill.add(good_sample(0, 5_000))
     spill.close()
     path.write_bytes(path.read_bytes() + b"[1, 2, ")
-    found = spilled([path])
-    assert found is not None
-    assert len(found.samples) == 1
+    kept = read_spilled([path])
+    assert kept is not None
+    assert len(kept.samples) == 1
 
 
 def test_a_run_keeps_each_request_and_no_secret_of_it(tmp_path: Path) -> None:
@@ -69,10 +73,10 @@ def test_a_run_keeps_each_request_and_no_secret_of_it(tmp_path: Path) -> None:
         wanted = load(wire.url, 40, Closed(4))
         headers = {"Authorization": "Bearer planted-secret"}
         measured = run_load(wanted, Prompts(), lambda: headers, lambda _: None, tmp_path / "spill")
-    found = spilled([tmp_path / "spill"])
-    assert found is not None
+    kept = read_spilled([tmp_path / "spill"])
+    assert kept is not None
     whole = {one.index: asdict(one) for one in measured.samples}
-    assert all(asdict(one) == whole[one.index] for one in found.samples)
+    assert all(asdict(one) == whole[one.index] for one in kept.samples)
     assert b"planted-secret" not in (tmp_path / "spill").read_bytes()
 
 
@@ -86,12 +90,12 @@ def test_after_a_kill_what_was_answered_is_there(tmp_path: Path, workers: int) -
         if len(files) == workers and all(file.stat().st_size > 1_000 for file in files):
             enough.set()
 
-    async def counted(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+    async def answer_and_look(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await good(asked, writer)
         look()
 
     spill = str(tmp_path / "spill")
-    with serving(counted) as wire:
+    with serving(answer_and_look) as wire:
         text = SENDER.format(root=str(ROOT), url=wire.url, workers=workers, spill=spill)
         script = tmp_path / "send.py"
         script.write_text(text)
@@ -99,7 +103,7 @@ def test_after_a_kill_what_was_answered_is_there(tmp_path: Path, workers: int) -
             assert enough.wait(60)
             process.send_signal(signal.SIGKILL)
         asked = len(wire.asked)
-    found = spilled(sorted(tmp_path.glob("spill*")))
-    assert found is not None
-    assert 0 < len(found.samples) <= asked
-    assert {one.failure for one in found.samples} == {""}
+    kept = read_spilled(sorted(tmp_path.glob("spill*")))
+    assert kept is not None
+    assert 0 < len(kept.samples) <= asked
+    assert {one.failure for one in kept.samples} == {""}

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 DATA = TOKEN[len(b"data:") : -2]
 
 
-def known() -> tuple[Alike, list[int]]:
+def learn_alike() -> tuple[Alike, list[int]]:
     counted: list[int] = []
     alike = Alike.learn(DATA, counted.append)
     assert alike is not None
     return alike, counted
 
 
-def framed(alike: Alike, piece: bytes) -> bool:
+def is_framed(alike: Alike, piece: bytes) -> bool:
     """Whether it counts, with what another frame left behind it in the buffer."""
     return alike.frame(7, bytearray(piece + chunk(TOKEN)), len(piece))
 
@@ -59,7 +59,7 @@ class Bodies:
         self.ended += 1
 
 
-def parsed(piece: bytes) -> list[bytes]:
+def parse(piece: bytes) -> list[bytes]:
     """The bodies of whole frames, if it holds nothing else."""
     try:
         bodies = Bodies(piece)
@@ -77,16 +77,16 @@ TEXTS = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(TEXTS, st.integers(-2, 2), st.sampled_from([b"%x", b"%X", b"0%x", b"%x;a=b", b"+%x"]), st.integers(0, 3))
-def test_a_frame_counts_only_if_the_parsers_find_one_event_like_those_before(
+def test_frame_counts_only_if_parsers_find_one_event_like_those_before(
     text: bytes, more: int, size: bytes, cut: int
 ) -> None:
-    alike, counted = known()
+    alike, counted = learn_alike()
     event = TOKEN.replace(b" tok", text)
     piece = (size % (len(event) + more)) + b"\r\n" + event + b"\r\n"
     piece = piece[: len(piece) - cut]
-    counts = framed(alike, piece)
+    counts = is_framed(alike, piece)
     assert counted == [7] * counts
-    bodies = parsed(piece)
+    bodies = parse(piece)
     if counts:
         assert (len(bodies), alike.event(7, bodies[0])) == (1, True)
     elif size == b"%x":
@@ -95,8 +95,8 @@ def test_a_frame_counts_only_if_the_parsers_find_one_event_like_those_before(
 
 @pytest.mark.parametrize("size", [1, 10, 15, 16, 100, 255, 256, 1000, 1900])
 def test_frames_of_any_usual_size_count(size: int) -> None:
-    alike, counted = known()
-    assert framed(alike, chunk(TOKEN.replace(b" tok", b"a" * size)))
+    alike, counted = learn_alike()
+    assert is_framed(alike, chunk(TOKEN.replace(b" tok", b"a" * size)))
     assert counted == [7]
 
 
@@ -115,8 +115,8 @@ def test_frames_of_any_usual_size_count(size: int) -> None:
     ],
 )
 def test_what_is_no_single_event_of_a_usual_size_is_left_to_the_parsers(piece: bytes) -> None:
-    alike, counted = known()
-    assert not framed(alike, piece)
+    alike, counted = learn_alike()
+    assert not is_framed(alike, piece)
     assert counted == []
 
 
@@ -159,18 +159,18 @@ class Turned:
     def forget(self, file: int) -> None:
         self._ready.pop(file, None)
 
-    def opened(self, connection: Connection) -> None:
+    def on_open(self, connection: Connection) -> None:
         connection.ask(b"-", self.answer)
 
     def more(self, answer: ResponseBuffer) -> None:
         self.backlog.add(answer)
 
-    def answered(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
+    def on_response(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
         assert kept
         self._end(answer)
         connection.close()
 
-    def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
+    def on_break(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
         assert begun
         answer.cut = error is None
         answer.failure = ("bad_json", "no HTTP") if error else ("", "")
@@ -188,7 +188,7 @@ class Turned:
         self.backlog.read_one()
 
 
-def heard(*pieces: bytes, close: bool) -> Sample:
+def hear(*pieces: bytes, close: bool) -> Sample:
     """The sample of an answer whose pieces are each read alone."""
     turned = Turned()
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -229,7 +229,7 @@ def heard(*pieces: bytes, close: bool) -> Sample:
     ],
 )
 def test_after_frames_alike_any_other_counts_as_it_did(among: list[bytes]) -> None:
-    sample = heard(*ALIKE, *among, chunk(USAGE % 23), LAST, close=False)
+    sample = hear(*ALIKE, *among, chunk(USAGE % 23), LAST, close=False)
     assert (sample.failure, sample.detail, sample.output_tokens, len(sample.chunks)) == ("", "", 23, 23)
     assert list(sample.chunks) == sorted(sample.chunks)
     assert (sample.first, sample.last) == (sample.chunks[0], sample.chunks[-1])
@@ -249,5 +249,5 @@ def test_after_frames_alike_any_other_counts_as_it_did(among: list[bytes]) -> No
     ],
 )
 def test_after_frames_alike_any_fault_is_seen_to_be_one(then: list[bytes], close: bool, kind: str) -> None:
-    sample = heard(*ALIKE, *then, close=close)
+    sample = hear(*ALIKE, *then, close=close)
     assert (sample.failure, len(sample.chunks) >= 21) == (kind, True), sample.detail

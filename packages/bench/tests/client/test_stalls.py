@@ -36,9 +36,9 @@ def kernel(tmp_path: Path) -> Kernel:
 
 @pytest.fixture
 def stalls(kernel: Kernel) -> Iterator[Stalls]:
-    found = Stalls(EVERY, kernel.file)
-    yield found
-    found.close()
+    reader = Stalls(EVERY, kernel.file)
+    yield reader
+    reader.close()
 
 
 @pytest.mark.parametrize(

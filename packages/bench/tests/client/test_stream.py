@@ -32,7 +32,7 @@ def delta(fields: str) -> bytes:
     return b'data: {"choices":[{"index":0,"delta":{%b}}]}\n\n' % fields.encode()
 
 
-def test_a_recorded_stream_gives_the_instants_of_its_tokens_and_the_counts_of_its_usage() -> None:
+def test_recorded_stream_gives_instants_of_tokens_and_counts_of_usage() -> None:
     reader = AnswerReader(Sample(0, status=200))
     reader.feed([at for at, _ in RECORDED], [line for _, line in RECORDED])
     sample = reader.finish(27_000_000)
@@ -92,7 +92,7 @@ def test_how_the_network_cuts_a_stream_changes_no_count(cuts: list[int]) -> None
     assert list(sample.chunks) == sorted(sample.chunks)
 
 
-def test_a_stream_of_single_bytes_counts_each_event_at_the_byte_that_ends_its_line() -> None:
+def test_stream_of_single_bytes_counts_an_event_at_the_end_of_its_line() -> None:
     sample = read(*(bytes([byte]) for byte in GOOD))
     assert sample.failure == ""
     assert sample.first == (GOOD.index(b"\n") + 1) * 10
@@ -279,7 +279,7 @@ def test_a_long_text_of_an_error_is_cut() -> None:
     assert len(sample.detail) == 200
 
 
-def kept(answers: list[ResponseBuffer]) -> int:
+def count_pieces(answers: list[ResponseBuffer]) -> int:
     return sum(len(answer.pieces) for answer in answers)
 
 
@@ -297,8 +297,8 @@ WORDS = st.sampled_from(["a", " tok", "\\n", '\\"', "\\\\", "\\u00e9", "é", " {
 @pytest.mark.slow
 @settings(max_examples=80)
 @given(st.lists(WORDS, max_size=12), st.integers(0, 3))
-def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(words: list[str], kept_first: int) -> None:
-    pieces = [CONTENT.replace(b'"a"', f'"{word}"'.encode()) for word in ["a", "b", "c", *words]] + [USAGE % 99, DONE]
+def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(texts: list[str], kept_first: int) -> None:
+    pieces = [CONTENT.replace(b'"a"', f'"{word}"'.encode()) for word in ["a", "b", "c", *texts]] + [USAGE % 99, DONE]
     answer, backlog = ResponseBuffer(Sample(0, status=200), b""), Backlog()
     for at, piece in enumerate(pieces, 1):
         if not (answer.alike and answer.alike.event(at, piece)):
@@ -323,11 +323,11 @@ def test_a_long_stream_is_never_kept_whole() -> None:
     answer, backlog = ResponseBuffer(Sample(0, status=200), b""), Backlog()
     for _ in range(1000):
         arrive(answer, CONTENT, backlog)
-        assert kept([answer]) <= MANY
+        assert count_pieces([answer]) <= MANY
         backlog.read_one()
     arrive(answer, CONTENT.replace(b'"a"', b'"%b"' % (b"a" * LARGE)), backlog)
     backlog.read_one()
-    assert kept([answer]) == 0
+    assert count_pieces([answer]) == 0
     assert len(answer.sample.chunks) == 1001
 
 
@@ -339,9 +339,9 @@ def test_answers_that_wait_to_be_read_are_bounded_and_every_one_is_read() -> Non
         answer.at = 9
         backlog.add(answer)
     # No reader had a moment: the oldest were read all the same.
-    assert kept(answers) == 4096
+    assert count_pieces(answers) == 4096
     backlog.read_all()
-    assert kept(answers) == 0
+    assert count_pieces(answers) == 0
     assert {(answer.sample.failure, answer.sample.done) for answer in answers} == {("", 9)}
 
 

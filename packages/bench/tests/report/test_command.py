@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_support.results import failed, line, sweep
+from bench_support.results import failed_result, line, sweep
 from bezel_bench.commands.main import main
 from bezel_bench.report.charts import png
 from bezel_bench.result.document import save
@@ -48,9 +48,9 @@ def test_a_picture_that_no_figure_is_named_like_writes_nothing(
 ) -> None:
     page = result.with_name("r.html")
     assert report(result, "--out", page, "--png", result.with_name("heat.png")) == 1
-    told = capsys.readouterr().err
-    assert "heat.png\n   a picture must be named after its figure.\n" in told
-    assert "choose of this report's: throughput.png, latency.png" in told
+    error = capsys.readouterr().err
+    assert "heat.png\n   a picture must be named after its figure.\n" in error
+    assert "choose of this report's: throughput.png, latency.png" in error
     assert not page.exists()
 
 
@@ -74,7 +74,7 @@ def test_nothing_to_write_and_no_result_are_reported(result: Path, capsys: pytes
 
 
 def test_a_failed_benchmark_is_reported_without_failing_the_report(tmp_path: Path) -> None:
-    save(failed(), tmp_path / "failed.json")
+    save(failed_result(), tmp_path / "failed.json")
     assert report(tmp_path / "failed.json", "--out", tmp_path / "r.html") == 0
     assert "1 checks failed" in (tmp_path / "r.html").read_text()
 

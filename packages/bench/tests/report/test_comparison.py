@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies
 
-from bench_support.results import manifest, staged
+from bench_support.results import manifest, staged_result
 from bezel_bench.commands.main import main
 from bezel_bench.report.comparison import FIGURES, Comparison, compare
 from bezel_bench.result.document import Cell, Result, save
@@ -25,15 +25,15 @@ def metric(value: float | None, spread: float | None = 1.0, unit: str = "request
 
 def cell(name: str = "run", **changed: Any) -> Cell:
     figures = changed.pop("figures", {"requests_per_second": metric(100.0)})
-    given: dict[str, Any] = {"users": 8, "context_tokens": 128, "output_tokens": 64, "pattern": "closed"}
-    return Cell(id=name, **{**given, "prompts": "unique", "state": "ok", "metrics": figures, "requests": 9, **changed})
+    fields: dict[str, Any] = {"users": 8, "context_tokens": 128, "output_tokens": 64, "pattern": "closed"}
+    return Cell(id=name, **{**fields, "prompts": "unique", "state": "ok", "metrics": figures, "requests": 9, **changed})
 
 
 def result(*cells: Cell, nature: Any = "measured", accelerator: str = "nvidia-l4") -> Result:
     return Result(kind="run", nature=nature, manifest=manifest("t", accelerator), cells=list(cells))
 
 
-def judged(before: float, after: float, name: str = "requests_per_second", spread: float | None = 1.0) -> str:
+def verdict_of(before: float, after: float, name: str = "requests_per_second", spread: float | None = 1.0) -> str:
     old, new = (result(cell(figures={name: metric(value, spread)})) for value in (before, after))
     return compare(old, new, 0.05).verdict
 
@@ -53,12 +53,12 @@ def judged(before: float, after: float, name: str = "requests_per_second", sprea
 def test_a_figure_is_judged_by_its_direction_beyond_chance_and_tolerance(
     before: float, after: float, name: str, verdict: str
 ) -> None:
-    assert judged(before, after, name) == verdict
+    assert verdict_of(before, after, name) == verdict
 
 
 def test_a_figure_without_interval_is_neither_different_nor_the_same() -> None:
-    assert judged(100, 80, spread=None) == "unknown"
-    assert judged(100, 101, spread=None) == judged(100, 100, spread=None) == "unknown"
+    assert verdict_of(100, 80, spread=None) == "unknown"
+    assert verdict_of(100, 101, spread=None) == verdict_of(100, 100, spread=None) == "unknown"
 
 
 def test_a_figure_without_interval_hides_a_difference_beside_others() -> None:
@@ -85,10 +85,10 @@ def test_a_word_of_a_figure_says_no_more_than_its_intervals(
     name: str, old: tuple[float, float | None], new: tuple[float, float | None], tolerance: float
 ) -> None:
     before, after = (result(cell(figures={name: metric(*value)})) for value in (old, new))
-    found = compare(before, after, tolerance)
-    (figure,) = found.figures
+    comparison = compare(before, after, tolerance)
+    (figure,) = comparison.figures
     assert (figure.share is None) == (old[0] == 0)
-    assert found.verdict == figure.change
+    assert comparison.verdict == figure.change
     back = compare(after, before, tolerance).figures[0].change
     if old[1] is None or new[1] is None:
         assert figure.change == "unknown"
@@ -158,11 +158,11 @@ def test_every_figure_has_its_word_and_its_exit_code(
 
 
 def test_each_stage_is_a_load_also_one_whose_level_comes_back() -> None:
-    found = compare(staged(), staged(), 0.1)
-    loads = list(dict.fromkeys(figure.load for figure in found.figures))
+    comparison = compare(staged_result(), staged_result(), 0.1)
+    loads = list(dict.fromkeys(figure.load for figure in comparison.figures))
     assert [load.split(",")[1] for load in loads] == [" stage 1: 4 users", " stage 2: 16 users", " stage 3: 4 users"]
-    assert {figure.before.cells for figure in found.figures} == {1}
-    assert compare(staged(), staged(levels=(4, 16, 8)), 0.1).notes
+    assert {figure.before.cells for figure in comparison.figures} == {1}
+    assert compare(staged_result(), staged_result(levels=(4, 16, 8)), 0.1).notes
 
 
 def test_repeats_of_a_load_are_one_figure_with_their_own_interval() -> None:
@@ -192,15 +192,15 @@ def test_repeats_of_a_load_are_one_figure_with_their_own_interval() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_unknown_with_the_reason(before: Result, after: Result, why: str) -> None:
-    found = compare(before, after, 0.05)
-    assert found.verdict == "unknown"
-    assert any(why in reason for reason in found.refusals)
+    comparison = compare(before, after, 0.05)
+    assert comparison.verdict == "unknown"
+    assert any(why in reason for reason in comparison.refusals)
 
 
 def test_what_else_differs_is_said() -> None:
-    found = compare(result(cell(), cell("b", users=2)), result(cell(), accelerator="v6e-1"), 0.05)
-    assert any("accelerator: nvidia-l4 before, v6e-1 after" in note for note in found.notes)
-    assert any("is in the first result only" in note for note in found.notes)
+    comparison = compare(result(cell(), cell("b", users=2)), result(cell(), accelerator="v6e-1"), 0.05)
+    assert any("accelerator: nvidia-l4 before, v6e-1 after" in note for note in comparison.notes)
+    assert any("is in the first result only" in note for note in comparison.notes)
 
 
 def test_the_command_prints_the_figures_and_ends_with_the_verdict(
@@ -211,20 +211,20 @@ def test_the_command_prints_the_figures_and_ends_with_the_verdict(
     save(result(cell(figures={"requests_per_second": metric(80.0)})), files["new"])
     save(result(cell(users=1)), files["other"])
 
-    def code(*words: str) -> int:
-        return main(["compare", *(str(files.get(word, word)) for word in words)])
+    def code(*arguments: str) -> int:
+        return main(["compare", *(str(files.get(word, word)) for word in arguments)])
 
     assert code("old", "new") == 1
-    said = capsys.readouterr().out
-    assert "-20.0%" in said
-    assert "verdict: worse" in said
+    output = capsys.readouterr().out
+    assert "-20.0%" in output
+    assert "verdict: worse" in output
     assert code("new", "old") == code("old", "old") == code("old", "new", "--tolerance", "30") == 0
     assert code("old", "other") == 3
     assert code("old", "new", "--tolerance", "-1") == 2
     capsys.readouterr()
     code("old", "new", "--json")
-    found = Comparison.model_validate(json.loads(capsys.readouterr().out))
-    assert found.verdict == "worse"
+    comparison = Comparison.model_validate(json.loads(capsys.readouterr().out))
+    assert comparison.verdict == "worse"
     assert code("old", "none") == 1
 
 

@@ -12,7 +12,7 @@ from bezel_bench.report.comparison import compare
 from bezel_bench.report.markdown import as_markdown
 from bezel_bench.report.page import as_page
 from bezel_bench.report.report import report_of
-from bezel_bench.result.cell_status import crowded, queued, state_of
+from bezel_bench.result.cell_status import crowding_reason, queueing_reason, state_of
 from bezel_bench.result.document import Cell, Result
 from bezel_bench.result.records import Metric
 from bezel_bench.sweep.grid import Bounds, Grid, refusal
@@ -35,7 +35,7 @@ def result(number: int | None, kind: Any = "run") -> Result:
     metrics = {"requests_per_second": rate, "output_tokens_per_second": Metric(value=None, unit="tokens/s", why="none")}
     cell = Cell(
         id="a", context_tokens=number, users=number or None, output_tokens=number, pattern="closed", prompts="unique",
-        state="failed", reason=queued(number or 0, instances=0, concurrency=1) or "x", requests=number or 0,
+        state="failed", reason=queueing_reason(number or 0, instances=0, concurrency=1) or "x", requests=number or 0,
         failures={"timeout": number} if number else {}, seconds=2.0, metrics=metrics,
     )  # fmt: skip
     good = cell.model_copy(update={"id": "b", "state": "ok", "reason": ""})
@@ -56,7 +56,7 @@ def test_rendered_result_names_counts_in_their_form(number: int | None) -> None:
     }
     if number:
         texts["grid"] = grid_text(result(number, "sweep"), "requests_per_second")
-    assert {name: found for name, text in texts.items() if (found := slips(text))} == {}
+    assert {name: wrong for name, text in texts.items() if (wrong := slips(text))} == {}
 
 
 def texts_of(number: int) -> dict[str, str]:
@@ -64,8 +64,8 @@ def texts_of(number: int) -> dict[str, str]:
     refused = refusal(grid, Bounds(capacity=0), (0, 0))
     ended: dict[str, Any] = {"failures": {}, "examples": {}, "client_limits": [], "queueing": ""}
     return {
-        "queued": queued(number, instances=number, concurrency=0) if number else "",
-        "crowded": crowded(number),
+        "queued": queueing_reason(number, instances=number, concurrency=0) if number else "",
+        "crowded": crowding_reason(number),
         "interrupted": state_of([], interrupted=True, requests=number, **ended)[1],
         "silent": state_of([], interrupted=False, requests=number, silent_seconds=1.0, **ended)[1],
         "refused": refused.reason if refused else "",
@@ -76,7 +76,7 @@ def texts_of(number: int) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_reasons_name_counts_in_their_form(number: int) -> None:
-    assert {name: found for name, text in texts_of(number).items() if (found := slips(text))} == {}
+    assert {name: wrong for name, text in texts_of(number).items() if (wrong := slips(text))} == {}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bench_support.colour_vision import SIGHTS, distance, perceived
+from bench_support.colour_vision import SIGHTS, distance, perceive
 from bench_support.results import (
     HOSTILE,
     METRIC,
@@ -18,10 +18,10 @@ from bench_support.results import (
     cell,
     check,
     drafts,
-    failed,
+    failed_result,
     line,
     manifest,
-    saturated,
+    saturated_result,
     sweep,
 )
 from bezel_bench.report.charts.axes import Axis, scale
@@ -43,11 +43,11 @@ JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
 
 
 @pytest.fixture(scope="module")
-def swept() -> Report:
+def sweep_report() -> Report:
     return report_of([sweep()])
 
 
-def said(report: Report, name: str) -> list[str]:
+def summary_row(report: Report, name: str) -> list[str]:
     """What the summary says of each server."""
     return next(row[1:] for row in report.summary.rows if row[0] == name)
 
@@ -67,11 +67,11 @@ class Tags(HTMLParser):
 
 
 def test_hostile_text_becomes_text_and_never_markup() -> None:
-    page = as_page(report_of([failed(text=HOSTILE)]))
-    found, tame = Tags(page), Tags(as_page(report_of([failed()])))
-    assert found.tags == tame.tags
-    assert found.attributes == tame.attributes
-    assert not {"script", "img"} & found.tags
+    page = as_page(report_of([failed_result(text=HOSTILE)]))
+    hostile, tame = Tags(page), Tags(as_page(report_of([failed_result()])))
+    assert hostile.tags == tame.tags
+    assert hostile.attributes == tame.attributes
+    assert not {"script", "img"} & hostile.tags
     assert "&lt;script&gt;alert(1)" in page
     assert not set("\u202e\x00") & set(page)
 
@@ -80,7 +80,7 @@ def test_hostile_text_becomes_text_and_never_markup() -> None:
 @given(st.one_of(st.just(HOSTILE), st.text(min_size=1, max_size=40), st.from_regex(r"<[a-z]{1,6}[ />|`&*]{0,4}.*")))
 def test_hostile_text_is_no_markup_in_markdown_whoever_reads_it(hostile: str) -> None:
     """As Markdown nothing but code of letters and references, as HTML nothing but the tags of our own."""
-    text = as_markdown(report_of([failed(text=hostile)]))
+    text = as_markdown(report_of([failed_result(text=hostile)]))
     assert Tags(text).tags <= {"details", "summary", "code"}
     assert Tags(text).attributes == set()
     codes = re.findall("<code>(.*?)</code>", text)
@@ -93,13 +93,13 @@ def test_hostile_text_is_no_markup_in_markdown_whoever_reads_it(hostile: str) ->
 
 @pytest.mark.parametrize("hostile", ["*weak*", "**strong**", "~~gone~~", "1 < 2 > 1"])
 def test_a_mark_among_words_that_are_no_markup_is_a_reference(hostile: str) -> None:
-    text = as_markdown(report_of([failed(text=hostile)]))
+    text = as_markdown(report_of([failed_result(text=hostile)]))
     assert hostile not in text
     assert hostile in html.unescape(text)
 
 
 def test_hostile_text_can_still_be_read() -> None:
-    codes = re.findall("<code>(.*?)</code>", as_markdown(report_of([failed(text=HOSTILE)])))
+    codes = re.findall("<code>(.*?)</code>", as_markdown(report_of([failed_result(text=HOSTILE)])))
     assert any("alert" in html.unescape(code) and "<" in html.unescape(code) for code in codes)
 
 
@@ -109,15 +109,15 @@ def test_text_of_our_own_is_no_code() -> None:
 
 
 @pytest.mark.slow
-def test_every_state_of_a_cell_is_in_the_map_with_a_mark_of_its_own(swept: Report) -> None:
-    heat = next(figure for figure in swept.figures if figure.name == "heat")
+def test_every_state_of_a_cell_is_in_the_map_with_a_mark_of_its_own(sweep_report: Report) -> None:
+    heat = next(figure for figure in sweep_report.figures if figure.name == "heat")
     assert isinstance(heat.picture, HeatMap)
     boxes = heat.picture.boxes
     assert len(boxes) == 13 * 12
     assert {boxes[16384, 512].mark, boxes[8192, 1024].mark, boxes[4, 512].mark, boxes[8, 512].mark} == set("-xCQ")
     assert {box.inferred for box in boxes.values() if box.value is not None} == {True, False}
     assert all(box.value is None or box.inferred for box in boxes.values() if box.mark)
-    drawn = "".join(heat.picture.drawn(1000).itertext())
+    drawn = "".join(heat.picture.draw(1000).itertext())
     without = {place for place, box in boxes.items() if box.mark == "~~"}
     assert {context for context, _ in without} == {8192}
     assert all("no range: only 8 cells measured" in boxes[place].tooltip for place in without)
@@ -138,34 +138,34 @@ def test_a_legend_names_only_what_the_map_has() -> None:
     both = line("L4", "nvidia-l4", 1.0)
     wide = both.model_copy(update={"cells": [*both.cells, cell(64, 1), cell(64, 64)]})
     (figure, *_), _ = grid_figures(subjects_of([wide]))
-    drawn = "".join(figure.picture.drawn(1000).itertext())
+    drawn = "".join(figure.picture.draw(1000).itertext())
     assert "measured" in drawn
     assert "inferred" not in drawn
     assert "queueing" not in drawn
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [sweep, drafts, failed])
-def test_the_share_of_failed_requests_stands_in_every_caption_and_in_the_summary(make: type[Result]) -> None:
+@pytest.mark.parametrize("make", [sweep, drafts, failed_result])
+def test_share_of_failed_requests_is_in_every_caption_and_the_summary(make: type[Result]) -> None:
     report = report_of([make()])
-    told = [figure for figure in report.figures if figure.name not in ("differences", "acceptance")]
-    assert told
-    assert all(re.search(r"[\d,]+ of [\d,]+ requests failed \(", " ".join(figure.caption)) for figure in told)
-    assert " of " in said(report, "failed requests")[0]
+    figures = [figure for figure in report.figures if figure.name not in ("differences", "acceptance")]
+    assert figures
+    assert all(re.search(r"[\d,]+ of [\d,]+ requests failed \(", " ".join(figure.caption)) for figure in figures)
+    assert " of " in summary_row(report, "failed requests")[0]
 
 
 def test_failed_requests_keep_a_distribution_below_the_whole() -> None:
-    report = report_of([failed()])
+    report = report_of([failed_result()])
     chart = next(figure for figure in report.figures if figure.name == "ttft").picture
     assert chart.lines[0].steps[-1][1] == pytest.approx(0.65)  # type: ignore[attr-defined]
     good = next(figure for figure in report_of([line("", "", 1.0)]).figures if figure.name == "ttft").picture
     assert good.lines[0].steps[-1][1] == pytest.approx(1.0)  # type: ignore[attr-defined]
 
 
-def test_a_simulated_figure_says_so_wherever_it_stands(swept: Report) -> None:
-    assert all("simulated" in figure.kind for figure in swept.figures)
-    assert "Simulated" in swept.warnings[0]
-    assert "simulated" in as_slide(swept.figures[0], "source", "DejaVu Sans").lower()
+def test_a_simulated_figure_says_so_wherever_it_stands(sweep_report: Report) -> None:
+    assert all("simulated" in figure.kind for figure in sweep_report.figures)
+    assert "Simulated" in sweep_report.warnings[0]
+    assert "simulated" in as_slide(sweep_report.figures[0], "source", "DejaVu Sans").lower()
     measured = report_of([line("one", "nvidia-l4", 1.0)])
     assert not any("simulated" in figure.kind for figure in measured.figures)
     assert measured.warnings == []
@@ -174,14 +174,14 @@ def test_a_simulated_figure_says_so_wherever_it_stands(swept: Report) -> None:
 def test_simulated_and_measured_side_by_side_are_distinguished() -> None:
     report = report_of([line("one", "nvidia-l4", 1.0), line("two", "nvidia-l4", 1.0, nature="simulated")])
     assert any("two" in warning and "one" not in warning for warning in report.warnings)
-    assert said(report, "kind") == ["measured", "simulated"]
+    assert summary_row(report, "kind") == ["measured", "simulated"]
 
 
 def test_what_is_not_known_is_unknown_and_never_nought() -> None:
     report = report_of([line("one", "nvidia-l4", 1.0, price=None)])
     assert not any(figure.name == "cost" for figure in report.figures)
     assert any("the price is unknown" in text for text in report.missing)
-    assert said(report, "cost_per_million_output_tokens, USD") == ["unknown"]
+    assert summary_row(report, "cost_per_million_output_tokens, USD") == ["unknown"]
     assert any(figure.name == "cost" for figure in report_of([line("one", "nvidia-l4", 1.0)]).figures)
 
 
@@ -192,27 +192,27 @@ def test_an_unknown_price_of_one_of_two_is_said_beside_the_others_cost() -> None
 
 
 @pytest.mark.slow
-def test_without_a_plateau_no_load_is_the_best_and_the_figures_say_where_they_are() -> None:
+def test_without_a_plateau_no_load_is_best_and_figures_name_their_load() -> None:
     rising = line("L4", "nvidia-l4", 1.0)
-    found = Finding(name="no_plateau", text="At a context of 1024 tokens no plateau was seen.")
-    result = rising.model_copy(update={"findings": [found], "cells": rising.cells[:5]})
+    finding = Finding(name="no_plateau", text="At a context of 1024 tokens no plateau was seen.")
+    result = rising.model_copy(update={"findings": [finding], "cells": rising.cells[:5]})
     report = report_of([result])
-    assert said(report, "best load") == ["none named: no plateau was seen"]
-    assert said(report, "figures at")[0].startswith("16 users")
+    assert summary_row(report, "best load") == ["none named: no plateau was seen"]
+    assert summary_row(report, "figures at")[0].startswith("16 users")
     assert "no plateau was seen" in " ".join(report.findings)
     page, text = as_page(report), as_markdown(report)
     assert "Best load that is ok" not in page
     assert "none named: no plateau was seen" in text
     whole = report_of([rising])
-    assert said(whole, "best load") == said(whole, "figures at")
-    assert said(whole, "best load")[0].startswith("32 users")
+    assert summary_row(whole, "best load") == summary_row(whole, "figures at")
+    assert summary_row(whole, "best load")[0].startswith("32 users")
     assert "Best load that is ok" in as_page(whole)
 
 
 def test_a_single_load_is_not_the_best_of_one() -> None:
     one = line("L4", "nvidia-l4", 1.0)
     alone = one.model_copy(update={"findings": [], "cells": one.cells[:1]})
-    assert said(report_of([alone]), "best load") == ["none named: one load was measured"]
+    assert summary_row(report_of([alone]), "best load") == ["none named: one load was measured"]
 
 
 def test_the_knee_of_a_sweep_is_ringed_and_only_there() -> None:
@@ -224,17 +224,17 @@ def test_the_knee_of_a_sweep_is_ringed_and_only_there() -> None:
     assert curves_of(subjects_of([without]))[0][0].mark is None
 
 
-def test_a_cell_that_is_not_ok_is_on_no_line_and_not_dropped(swept: Report) -> None:
-    chart = next(figure for figure in swept.figures if figure.name == "throughput").picture
+def test_a_cell_that_is_not_ok_is_on_no_line_and_not_dropped(sweep_report: Report) -> None:
+    chart = next(figure for figure in sweep_report.figures if figure.name == "throughput").picture
     marks = {dot.mark for line in chart.lines for dot in line.dots}  # type: ignore[attr-defined]
     assert {"C", "Q"} <= marks
-    trouble = next(table for table in swept.trouble if table.title == "Loads that are not ok")
+    trouble = next(table for table in sweep_report.trouble if table.title == "Loads that are not ok")
     assert {row[0] for row in trouble.rows} == {
         "failed", "infeasible", "limited by the client", "queueing before the server",
     }  # fmt: skip
 
 
-def test_repeats_of_a_load_are_one_mean_with_their_range_and_no_failed_one_in_it() -> None:
+def test_repeats_of_a_load_are_one_mean_with_range_without_failed_ones() -> None:
     good = [cell(64, 8, repeat=turn, seed=turn) for turn in range(3)]
     bad = cell(64, 8, repeat=3, state="failed", reason="counters", factor=9.0)
     (spot,) = subjects_of([line("", "", 1.0).model_copy(update={"cells": [*good, bad]})])[0].spots
@@ -247,7 +247,7 @@ def test_repeats_of_a_load_are_one_mean_with_their_range_and_no_failed_one_in_it
 
 
 def test_checks_that_fired_come_first_and_failed_ones_warn() -> None:
-    report = report_of([failed()])
+    report = report_of([failed_result()])
     fired = next(table for table in report.trouble if table.title == "Checks that did not pass")
     assert [row[0] for row in fired.rows] == ["failed", "unknown"]
     assert fired.rows[0][-1] == "the server answered 503: no available instance", "no number by its internal name"
@@ -260,7 +260,7 @@ def test_a_difference_whose_interval_holds_nought_is_not_shown_as_one() -> None:
     figure = report_of([drafts()]).figures[0]
     assert figure.name == "differences"
     assert [row[-1] for row in figure.table.rows] == ["yes", "yes", "no", "no"]
-    drawn = "".join(figure.picture.drawn(540).itertext())
+    drawn = "".join(figure.picture.draw(540).itertext())
     assert "no difference shown" in drawn
     assert "too few rounds" in drawn
 
@@ -271,7 +271,7 @@ def test_two_results_of_one_title_keep_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_series_are_distinguished_by_every_sight_and_stand_out_from_the_ground(colours: dict[str, str]) -> None:
+def test_series_are_distinct_to_every_sight_and_against_the_ground(colours: dict[str, str]) -> None:
     series = [colours[f"s{place}"] for place in range(SERIES)]
     for one, other in itertools.combinations(series, 2):
         assert min(distance(one, other, sight) for sight in SIGHTS) > JUST_APART
@@ -285,10 +285,10 @@ def test_the_measure_of_colours_finds_what_some_readers_confuse() -> None:
     assert distance("#ad7a2b", "#6f9127", "deuteranopia") < JUST_APART
 
 
-def test_quantities_grow_lighter_for_every_sight_and_their_figures_stay_readable() -> None:
+def test_quantities_grow_lighter_for_every_sight_with_readable_figures() -> None:
     colours = [cividis(place / 40) for place in range(41)]
     for sight in SIGHTS:
-        lightness = [perceived(colour, sight)[0] for colour in colours]
+        lightness = [perceive(colour, sight)[0] for colour in colours]
         assert lightness == sorted(lightness)
     assert min(contrast(ink_on(colour), colour) for colour in colours) >= READABLE
 
@@ -336,25 +336,25 @@ def test_labels_lie_on_no_label_and_no_marker() -> None:
 
 
 @pytest.mark.slow
-def test_charts_at_both_widths_are_well_formed_and_stay_within_their_picture(swept: Report) -> None:
-    for figure, width in itertools.product(swept.figures, (318.0, 540.0)):
-        drawn = figure.picture.drawn(width)
+def test_charts_at_both_widths_are_well_formed_and_within_their_picture(sweep_report: Report) -> None:
+    for figure, width in itertools.product(sweep_report.figures, (318.0, 540.0)):
+        drawn = figure.picture.draw(width)
         assert drawn.get("role") == "img"
         assert drawn.get("aria-label")
         across, down = (float(part) for part in (drawn.get("viewBox") or "").split()[2:])
         for text in drawn.iter("text"):
             assert 0 <= float(text.get("x") or -1) <= across
             assert 0 <= float(text.get("y") or -1) <= down
-    for figure in swept.figures[::3]:
+    for figure in sweep_report.figures[::3]:
         assert fromstring(as_slide(figure, "source", "DejaVu Sans")).tag.endswith("svg")  # noqa: S314 - our own
 
 
 def test_a_manifest_says_unknown_where_nothing_is_known() -> None:
-    known = dict(report_of([line("one", "nvidia-l4", 1.0)]).manifests[0].rows)
-    bare = dict(report_of([failed()]).manifests[0].rows)
-    assert known["accelerator"] == "nvidia-l4"
+    full = dict(report_of([line("one", "nvidia-l4", 1.0)]).manifests[0].rows)
+    bare = dict(report_of([failed_result()]).manifests[0].rows)
+    assert full["accelerator"] == "nvidia-l4"
     assert (bare["accelerator"], bare["price"], bare["digest"]) == ("unknown", "unknown", "unknown")
-    assert manifest("x").command[0] in known["command"]
+    assert manifest("x").command[0] in full["command"]
 
 
 def test_gaps_of_nought_have_a_place_and_percentiles_lie_on_their_curve() -> None:
@@ -380,16 +380,16 @@ def test_a_line_without_dots_is_in_no_legend_and_its_loads_are_reported() -> Non
     none = [bare(8192, users, "infeasible", "too long") for users in (1, 2)]
     result = both.model_copy(update={"cells": [*both.cells, *none]})
     figure = next(figure for figure in report_of([result]).figures if figure.name == "throughput")
-    assert "8,192" not in "".join(figure.picture.drawn(540).itertext())
+    assert "8,192" not in "".join(figure.picture.draw(540).itertext())
     assert any("2 infeasible (-)" in word for word in figure.caption)
 
 
-def test_of_more_servers_than_a_chart_tells_apart_the_rest_is_in_the_table_and_said() -> None:
+def test_servers_beyond_those_a_chart_can_show_are_in_the_table_and_said() -> None:
     report = report_of([line(f"number {place}", "nvidia-l4", 1.0) for place in range(7)])
     for name in ("throughput", "ttft"):
         figure = next(figure for figure in report.figures if figure.name == name)
         assert len(figure.picture.lines) == SERIES  # type: ignore[attr-defined]
-        assert any(f"{SERIES} of 7" in words for words in figure.caption)
+        assert any(f"{SERIES} of 7" in sentence for sentence in figure.caption)
     assert len(figure.table.rows) == 7
 
 
@@ -401,7 +401,7 @@ def test_a_result_without_cells_is_a_report_without_figures() -> None:
     assert as_markdown(report)
 
 
-def test_answers_of_different_lengths_are_not_put_side_by_side_and_are_warned_of() -> None:
+def test_answers_of_different_lengths_are_warned_of_and_not_side_by_side() -> None:
     one, other = line("one", "nvidia-l4", 1.0), line("other", "nvidia-l4", 1.0)
     equal = report_of([one, other])
     assert equal.side_by_side
@@ -432,7 +432,7 @@ def test_the_servers_own_metrics_are_drawn_over_the_load() -> None:
     assert "4 users" in " ".join(figures["server-cache"].caption)
 
 
-def test_a_figure_that_the_server_does_not_report_is_not_drawn_and_a_single_read_is_no_line() -> None:
+def test_unreported_figure_is_not_drawn_and_a_single_read_is_no_line() -> None:
     only = READ.model_copy(update={"kv_cache_used": None, "generated_tokens": None})
     made = report_of([_run(cell(128, 4, server_series=only))])
     assert {"server-requests"} == {figure.name for figure in made.figures if figure.name.startswith("server")}
@@ -443,7 +443,7 @@ def test_a_figure_that_the_server_does_not_report_is_not_drawn_and_a_single_read
 
 
 def test_tiles_of_a_saturated_run_have_the_figures_of_its_highest_load() -> None:
-    page = as_page(report_of([saturated()]))
+    page = as_page(report_of([saturated_result()]))
     tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
     assert "Figures of a load that is saturated: its queue grew" in tiles
     assert "unknown" not in tiles
@@ -452,7 +452,7 @@ def test_tiles_of_a_saturated_run_have_the_figures_of_its_highest_load() -> None
 
 
 def test_tiles_of_a_failed_run_have_no_figures_at_all() -> None:
-    page = as_page(report_of([failed()]))
+    page = as_page(report_of([failed_result()]))
     tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
     assert "there" not in tiles
     assert "unknown" not in tiles
@@ -471,21 +471,21 @@ def test_tiles_of_a_failed_run_have_no_figures_at_all() -> None:
 def test_an_outlier_does_not_take_the_axis_of_tpot_over(
     paces: tuple[float, ...], tails: tuple[float, ...], low: float | None, high: float | None
 ) -> None:
-    report = report_of([saturated(paces=paces, tails=tails)])
+    report = report_of([saturated_result(paces=paces, tails=tails)])
     (figure,) = (one for one in report.figures if one.name == "pace")
     axis = figure.picture.y
     assert axis.low == (None if low is None else pytest.approx(low))
     assert axis.high == (None if high is None else pytest.approx(high))
-    said = [text for text in figure.caption if text.startswith("Beyond the axis")]
-    assert len(said) == (low is not None or high is not None)
+    sentences = [text for text in figure.caption if text.startswith("Beyond the axis")]
+    assert len(sentences) == (low is not None or high is not None)
 
 
 @pytest.mark.parametrize("name", ["unique_prompts", "steady_state", "counters"])
 def test_text_of_a_check_shows_no_internal_name(name: str) -> None:
     numbers = {"looked_at": 200, "cached_share": 0.02, "drift_of_e2e": 0.31}
-    found = check(name, "suspect", "e2e drifts by +31% over the part that counts", **numbers)
+    suspect = check(name, "suspect", "e2e drifts by +31% over the part that counts", **numbers)
     result = line("a", "nvidia-l4", 1.0)
-    cells = [result.cells[0].model_copy(update={"checks": [found]}), *result.cells[1:]]
+    cells = [result.cells[0].model_copy(update={"checks": [suspect]}), *result.cells[1:]]
     report = report_of([result.model_copy(update={"cells": cells})])
     fired = next(table for table in report.trouble if table.title == "Checks that did not pass")
     shown = " ".join(" ".join(row) for row in fired.rows)
@@ -495,7 +495,7 @@ def test_text_of_a_check_shows_no_internal_name(name: str) -> None:
 
 def test_a_narrow_map_has_its_columns_in_bands() -> None:
     figure = next(one for one in report_of([sweep()]).figures if one.name == "heat")
-    narrow, wide = figure.picture.drawn(318.0), figure.picture.drawn(1100.0)
+    narrow, wide = figure.picture.draw(318.0), figure.picture.draw(1100.0)
     assert narrow.get("width") == "318"
     assert wide.get("width") == "1100"
     loads = {"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"}

@@ -26,29 +26,29 @@ from bezel_bench.result.sample_file import samples_path, write_samples
 
 
 def write_result(pattern: Staged, folder: Path) -> tuple[Path, MeasuredCell]:
-    found, path = run_of(pattern), folder / "st.json"
-    samples = write_samples(samples_path(path), {found.cell.id: (found.samples, found.began)})
-    save(document(found).model_copy(update={"samples": samples}), path)
-    return path, found
+    measured, path = run_of(pattern), folder / "st.json"
+    samples = write_samples(samples_path(path), {measured.cell.id: (measured.samples, measured.began)})
+    save(document(measured).model_copy(update={"samples": samples}), path)
+    return path, measured
 
 
-def exported(path: Path, *words: str) -> tuple[int, Path]:
+def export(path: Path, *arguments: str) -> tuple[int, Path]:
     out = path.with_name("out")
-    return main(["export", str(path), "--format", "vllm", "--out", str(out), *words]), out
+    return main(["export", str(path), "--format", "vllm", "--out", str(out), *arguments]), out
 
 
 @BOTH
 def test_vllms_format_has_one_stage_and_refuses_several(
     pattern: Staged, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, found = write_result(pattern, tmp_path)
-    for words in ((), ("--cell", found.cell.id)):
-        assert exported(path, *words)[0] == 1
-        said = capsys.readouterr().err
-        assert "its load has 3 stages, and this format has the figures of one level." in said
-        assert "choose a stage: c100-u4-stage1, c100-u4-stage2, c100-u4-stage3." in said
-    for number, stage in enumerate(found.cell.stages, 1):
-        code, out = exported(path, "--cell", f"c100-u4-stage{number}")
+    path, measured = write_result(pattern, tmp_path)
+    for arguments in ((), ("--cell", measured.cell.id)):
+        assert export(path, *arguments)[0] == 1
+        error = capsys.readouterr().err
+        assert "its load has 3 stages, and this format has the figures of one level." in error
+        assert "choose a stage: c100-u4-stage1, c100-u4-stage2, c100-u4-stage3." in error
+    for number, stage in enumerate(measured.cell.stages, 1):
+        code, out = export(path, "--cell", f"c100-u4-stage{number}")
         shape = json.loads(out.read_text())
         out.unlink()
         assert code == 0
@@ -60,49 +60,51 @@ def test_vllms_format_has_one_stage_and_refuses_several(
         # vLLM counts a TTFT from the sending, as these users and rates do.
         assert shape["median_ttft_ms"] == pytest.approx(stage.metrics["ttft_p50"].value)
         assert shape["total_output_tokens"] == TOKENS * stage.requests
-    assert exported(path, "--cell", "c100-u4-stage4")[0] == 1
+    assert export(path, "--cell", "c100-u4-stage4")[0] == 1
 
 
 def test_load_of_one_stage_is_exported_without_its_name(tmp_path: Path) -> None:
-    path, found = write_result(Staged("rate", (Stage(5.0, 30.0),)), tmp_path)
-    code, out = exported(path)
+    path, measured = write_result(Staged("rate", (Stage(5.0, 30.0),)), tmp_path)
+    code, out = export(path)
     assert (code, json.loads(out.read_text())["request_rate"]) == (0, 5.0)
-    assert json.loads(out.read_text())["bezel_cell"] == f"{found.cell.id}-stage1"
+    assert json.loads(out.read_text())["bezel_cell"] == f"{measured.cell.id}-stage1"
 
 
 @BOTH
 def test_stages_in_vllms_format_are_the_whole_load_once(pattern: Staged) -> None:
-    found = run_of(pattern, places=3)
+    measured = run_of(pattern, places=3)
     shapes = []
     for number in (1, 2, 3):
-        part, rows, most = of_stage(found.cell, number, found.samples, found.began)
-        shapes.append(as_vllm(document(found), part, rows, found.began, most))
-    assert sum(shape["num_prompts"] for shape in shapes) == found.cell.requests
-    assert sum(map(len, (shape["ttfts"] for shape in shapes))) == found.cell.requests
-    sent, done = found.samples["sent"] - found.began, found.samples["done"] - found.began
-    for shape, stage in zip(shapes, found.cell.stages, strict=True):
+        part, rows, most = of_stage(measured.cell, number, measured.samples, measured.began)
+        shapes.append(as_vllm(document(measured), part, rows, measured.began, most))
+    assert sum(shape["num_prompts"] for shape in shapes) == measured.cell.requests
+    assert sum(map(len, (shape["ttfts"] for shape in shapes))) == measured.cell.requests
+    sent, done = measured.samples["sent"] - measured.began, measured.samples["done"] - measured.began
+    for shape, stage in zip(shapes, measured.cell.stages, strict=True):
         grid = np.unique(sent[(sent >= stage.begins * 1e9) & (sent < stage.ends * 1e9)])
         under_way = max(int(((sent <= at) & (done > at)).sum()) for at in grid)
         assert shape["max_concurrent_requests"] >= under_way, "those of the stage before count, too"
 
 
 def test_drafts_of_a_whole_load_are_in_no_stage() -> None:
-    found = run_of(RATES)
-    gained = found.cell.counters.gained.model_copy(update={"drafts": 9, "draft_tokens": 18, "accepted_tokens": 12})
-    counters = found.cell.counters.model_copy(update={"gained": gained})
-    cell = found.cell.model_copy(update={"counters": counters, "acceptance": [0.8, 0.5]})
-    part, rows, most = of_stage(cell, 2, found.samples, found.began)
-    assert not [name for name in as_vllm(document(found), part, rows, found.began, most) if name.startswith("spec")]
-    assert "spec_decode_num_drafts" in as_vllm(document(found), cell, found.samples, found.began)
+    measured = run_of(RATES)
+    gained = measured.cell.counters.gained.model_copy(update={"drafts": 9, "draft_tokens": 18, "accepted_tokens": 12})
+    counters = measured.cell.counters.model_copy(update={"gained": gained})
+    cell = measured.cell.model_copy(update={"counters": counters, "acceptance": [0.8, 0.5]})
+    part, rows, most = of_stage(cell, 2, measured.samples, measured.began)
+    assert not [
+        name for name in as_vllm(document(measured), part, rows, measured.began, most) if name.startswith("spec")
+    ]
+    assert "spec_decode_num_drafts" in as_vllm(document(measured), cell, measured.samples, measured.began)
 
 
 @BOTH
 def test_csv_has_a_row_for_each_stage_with_its_share(pattern: Staged, tmp_path: Path) -> None:
-    path, found = write_result(pattern, tmp_path)
-    rows = list(csv.DictReader(io.StringIO(as_csv(document(found)))))
+    path, measured = write_result(pattern, tmp_path)
+    rows = list(csv.DictReader(io.StringIO(as_csv(document(measured)))))
     assert [row["id"] for row in rows] == [f"c100-u4-stage{number}" for number in (1, 2, 3)]
-    assert sum(float(row["cost_usd"]) for row in rows) == pytest.approx(found.cell.cost_usd, rel=0.05)
-    for row, stage in zip(rows, found.cell.stages, strict=True):
+    assert sum(float(row["cost_usd"]) for row in rows) == pytest.approx(measured.cell.cost_usd, rel=0.05)
+    for row, stage in zip(rows, measured.cell.stages, strict=True):
         assert float(row["ttft_p50 [ms]"]) == stage.metrics["ttft_p50"].value
         assert float(row["requests_per_second [requests/s]"]) == stage.metrics["requests_per_second"].value
     out = tmp_path / "one.csv"
@@ -113,10 +115,10 @@ def test_csv_has_a_row_for_each_stage_with_its_share(pattern: Staged, tmp_path: 
 
 @BOTH
 def test_open_metrics_have_each_stage_at_its_end(pattern: Staged, tmp_path: Path) -> None:
-    path, found = write_result(pattern, tmp_path)
-    started = found.cell.started_at
+    path, measured = write_result(pattern, tmp_path)
+    started = measured.cell.started_at
     assert started is not None
-    families = {one.name: one.samples for one in text_string_to_metric_families(as_open_metrics(document(found)))}
+    families = {one.name: one.samples for one in text_string_to_metric_families(as_open_metrics(document(measured)))}
     for name, metric, factor in (
         ("ttft_p50_seconds", "ttft_p50", 1e-3), ("tpot_p50_seconds", "tpot_p50", 1e-3),
         ("e2e_p99_seconds", "e2e_p99", 1e-3), ("requests_per_second", "requests_per_second", 1.0),
@@ -124,24 +126,24 @@ def test_open_metrics_have_each_stage_at_its_end(pattern: Staged, tmp_path: Path
     ):  # fmt: skip
         samples = families[f"bezel_bench_{name}"]
         assert [one.labels["cell"] for one in samples] == [f"c100-u4-stage{number}" for number in (1, 2, 3)]
-        for one, stage in zip(samples, found.cell.stages, strict=True):
+        for one, stage in zip(samples, measured.cell.stages, strict=True):
             assert one.value == pytest.approx(stage.metrics[metric].value * factor)
             assert float(one.labels["users" if pattern.of == "users" else "rate"]) == stage.level
             assert float(one.timestamp) == pytest.approx(started.timestamp() + stage.ends, abs=0.01)
     out = tmp_path / "one.txt"
-    words = ["--format", "openmetrics", "--cell", "c100-u4-stage3", "--out", str(out)]
-    assert main(["export", str(path), *words]) == 0
+    arguments = ["--format", "openmetrics", "--cell", "c100-u4-stage3", "--out", str(out)]
+    assert main(["export", str(path), *arguments]) == 0
     assert 'cell="c100-u4-stage3"' in out.read_text()
     assert "stage2" not in out.read_text()
 
 
 @BOTH
 def test_audit_reads_each_stage_as_a_load(pattern: Staged, tmp_path: Path) -> None:
-    path, found = write_result(pattern, tmp_path)
+    path, measured = write_result(pattern, tmp_path)
     audit = audit_files([path])
     (source,) = audit.sources
     assert [row.where for row in source.rows] == [f"cell c100-u4-stage{number}" for number in (1, 2, 3)]
-    for row, stage in zip(source.rows, found.cell.stages, strict=True):
+    for row, stage in zip(source.rows, measured.cell.stages, strict=True):
         figures = {name: figure.value for name, figure in row.figures.items()}
         assert figures["requests_per_second"] == stage.metrics["requests_per_second"].value
         for name in ("ttft", "tpot", "e2e"):
@@ -176,9 +178,9 @@ def test_audit_accuses_no_load_in_stages(
     tmp_path_factory: pytest.TempPathFactory, of: Any, stages: list[Stage], seed: int, places: int
 ) -> None:
     """Through and beyond saturation, where requests of one stage end in the next."""
-    found = run_of(Staged(of, tuple(stages)), seed=seed, places=places)
+    measured = run_of(Staged(of, tuple(stages)), seed=seed, places=places)
     path = tmp_path_factory.mktemp("staged") / "st.json"
-    save(document(found), path)
+    save(document(measured), path)
     assert audit_files([path]).findings == ()
 
 
@@ -190,9 +192,9 @@ def test_requests_of_users_are_sent_and_those_of_a_rate_due() -> None:
 
 @BOTH
 def test_journal_and_document_keep_the_stages(pattern: Staged) -> None:
-    found = run_of(pattern)
-    assert Cell.model_validate_json(found.cell.model_dump_json()) == found.cell
-    assert Result.model_validate_json(document(found).as_json()) == document(found)
+    measured = run_of(pattern)
+    assert Cell.model_validate_json(measured.cell.model_dump_json()) == measured.cell
+    assert Result.model_validate_json(document(measured).as_json()) == document(measured)
 
 
 def test_cell_of_one_level_is_its_only_part() -> None:

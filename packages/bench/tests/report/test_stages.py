@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench_support.results import line, staged
+from bench_support.results import line, staged_result
 from bezel_bench.commands.render.tables import run_text
 from bezel_bench.report.export import as_csv
 from bezel_bench.report.format import number
@@ -16,7 +16,7 @@ THROUGHPUT = "output_tokens_per_second"
 @pytest.mark.parametrize(("of", "unit"), [("users", "users"), ("rate", "requests/s")])
 def test_each_stage_has_a_row_with_its_own_figures(of: str, unit: str) -> None:
     """Also the third stage, whose level is that of the first."""
-    made = staged(of=of)
+    made = staged_result(of=of)
     report = report_of([made])
     (whole,) = made.cells
     rows = report.cells.rows
@@ -29,7 +29,7 @@ def test_each_stage_has_a_row_with_its_own_figures(of: str, unit: str) -> None:
 
 @pytest.mark.parametrize("write", [as_page, as_markdown])
 def test_page_and_tables_show_what_the_terminal_does(write) -> None:  # type: ignore[no-untyped-def]
-    made = staged()
+    made = staged_result()
     text, terminal = write(report_of([made])), run_text(made)
     for stage in (1, 2, 3):
         assert f"stage {stage}: " in terminal
@@ -37,20 +37,20 @@ def test_page_and_tables_show_what_the_terminal_does(write) -> None:  # type: ig
 
 
 def test_ok_load_in_stages_is_not_called_unreliable() -> None:
-    report = report_of([staged()])
+    report = report_of([staged_result()])
     assert report.warnings == []
     assert report.summary.rows[4][1].startswith("stage 2: 16 users"), "the tiles are of the highest stage"
     assert any("3 of 120" in value for row in report.summary.rows for value in row)
 
 
 def test_failures_of_a_load_in_stages_count_once() -> None:
-    (table,) = [table for table in report_of([staged()]).trouble if table.title == "Failed requests by kind"]
+    (table,) = [table for table in report_of([staged_result()]).trouble if table.title == "Failed requests by kind"]
     assert [row[:2] for row in table.rows] == [["timeout", "3"]]
-    assert [part.failures for part in staged().cells[0].parts()] == [{}, {"timeout": 3}, {}]
+    assert [part.failures for part in staged_result().cells[0].parts()] == [{}, {"timeout": 3}, {}]
 
 
 def test_checks_of_a_load_in_stages_count_once() -> None:
-    made = staged()
+    made = staged_result()
     passed = sum(check.state == "passed" for check in made.cells[0].checks)
     assert f"{passed} passed" in report_of([made]).checks_summary
 

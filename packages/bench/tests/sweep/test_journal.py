@@ -22,7 +22,7 @@ WANTED = CellRequest(64, 128, 16, users=8)
 CELL = cell_of(WANTED, **{RATE: 3.25})
 
 
-def begun(folder: Path) -> Path:
+def begin_journal(folder: Path) -> Path:
     path = folder / "journal"
     with Journal(path, SETTINGS, "run") as journal:
         journal.begin(WANTED.id, None)
@@ -31,14 +31,14 @@ def begun(folder: Path) -> Path:
 
 
 def test_a_cell_is_there_as_it_was(tmp_path: Path) -> None:
-    with Journal(begun(tmp_path), SETTINGS, "run") as journal:
+    with Journal(begin_journal(tmp_path), SETTINGS, "run") as journal:
         assert journal.taken == [Taken(CELL, 7.5)]
         assert journal.lost_seconds == 0
 
 
 @pytest.mark.parametrize("torn", [1, 2, 20])
 def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path: Path, torn: int) -> None:
-    path = begun(tmp_path)
+    path = begin_journal(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole + whole.splitlines(keepends=True)[-1][:-torn])
     with Journal(path, SETTINGS, "run") as journal:
@@ -49,7 +49,7 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_kept(tmp_path: Path, torn: int
 
 
 def test_a_damaged_line_in_the_middle_is_refused(tmp_path: Path) -> None:
-    path = begun(tmp_path)
+    path = begin_journal(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([lines[0], lines[1][:5] + b"\n", *lines[2:]]))
     with pytest.raises(UserError, match="line 2"):
@@ -58,7 +58,7 @@ def test_a_damaged_line_in_the_middle_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("strange", [{"cell": {"id": "x"}, "seconds": 1.0, "cut": False}, {"cell": 3}, {"a": 1}])
 def test_a_record_of_another_kind_is_refused(tmp_path: Path, strange: dict[str, object]) -> None:
-    path = begun(tmp_path)
+    path = begin_journal(tmp_path)
     path.write_bytes(path.read_bytes() + json.dumps(strange).encode() + b"\n")
     with pytest.raises(UserError, match="line 4 is not a record"):
         Journal(path, SETTINGS, "run")
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path: Path) 
 
 
 def test_other_settings_are_refused_with_what_differs_and_nothing_else(tmp_path: Path) -> None:
-    path = begun(tmp_path)
+    path = begin_journal(tmp_path)
     with pytest.raises(UserError) as refused:
         Journal(path, SETTINGS | {"users": [1, 16]}, "run")
     assert "users = [1, 16]\n   it was [1, 8]" in str(refused.value)
@@ -83,7 +83,7 @@ def test_other_settings_are_refused_with_what_differs_and_nothing_else(tmp_path:
 
 
 def test_two_commands_never_write_one_journal(tmp_path: Path) -> None:
-    path = begun(tmp_path)
+    path = begin_journal(tmp_path)
     with Journal(path, SETTINGS, "run"), pytest.raises(UserError, match="another command"):
         Journal(path, SETTINGS, "run")
     with Journal(path, SETTINGS, "run"):
@@ -91,7 +91,7 @@ def test_two_commands_never_write_one_journal(tmp_path: Path) -> None:
 
 
 def test_what_a_kill_interrupted_counts_as_estimated(tmp_path: Path) -> None:
-    path = begun(tmp_path)
+    path = begin_journal(tmp_path)
     with Journal(path, SETTINGS, "run") as journal:
         assert journal.begin("x", 30.0) == 0
         assert journal.begin("x", 31.0) == 1
@@ -101,12 +101,14 @@ def test_what_a_kill_interrupted_counts_as_estimated(tmp_path: Path) -> None:
         assert journal.begun == {WANTED.id: 1, "x": 2, "y": 1}
 
 
-def test_another_server_in_the_place_of_one_is_refused_and_the_same_one_is_not(tmp_path: Path) -> None:
-    def served(**told: object) -> Server:
-        return Server(manifest("a comparison").model_copy(update={"served_by": ServedBy.model_validate(told)}), False)
+def test_another_server_in_the_same_place_is_refused(tmp_path: Path) -> None:
+    """The same one is not, also where it states less."""
 
-    first, silent = served(vllm_version="0.10", max_model_len=64), served(vllm_version="0.10")
-    other = served(vllm_version="0.11")
+    def server_of(**fields: object) -> Server:
+        return Server(manifest("a comparison").model_copy(update={"served_by": ServedBy.model_validate(fields)}), False)
+
+    first, silent = server_of(vllm_version="0.10", max_model_len=64), server_of(vllm_version="0.10")
+    other = server_of(vllm_version="0.11")
     with Journal(tmp_path / "journal", SETTINGS, "run") as journal:
         journal.meet("plain", first)
     with Journal(tmp_path / "journal", SETTINGS, "run") as journal:

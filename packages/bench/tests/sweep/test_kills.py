@@ -31,7 +31,7 @@ def records(folder: Path) -> list[str]:
     return [record["cell"]["id"] for line in lines if "cell" in (record := json.loads(line))]
 
 
-def measured(folder: Path) -> list[tuple[str, str]]:
+def measured_cells(folder: Path) -> list[tuple[str, str]]:
     return [(line.split()[0], line.split()[1]) for line in (folder / "measured").read_text().splitlines()]
 
 
@@ -61,7 +61,7 @@ def test_no_boundary_loses_a_cell_or_measures_it_twice(tmp_path: Path, work: Wor
         assert run(folder, NEVER, work) == 0, f"change {change}: it continues"
         assert records(folder) == whole, f"change {change}: each cell has one record, in the order of who is not killed"
         assert result(folder) == whole, f"change {change}: and so the result"
-        twice = [name for name, count in Counter(name for name, _ in measured(folder)).items() if count > 1]
+        twice = [name for name, count in Counter(name for name, _ in measured_cells(folder)).items() if count > 1]
         again += len(twice)
         assert len(twice) <= 1, f"change {change}: at most the cell that was under way"
     # Only between the end of a load and its record on disk: the write's begin and middle, its end and the sync.
@@ -80,7 +80,7 @@ def test_a_second_attempt_sends_other_prompts_and_all_else_the_same(
         run(folder, AT_BEGIN + cell * OF_A_CELL + 6, work)
         assert run(folder, NEVER, work) == 0
         prompts: dict[str, list[str]] = defaultdict(list)
-        for name, prompt in measured(folder):
+        for name, prompt in measured_cells(folder):
             prompts[name].append(prompt)
         assert [name for name, sent in prompts.items() if len(sent) > 1] == [whole[cell]]
         assert len(set(prompts[whole[cell]])) == 2

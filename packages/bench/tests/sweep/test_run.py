@@ -19,7 +19,7 @@ from bezel_bench.sweep.grid import Bounds, Grid
 from bezel_bench.sweep.inference.knees import knees
 from bezel_bench.sweep.measurement.budget import Limits
 from bezel_bench.sweep.measurement.journal import Journal
-from bezel_bench.sweep.next_cell import Known, next_cell, ordered
+from bezel_bench.sweep.next_cell import KnownCells, next_cell, sweep_order
 from bezel_bench.sweep.run import LOST, Sweep, run_sweep
 from bezel_bench.sweep.summarize import conclude
 
@@ -40,7 +40,7 @@ def saturating(context: int, users: int) -> float:
     return min(users * 2.0, 40.0 - users * 0.01) / (1 + context / 2000)
 
 
-def swept(
+def sweep_with(
     folder: Path, oracle: Oracle, bounds: Bounds = NO_BOUNDS, limits: Limits = NO_LIMITS, *, full: bool = False
 ) -> tuple[Ended, list[Progress]]:
     shown: list[Progress] = []
@@ -51,26 +51,26 @@ def swept(
 
 def test_a_full_sweep_asks_every_cell_once(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, _ = swept(tmp_path, oracle, full=True)
+    ended, _ = sweep_with(tmp_path, oracle, full=True)
     assert sorted({(one.context_tokens, one.users) for one in oracle.asked}) == [
         (context, users) for context in GRID.contexts for users in GRID.users
     ]
     assert len(oracle.asked) == len(GRID.places())
-    told = conclude(ended)
-    assert not told.inferred
-    assert len(told.cells) == len(GRID.places())
+    conclusion = conclude(ended)
+    assert not conclusion.inferred
+    assert len(conclusion.cells) == len(GRID.places())
 
 
 def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, _ = swept(tmp_path, oracle, limits=HALF)
-    told = conclude(ended)
+    ended, _ = sweep_with(tmp_path, oracle, limits=HALF)
+    conclusion = conclude(ended)
     assert sum(one.requests for one in oracle.asked) <= 0.5 * GRID.full_requests()
-    assert len(told.cells) + len(told.inferred) == len(GRID.places()), "each cell is there once"
-    assert told.inferred
-    errors = sorted(abs(one.value / saturating(one.context_tokens, one.users) - 1) for one in told.inferred)
+    assert len(conclusion.cells) + len(conclusion.inferred) == len(GRID.places()), "each cell is there once"
+    assert conclusion.inferred
+    errors = sorted(abs(one.value / saturating(one.context_tokens, one.users) - 1) for one in conclusion.inferred)
     assert errors[len(errors) // 2] < 0.15, "between contexts four steps of two apart the throughput bends"
-    knees = {one.numbers["context_tokens"]: one.numbers["users"] for one in told.findings if one.name == "knee"}
+    knees = {one.numbers["context_tokens"]: one.numbers["users"] for one in conclusion.findings if one.name == "knee"}
     assert set(knees) >= {64, 1024, 8192}, "those that are measured at each number of users"
     assert all(users in (8, 32, 64) for users in knees.values())
 
@@ -103,21 +103,21 @@ def test_a_context_has_a_knee_where_its_own_cells_show_the_plateau_only() -> Non
     flat = {column: min(2.0 * users, 40.0) for column, users in enumerate(GRID.users)}
     rising = {(1, 0): 2.0, (1, 1): 16.0}
 
-    def named(*rows: int) -> list[object]:
-        known = rising | {(row, column): value for row in rows for column, value in flat.items()}
-        return [one.numbers["context_tokens"] for one in knees(GRID, RATE, known) if one.name == "knee"]
+    def contexts_with_knees(*rows: int) -> list[object]:
+        values = rising | {(row, column): value for row in rows for column, value in flat.items()}
+        return [one.numbers["context_tokens"] for one in knees(GRID, RATE, values) if one.name == "knee"]
 
-    assert named() == []
-    assert named(0, 2) == [64, 1024]
+    assert contexts_with_knees() == []
+    assert contexts_with_knees(0, 2) == [64, 1024]
 
 
 def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_path: Path) -> None:
-    told = conclude(swept(tmp_path, Oracle(saturating), limits=Limits(seconds=12.0), full=True)[0])
-    unasked = [cell for cell in told.cells if not cell.requests]
+    conclusion = conclude(sweep_with(tmp_path, Oracle(saturating), limits=Limits(seconds=12.0), full=True)[0])
+    unasked = [cell for cell in conclusion.cells if not cell.requests]
     assert unasked
     assert {cell.state for cell in unasked} == {"not_asked"}
     assert all(cell.reason.startswith("not requested: the limits allow no further cell") for cell in unasked)
-    result = Result(kind="sweep", nature="measured", manifest=manifest("cut"), cells=told.cells)
+    result = Result(kind="sweep", nature="measured", manifest=manifest("cut"), cells=conclusion.cells)
     table = grid_text(result, RATE).splitlines()
     assert sum(line.split().count("?") for line in table[:9]) == len(unasked)
     assert not [line for line in table[3:9] if "-" in line.split()]
@@ -135,14 +135,14 @@ def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_pa
             return cell.model_copy(update=late) if busy else cell
 
     oracle = Busy(lambda context, users: users * 2.0 / (1 + context / 2000) / (1 + users / 500))
-    told = conclude(swept(tmp_path, oracle)[0])
-    limited = [cell for cell in told.cells if cell.state == "client_limited"]
+    conclusion = conclude(sweep_with(tmp_path, oracle)[0])
+    limited = [cell for cell in conclusion.cells if cell.state == "client_limited"]
     assert 1 <= len(limited) <= 4
-    spared = [cell for cell in told.cells if "was too much for the client already" in cell.reason]
+    spared = [cell for cell in conclusion.cells if "was too much for the client already" in cell.reason]
     assert {cell.state for cell in spared} == {"not_asked"}
     assert {cell.context_tokens for cell in spared} <= {64, 256}
-    assert [cell for cell in told.cells if cell.state == "ok" and (cell.context_tokens or 0) <= 256]
-    assert not [one for one in told.inferred if one.context_tokens == 64 and one.users > 64]
+    assert [cell for cell in conclusion.cells if cell.state == "ok" and (cell.context_tokens or 0) <= 256]
+    assert not [one for one in conclusion.inferred if one.context_tokens == 64 and one.users > 64]
 
 
 @pytest.mark.slow
@@ -157,25 +157,26 @@ def test_a_sweep_that_is_ended_or_loses_its_server_tells_what_it_has(tmp_path: P
                 raise error
             return super().measure(wanted)
 
-    ended, _ = swept(tmp_path, Ends(saturating), full=True)
+    ended, _ = sweep_with(tmp_path, Ends(saturating), full=True)
     assert ended.early
-    told = conclude(ended)
-    assert [cell.state for cell in told.cells].count("ok") == 3
-    assert [cell.state for cell in told.cells].count("not_asked") == len(GRID.places()) - 3
-    assert str(error).rstrip(".") in told.notes[0]
-    whole, _ = swept(tmp_path, Oracle(saturating), full=True)
+    conclusion = conclude(ended)
+    assert [cell.state for cell in conclusion.cells].count("ok") == 3
+    assert [cell.state for cell in conclusion.cells].count("not_asked") == len(GRID.places()) - 3
+    assert str(error).rstrip(".") in conclusion.notes[0]
+    whole, _ = sweep_with(tmp_path, Oracle(saturating), full=True)
     assert not whole.early
     assert {cell.state for cell in conclude(whole).cells} == {"ok"}
     oracle = Ends(saturating)
     oracle.left = 0
     (tmp_path / "other").mkdir()
     with pytest.raises(type(error)):
-        swept(tmp_path / "other", oracle, full=True)
+        sweep_with(tmp_path / "other", oracle, full=True)
 
 
-def test_every_second_context_is_asked_with_the_fewest_users_first_and_one_between(tmp_path: Path) -> None:
+def test_every_second_context_is_asked_fewest_users_first(tmp_path: Path) -> None:
+    """The contexts between take turns, one at each number of users."""
     oracle = Oracle(saturating)
-    swept(tmp_path, oracle, limits=HALF)
+    sweep_with(tmp_path, oracle, limits=HALF)
     asked = [(one.context_tokens, one.users) for one in oracle.asked]
     assert asked[:4] == [(64, 1), (1024, 1), (8192, 1), (256, 1)]
     assert asked[4:8] == [(64, 8), (1024, 8), (8192, 8), (4096, 8)], "the contexts between take turns"
@@ -184,29 +185,29 @@ def test_every_second_context_is_asked_with_the_fewest_users_first_and_one_betwe
 
 def test_an_even_number_of_contexts_has_its_last_one_asked() -> None:
     """Without it, the longest context would have no figure: nothing is carried beyond what was measured."""
-    order = ordered([(row, column) for row in range(6) for column in range(4)])
+    order = sweep_order([(row, column) for row in range(6) for column in range(4)])
     assert {(5, column) for column in range(4)} <= set(order)
     assert {row for row, _ in order} == set(range(6))
     assert len(order) == 4 * 5
-    kept_out = ordered([(row, column) for row in (1, 3, 4) for column in range(2) if (row, column) != (4, 1)])
+    kept_out = sweep_order([(row, column) for row in (1, 3, 4) for column in range(2) if (row, column) != (4, 1)])
     assert set(kept_out) == {(1, 0), (4, 0), (3, 0), (1, 1), (3, 1)}, "of the contexts that fit, and no other cell"
 
 
 def test_a_sweep_of_all_requests_measures_the_cells_between_too(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    told = conclude(swept(tmp_path, oracle, limits=Limits(requests=GRID.full_requests()))[0])
+    conclusion = conclude(sweep_with(tmp_path, oracle, limits=Limits(requests=GRID.full_requests()))[0])
     assert len(oracle.asked) == len(GRID.places())
-    assert not told.inferred
+    assert not conclusion.inferred
 
 
 def test_a_cell_without_a_measured_neighbour_on_each_side_says_so(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if (context, users) == (8192, 8) else saturating(context, users))
-    told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
-    (cell,) = [one for one in told.cells if (one.context_tokens, one.users) == (4096, 256)]
+    conclusion = conclude(sweep_with(tmp_path, oracle, limits=HALF)[0])
+    (cell,) = [one for one in conclusion.cells if (one.context_tokens, one.users) == (4096, 256)]
     assert cell.state == "not_asked"
     assert "no measured cell beside it on both sides, so it is not inferred" in cell.reason
     asked = {(one.context_tokens, one.users) for one in oracle.asked}
-    for point in told.inferred:
+    for point in conclusion.inferred:
         at_users = [context for context, users in asked if users == point.users]
         at_context = [users for context, users in asked if context == point.context_tokens]
         assert (min(at_users) < point.context_tokens < max(at_users)) or (
@@ -215,16 +216,16 @@ def test_a_cell_without_a_measured_neighbour_on_each_side_says_so(tmp_path: Path
 
 
 def test_ranges_are_told_and_a_figure_without_one_says_why(tmp_path: Path) -> None:
-    told = conclude(swept(tmp_path, Oracle(saturating), limits=HALF)[0])
-    (surface,) = [one for one in told.findings if one.name == "surface"]
-    ranged = [one for one in told.inferred if one.low is not None]
-    bare = [one for one in told.inferred if one.low is None]
+    conclusion = conclude(sweep_with(tmp_path, Oracle(saturating), limits=HALF)[0])
+    (surface,) = [one for one in conclusion.findings if one.name == "surface"]
+    ranged = [one for one in conclusion.inferred if one.low is not None]
+    bare = [one for one in conclusion.inferred if one.low is None]
     assert surface.numbers["with_range"] == len(ranged)
     assert all("a 90 % range needs 9" in one.why for one in bare)
     assert not [one for one in ranged if one.why]
     assert {one.errors >= 9 for one in ranged} <= {True}
     (tmp_path / "few").mkdir()
-    few = conclude(swept(tmp_path / "few", Oracle(saturating), limits=Limits(requests=300))[0])
+    few = conclude(sweep_with(tmp_path / "few", Oracle(saturating), limits=Limits(requests=300))[0])
     assert few.inferred
     assert {one.low for one in few.inferred} == {None}
     result = Result(
@@ -240,76 +241,76 @@ def test_ranges_are_told_and_a_figure_without_one_says_why(tmp_path: Path) -> No
 def test_a_cell_that_cannot_be_is_never_asked_and_says_the_rule(tmp_path: Path, full: bool) -> None:
     oracle = Oracle(saturating)
     bounds = Bounds(max_model_len=8192, kv_tokens=5000, capacity=64, unmakable={64: "too short"})
-    told = conclude(swept(tmp_path, oracle, bounds, full=full)[0])
+    conclusion = conclude(sweep_with(tmp_path, oracle, bounds, full=full)[0])
     assert {one.context_tokens for one in oracle.asked} == {256, 1024, 4096}
     assert max(one.users or 0 for one in oracle.asked) == 64
-    reasons = {(cell.context_tokens, cell.users): cell for cell in told.cells}
+    reasons = {(cell.context_tokens, cell.users): cell for cell in conclusion.cells}
     assert "8192 prompt + 1 output tokens = 8193 > max_model_len 8192" in reasons[8192, 1].reason
     assert reasons[64, 1].reason == "too short"
     assert (reasons[256, 128].state, reasons[8192, 1].state) == ("queueing", "infeasible")
     assert "64" in reasons[256, 128].reason
-    assert not [one for one in told.inferred if one.users > 64 or one.context_tokens in (64, 8192)]
+    assert not [one for one in conclusion.inferred if one.users > 64 or one.context_tokens in (64, 8192)]
 
 
 def test_what_just_fits_is_asked(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    swept(tmp_path, oracle, Bounds(max_model_len=8193, kv_tokens=8193, capacity=256), full=True)
+    sweep_with(tmp_path, oracle, Bounds(max_model_len=8193, kv_tokens=8193, capacity=256), full=True)
     assert len(oracle.asked) == len(GRID.places())
 
 
 def test_an_invalid_cell_is_left_out_and_listed(tmp_path: Path) -> None:
-    def undrained(context: int, users: int) -> float:
+    def rate_undrained(context: int, users: int) -> float:
         return 0.05 if (context, users) == (1024, 1) else saturating(context, users)
 
-    told = conclude(swept(tmp_path, Oracle(undrained), full=True)[0])
-    (excluded,) = [one for one in told.findings if one.name == "excluded"]
+    conclusion = conclude(sweep_with(tmp_path, Oracle(rate_undrained), full=True)[0])
+    (excluded,) = [one for one in conclusion.findings if one.name == "excluded"]
     assert excluded.cells == ["c1024-u1"]
     assert "as much for each of more users" in excluded.text
     clean = tmp_path / "clean"
     clean.mkdir()
     assert not [
-        one for one in conclude(swept(clean, Oracle(saturating), full=True)[0]).findings if one.name == "excluded"
+        one for one in conclude(sweep_with(clean, Oracle(saturating), full=True)[0]).findings if one.name == "excluded"
     ]
 
 
 def test_heavier_loads_than_one_that_failed_are_not_asked(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if context >= 1024 and users >= 64 else saturating(context, users))
-    told = conclude(swept(tmp_path, oracle)[0])
-    failed = [cell for cell in told.cells if cell.state == "failed"]
+    conclusion = conclude(sweep_with(tmp_path, oracle)[0])
+    failed = [cell for cell in conclusion.cells if cell.state == "failed"]
     assert 2 <= len(failed) <= 5
-    spared = [cell for cell in told.cells if "failed already" in cell.reason]
+    spared = [cell for cell in conclusion.cells if "failed already" in cell.reason]
     assert spared
-    assert not [one for one in told.inferred if one.context_tokens >= 1024 and one.users >= 64 and spared and
+    assert not [one for one in conclusion.inferred if one.context_tokens >= 1024 and one.users >= 64 and spared and
                 (one.context_tokens, one.users) in {(cell.context_tokens, cell.users) for cell in spared}]  # fmt: skip
 
 
 def test_a_failure_that_a_heavier_load_disproves_keeps_nothing_out(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if (context, users) == (64, 8) else saturating(context, users))
-    told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
-    assert not [cell for cell in told.cells if "failed already" in cell.reason]
-    assert len(told.inferred) == 5
+    conclusion = conclude(sweep_with(tmp_path, oracle, limits=HALF)[0])
+    assert not [cell for cell in conclusion.cells if "failed already" in cell.reason]
+    assert len(conclusion.inferred) == 5
 
 
 def test_requests_that_are_left_go_to_cells_that_cannot_be_inferred() -> None:
     places = {(row, column) for row in range(3) for column in range(3)}
     asked = {place for place in places if place[1] == 0 or place == (0, 1)} - {(1, 0)}
-    known = Known({}, (), asked, places)
-    assert next_cell(known, {(1, 0), (1, 1)}, inferable={(1, 0)}) == (1, 0), "in the order"
-    known = Known({}, (), asked | {(1, 0)}, places)
-    assert next_cell(known, {(1, 2)}, inferable={(1, 2)}) == (1, 2)
+    known_cells = KnownCells({}, (), asked, places)
+    assert next_cell(known_cells, {(1, 0), (1, 1)}, inferable={(1, 0)}) == (1, 0), "in the order"
+    known_cells = KnownCells({}, (), asked | {(1, 0)}, places)
+    assert next_cell(known_cells, {(1, 2)}, inferable={(1, 2)}) == (1, 2)
 
 
 def test_failures_of_single_users_keep_no_larger_number_out(tmp_path: Path) -> None:
     """A client's first cell may fail at every context: that says nothing of eight users."""
     oracle = Oracle(lambda context, users: None if users == 1 and context >= 256 else saturating(context, users))
-    told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
-    assert not [cell for cell in told.cells if "failed already" in cell.reason]
+    conclusion = conclude(sweep_with(tmp_path, oracle, limits=HALF)[0])
+    assert not [cell for cell in conclusion.cells if "failed already" in cell.reason]
     assert [one for one in oracle.asked if one.context_tokens == 8192 and one.users == 32]
 
 
 def test_a_limit_of_time_is_kept_and_no_cell_begun_that_would_break_it(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, shown = swept(tmp_path, oracle, limits=Limits(seconds=120.0), full=True)
+    ended, shown = sweep_with(tmp_path, oracle, limits=Limits(seconds=120.0), full=True)
     assert oracle.now <= 120.0
     assert "120" in ended.reason.replace("2 minutes", "120")
     assert len(oracle.asked) < len(GRID.places())
@@ -318,14 +319,14 @@ def test_a_limit_of_time_is_kept_and_no_cell_begun_that_would_break_it(tmp_path:
 
 def test_a_limit_in_dollars_is_that_of_time_at_the_price(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, shown = swept(tmp_path, oracle, limits=Limits(usd=0.05, usd_per_hour=1.5), full=True)
+    ended, shown = sweep_with(tmp_path, oracle, limits=Limits(usd=0.05, usd_per_hour=1.5), full=True)
     assert 0 < oracle.now <= 120.0
     assert (shown[-1].usd or 0) <= 0.05
     assert "USD" in ended.reason
 
 
 def test_an_unknown_price_limits_nothing_and_is_said(tmp_path: Path) -> None:
-    ended, shown = swept(tmp_path, Oracle(saturating), limits=Limits(usd=0.0001), full=True)
+    ended, shown = sweep_with(tmp_path, Oracle(saturating), limits=Limits(usd=0.0001), full=True)
     assert len(ended.status.cells) == len(GRID.places())
     assert shown[-1].usd is None
     assert any("is unknown" in note for note in conclude(ended).notes)
@@ -334,18 +335,18 @@ def test_an_unknown_price_limits_nothing_and_is_said(tmp_path: Path) -> None:
 def test_the_share_of_requests_is_kept(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
     most = GRID.full_requests() // 5
-    swept(tmp_path, oracle, limits=Limits(requests=most))
+    sweep_with(tmp_path, oracle, limits=Limits(requests=most))
     assert sum(one.requests for one in oracle.asked) <= most
 
 
 def test_a_server_that_is_gone_ends_the_sweep(tmp_path: Path) -> None:
     oracle = Oracle(lambda _context, _users: None)
-    ended, _ = swept(tmp_path, oracle, full=True)
+    ended, _ = sweep_with(tmp_path, oracle, full=True)
     assert LOST in ended.reason
     assert len(oracle.asked) == 6
-    told = conclude(ended)
-    assert not told.inferred, "of nothing follows nothing"
-    assert len(told.cells) == len(GRID.places())
+    conclusion = conclude(ended)
+    assert not conclusion.inferred, "of nothing follows nothing"
+    assert len(conclusion.cells) == len(GRID.places())
 
 
 def test_a_server_that_hangs_ends_the_sweep_sooner(tmp_path: Path) -> None:
@@ -363,7 +364,7 @@ def test_a_server_that_hangs_ends_the_sweep_sooner(tmp_path: Path) -> None:
     assert len(asked) == 2
 
 
-def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_are_not(tmp_path: Path) -> None:
+def test_only_cells_that_nobody_answered_are_asked_again_by_the_next_run(tmp_path: Path) -> None:
     def down(wanted: CellRequest) -> Cell:
         return cell_of(wanted, reason="refused").model_copy(update={"failures": {"refused": wanted.requests}})
 
@@ -434,10 +435,10 @@ class Disturbed(Oracle):
 @pytest.mark.parametrize("full", [True, False])
 def test_a_passing_disturbance_costs_a_sweep_no_cell(tmp_path: Path, how: dict[str, str], full: bool) -> None:
     oracle = Disturbed(saturating, {1, 2, 5, 6, 9}, how)
-    ended, _ = swept(tmp_path, oracle, full=full)
-    told = conclude(ended)
-    assert {cell.state for cell in told.cells} == {"ok"}
-    assert len(told.cells) == len(GRID.places())
+    ended, _ = sweep_with(tmp_path, oracle, full=full)
+    conclusion = conclude(ended)
+    assert {cell.state for cell in conclusion.cells} == {"ok"}
+    assert len(conclusion.cells) == len(GRID.places())
     assert len(oracle.asked) == len(GRID.places()) + 5
     assert (ended.early, ended.reason) == (False, "every feasible cell is measured")
     prompts = [one.run for one in oracle.asked]
@@ -454,26 +455,26 @@ def test_a_limit_of_the_client_needs_two_tries_and_is_said(tmp_path: Path, full:
             return cell.model_copy(update=LATE) if (wanted.users or 0) >= 128 else cell
 
     oracle = Limited(lambda context, users: users * 2.0 / (1 + context / 2000) / (1 + users / 500))
-    ended, _ = swept(tmp_path, oracle, full=full)
+    ended, _ = sweep_with(tmp_path, oracle, full=full)
     tries = Counter((one.context_tokens, one.users) for one in oracle.asked)
     assert {tries[context, 128] for context in GRID.contexts} == {2}
     assert {tries[context, users] for context in GRID.contexts for users in (1, 8, 32, 64)} == {1}
     assert ended.early, "the next run of the command tries them anew"
     assert "not all are measured" in ended.reason
-    told = conclude(ended)
-    assert any("tried anew by the next run of the same command" in note for note in told.notes)
-    assert not [one for one in told.inferred if one.users >= 128]
-    assert {cell.state for cell in told.cells if (cell.users or 0) < 128} == {"ok"}
+    conclusion = conclude(ended)
+    assert any("tried anew by the next run of the same command" in note for note in conclusion.notes)
+    assert not [one for one in conclusion.inferred if one.users >= 128]
+    assert {cell.state for cell in conclusion.cells if (cell.users or 0) < 128} == {"ok"}
 
 
 def test_a_busy_machine_ends_a_sweep_and_the_next_run_goes_on(tmp_path: Path) -> None:
     busy = Disturbed(saturating, range(4, 1000), BUSY)
-    ended, _ = swept(tmp_path, busy, full=True)
+    ended, _ = sweep_with(tmp_path, busy, full=True)
     assert len(busy.asked) == 9
     assert ended.early
     assert "busy during the last 6 loads" in ended.reason
     idle = Oracle(saturating)
-    ended, _ = swept(tmp_path, idle, full=True)
+    ended, _ = sweep_with(tmp_path, idle, full=True)
     assert len(idle.asked) == len(GRID.places()) - 3, "what was measured is not measured again"
     assert (ended.early, {cell.state for cell in conclude(ended).cells}) == (False, {"ok"})
 
@@ -481,6 +482,6 @@ def test_a_busy_machine_ends_a_sweep_and_the_next_run_goes_on(tmp_path: Path) ->
 def test_second_tries_stay_within_the_share_of_requests(tmp_path: Path) -> None:
     oracle = Disturbed(saturating, {2, 3}, LATE)
     most = GRID.full_requests() // 5
-    ended, _ = swept(tmp_path, oracle, limits=Limits(requests=most))
-    assert ended.status.sent <= most
+    ended, _ = sweep_with(tmp_path, oracle, limits=Limits(requests=most))
+    assert ended.status.sent_requests <= most
     assert not [cell for cell in ended.status.cells.values() if cell.state != "ok"]

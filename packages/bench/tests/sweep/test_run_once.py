@@ -8,7 +8,7 @@ import pytest
 
 from bench_support.oracle import RATE, cell_of, run_once
 from bezel_base.errors import Problem, UserError
-from bezel_bench.sweep.ab import Comparison, compare
+from bezel_bench.sweep.ab import ComparisonPlan, compare
 from bezel_bench.sweep.cell_request import CellRequest
 from bezel_bench.sweep.goodput import Search, conclude, levels, search
 from bezel_bench.sweep.grid import Bounds, Grid
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bezel_bench.result.document import Cell
-    from bezel_bench.sweep.ab import Compared
+    from bezel_bench.sweep.ab import ComparisonOutcome
     from bezel_bench.sweep.goodput import Found
 
 PLAN = Search(CellRequest(64, 128, 60, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
-ARMS = Comparison(("a", "b"), CellRequest(64, 128, 16, users=2), 4)
+ARMS = ComparisonPlan(("a", "b"), CellRequest(64, 128, 16, users=2), 4)
 NO_LIMITS = Limits()
 
 
@@ -47,21 +47,21 @@ class Server:
         return self.now
 
 
-def found(server: Server, ledger: Ledger, limits: Limits = NO_LIMITS, runs: int = 16) -> Found:
+def search_with(server: Server, ledger: Ledger, limits: Limits = NO_LIMITS, runs: int = 16) -> Found:
     return search(PLAN, run_once(server.measure, ledger, limits, server.clock), lambda _: None, runs)
 
 
-def compared(server: Server, ledger: Ledger, limits: Limits = NO_LIMITS) -> Compared:
+def compare_with(server: Server, ledger: Ledger, limits: Limits = NO_LIMITS) -> ComparisonOutcome:
     return compare(ARMS, run_once(server.measure, ledger, limits, server.clock), lambda _: None)
 
 
 def test_a_search_that_goes_on_takes_the_way_of_one_that_never_stopped(tmp_path: Path) -> None:
-    whole = found(Server(), Ledger("whole"))
+    whole = search_with(Server(), Ledger("whole"))
     assert len(whole.cells) > 3
     server = Server()
     for runs in (1, 3, 16, 16):
         with Journal(tmp_path / "journal", {}, "run") as journal:
-            last = found(server, journal, runs=runs)
+            last = search_with(server, journal, runs=runs)
     assert [cell.id for cell in last.cells] == [cell.id for cell in whole.cells] == [one.id for one in server.asked]
     assert conclude(PLAN, last) == conclude(PLAN, whole), "time and figures, too"
 
@@ -71,24 +71,24 @@ def test_a_search_keeps_its_limits_over_all_processes_together(tmp_path: Path, l
     server = Server()
     for _ in range(3):
         with Journal(tmp_path / "journal", {}, "run") as journal:
-            last = found(server, journal, limits)
-            assert server.now == journal.spent <= 30.0
+            last = search_with(server, journal, limits)
+            assert server.now == journal.spent_seconds <= 30.0
             asked = len(server.asked)
-    assert 0 < asked == len(server.asked) < len(found(Server(), Ledger("whole")).cells)
+    assert 0 < asked == len(server.asked) < len(search_with(Server(), Ledger("whole")).cells)
     assert "the limits allow no further run" in last.ended
     assert "0.5 minutes" in last.ended or "0.01 USD at 1.2 USD an hour" in last.ended
     assert "It ended early" in conclude(PLAN, last).text
 
 
 def test_a_search_whose_limits_hold_all_of_it_is_as_one_without() -> None:
-    free, bound = found(Server(), Ledger("run")), found(Server(), Ledger("run"), Limits(seconds=3600.0))
+    free, bound = search_with(Server(), Ledger("run")), search_with(Server(), Ledger("run"), Limits(seconds=3600.0))
     assert free == bound
     assert not bound.ended
 
 
 def test_a_price_that_is_not_known_limits_nothing_and_is_reported() -> None:
     limits = Limits(usd=1e-9)
-    last = found(Server(), Ledger("run"), limits)
+    last = search_with(Server(), Ledger("run"), limits)
     assert not last.ended
     assert last.usd is None
     assert "no limit in USD was applied" in notes(limits, last.lost_seconds)[0]
@@ -98,11 +98,11 @@ def test_a_price_that_is_not_known_limits_nothing_and_is_reported() -> None:
 def test_what_a_limit_cut_off_counts_for_nothing_and_is_asked_again(tmp_path: Path) -> None:
     server = Server(seconds=100.0)
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        first = found(server, journal, Limits(seconds=50.0))
+        first = search_with(server, journal, Limits(seconds=50.0))
     assert "was cut off: the limit of 0.833333 minutes is reached" in first.ended
     assert not first.cells, "its timeouts are none of the load's"
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        second = found(server, journal)
+        second = search_with(server, journal)
     assert not second.ended
     assert [one.users for one in server.asked[:2]] == [server.asked[0].users] * 2
     assert server.asked[0].run != server.asked[1].run
@@ -134,11 +134,11 @@ def test_a_run_that_nobody_answered_ends_the_search_and_is_asked_again(tmp_path:
         "The highest load that keeps"
     )
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        assert not found(server, journal).ended
+        assert not search_with(server, journal).ended
 
 
 def test_an_interrupt_ends_a_search_and_a_comparison_with_what_is_known(tmp_path: Path) -> None:
-    def interrupted(after: int) -> Server:
+    def interrupt(after: int) -> Server:
         server = Server()
         measure = server.measure
 
@@ -150,25 +150,25 @@ def test_an_interrupt_ends_a_search_and_a_comparison_with_what_is_known(tmp_path
         server.measure = stops  # type: ignore[method-assign]
         return server
 
-    early = found(interrupted(2), Ledger("run"))
+    early = search_with(interrupt(2), Ledger("run"))
     assert (len(early.cells), early.ended) == (2, "it was interrupted")
-    assert conclude(PLAN, found(interrupted(0), Ledger("run"))).text.startswith("Nothing was measured (0 runs)")
+    assert conclude(PLAN, search_with(interrupt(0), Ledger("run"))).text.startswith("Nothing was measured (0 runs)")
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        first = compared(interrupted(3), journal)
+        first = compare_with(interrupt(3), journal)
     assert (len(first.cells), first.ended) == (3, "it was interrupted")
     server = Server()
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        second = compared(server, journal)
+        second = compare_with(server, journal)
     assert len(second.cells) == 8
     assert len(server.asked) == 5
     assert second.again == [server.asked[0].id]
     assert second.again[0] in second.notes[0]
 
 
-def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known(tmp_path: Path) -> None:
+def test_lost_server_ends_a_search_and_a_comparison_with_what_is_known(tmp_path: Path) -> None:
     """As before the first load nothing is known, the error is the user's then."""
 
-    def lost(after: int, *problems: str | Problem) -> Server:
+    def lose(after: int, *problems: str | Problem) -> Server:
         problems = problems or ("http://x takes no connection.",)
         server = Server()
         measure = server.measure
@@ -181,39 +181,39 @@ def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known
         server.measure = stops  # type: ignore[method-assign]
         return server
 
-    early = found(lost(2), Ledger("run"))
+    early = search_with(lose(2), Ledger("run"))
     assert len(early.cells) == 2
     assert early.ended.endswith("could not be measured: http://x takes no connection")
     problem = Problem("--url", "http://x", "it takes no connection.", "start it.")
-    early = found(lost(2, problem), Ledger("run"))
+    early = search_with(lose(2, problem), Ledger("run"))
     assert early.ended.endswith("measured: --url = http://x: it takes no connection. Repair: start it"), "on one line"
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        first = compared(lost(3), journal)
+        first = compare_with(lose(3), journal)
     assert len(first.cells) == 3
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        assert len(compared(Server(), journal).cells) == 8
-    for ends in (found, compared):
+        assert len(compare_with(Server(), journal).cells) == 8
+    for ends in (search_with, compare_with):
         with pytest.raises(UserError, match="takes no connection"):
-            ends(lost(0), Ledger("run"))
+            ends(lose(0), Ledger("run"))
 
 
-def test_a_load_under_which_the_server_died_is_asked_again_and_one_that_it_failed_is_not(tmp_path: Path) -> None:
+def test_load_is_asked_again_where_the_server_died_not_where_it_failed(tmp_path: Path) -> None:
     wanted = CellRequest(64, 16, 100, users=4)
     for failures, again in (({"refused": 8, "truncated": 8}, 1), ({"http_5xx": 20, "refused": 1}, 0)):
         with Journal(tmp_path / f"journal-{again}", {}, "run") as journal:
             broken = cell_of(wanted, reason="failed").model_copy(update={"failures": failures})
             run_once(lambda _, broken=broken: broken, journal).measure(wanted, None)  # type: ignore[misc]
-            assert (wanted.id not in run_once(lambda _: broken, journal).answered) == again  # noqa: B023
+            assert (wanted.id not in run_once(lambda _: broken, journal).conclusive_runs) == again  # noqa: B023
 
 
 def test_a_comparison_keeps_its_limits_and_goes_on_with_higher_ones(tmp_path: Path) -> None:
     server = Server()
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        first = compared(server, journal, Limits(usd=0.01, usd_per_hour=1.2))  # 30 s, a turn takes 8
+        first = compare_with(server, journal, Limits(usd=0.01, usd_per_hour=1.2))  # 30 s, a turn takes 8
     assert (len(first.cells), server.now) == (3, 24.0)
     assert first.notes[0].startswith("The comparison ended early: the limits allow no further turn")
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        second = compared(server, journal, Limits(seconds=64.0))
+        second = compare_with(server, journal, Limits(seconds=64.0))
     assert not second.notes
     assert [one.id for one in server.asked] == [cell.id for cell in second.cells]
     assert [[one.run for one in server.asked if one.repeat == turn] for turn in range(4)] == [

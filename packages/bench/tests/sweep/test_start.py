@@ -42,7 +42,7 @@ def port() -> int:
 
 
 @pytest.fixture
-def started(port: int, tmp_path: Path) -> Iterator[StartedServer]:
+def started_server(port: int, tmp_path: Path) -> Iterator[StartedServer]:
     file = tmp_path / "server.py"
     file.write_text(SERVER)
     # Through a shell that stays: the server is a child of what is started.
@@ -52,30 +52,30 @@ def started(port: int, tmp_path: Path) -> Iterator[StartedServer]:
     made.end()
 
 
-def said(port: int) -> str:
+def answer_of(port: int) -> str:
     with urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
         return str(answer.read().decode())
 
 
-def test_each_value_has_a_server_of_its_own_that_knows_it(started: StartedServer, port: int) -> None:
+def test_each_value_has_a_server_of_its_own_that_knows_it(started_server: StartedServer, port: int) -> None:
     for value in ("0", "3"):
-        started.restart("spec_tokens", value)
-        assert said(port) == f"{value} {value}"
-    started.end()
+        started_server.restart("spec_tokens", value)
+        assert answer_of(port) == f"{value} {value}"
+    started_server.end()
     with pytest.raises(OSError, match="refused"):
-        said(port)
+        answer_of(port)
 
 
 def test_a_command_that_ends_with_0_has_deployed_a_server_that_stays(
-    started: StartedServer, port: int, tmp_path: Path
+    started_server: StartedServer, port: int, tmp_path: Path
 ) -> None:
-    started.restart("spec_tokens", "7")
+    started_server.restart("spec_tokens", "7")
     mark = tmp_path / "deployed"
     deploys = StartedServer(f"touch {shlex.quote(str(mark))}", f"http://127.0.0.1:{port}", 30.0, lambda _: None)
     deploys.restart("x", "1")
     assert mark.exists(), "an earlier answer does not count: the command has ended first"
     deploys.end()
-    assert said(port) == "7 7"
+    assert answer_of(port) == "7 7"
 
 
 def test_a_server_that_does_not_become_healthy_is_ended_and_reported(port: int) -> None:

@@ -22,7 +22,7 @@ def saturating(context: int, users: int) -> float:
     return min(users * 2.0, 40.0) / (1 + context / 2000)
 
 
-def measured(*, without: set[tuple[int, int]] = frozenset()) -> Values:  # type: ignore[assignment]
+def measured_values(*, without: set[tuple[int, int]] = frozenset()) -> Values:  # type: ignore[assignment]
     places = {(row, column) for row in range(len(CONTEXTS)) for column in range(len(USERS))} - without
     return {(row, column): saturating(CONTEXTS[row], USERS[column]) for row, column in places}
 
@@ -32,28 +32,28 @@ def surface(values: Values) -> Surface:
 
 
 def test_a_cell_between_measured_contexts_lies_on_their_line_in_logarithms() -> None:
-    found = surface(measured(without={(1, 2)})).estimate((1, 2))
-    assert found is not None
-    assert found.value == pytest.approx(math.sqrt(saturating(64, 16) * saturating(4096, 16)))
-    assert (found.line.axis, found.line.below, found.line.above) == ("contexts", (0, 2), (2, 2))
+    estimate = surface(measured_values(without={(1, 2)})).estimate((1, 2))
+    assert estimate is not None
+    assert estimate.value == pytest.approx(math.sqrt(saturating(64, 16) * saturating(4096, 16)))
+    assert (estimate.line.axis, estimate.line.below, estimate.line.above) == ("contexts", (0, 2), (2, 2))
 
 
 def test_a_cell_at_the_longest_context_lies_between_its_users() -> None:
-    found = surface(measured(without={(2, 2)})).estimate((2, 2))
-    assert found is not None
-    assert found.value == pytest.approx(math.sqrt(saturating(4096, 4) * saturating(4096, 64)))
-    assert found.line.axis == "users"
+    estimate = surface(measured_values(without={(2, 2)})).estimate((2, 2))
+    assert estimate is not None
+    assert estimate.value == pytest.approx(math.sqrt(saturating(4096, 4) * saturating(4096, 64)))
+    assert estimate.line.axis == "users"
 
 
 @pytest.mark.parametrize("missing", [{(2, 4)}, {(0, 4)}, {(0, 0)}, {(0, 3), (0, 4), (1, 3), (1, 4)}])
 def test_nothing_is_carried_beyond_the_measured_cells(missing: set[tuple[int, int]]) -> None:
-    found = surface(measured(without=missing))
-    assert all(found.estimate(place) is None for place in missing)
+    fitted = surface(measured_values(without=missing))
+    assert all(fitted.estimate(place) is None for place in missing)
 
 
 def test_a_fall_at_a_short_context_is_not_carried_to_a_long_one() -> None:
     """At short contexts the client or HTTP may be the limit: it says nothing of where the server is."""
-    values = measured(without={(1, 4), (2, 4)}) | {(0, 4): 5.0}
+    values = measured_values(without={(1, 4), (2, 4)}) | {(0, 4): 5.0}
     assert surface(values).estimate((2, 4)) is None
     assert surface(values).estimate((1, 4)) is None
     between = surface(values | {(2, 4): 12.0}).estimate((1, 4))
@@ -75,11 +75,11 @@ def grid(noise: float, seed: int, rows: int = 9, columns: int = 6) -> tuple[Surf
 
 
 def test_too_few_errors_give_a_figure_without_a_range() -> None:
-    found = surface(measured(without={(1, 2)})).estimate((1, 2))
-    assert found is not None
-    assert found.errors < LEAST == 9
-    assert found.low is None
-    assert found.high is None
+    estimate = surface(measured_values(without={(1, 2)})).estimate((1, 2))
+    assert estimate is not None
+    assert estimate.errors < LEAST == 9
+    assert estimate.low is None
+    assert estimate.high is None
     enough = grid(0.03, 1)[0].estimate((1, 3))
     assert enough is not None
     assert enough.errors >= LEAST
@@ -113,17 +113,19 @@ def test_few_errors_as_near_leave_the_range_to_all_errors() -> None:
     """Two near errors and many over twice the distance: a bend of 0.1 in each step has 0.1 at hand, 0.4 beyond."""
     bent = {(row, column): math.exp(-0.1 * (row - 4) ** 2) for row in range(9) for column in range(6)}
     values = {place: value for place, value in bent.items() if place[0] % 2 == 0 or place in ((3, 3), (5, 3))}
-    found = Surface(tuple(2**row for row in range(9)), (*USERS, 1024), values).estimate((1, 1))
-    assert found is not None
-    assert found.errors >= LEAST
-    assert math.log((found.high or 0) / found.value) == pytest.approx(0.1, rel=0.01), "not that of the longer ones, 0.4"
+    estimate = Surface(tuple(2**row for row in range(9)), (*USERS, 1024), values).estimate((1, 1))
+    assert estimate is not None
+    assert estimate.errors >= LEAST
+    assert math.log((estimate.high or 0) / estimate.value) == pytest.approx(0.1, rel=0.01), (
+        "not that of the longer ones, 0.4"
+    )
 
 
 @pytest.mark.parametrize(("level", "slope"), [(0.2, 0.0), (0.0, 0.3), (0.05, 0.1)])
 def test_line_separates_noise_from_a_bend(level: float, slope: float) -> None:
     errors = [Error(product, share * (level + slope * product)) for product in (0.5, 1.0, 2.0) for share in GRADES]
-    found = quantile_line(errors)
-    assert found == pytest.approx((0.9 * level, 0.9 * slope), abs=0.01)
+    line = quantile_line(errors)
+    assert line == pytest.approx((0.9 * level, 0.9 * slope), abs=0.01)
     assert Reach(errors).at(1.0) == pytest.approx(0.95 * (level + slope), rel=0.06)
     assert Reach(errors[: LEAST - 1]).at(1.0) is None
     assert Reach([Error(1.0, 0.0)] * LEAST).at(4.0) == pytest.approx(0.0, abs=1e-9)
@@ -141,21 +143,21 @@ def test_a_quantile_is_kept_by_nine_of_ten_further_errors(count: int) -> None:
 
 @pytest.mark.slow
 def test_ranges_of_noise_hold_nine_of_ten_measurements() -> None:
-    held = total = 0
+    inside = total = 0
     for seed in range(60):
-        found, full = grid(0.1, seed)
-        for place in sorted(set(full) - set(found.values)):
-            if (one := found.estimate(place)) and one.low is not None and one.high is not None:
-                held, total = held + (one.low <= full[place] <= one.high), total + 1
+        fitted, full = grid(0.1, seed)
+        for place in sorted(set(full) - set(fitted.values)):
+            if (one := fitted.estimate(place)) and one.low is not None and one.high is not None:
+                inside, total = inside + (one.low <= full[place] <= one.high), total + 1
     assert total >= 900
-    assert 0.87 <= held / total <= 0.95
+    assert 0.87 <= inside / total <= 0.95
 
 
 @given(st.dictionaries(st.tuples(st.integers(0, 2), st.integers(0, 4)), st.floats(1e-3, 1e6), min_size=1))
 def test_a_figure_lies_between_the_two_cells_that_it_names(values: Values) -> None:
-    found = surface(values)
+    fitted = surface(values)
     for place in ((row, column) for row in range(3) for column in range(5)):
-        if one := found.estimate(place):
+        if one := fitted.estimate(place):
             ends = sorted((values[one.line.below], values[one.line.above]))
             assert ends[0] * 0.999 <= one.value <= ends[1] * 1.001
             assert place not in (one.line.below, one.line.above)

@@ -6,9 +6,9 @@ Owns that every relation is either judged or named as not judged. Leaves out the
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bezel_bench.audit.findings import Finding, Open, Rule
-from bezel_bench.audit.table import ResultSource, Row, Table
-from bezel_bench.audit.words import grouped
+from bezel_bench.audit.findings import AuditFinding, Open, Rule
+from bezel_bench.audit.table import AuditTable, ResultSource, Row
+from bezel_bench.audit.words import group_by
 
 _COARSE = 0.15
 """Share above which a relation would not show a figure that is a fifth too large."""
@@ -38,17 +38,17 @@ class Relation:
         return not self.missing(row)
 
 
-def judged(rule: Rule, table: Table, relations: Sequence[Relation]) -> Iterator[Finding]:
+def findings_of(rule: Rule, table: AuditTable, relations: Sequence[Relation]) -> Iterator[AuditFinding]:
     """Yield one finding for each item with rows that a relation refutes, with all that is wrong in the first."""
 
     def judge(row: Row) -> str | None:
         wrong = [text for each in relations if each.holds_for(row) and (text := each.judge(row))]
         return "; ".join(wrong[:_MOST_NAMED]) or None
 
-    return rule.judged("contradiction", table.statements(), judge, where=True)
+    return rule.findings("contradiction", table.statements(), judge, where=True)
 
 
-def unjudged(kind: int, source: ResultSource, relations: Sequence[Relation]) -> Iterator[Open]:
+def open_questions(kind: int, source: ResultSource, relations: Sequence[Relation]) -> Iterator[Open]:
     """Yield one question for a file: the relations that none of its rows could be held to, or only coarsely."""
     if not source.rows:
         return
@@ -67,9 +67,9 @@ def unjudged(kind: int, source: ResultSource, relations: Sequence[Relation]) -> 
         if (shares := [relation.within(row) for row in source.rows if relation.holds_for(row)])
         and (within := min(shares)) > _COARSE
     ]
-    for within, cells in grouped(coarse, lambda each: each[1]).items():
-        held = "; ".join(name for name, _ in cells)
-        yield Open((kind,), source.item, f"{held}: only to {within:.0%}, because of how it was measured")
+    for within, cells in group_by(coarse, lambda each: each[1]).items():
+        coarse_names = "; ".join(name for name, _ in cells)
+        yield Open((kind,), source.item, f"{coarse_names}: only to {within:.0%}, because of how it was measured")
 
 
 def relations_of(source: ResultSource, relations: Sequence[Relation]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ sentence only the options of vLLM that it cites are read.
 from collections.abc import Mapping
 from typing import Any
 
-from bezel_bench.audit.figure import Figure, figure, number, whole
+from bezel_bench.audit.figure import StatedFigure, figure, number, whole
 from bezel_bench.audit.systems import system_of
 from bezel_bench.audit.table import LATENCIES, REQUESTS, TOKENS, Claim, ResultSource, Row
 from bezel_bench.audit.units import rate_of
@@ -54,7 +54,7 @@ def read_claims(document: Any, item: str, label: str) -> ResultSource:
 
 def _unread(claim: Mapping[str, Any]) -> list[str]:
     """Return the fields of a claim and of its sides that nothing reads."""
-    read = {*_READ, *_SIDES, *_CAPS, *LATENCIES, *(name for known in names("settings").values() for name in known)}
+    read = {*_READ, *_SIDES, *_CAPS, *LATENCIES, *(name for aliases in names("settings").values() for name in aliases)}
     left = [str(name) for name, value in claim.items() if name not in read and value not in (None, "")]
     sides = [(side, claim[side]) for side in _SIDES if isinstance(claim.get(side), Mapping)]
     return left + [f"{side}.{name}" for side, fields in sides for name in fields if name not in read]
@@ -73,25 +73,25 @@ def _claim(fields: Mapping[str, Any], index: int) -> Claim:
     return Claim(item=name, metric=metric, value=value, unit=unit, fields=fields, row=row, sides=sides)
 
 
-def _row(fields: Mapping[str, Any], where: str, metric: str, unit: str, value: Figure | None, order: int) -> Row:
-    figures: dict[str, Figure] = {}
+def _row(fields: Mapping[str, Any], where: str, metric: str, unit: str, value: StatedFigure | None, order: int) -> Row:
+    figures: dict[str, StatedFigure] = {}
     direction = str(fields.get("throughput_counts") or fields.get("direction") or "")
     counts = "" if direction in ("not stated", "unknown") else direction
     if not counts and "chunk" in str(fields.get("counted")).lower():
         counts = "output"  # prompts are not streamed in chunks
     if value and metric in LATENCIES and unit in _SECONDS:
-        figures[metric] = value.scaled(_SECONDS[unit])
+        figures[metric] = value.scale(_SECONDS[unit])
     elif value and (rate := rate_of(unit, counts)):
         figures[rate] = value
     for name in LATENCIES:
-        if name not in figures and (found := figure(fields.get(name))):
-            figures[name] = found
-    if "throughput" in fields and (found := figure(fields["throughput"])):
+        if name not in figures and (parsed := figure(fields.get(name))):
+            figures[name] = parsed
+    if "throughput" in fields and (parsed := figure(fields["throughput"])):
         # Beside a success rate the throughput is one of requests; beside a cost it is one of tokens.
-        figures[rate_of("tok/s", counts) or TOKENS if counts or "cost" in metric else REQUESTS] = found
-    if "req_per_s" in fields and (found := figure(fields["req_per_s"])):
-        figures[REQUESTS] = found
-    success = value.scaled(0.01) if value and metric.startswith("success") and unit == "%" else None
+        figures[rate_of("tok/s", counts) or TOKENS if counts or "cost" in metric else REQUESTS] = parsed
+    if "req_per_s" in fields and (parsed := figure(fields["req_per_s"])):
+        figures[REQUESTS] = parsed
+    success = value.scale(0.01) if value and metric.startswith("success") and unit == "%" else None
     return Row(
         where=where,
         order=order,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bezel_bench.audit.figure import Figure, figure
+from bezel_bench.audit.figure import StatedFigure, figure
 from bezel_bench.audit.spread import Spread
 
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -52,7 +52,7 @@ class Fields:
 
     def first(self, paths: Iterable[str]) -> Any:
         """Return the first value that one of the paths leads to."""
-        return next((found for path in paths if (found := self.at(path)) is not None), None)
+        return next((value for path in paths if (value := self.at(path)) is not None), None)
 
 
 def without(document: Any, path: tuple[str, ...]) -> Any:
@@ -89,23 +89,23 @@ class Statistics:
 
     def spread(self, fields: Fields, path: str, factor: float) -> Spread:
         """Return the spread of a metric in the unit that `factor` gives."""
-        found: dict[str, Figure] = {}
+        moments: dict[str, StatedFigure] = {}
         for name in ("mean", "deviation", "least", "most"):
             if value := figure(fields.below(path, getattr(self, name))):
-                found[name] = value
-        quantiles: dict[float, Figure] = {}
+                moments[name] = value
+        quantiles: dict[float, StatedFigure] = {}
         place = f"{path}.{self.quantiles}" if self.quantiles else path
         for name, share in QUANTILES.items():
             if value := figure(fields.below(place, name)):
                 quantiles[share] = value
         if median := figure(fields.below(path, self.median)):
             quantiles[0.5] = median
-        halves = [value.half for value in (*found.values(), *quantiles.values())]
+        halves = [value.half for value in (*moments.values(), *quantiles.values())]
         return Spread(
-            mean=_scaled(found.get("mean"), factor),
-            deviation=_scaled(found.get("deviation"), factor),
-            least=_scaled(found.get("least"), factor),
-            most=_scaled(found.get("most"), factor),
+            mean=_scale(moments.get("mean"), factor),
+            deviation=_scale(moments.get("deviation"), factor),
+            least=_scale(moments.get("least"), factor),
+            most=_scale(moments.get("most"), factor),
             quantiles={share: value.value * factor for share, value in quantiles.items()},
             half=max(halves, default=0.0) * factor,
         )
@@ -120,7 +120,7 @@ def unit_factor(metric: Any, default: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Known:
+class ReadNames:
     """What a format has, by dotted paths without numbers of lists.
 
     Attributes:
@@ -143,16 +143,16 @@ class Known:
         )
 
 
-def unread(document: Any, known: Known) -> tuple[str, ...]:
+def unread(document: Any, read_names: ReadNames) -> tuple[str, ...]:
     """Return the names of what is stated in a document and not read: figures and texts, then parts with settings.
 
     Values of lists go by the name of the list. What is null or empty states nothing.
     """
     figures: dict[str, None] = {}
     settings: dict[str, None] = {}
-    for path in _stated(document, "", set()):
-        part = next((each for each in known.settings if path == each or path.startswith(f"{each}.")), None)
-        if known.has(path):
+    for path in _stated_paths(document, "", set()):
+        part = next((each for each in read_names.settings if path == each or path.startswith(f"{each}.")), None)
+        if read_names.has(path):
             continue
         if part is None:
             figures[_metric(path)] = None
@@ -161,7 +161,7 @@ def unread(document: Any, known: Known) -> tuple[str, ...]:
     return (*figures, *settings)
 
 
-def _stated(value: Any, path: str, above: set[int]) -> Iterator[str]:
+def _stated_paths(value: Any, path: str, above: set[int]) -> Iterator[str]:
     """Yield the path of each value; a part that contains itself (YAML allows it) is walked once."""
     if isinstance(value, Mapping | list):
         if id(value) in above:
@@ -169,10 +169,10 @@ def _stated(value: Any, path: str, above: set[int]) -> Iterator[str]:
         above.add(id(value))
     if isinstance(value, Mapping):
         for name, part in value.items():
-            yield from _stated(part, f"{path}.{name}" if path else str(name), above)
+            yield from _stated_paths(part, f"{path}.{name}" if path else str(name), above)
     elif isinstance(value, list):
         for part in value if any(isinstance(part, Mapping) for part in value) else value[:1]:
-            yield from _stated(part, path, above)
+            yield from _stated_paths(part, path, above)
     elif value not in (None, ""):
         yield path
 
@@ -193,5 +193,5 @@ def _metric(path: str) -> str:
     return ".".join(names)
 
 
-def _scaled(found: Figure | None, factor: float) -> float | None:
-    return found.value * factor if found else None
+def _scale(value: StatedFigure | None, factor: float) -> float | None:
+    return value.value * factor if value else None

@@ -71,7 +71,7 @@ class _Header:
     def unread(self) -> tuple[str, ...]:
         """Return the columns that are neither read nor a setting."""
         read = {*self.columns.values(), *self.rates, *self.latencies}
-        settings = {name for known in names("settings").values() for name in known} | {_OWN}
+        settings = {name for aliases in names("settings").values() for name in aliases} | {_OWN}
         return tuple(name for index, name in enumerate(self.names) if index not in read and name not in settings)
 
     def cell(self, line: Sequence[str], kind: str) -> str:
@@ -82,9 +82,9 @@ class _Header:
 def _header(line: Sequence[str]) -> _Header:
     names = [_name(name) for name in line]
     columns = {
-        kind: names.index(found)
-        for kind, known in _COLUMNS.items()
-        if (found := next((name for name in known if name in names), None))
+        kind: names.index(column)
+        for kind, aliases in _COLUMNS.items()
+        if (column := next((name for name in aliases if name in names), None))
     }
     rates = {index: rate for index, name in enumerate(names) if (rate := _rate(name)) and index != columns.get("value")}
     if "input_tokens_per_second" in names:  # all prompt tokens, beside the computed ones, are no second such figure
@@ -101,19 +101,19 @@ def _header(line: Sequence[str]) -> _Header:
 
 def _row(header: _Header, line: Sequence[str], order: int, label: str) -> Row:
     cells = {kind: header.cell(line, kind) for kind in _COLUMNS}
-    given = {rate: found for index, rate in header.rates.items() if (found := figure(line[index]))}
+    figures = {rate: parsed for index, rate in header.rates.items() if (parsed := figure(line[index]))}
     for index, (name, factor) in header.latencies.items():
-        if found := figure(line[index]):
-            given[name] = found.scaled(factor)
+        if parsed := figure(line[index]):
+            figures[name] = parsed.scale(factor)
     if value := figure(cells["value"]):
-        given[rate_of(cells["unit"] or "req/s") or cells["unit"]] = value
+        figures[rate_of(cells["unit"] or "req/s") or cells["unit"]] = value
     fields = dict(zip(header.names, (cell.strip() for cell in line), strict=True))
     users, where = whole(cells["users"]), f"line {order}"
     if cells["users"] and users is None:
         raise ValueError(f"{where}: expected an integer as users, got {cells['users']!r}")
     success, cached, completed = figure(cells["success"]), whole(cells["cached"]), whole(cells["completed"])
     if success and ("success_pct" in fields or "%" in cells["success"] or success.value > 1):
-        success = success.scaled(0.01)
+        success = success.scale(0.01)
     return Row(
         where=where,
         order=order,
@@ -125,7 +125,7 @@ def _row(header: _Header, line: Sequence[str], order: int, label: str) -> Row:
         state=cells["state"].lower() or None,
         reason=cells["reason"],
         success=success,
-        figures=given,
+        figures=figures,
         seconds=number(cells["seconds"]),
         requests=whole(cells["requests"]),
         completed=completed,
@@ -148,7 +148,7 @@ def _name(column: str) -> str:
 
 def _rate(column: str) -> str | None:
     """Return the rate that a column holds, e.g. "output_tokens_per_second" or "req_per_s"."""
-    words: Sequence[str] = column.split("_")
+    parts: Sequence[str] = column.split("_")
     return (
-        rate_of(" ".join(words)) if words[-1] in ("s", "sec", "second", "rps", "tps", "qps") or "/" in column else None
+        rate_of(" ".join(parts)) if parts[-1] in ("s", "sec", "second", "rps", "tps", "qps") or "/" in column else None
     )

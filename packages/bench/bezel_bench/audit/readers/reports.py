@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel_bench.audit.figure import Figure, figure, is_unlimited, number, whole, why_no_figure
+from bezel_bench.audit.figure import StatedFigure, figure, is_unlimited, number, whole, why_no_figure
 from bezel_bench.audit.labels import date_in
 from bezel_bench.audit.readers.fields import (
     QUANTILES,
     SETTINGS,
     UNITS,
     Fields,
-    Known,
+    ReadNames,
     Statistics,
     not_read,
     unit_factor,
@@ -69,7 +69,7 @@ def read_report(document: Any, item: str, label: str) -> ResultSource:
     name = _format(document) or ""
     places = _formats()[name]
     loads = _loads(document, places)
-    read = [_Load(places, load, label) for load in loads]
+    read = [_ReportedLoad(places, load, label) for load in loads]
     rows = tuple(load.row(order, len(loads)) for order, load in enumerate(read, start=1))
     left = dict.fromkeys([*_around(document, places), *(name for load in read for name in load.unread())])
     doubts = dict.fromkeys(doubt for load in read for doubt in load.doubts)
@@ -89,7 +89,7 @@ def _around(document: Any, places: Mapping[str, Any]) -> tuple[str, ...]:
     if "loads" not in places:
         return ()
     beside = {name: part for name, part in document.items() if name != places["loads"]}
-    return unread(beside, Known((), (), places["settings"]))
+    return unread(beside, ReadNames((), (), places["settings"]))
 
 
 def _format(document: Any) -> str | None:
@@ -109,11 +109,11 @@ def _fits(load: Fields, places: Mapping[str, Any]) -> bool:
 def _loads(document: Any, places: Mapping[str, Any]) -> list[Any]:
     if "loads" not in places:
         return document if isinstance(document, list) else [document]
-    found = Fields(document).at(places["loads"])
-    return found if isinstance(found, list) else []
+    loads = Fields(document).at(places["loads"])
+    return loads if isinstance(loads, list) else []
 
 
-class _Load:
+class _ReportedLoad:
     """One load of a report, read along the paths of its format."""
 
     def __init__(self, places: Mapping[str, Any], load: Any, label: str) -> None:
@@ -124,16 +124,16 @@ class _Load:
         self.doubts: list[str] = []
         self._left_out: list[str] = []
         self._leave_out_impossible()
-        self.figures: dict[str, Figure] = {}
+        self.figures: dict[str, StatedFigure] = {}
         self.spreads: dict[str, Spread] = {}
         for name, (*paths, factor) in places["figures"].items():
-            self._read(name, next((path for path in paths if self._stated(path)), paths[0]), factor)
+            self._read(name, next((path for path in paths if self._has_figure(path)), paths[0]), factor)
 
     def _leave_out_impossible(self) -> None:
         """Leave numbers out that cannot be ones: each is a doubt, and unknown, not 0."""
-        found = self.statistics
-        below = (found.mean, found.median, found.deviation, found.least, found.most)
-        quantiles = tuple(f"{found.quantiles}.{name}" if found.quantiles else name for name in QUANTILES)
+        statistics = self.statistics
+        below = (statistics.mean, statistics.median, statistics.deviation, statistics.least, statistics.most)
+        quantiles = tuple(f"{statistics.quantiles}.{name}" if statistics.quantiles else name for name in QUANTILES)
         metrics = [path for *paths, _ in self.places["figures"].values() for path in paths]
         metrics += [path for name in ("context", "output", "delay") for path in self.places[name]]
         numbers = [path for name in _PLACES if name not in (*_TEXTS, "context", "output") for path in self.places[name]]
@@ -179,18 +179,25 @@ class _Load:
         metrics += [path for name in _PLACES for path in self.places[name]] + self.places.get("tool", [])
         read = [_NUMBERED.sub("", path) for path in metrics]
         read += [path.removesuffix(f".{self.statistics.mean}") for path in read]
-        known = Known(read, self._statistic_names(), self.places["settings"])
+        read_names = ReadNames(read, self._statistic_names(), self.places["settings"])
         if not self.fields.flat:
-            return unread(self.fields.document, known)
-        flat = [f"{path}.{name}".replace(".", "_") for path in read for name in known.statistics]
-        left = unread(self.fields.document, Known([*read, *flat], (), known.settings))
+            return unread(self.fields.document, read_names)
+        flat = [f"{path}.{name}".replace(".", "_") for path in read for name in read_names.statistics]
+        left = unread(self.fields.document, ReadNames([*read, *flat], (), read_names.settings))
         ends = re.compile(r"_(?:quantiles_p\d+|mean|min|max|stddev)$")
         return tuple(dict.fromkeys(ends.sub("", name) for name in left))
 
     def _statistic_names(self) -> tuple[str, ...]:
-        found = self.statistics
-        below = f"{found.quantiles}." if found.quantiles else ""
-        names = (found.mean, found.median, found.deviation, found.least, found.most, *self.places["beside"])
+        statistics = self.statistics
+        below = f"{statistics.quantiles}." if statistics.quantiles else ""
+        names = (
+            statistics.mean,
+            statistics.median,
+            statistics.deviation,
+            statistics.least,
+            statistics.most,
+            *self.places["beside"],
+        )
         names += tuple(f"{below}{name}" for name in QUANTILES)
         parts = [name.partition(".") for name in names]
         others = [f"{other}.{rest}" for other in self.places.get("others", ()) for _, _, rest in parts]
@@ -244,23 +251,23 @@ class _Load:
     def _read(self, name: str, path: str, factor: float) -> None:
         """Read one figure with its spread; what has an unknown unit is a doubt."""
         metric = self.fields.at(path)
-        known = unit_factor(metric, factor) if name in _TIMES else factor
-        if known is None:
+        scale = unit_factor(metric, factor) if name in _TIMES else factor
+        if scale is None:
             self.doubts.append(f"{path} was not read: its unit is unknown")
             return
         mean = figure(self.statistics.mean_of(self.fields, path))
         if mean and (mean.value or name not in _TIMES):
-            self.figures[name] = mean.scaled(known)
+            self.figures[name] = mean.scale(scale)
         if name in _TIMES:
             middle = figure(self.fields.below(path, self.statistics.median))
             if middle and middle.value:
-                self.figures[median_of(name)] = middle.scaled(known)
+                self.figures[median_of(name)] = middle.scale(scale)
             if mean:
-                self.spreads[name] = self.statistics.spread(self.fields, path, known)
+                self.spreads[name] = self.statistics.spread(self.fields, path, scale)
 
     def _length(self, place: str, name: str, rate: str | None) -> float | None:
         """Return the mean length of a prompt or a response; of two counts the one that the rates were taken with."""
-        paths = [path for path in self.places[place] if self._stated(path)]
+        paths = [path for path in self.places[place] if self._has_figure(path)]
         means = [number(self.statistics.mean_of(self.fields, path)) for path in paths]
         requests, tokens = self.figures.get(REQUESTS), self.figures.get(rate or "")
         best = 0
@@ -289,7 +296,7 @@ class _Load:
             total, mean = number(self.fields.at(path)), number(self.statistics.mean_of(self.fields, metric))
             if total and mean and completed:
                 pairs.append(Counts(f"{metric} x completed requests", mean * completed, path, total))
-        paths = [path for path in self.places["output"] if self._stated(path)]
+        paths = [path for path in self.places["output"] if self._has_figure(path)]
         if completed and len(paths) > 1 and whole(self._first("uncounted")) == completed:
             # The server counted the tokens of no request, so that the client's count stands for both.
             first, second = (number(self.statistics.mean_of(self.fields, path)) or 0.0 for path in paths[:2])
@@ -304,7 +311,7 @@ class _Load:
     def _name(self) -> str:
         return next(name for name, places in _formats().items() if places is self.places)
 
-    def _stated(self, path: str) -> bool:
+    def _has_figure(self, path: str) -> bool:
         return number(self.statistics.mean_of(self.fields, path)) is not None
 
     def _first(self, name: str) -> Any:

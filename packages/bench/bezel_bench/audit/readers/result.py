@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bezel_bench.audit.figure import Figure, figure
+from bezel_bench.audit.figure import StatedFigure, figure
 from bezel_bench.audit.spread import Spread
 from bezel_bench.audit.systems import system_of
 from bezel_bench.audit.table import (
@@ -55,7 +55,7 @@ def read_result(document: Any, item: str, label: str) -> ResultSource:
     result = parse(json.dumps(document), item)
     parts = [(cell, part) for cell in result.cells for part in cell.parts()]
     rows = tuple(
-        replace(_row(result, part, order, label), clock=_clock_of(cell, part), rated=_rated(cell, part))
+        replace(_row(result, part, order, label), clock=_clock_of(cell, part), rated=_rate_basis(cell, part))
         for order, (cell, part) in enumerate(parts)
     )
     grid = result.kind == "sweep" and all(
@@ -77,7 +77,7 @@ def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
     failed = sum(cell.failures.values())
     completed = cell.requests - failed
     figures = {name: rate for name in (REQUESTS, OUTPUT, INPUT) if (rate := figure(cell.value(name)))}
-    figures |= {name: ms.scaled(1e-3) for name, metric in _LATENCIES.items() if (ms := figure(cell.value(metric)))}
+    figures |= {name: ms.scale(1e-3) for name, metric in _LATENCIES.items() if (ms := figure(cell.value(metric)))}
     mean_output, cached = cell.value("output_tokens_mean"), cell.value("cached_share")
     prompt = cell.value("prompt_tokens_mean")
     return Row(
@@ -90,7 +90,7 @@ def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
         repeat=cell.repeat,
         state=cell.state,
         reason=cell.reason,
-        success=Figure(completed / cell.requests, 0.0) if cell.requests else None,
+        success=StatedFigure(completed / cell.requests, 0.0) if cell.requests else None,
         figures=figures,
         seconds=cell.seconds,
         requests=cell.requests or None,
@@ -129,9 +129,9 @@ def _clock_of(cell: Cell, part: Cell) -> Clock:
         return _CLOCK
     crossing = sum(_under_way(cell, part, edge) for edge in (-1, 0))
     metric = part.metrics.get(REQUESTS)
-    own = (metric.n if metric and metric.n else 0) - crossing
+    completed = (metric.n if metric and metric.n else 0) - crossing
     # A stage may have completed requests of other stages only: then no rate of it fits a latency.
-    return replace(_CLOCK, crossing=crossing / max(own, 1e-3))
+    return replace(_CLOCK, crossing=crossing / max(completed, 1e-3))
 
 
 def _under_way(cell: Cell, part: Cell, edge: int) -> float:
@@ -143,7 +143,7 @@ def _under_way(cell: Cell, part: Cell, edge: int) -> float:
     return max((stage.level for stage in beside), default=0.0) if part.users is not None else 2 * max(means, default=0)
 
 
-def _rated(cell: Cell, part: Cell) -> tuple[float, int] | None:
+def _rate_basis(cell: Cell, part: Cell) -> tuple[float, int] | None:
     metric = part.metrics.get(REQUESTS)
     if metric is None or not metric.n:
         return None

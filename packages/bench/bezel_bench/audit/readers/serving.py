@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bezel_bench.audit.figure import Figure, figure, is_unlimited, number, whole, why_no_figure
+from bezel_bench.audit.figure import StatedFigure, figure, is_unlimited, number, whole, why_no_figure
 from bezel_bench.audit.labels import date_in
-from bezel_bench.audit.readers.fields import QUANTILES, SETTINGS, Known, not_read, unread
+from bezel_bench.audit.readers.fields import QUANTILES, SETTINGS, ReadNames, not_read, unread
 from bezel_bench.audit.readers.requests import LISTED, SingleRequests, single_requests, why_no_list
 from bezel_bench.audit.spread import Spread
 from bezel_bench.audit.systems import system_of
@@ -39,11 +39,11 @@ _RATES = {
     TOTAL: ("total_token_throughput", "total_throughput"),
 }
 _READ = (
-    *_NEEDED, *(name for known in _RATES.values() for name in known), "total_input_tokens", "max_concurrency",
+    *_NEEDED, *(name for aliases in _RATES.values() for name in aliases), "total_input_tokens", "max_concurrency",
     "request_rate", "num_prompts", "failed", "total_cached_tokens", "spec_decode_num_drafts",
     "spec_decode_draft_tokens", "spec_decode_accepted_tokens", "concurrency", "cache_report.total_cached_tokens",
     "date", "endpoint_type", "ramp_up_strategy", *LISTED,
-    *(name for known in names("settings").values() for name in known),
+    *(name for aliases in names("settings").values() for name in aliases),
 )  # fmt: skip
 _SETTINGS = (
     "burstiness", "random_input_len", "random_output_len", "random_range_ratio", "sharegpt_output_len", "seed",
@@ -54,7 +54,7 @@ _COUNTS = (
     "completed", "failed", "num_prompts", "total_output_tokens", "total_input_tokens", "total_cached_tokens",
     "max_concurrency", "spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
 )  # fmt: skip
-_NUMBERS = ("duration", "request_rate", "concurrency", *(name for known in _RATES.values() for name in known))
+_NUMBERS = ("duration", "request_rate", "concurrency", *(name for aliases in _RATES.values() for name in aliases))
 _SGLANG = ("total_output_tokens_retokenized", "mean_e2e_latency_ms", "accept_length")
 _VLLM = re.compile(r"mean_(ttft|tpot|itl|e2el)_ms")
 _CLOCK = Clock(within=0.02, tail=0.02)
@@ -74,7 +74,7 @@ def read_serving(document: Any, item: str, label: str) -> ResultSource:
     tools = {_tool(run) for run in runs}
     read = [_Run(run, label) for run in runs]
     left = dict.fromkeys(
-        name for run in read for name in unread(run.fields, Known((*_READ, *run.names), (), _SETTINGS))
+        name for run in read for name in unread(run.fields, ReadNames((*_READ, *run.names), (), _SETTINGS))
     )
     return ResultSource(
         item=item,
@@ -103,18 +103,18 @@ class _Run:
         self.names: list[str] = []
         self.doubts: list[str] = []
         self.fields = fields = self._possible(fields)
-        self.figures: dict[str, Figure] = {}
+        self.figures: dict[str, StatedFigure] = {}
         self.spreads: dict[str, Spread] = {}
         self.queued: Spread | None = None
         self.seconds = number(fields["duration"])
-        for rate, known in _RATES.items():
-            if found := next((found for name in known if (found := figure(fields.get(name)))), None):
-                self.figures[rate] = found
+        for rate, aliases in _RATES.items():
+            if parsed := next((parsed for name in aliases if (parsed := figure(fields.get(name)))), None):
+                self.figures[rate] = parsed
         self._read_latencies()
         self.single: SingleRequests | None = single_requests(fields)
         listed = self.single.latency if self.single else None
         if listed and listed.mean and "e2e" not in self.figures:
-            self.figures["e2e"] = Figure(listed.mean, 0.0)
+            self.figures["e2e"] = StatedFigure(listed.mean, 0.0)
             self.spreads["e2e"] = listed
 
     def _possible(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,10 +142,10 @@ class _Run:
         completed, output = whole(fields["completed"]), whole(fields["total_output_tokens"])
         prompt = whole(fields.get("total_input_tokens"))
         drafts = whole(fields.get("spec_decode_num_drafts"))
-        planned, failed, known = whole(fields.get("num_prompts")), whole(fields.get("failed")), self.single
+        planned, failed, single = whole(fields.get("num_prompts")), whole(fields.get("failed")), self.single
         spreads = dict(self.spreads)
-        if known and known.lengths:
-            spreads[OUTPUT_LENGTH] = known.lengths
+        if single and single.lengths:
+            spreads[OUTPUT_LENGTH] = single.lengths
         return Row(
             where=f"run {order}" if of > 1 else "the run",
             order=order,
@@ -160,25 +160,25 @@ class _Run:
             completed=completed,
             failed=failed,
             prompt_tokens=prompt,
-            cached_tokens=_cached(fields),
+            cached_tokens=_cached_tokens(fields),
             generated_tokens=output,
             drafts=drafts,
             draft_tokens=whole(fields.get("spec_decode_draft_tokens")),
             accepted=whole(fields.get("spec_decode_accepted_tokens")),
-            peak_in_flight=known.peak if known else None,
+            peak_in_flight=single.peak if single else None,
             in_flight=number(fields.get("concurrency")) if _tool(fields).startswith("sglang") else None,
             mean_prompt=prompt / completed if prompt and completed else None,
             mean_output=output / completed if output and completed else None,
             spreads=spreads,
             clock=_UNKNOWN if _tool(fields).startswith("summary") else _CLOCK,
-            recounted=known.recounted if known else {},
+            recounted=single.recounted if single else {},
             delay=self.queued if number(fields.get("request_rate")) else None,
             system=system_of({"speculation": "drafts" if drafts else None, **fields}, self.label),
         )
 
     def _read_latencies(self) -> None:
         """Read every latency whose name is known; one without a unit is read as seconds where it can be."""
-        found: dict[str, dict[str, tuple[Figure, str]]] = {}
+        latencies: dict[str, dict[str, tuple[StatedFigure, str]]] = {}
         for field in self.fields:
             time = time_of(str(field))
             value = figure(self.fields[field]) if time else None
@@ -191,15 +191,15 @@ class _Run:
                 )
                 continue
             self.names.append(str(field))
-            found.setdefault(time.latency, {})[time.statistic] = (value.scaled(time.factor or 1.0), str(field))
-        for latency, statistics in found.items():
+            latencies.setdefault(time.latency, {})[time.statistic] = (value.scale(time.factor or 1.0), str(field))
+        for latency, statistics in latencies.items():
             spread = _spread({name: value for name, (value, _) in statistics.items()})
             if latency == _QUEUED:
                 self.queued = spread
             else:
                 self._keep(latency, spread, {name: value for name, (value, _) in statistics.items()})
 
-    def _keep(self, latency: str, spread: Spread, statistics: Mapping[str, Figure]) -> None:
+    def _keep(self, latency: str, spread: Spread, statistics: Mapping[str, StatedFigure]) -> None:
         if latency in LATENCIES and latency != "itl":  # gaps between chunks, which merge: no figure of a token
             for statistic, name in (("mean", latency), ("median", median_of(latency))):
                 if statistic in statistics:
@@ -208,14 +208,14 @@ class _Run:
             self.spreads[latency] = spread
 
 
-def _cached(fields: Mapping[str, Any]) -> int | None:
+def _cached_tokens(fields: Mapping[str, Any]) -> int | None:
     """Return the prompt tokens that were cached: vLLM's own field, or that of sglang's report of the cache."""
     report = fields.get("cache_report")
     stated = report.get("total_cached_tokens") if isinstance(report, Mapping) else None
     return whole(fields.get("total_cached_tokens", stated))
 
 
-def _spread(statistics: Mapping[str, Figure]) -> Spread:
+def _spread(statistics: Mapping[str, StatedFigure]) -> Spread:
     """Return the spread of one latency by the names of its statistics."""
     values = {name: value.value for name, value in statistics.items()}
     spread = Spread(

@@ -14,10 +14,10 @@ from bezel_bench.cell.cell import MeasuredCell, measure_load
 from bezel_bench.cell.plan import ServerView
 from bezel_bench.commands.measure.manifest import view
 from bezel_bench.commands.measure.target import TargetConnection
-from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
-from bezel_bench.load.plan_rules import checked
+from bezel_bench.load.plan_rules import check_load
 from bezel_bench.prompts.prompts import learn, make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary
 from bezel_bench.result.document import Cell, Slo
@@ -41,7 +41,7 @@ def variant_of(
     reached: TargetConnection,
     request: CellRequest,
     title: str,
-    show: Line,
+    show: StatusLine,
 ) -> Variant:
     """The variant of a reached server; `request` is any of its cells."""
     show("reads the server's manifest, and calibrates its token counts")
@@ -56,7 +56,7 @@ def load_of(request: CellRequest, options: argparse.Namespace, target: Target) -
         UserError: It cannot be sent; the error has every problem.
     """
     seconds = request.deadline_seconds
-    return checked(
+    return check_load(
         Load(
             target,
             Closed(request.users or 1) if request.rate is None else Poisson(request.rate),

@@ -23,7 +23,7 @@ from bezel_bench.commands.measure.cell_runner import Variant
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Cell, Result, save
 from bezel_bench.result.sample_file import read_samples, samples_path, write_samples
-from bezel_bench.server.manifest import shown
+from bezel_bench.server.manifest import redact_command
 from bezel_bench.sweep.measurement.budget import Limits
 from bezel_bench.sweep.measurement.journal import Journal, Ledger
 
@@ -226,7 +226,7 @@ class ResultFiles:
         for path in self.spills(cell):
             path.unlink()
 
-    def killed(self, attempt: int) -> Path:
+    def killed_file(self, attempt: int) -> Path:
         """The result file of a killed attempt."""
         return self._path(f".killed-{attempt}.json")
 
@@ -243,7 +243,7 @@ class ResultFiles:
     def print_continuation(self) -> None:
         """Print, after a command that ended early, where its cells are stored and the command that continues."""
         if self._out is not None and (journal := self._path(".journal")).exists():
-            command = shlex.join([self._program, *shown(sys.argv[1:])])
+            command = shlex.join([self._program, *redact_command(sys.argv[1:])])
             note(f"the measured cells are stored in {journal}; this command continues from there:\n   {command}")
 
     def _samples(self, cell: Cell) -> Path:

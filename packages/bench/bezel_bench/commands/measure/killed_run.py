@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bezel_base.console import note
 from bezel_base.text.counting import counted
-from bezel_bench.cell.build_cell import recorded
+from bezel_bench.cell.build_cell import cell_record
 from bezel_bench.cell.plan import CellPlan, ServerView
 from bezel_bench.commands.measure.checkpoint import ResultFiles, write
 from bezel_bench.load.plan import Load
@@ -17,7 +17,7 @@ from bezel_bench.prompts.prompts import make_prompts
 from bezel_bench.prompts.token_calibration import Vocabulary
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.document import Counters, Result, Slo
-from bezel_bench.result.spill import spilled
+from bezel_bench.result.spill import read_spilled
 from bezel_bench.server.drain import Drained
 
 _WHY = "the run was killed before they were read"
@@ -46,17 +46,17 @@ def keep_killed(
         slos: Limits that a request must keep to count for goodput.
         simulated: Whether the server was a simulated one.
     """
-    measured = spilled(files.spills(name))
+    measured = read_spilled(files.spills(name))
     if measured is None:
         files.clear(name)
         return
     columns = Columns.of(measured.samples)
     plan = CellPlan(f"{name}-killed-{attempt}", load, make_prompts(load, server.ask, vocabulary).bodies, slos=slos)
     unread = Counters(before=None, after=None, gained=None, why=_WHY)
-    cell = recorded(plan, server, Drained(None, 0.0, why=_WHY), unread, measured, columns)
+    cell = cell_record(plan, server, Drained(None, 0.0, why=_WHY), unread, measured, columns)
     responses = cell.requests - sum(cell.failures.values())
     reason = f"the run was killed after {counted(responses, 'responses')}: these are the samples until then"
-    out = files.killed(attempt)
+    out = files.killed_file(attempt)
     result = Result(
         kind="run",
         nature="simulated" if simulated else "measured",
@@ -69,7 +69,7 @@ def keep_killed(
     note(f"an earlier run was killed after {counted(responses, 'responses')}, stored in {out}; measuring again")
 
 
-def attempted(load: Load, attempt: int, *, again: bool) -> Load:
+def attempt_load(load: Load, attempt: int, *, again: bool) -> Load:
     """The load of an attempt: from the second on with its own prompts, unless the same prompts are requested again."""
     if not attempt or again:
         return load

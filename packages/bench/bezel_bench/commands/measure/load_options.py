@@ -22,7 +22,7 @@ from bezel_bench.load.plan import (
     Stop,
     Target,
 )
-from bezel_bench.load.plan_rules import checked
+from bezel_bench.load.plan_rules import check_load
 from bezel_bench.prompts.datasets import read_text
 from bezel_bench.prompts.traces import Traced, is_trace, read_trace
 
@@ -37,7 +37,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
     Raises:
         UserError: It cannot be sent; the error has every problem.
     """
-    recorded = _recorded(options)
+    recorded = _trace_requests(options)
     pattern = _pattern(options) if recorded is None else Replay(tuple(each.at for each in recorded))
     plan = PromptPlan(
         kind="trace" if recorded is not None else _kind(options),
@@ -57,7 +57,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
         seed=options.seed,
         run=options.run_id or secrets.token_hex(4),
     )
-    return checked(
+    return check_load(
         Load(
             target,
             pattern,
@@ -73,7 +73,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
     )
 
 
-def _recorded(options: argparse.Namespace) -> tuple[Traced, ...] | None:
+def _trace_requests(options: argparse.Namespace) -> tuple[Traced, ...] | None:
     """The requests of a trace with lengths; None for one of instants, or without a trace.
 
     Raises:
@@ -97,7 +97,7 @@ def _kind(options: argparse.Namespace) -> PromptKind:
         "shared_prefix": options.prefix_tokens != 0,
         "lengths": bool(options.input_lengths or options.output_lengths),
     }
-    kinds = [kind for kind, given in requested.items() if given]
+    kinds = [kind for kind, is_requested in requested.items() if is_requested]
     if len(kinds) > 1:
         named = "--file, --turns, --prefix-tokens, and --input-lengths or --output-lengths"
         consequence = f"each of {named} defines another set of prompts."

@@ -21,32 +21,32 @@ def view(targets: Targets, options: argparse.Namespace, reached: TargetConnectio
     Raises:
         UserError: The deployment of the server is wrong.
     """
-    known = targets.record(options, reached.outputs)
-    price = known.price
-    given = {
+    record = targets.record(options, reached.outputs)
+    price = record.price
+    stated = {
         name: value
         for name in ("accelerator", "chips", "instances", "concurrency", "region")
         if (value := getattr(options, name)) is not None
     }
     if options.usd_per_hour is not None:
         price = PriceBasis(usd_per_hour=options.usd_per_hour, source="--usd-per-hour")
-    served = manifest.reported_by_server(reached.ask, reached.target.model, known.served_by)
+    served = manifest.reported_by_server(reached.ask, reached.target.model, record.served_by)
     return ServerView(
         ask=reached.ask,
         manifest=Manifest(
             title=options.title or title,
             url=reached.target.url,
             model=reached.target.model,
-            checkpoint=options.checkpoint or known.checkpoint,
+            checkpoint=options.checkpoint or record.checkpoint,
             served_by=served,
-            platform=known.platform.model_copy(update=given),
+            platform=record.platform.model_copy(update=stated),
             price=price,
             client=manifest.this_client(
                 workers=getattr(options, "workers", 1), tls=reached.target.url.startswith("https:")
             ),
             started_at=datetime.now(UTC),
             seed=options.seed,
-            command=manifest.shown([targets.program, *sys.argv[1:]]),
+            command=manifest.redact_command([targets.program, *sys.argv[1:]]),
         ),
         served=served,
         kv_cache_tokens=manifest.kv_cache_tokens(manifest.cache_config(reached.ask)),

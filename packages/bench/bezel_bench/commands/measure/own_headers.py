@@ -21,20 +21,20 @@ _OWN = frozenset(
 )
 
 
-def own_headers(key_variable: str | None, given: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+def own_headers(key_variable: str | None, texts: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     """The headers that the options name.
 
     Args:
         key_variable: Variable with an API key, which is sent as a bearer token.
-        given: Headers as `NAME: VALUE`.
+        texts: Headers as `NAME: VALUE`.
         environ: The environment.
 
     Raises:
         UserError: A header or the variable cannot be used; the error has every problem, and no value of one.
     """
     problems: list[Problem] = []
-    found: dict[str, str] = {}
-    for number, text in enumerate(given, 1):
+    headers: dict[str, str] = {}
+    for number, text in enumerate(texts, 1):
         name, colon, value = text.partition(":")
         name, value = name.strip(), value.strip()
         if not colon or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
@@ -45,25 +45,25 @@ def own_headers(key_variable: str | None, given: Sequence[str], environ: Mapping
         elif name.lower() in _OWN:
             consequence = "the client sets it for each request."
             problems.append(Problem("--header", name, consequence, "leave it out."))
-        elif name.lower() in {known.lower() for known in found}:
+        elif name.lower() in {other.lower() for other in headers}:
             problems.append(Problem("--header", name, "it is given twice, and one of them would be lost.", "give one."))
         else:
-            found[name] = value
+            headers[name] = value
     if key_variable is not None:
         key = environ.get(key_variable, "").strip()
         if not key or not _VALUE.fullmatch(key):
             repair = "export the variable with the key, and give the variable's name here, not the key itself."
-            variable = f"--api-key-env {_shown(key_variable)}"
+            variable = f"--api-key-env {_variable_name(key_variable)}"
             problems.append(Problem(variable, None if key else NOT_SET, "there is no key to send.", repair))
-        elif AUTHORIZATION.lower() in {name.lower() for name in found}:
+        elif AUTHORIZATION.lower() in {name.lower() for name in headers}:
             repair = "leave out one of them."
             problems.append(Problem("--header", AUTHORIZATION, "--api-key-env sets it too.", repair))
-        found[AUTHORIZATION] = f"Bearer {key}"
+        headers[AUTHORIZATION] = f"Bearer {key}"
     if problems:
         raise UserError(*problems)
-    return found
+    return headers
 
 
-def _shown(variable: str) -> str:
+def _variable_name(variable: str) -> str:
     """A name that can be a variable's; anything else may be the key itself."""
     return variable if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,60}", variable) else "(not a variable's name)"

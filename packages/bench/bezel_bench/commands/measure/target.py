@@ -46,43 +46,43 @@ def reach(targets: Targets, options: argparse.Namespace) -> TargetConnection:
     Raises:
         UserError: There is none, or no credentials for it.
     """
-    known = targets.find(options)
+    deployment = targets.find(options)
     # Other clients take the address with the prefix of OpenAI's API.
-    url = str(options.url or known.url).rstrip("/").removesuffix("/v1").rstrip("/")
+    url = str(options.url or deployment.url).rstrip("/").removesuffix("/v1").rstrip("/")
     target = Target(
         url,
-        str(options.model or known.model),
+        str(options.model or deployment.model),
         options.endpoint,
-        options.public or known.public,
+        options.public or deployment.public,
         options.audience,
         options.ca_file,
     )
     # Without a named model, the server's list of models is requested below.
     if wrong := target_problems(replace(target, model=target.model or "any")):
         raise UserError(*wrong)
-    impersonate = options.impersonate or known.impersonate
-    own = own_headers(options.api_key_env, options.header, os.environ)
+    impersonate = options.impersonate or deployment.impersonate
+    user_headers = own_headers(options.api_key_env, options.header, os.environ)
     # A server with a key of its own needs no identity, unless it is a stack's or one is asked for.
     needs_identity = bool(options.stack or options.audience or impersonate) or options.api_key_env is None
-    headers = with_own(targets.identity(target, impersonate) if needs_identity else dict, own)
+    headers = with_own(targets.identity(target, impersonate) if needs_identity else dict, user_headers)
     ask = asker(target, headers)
     if not target.model:
-        target = replace(target, model=_served(ask, url))
-    simulated = options.simulated or known.simulated or os.environ.get("BEZEL_SIMULATED") == "1"
-    return TargetConnection(target, headers, ask, simulated, known.outputs)
+        target = replace(target, model=_served_model(ask, url))
+    simulated = options.simulated or deployment.simulated or os.environ.get("BEZEL_SIMULATED") == "1"
+    return TargetConnection(target, headers, ask, simulated, deployment.outputs)
 
 
-def with_own(headers: TokenSource, own: Mapping[str, str]) -> TokenSource:
+def with_own(headers: TokenSource, user_headers: Mapping[str, str]) -> TokenSource:
     """Headers with the user's own; where these have an Authorization, the identity stands beside it."""
-    if not own:
+    if not user_headers:
         return headers
-    has_key = AUTHORIZATION.lower() in {name.lower() for name in own}
+    has_key = AUTHORIZATION.lower() in {name.lower() for name in user_headers}
 
     def both() -> Mapping[str, str]:
         identity = dict(headers())
         if has_key and AUTHORIZATION in identity:
             identity[IDENTITY_BESIDE_A_KEY] = identity.pop(AUTHORIZATION)
-        return {**identity, **own}
+        return {**identity, **user_headers}
 
     return _Renewed(both, headers)
 
@@ -97,24 +97,26 @@ class _Renewed:
         return self._read()
 
     @property
-    def failed(self) -> int:
+    def failures(self) -> int:
         """Failed renewals of the identity token."""
-        return int(getattr(self._source, "failed", 0))
+        return int(getattr(self._source, "failures", 0))
 
 
 def renewals(headers: TokenSource) -> list[str]:
     """Notes for the result's reader: a failed renewal of the tokens, if there was one."""
-    failed = getattr(headers, "failed", 0)
+    failures = getattr(headers, "failures", 0)
     return (
-        [f"the identity token could not be renewed ({counted(failed, 'times')}): look for http_401"] if failed else []
+        [f"the identity token could not be renewed ({counted(failures, 'times')}): look for http_401"]
+        if failures
+        else []
     )
 
 
-def _served(ask: Ask, url: str) -> str:
+def _served_model(ask: Ask, url: str) -> str:
     """The first id that the server lists."""
     response = ask("/v1/models", None)
     if no_response := response.no_response or of_refusal(response.status, response.text):
-        raise UserError(_unanswered(url, no_response))
+        raise UserError(_no_response_problem(url, no_response))
     match response.json().get("data"):
         case [{"id": str(name)}, *_]:
             return name
@@ -126,14 +128,14 @@ def _served(ask: Ask, url: str) -> str:
     raise UserError(Problem("--url", url, consequence, "add --model, or correct the address."))
 
 
-def _unanswered(url: str, found: NoResponse) -> Problem:
+def _no_response_problem(url: str, no_response: NoResponse) -> Problem:
     """The problem of a server that gave no response; where nothing listens, with the proxy that is not used."""
-    if found.reached:
-        return Problem("--url", url, f"{found.reason}.", found.repair)
+    if no_response.reached:
+        return Problem("--url", url, f"{no_response.reason}.", no_response.repair)
     from urllib.request import getproxies, proxy_bypass  # loads much, which a measurement does not need
 
-    parts, repair = urlsplit(url), found.repair
+    parts, repair = urlsplit(url), no_response.repair
     if parts.scheme in getproxies() and not proxy_bypass(parts.hostname or ""):
         variable = f"{parts.scheme.upper()}_PROXY"
         repair = f"{repair.rstrip('.')}; {variable} is set, but this client connects directly, without a proxy."
-    return Problem("--url", url, f"no server responds there: {found.reason}.", repair)
+    return Problem("--url", url, f"no server responds there: {no_response.reason}.", repair)

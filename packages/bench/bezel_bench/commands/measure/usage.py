@@ -35,7 +35,7 @@ class OptionsError(UserError):
     exit_code = 2
 
 
-class Rule(NamedTuple):
+class OptionRule(NamedTuple):
     """An option without effect beside others.
 
     Attributes:
@@ -68,47 +68,60 @@ def _has_trace_with_lengths(options: Any) -> bool:
 
 
 _RUN = (
-    Rule("ramp", lambda given: not _has_a_level_of_users(given), "only --users begin one by one.", "add --users"),
-    Rule("groups", lambda given: not given.prefix_tokens, "no prefix is shared.", "add --prefix-tokens"),
-    Rule("image_size", lambda given: not given.images, "prompts have no image.", "add --images"),
-    Rule("input_tokens", lambda given: bool(given.input_lengths), "--input-lengths draws each prompt's length."),
-    Rule("input_tokens", lambda given: bool(given.file), "prompts are those of --file."),
-    Rule("input_tokens", _has_trace_with_lengths, "the trace has the lengths of its prompts."),
-    Rule("output_tokens", lambda given: bool(given.output_lengths), "--output-lengths draws each response's length."),
-    Rule("output_tokens", _has_trace_with_lengths, "the trace has the lengths of its responses."),
-    Rule(
+    OptionRule(
+        "ramp", lambda options: not _has_a_level_of_users(options), "only --users begin one by one.", "add --users"
+    ),
+    OptionRule("groups", lambda options: not options.prefix_tokens, "no prefix is shared.", "add --prefix-tokens"),
+    OptionRule("image_size", lambda options: not options.images, "prompts have no image.", "add --images"),
+    OptionRule(
+        "input_tokens", lambda options: bool(options.input_lengths), "--input-lengths draws each prompt's length."
+    ),
+    OptionRule("input_tokens", lambda options: bool(options.file), "prompts are those of --file."),
+    OptionRule("input_tokens", _has_trace_with_lengths, "the trace has the lengths of its prompts."),
+    OptionRule(
+        "output_tokens", lambda options: bool(options.output_lengths), "--output-lengths draws each response's length."
+    ),
+    OptionRule("output_tokens", _has_trace_with_lengths, "the trace has the lengths of its responses."),
+    OptionRule(
         "seed",
-        lambda given: bool(given.file) and not _has_random_gaps(given),
+        lambda options: bool(options.file) and not _has_random_gaps(options),
         "prompts are those of --file, and no gap is drawn.",
     ),
-    Rule("run_id", lambda given: bool(given.file), "--file sends the same prompts in every run."),
+    OptionRule("run_id", lambda options: bool(options.file), "--file sends the same prompts in every run."),
 )
 _SERVER = (
-    Rule("impersonate", lambda given: given.public, "--public sends no identity token.", "leave out --public"),
-    Rule("audience", lambda given: given.public, "--public sends no identity token.", "leave out --public"),
-    Rule(
+    OptionRule(
+        "impersonate", lambda options: options.public, "--public sends no identity token.", "leave out --public"
+    ),
+    OptionRule("audience", lambda options: options.public, "--public sends no identity token.", "leave out --public"),
+    OptionRule(
         "ca_file",
-        lambda given: str(given.url or "").startswith("http://"),
+        lambda options: str(options.url or "").startswith("http://"),
         "the address is of plain HTTP, which has no certificate.",
         "write https:// in --url",
     ),
-    Rule("output_tokens", _computes, "this endpoint computes and generates no response."),
+    OptionRule("output_tokens", _computes, "this endpoint computes and generates no response."),
 )
-_JOB = (Rule("api_key_env", lambda _: True, _TASKS), Rule("header", lambda _: True, _TASKS))
-_RESULT = (Rule("force", lambda given: given.out is None, "no result is written.", "add --out"),)
-RULES: dict[str, tuple[Rule, ...]] = {
+_JOB = (OptionRule("api_key_env", lambda _: True, _TASKS), OptionRule("header", lambda _: True, _TASKS))
+_RESULT = (OptionRule("force", lambda options: options.out is None, "no result is written.", "add --out"),)
+RULES: dict[str, tuple[OptionRule, ...]] = {
     "run": (*_SERVER, *_RUN, *_RESULT),
     "job": (*_SERVER, *_RUN, *_RESULT, *_JOB),
-    "sweep": (*_SERVER, Rule("share", lambda given: given.full, "--full requests every cell.", "leave out --full")),
+    "sweep": (
+        *_SERVER,
+        OptionRule("share", lambda options: options.full, "--full requests every cell.", "leave out --full"),
+    ),
     "goodput": (
         *_SERVER,
         *_RESULT,
-        Rule("seconds", lambda given: given.rate is None, "users have no least duration.", "add --rate"),
+        OptionRule("seconds", lambda options: options.rate is None, "users have no least duration.", "add --rate"),
     ),
     "ab": (
         *_SERVER,
         *_RESULT,
-        Rule("start_seconds", lambda given: bool(given.arm), "the servers of --arm run already.", "use --vary"),
+        OptionRule(
+            "start_seconds", lambda options: bool(options.arm), "the servers of --arm run already.", "use --vary"
+        ),
     ),
 }
 """Each command's options that have no effect beside others."""
@@ -137,12 +150,12 @@ def check_options(options: argparse.Namespace) -> None:
         OptionsError: There are some; the text lists all of them.
     """
     with as_usage():
-        if problems := [*_ignored(options), *_values(options)]:
+        if problems := [*_ineffective_options(options), *_values(options)]:
             raise OptionsError(*problems)
         own_headers(options.api_key_env, options.header, os.environ)
 
 
-def _ignored(options: argparse.Namespace) -> Iterator[Problem]:
+def _ineffective_options(options: argparse.Namespace) -> Iterator[Problem]:
     # The options of `job` that rules name are those of `run`.
     defaults = shared_table().defaults_of("run" if options.action == "job" else options.action)
     for rule in RULES[options.action]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bezel_bench.commands.measure.cell_runner import Variant, variant_of
 from bezel_bench.commands.measure.server_process import StartedServer
 from bezel_bench.commands.measure.target import reach
-from bezel_bench.commands.render.status_line import Line
+from bezel_bench.commands.render.status_line import StatusLine
 from bezel_bench.commands.targets import Targets
 from bezel_bench.sweep.cell_request import CellRequest
 
@@ -31,7 +31,7 @@ class Variants(NamedTuple):
 
 
 def variants_of(
-    targets: Targets, options: argparse.Namespace, servers: Mapping[str, str], request: CellRequest, show: Line
+    targets: Targets, options: argparse.Namespace, servers: Mapping[str, str], request: CellRequest, show: StatusLine
 ) -> Variants:
     """The variants that the options name.
 
@@ -53,14 +53,14 @@ def variants_of(
             of_server = argparse.Namespace(**{**vars(options), **address})
             variants[name] = variant_of(targets, of_server, reach(targets, of_server), request, title, show)
         prices = [variant.server.manifest.price.usd_per_hour for variant in variants.values()]
-        known = [price for price in prices if price is not None]
-        total = sum(known) if len(known) == len(prices) else None
+        stated_prices = [price for price in prices if price is not None]
+        total = sum(stated_prices) if len(stated_prices) == len(prices) else None
         return Variants(total, lambda cell: variants[cell.variant], lambda: None)
     server_process = StartedServer(options.start, options.url, options.start_seconds, show)
 
-    def restarted(cell: CellRequest) -> Variant:
+    def restart(cell: CellRequest) -> Variant:
         key, _, value = cell.variant.partition("=")
         server_process.restart(key, value, cell.deadline_seconds)
         return variant_of(targets, options, reach(targets, options), cell, title, show)
 
-    return Variants(options.usd_per_hour, restarted, server_process.end)
+    return Variants(options.usd_per_hour, restart, server_process.end)

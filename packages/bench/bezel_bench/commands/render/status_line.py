@@ -13,7 +13,7 @@ _EVERY_SECONDS = 10.0
 _COLUMNS = 119
 
 
-class Line:
+class StatusLine:
     """Progress line in which each message replaces the last; several threads may write.
 
     Args:

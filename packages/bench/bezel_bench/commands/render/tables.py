@@ -46,7 +46,7 @@ def run_text(result: Result) -> str:
 def grid_text(result: Result, metric: str) -> str:
     """The result of a sweep: contexts down, users across, each figure with its kind."""
     left_out = {cell for finding in result.findings if finding.name == "excluded" for cell in finding.cells}
-    shown = {(point.context_tokens, point.users): _inferred(point) for point in result.inferred}
+    shown = {(point.context_tokens, point.users): _estimate_text(point) for point in result.inferred}
     shown |= {(cell.context_tokens or 0, cell.users or 0): _grid_cell(cell, metric, left_out) for cell in result.cells}
     contexts, users = sorted({context for context, _ in shown}), sorted({count for _, count in shown})
     rows = [
@@ -85,7 +85,7 @@ def search_text(result: Result, figures: Sequence[str]) -> str:
 def _text(result: Result, lines: Iterable[str], notes: Iterable[str]) -> str:
     kind = " (simulated: no figure describes hardware)" if result.nature == "simulated" else ""
     heading = f"{result.manifest.title}, {result.manifest.url}{kind}"
-    return "\n".join([heading, *lines, *(line for text in notes for line in _wrapped(text))]) + "\n"
+    return "\n".join([heading, *lines, *(line for text in notes for line in _wrap(text))]) + "\n"
 
 
 def _cell(cell: Cell) -> Iterator[str]:
@@ -93,10 +93,10 @@ def _cell(cell: Cell) -> Iterator[str]:
     seconds = "" if cell.seconds is None else f", {counted(cell.requests, 'requests')} in {cell.seconds:.1f} s"
     yield f"{cell.id}: {cell.state.upper() if cell.state != 'ok' else 'ok'} ({load}, {_sizes(cell)}{seconds})"
     if cell.reason:
-        yield from _wrapped(f"why: {cell.reason}")
+        yield from _wrap(f"why: {cell.reason}")
     if cell.failures:
         failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
-        yield from _wrapped(f"failed: {failures} (in no latency)")
+        yield from _wrap(f"failed: {failures} (in no latency)")
     yield from _figures(cell.metrics, cell.distributions)
     # Users send when they are ready: nothing is due in a closed loop.
     closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
@@ -107,9 +107,9 @@ def _cell(cell: Cell) -> Iterator[str]:
         yield f"  stage {number}: {counted(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {sent}"
         yield from _figures(stage.metrics, stage.distributions)
     if cell.window:
-        yield from _wrapped(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
+        yield from _wrap(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
     for check in cell.checks:
-        yield from _wrapped(f"{check.name}: {_CHECK_STATES[check.state]}: {check.text}")
+        yield from _wrap(f"{check.name}: {_CHECK_STATES[check.state]}: {check.text}")
 
 
 def _sizes(cell: Cell) -> str:
@@ -127,8 +127,8 @@ def _figures(metrics: Mapping[str, Metric], distributions: Mapping[str, Distribu
     for name in _RATES:
         metric = metrics.get(name)
         if metric is not None and metric.value is not None:
-            known = metric.low is not None and metric.high is not None
-            interval = f"  {metric.low:,.4g} to {metric.high:,.4g}" if known else ""
+            has_interval = metric.low is not None and metric.high is not None
+            interval = f"  {metric.low:,.4g} to {metric.high:,.4g}" if has_interval else ""
             yield f"  {name:32}{_number(metric.value):>12} {metric.unit}{interval}"
     rows = [(name, distributions[name]) for name in _LATENCIES if name in distributions]
     if rows:
@@ -145,7 +145,7 @@ def _grid_cell(cell: Cell, metric: str, left_out: set[str]) -> str:
     return f"{_short(value)}{'*' if cell.id in left_out else ''}"
 
 
-def _inferred(point: Inferred) -> str:
+def _estimate_text(point: Inferred) -> str:
     return f"{'~~' if point.low is None else '~'}{_short(point.value)}"
 
 
@@ -159,5 +159,5 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.4g}"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, 120, initial_indent="  ", subsequent_indent="    ")

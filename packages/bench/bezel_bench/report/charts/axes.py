@@ -60,9 +60,9 @@ class Scale:
 
 def scale(axis: Axis, values: Sequence[float], begin: float, end: float) -> Scale:
     """Return the scale that fits all `values`; a logarithmic one leaves out values that are not above 0."""
-    known = [value for value in values if value > _LEAST] if axis.log else list(values)
-    low = axis.low if axis.low is not None else min(known, default=1.0)
-    high = axis.high if axis.high is not None else max(known, default=1.0)
+    usable = [value for value in values if value > _LEAST] if axis.log else list(values)
+    low = axis.low if axis.low is not None else min(usable, default=1.0)
+    high = axis.high if axis.high is not None else max(usable, default=1.0)
     if axis.log:
         low, high = (low, high) if high > low * 1.01 else (low / 2, high * 2)
         return Scale(axis, low / 1.12, high * 1.12, begin, end)

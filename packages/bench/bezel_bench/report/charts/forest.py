@@ -7,12 +7,15 @@ from xml.etree.ElementTree import Element
 from bezel_bench.report.charts.axes import Axis, scale
 from bezel_bench.report.charts.html import add, el
 from bezel_bench.report.charts.plot import canvas, marker, text
-from bezel_bench.report.format import shortened
+from bezel_bench.report.format import shorten
 
 
 @dataclass(frozen=True)
 class Change:
-    """Change of one figure as a share, and its interval; None for too few values. `shown`: the interval excludes 0."""
+    """Change of one figure as a share, and its interval; None for too few values.
+
+    `is_shown`: the interval excludes 0.
+    """
 
     label: str
     change: float | None
@@ -21,7 +24,7 @@ class Change:
     tooltip: str
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether there is a significant difference."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
@@ -30,7 +33,7 @@ class Change:
         """Return the interval's meaning in words."""
         if self.change is None:
             return "too few rounds to compare"
-        return "difference" if self.shown else "no difference shown"
+        return "difference" if self.is_shown else "no difference shown"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Forest:
     description: str
     changes: Sequence[Change]
 
-    def drawn(self, width: float) -> Element:
+    def draw(self, width: float) -> Element:
         """Draw the chart at a width in pixels: a name, its meaning, its interval."""
         line, top = 56.0, 24.0
         bottom = top + line * len(self.changes)
@@ -56,14 +59,14 @@ class Forest:
         add(picture, el("path", {"class": "axis", "d": f"M{x(0):.1f} {top:.1f}V{bottom:.1f}"}))
         for place, change in enumerate(self.changes):
             base = top + line * place
-            name = shortened(change.label, int(width / 7.9))
+            name = shorten(change.label, int(width / 7.9))
             add(picture, text(4, base + 16, name, "halo b"), text(4, base + 32, change.verdict, "halo soft"))
             if change.change is None or change.low is None or change.high is None:
                 continue
             middle = base + 44
             ends_at = f"M{x(change.low):.1f} {middle:.1f}H{x(change.high):.1f}m0 -4v8"
             whisker = el("path", {"class": "l s0", "d": f"{ends_at}M{x(change.low):.1f} {middle - 4:.1f}v8"})
-            dot = marker(0, x(change.change), middle, hollow=not change.shown)
+            dot = marker(0, x(change.change), middle, hollow=not change.is_shown)
             add(picture, el("g", {}, el("title", {}, change.tooltip), whisker, dot))
         add(picture, text(width - 4, bottom + 35, "change of the figure", "b", "end"))
         return picture

@@ -52,7 +52,7 @@ class HeatMap:
     columns: Sequence[float]
     boxes: Mapping[tuple[int, float], Box]
 
-    def drawn(self, width: float) -> Element:
+    def draw(self, width: float) -> Element:
         """Draw the map at a width: as many columns beside each other as have room, the others in bands below."""
         most = max(1, int((width - _LEFT - 4) / _NARROWEST))
         count = math.ceil(len(self.columns) / most)

@@ -67,9 +67,9 @@ class Labels:
                 rated.append((sum(_crosses(box, line) for line in self._lines), order, (begin, line), box))
         if not rated:
             return None
-        _, _, found, box = min(rated)
+        _, _, start, box = min(rated)
         self._taken.append(box)
-        return found
+        return start
 
 
 def _overlap(one: Box, other: Box) -> bool:

@@ -12,7 +12,7 @@ from bezel_bench.report.charts.axes import Axis, Scale, scale
 from bezel_bench.report.charts.html import add, el
 from bezel_bench.report.charts.labels import Labels, legend
 from bezel_bench.report.charts.palette import SERIES
-from bezel_bench.report.format import compact, percent, shortened
+from bezel_bench.report.format import compact, percent, shorten
 
 _LEFT, _RIGHT, _BELOW, _LEGEND_LINE, _TITLE = 48.0, 16.0, 42.0, 19.0, 22.0
 
@@ -60,10 +60,10 @@ class Chart:
     x: Axis
     y: Axis
 
-    def drawn(self, width: float) -> Element:
+    def draw(self, width: float) -> Element:
         """Draw the chart at a width in pixels."""
         named = [place for place, line in enumerate(self.lines) if line.dots or line.steps] if self.lines[1:] else []
-        names = [shortened(self.lines[place].label, int((width - 60) / 6.6)) for place in named]
+        names = [shorten(self.lines[place].label, int((width - 60) / 6.6)) for place in named]
         places = legend(names, width)
         top = _TITLE + _LEGEND_LINE * (places[-1][1] + 1 if places else 0) + 4
         height = top + _BELOW + min(width * 0.56, 300.0)
@@ -129,7 +129,7 @@ def _tick(axis: Axis, value: float) -> str:
     return percent(round(value, 6)) if axis.as_percent else compact(value)
 
 
-def _joined(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:
+def _line_points(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:
     """Return the points that a line joins: those of its curve, or of its dots without a mark."""
     places = line.steps or [(dot.x, dot.y) for dot in line.dots if not dot.mark]
     return [(x(across), y(down)) for across, down in places]
@@ -138,7 +138,7 @@ def _joined(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:
 def _line(place: int, line: Line, x: Scale, y: Scale) -> list[Element]:
     kind = f"s{place % SERIES}"
     drawn = []
-    joined = _joined(line, x, y)
+    joined = _line_points(line, x, y)
     if len(joined) > 1:
         path = "L".join(f"{across:.1f} {down:.1f}" for across, down in joined)
         drawn.append(el("path", {"class": f"l {kind}", "d": f"M{path}"}))
@@ -166,7 +166,7 @@ def _labels(lines: list[Line], x: Scale, y: Scale, labels: Labels) -> list[Eleme
     """Return the texts beside dots, above all lines: names of rings first, then marks, then the rest."""
     dots = [dot for line in lines for dot in line.dots]
     for line in lines:
-        labels.keep_off(list(pairwise(_joined(line, x, y))))
+        labels.keep_off(list(pairwise(_line_points(line, x, y))))
     for dot in dots:
         labels.keep_clear(x(dot.x), y(dot.y))
         if dot.low is not None and dot.high is not None and not dot.mark:
@@ -174,6 +174,6 @@ def _labels(lines: list[Line], x: Scale, y: Scale, labels: Labels) -> list[Eleme
     drawn = []
     for dot in sorted(dots, key=lambda dot: (not dot.ring, not dot.mark)):
         shown = dot.ring or " ".join(part for part in (dot.mark, dot.label) if part)
-        if shown and (found := labels.place(x(dot.x), y(dot.y), shown, far=bool(dot.ring))):
-            drawn.append(text(*found, shown, "halo b" if dot.ring or dot.mark else "halo soft"))
+        if shown and (place := labels.place(x(dot.x), y(dot.y), shown, far=bool(dot.ring))):
+            drawn.append(text(*place, shown, "halo b" if dot.ring or dot.mark else "halo soft"))
     return drawn

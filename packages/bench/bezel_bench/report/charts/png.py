@@ -12,7 +12,7 @@ from bezel_bench.report.charts.palette import LIGHT
 from bezel_bench.report.charts.plot import text
 from bezel_bench.report.charts.style import alone
 from bezel_bench.report.figure import Figure
-from bezel_bench.report.format import shortened
+from bezel_bench.report.format import shorten
 
 WIDTH, HEIGHT, ZOOM = 1280.0, 720.0, 1.5
 _DRAWN, _BROAD = 760.0, 900.0
@@ -25,7 +25,7 @@ def as_png(figure: Figure, source: str) -> bytes:
     Raises:
         UserError: This machine has no font to write labels with.
     """
-    return _rasterised(as_slide(figure, source, _family()), ZOOM)
+    return _rasterise(as_slide(figure, source, _family()), ZOOM)
 
 
 def as_slide(figure: Figure, source: str, family: str) -> str:
@@ -34,17 +34,17 @@ def as_slide(figure: Figure, source: str, family: str) -> str:
     big = ".big{font-size:30px;font-weight:600}.kind{font-size:19px;font-weight:600}.small{font-size:15px}"
     add(slide, el("style", {}, f"{alone(repr(family))}{big}"))
     add(slide, el("rect", {"width": WIDTH, "height": HEIGHT, "fill": LIGHT["ground"]}))
-    add(slide, text(40, 54, shortened(figure.title, 72), "big"))
+    add(slide, text(40, 54, shorten(figure.title, 72), "big"))
     add(slide, text(40, 84, figure.kind[:1].upper() + figure.kind[1:], "kind"))
-    words = textwrap.wrap(" ".join(figure.caption), 150)[:3]
-    base = HEIGHT - 34 - 20 * len(words)
-    inner = figure.picture.drawn(_BROAD if figure.broad else _DRAWN)
+    lines = textwrap.wrap(" ".join(figure.caption), 150)[:3]
+    base = HEIGHT - 34 - 20 * len(lines)
+    inner = figure.picture.draw(_BROAD if figure.broad else _DRAWN)
     for name, value in {"x": 40.0, "y": 98.0, "width": WIDTH - 80, "height": base - 112}.items():
         inner.set(name, f"{value:.0f}")
     add(slide, inner)
-    for place, line in enumerate(words):
-        add(slide, text(40, base + 10 + 20 * place, line, "small soft"))
-    add(slide, text(40, HEIGHT - 16, shortened(source, 150), "small soft"))
+    for place, content in enumerate(lines):
+        add(slide, text(40, base + 10 + 20 * place, content, "small soft"))
+    add(slide, text(40, HEIGHT - 16, shorten(source, 150), "small soft"))
     return svg(slide)
 
 
@@ -61,10 +61,10 @@ def _family() -> str:
 
 def _trial(family: str) -> bytes:
     letter = el("text", {"x": 2, "y": 16, "font-family": family, "font-size": 14}, "M" if family else "")
-    return _rasterised(svg(el("svg", {"viewBox": "0 0 20 20", "width": 20, "height": 20}, letter)), 1.0)
+    return _rasterise(svg(el("svg", {"viewBox": "0 0 20 20", "width": 20, "height": 20}, letter)), 1.0)
 
 
-def _rasterised(picture: str, zoom: float) -> bytes:
+def _rasterise(picture: str, zoom: float) -> bytes:
     import resvg_py
 
     return resvg_py.svg_to_bytes(svg_string=picture, zoom=zoom)

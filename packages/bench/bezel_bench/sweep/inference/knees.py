@@ -107,18 +107,18 @@ def knees(grid: Grid, metric: str, measured: Mapping[Place, float]) -> list[Find
     """
     findings = []
     for row in range(len(grid.contexts)):
-        if known := {column: value for (at, column), value in sorted(measured.items()) if at == row}:
-            columns = list(known)
-            verdict = knee([grid.users[column] for column in columns], list(known.values()))
+        if values := {column: value for (at, column), value in sorted(measured.items()) if at == row}:
+            columns = list(values)
+            verdict = knee([grid.users[column] for column in columns], list(values.values()))
             if verdict.index and columns[verdict.index] - columns[verdict.index - 1] > 1 + _LEFT_OUT:
                 users = counted(grid.users[columns[verdict.index]], "users")
                 verdict = Verdict(None, f"too few numbers of users below {users} were measured")
             findings.append(
-                _sparse(grid, row, known)
+                _sparse(grid, row, values)
                 if verdict.index is None and len(columns) < SPARSE * (columns[-1] + 1)
-                else _no_plateau(grid, metric, row, known, verdict.why)
+                else _no_plateau(grid, metric, row, values, verdict.why)
                 if verdict.index is None
-                else _knee(grid, metric, row, known, columns[verdict.index])
+                else _knee(grid, metric, row, values, columns[verdict.index])
             )
     return findings
 
@@ -141,30 +141,30 @@ def _knee(grid: Grid, metric: str, row: int, figures: Mapping[int, float], colum
     )
 
 
-def _sparse(grid: Grid, row: int, known: Mapping[int, float]) -> Finding:
+def _sparse(grid: Grid, row: int, values: Mapping[int, float]) -> Finding:
     context = grid.contexts[row]
-    numbers = f"{len(known)} of {max(known) + 1} numbers of users up to {grid.users[max(known)]}"
+    numbers = f"{len(values)} of {max(values) + 1} numbers of users up to {grid.users[max(values)]}"
     return Finding(
         name="no_plateau",
         text=f"At a context of {counted(context, 'tokens')} no knee is named: only {numbers} were measured.",
         numbers={"context_tokens": context},
-        cells=[grid.request((row, column)).id for column in sorted(known)],
+        cells=[grid.request((row, column)).id for column in sorted(values)],
     )
 
 
-def _no_plateau(grid: Grid, metric: str, row: int, known: Mapping[int, float], why: str) -> Finding:
+def _no_plateau(grid: Grid, metric: str, row: int, values: Mapping[int, float], why: str) -> Finding:
     context = grid.contexts[row]
-    last = sorted(known)[-_SHOWN:]
-    levels = ", ".join(f"{known[column]:.4g} at {counted(grid.users[column], 'users')}" for column in last)
-    highest = max(known, key=lambda column: known[column])
+    last = sorted(values)[-_SHOWN:]
+    levels = ", ".join(f"{values[column]:.4g} at {counted(grid.users[column], 'users')}" for column in last)
+    highest = max(values, key=lambda column: values[column])
     return Finding(
         name="no_plateau",
         text=f"At a context of {counted(context, 'tokens')} no plateau was seen, so no knee is named: {metric} was "
         f"{levels}; {why}.",
         numbers={
             "context_tokens": context,
-            "highest": known[highest],
+            "highest": values[highest],
             "highest_users": grid.users[highest],
         },
-        cells=[grid.request((row, column)).id for column in sorted(known)],
+        cells=[grid.request((row, column)).id for column in sorted(values)],
     )

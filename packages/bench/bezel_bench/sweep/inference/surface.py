@@ -25,7 +25,7 @@ _AXES: tuple[Axis, ...] = ("contexts", "users")
 
 
 @dataclass(frozen=True)
-class Line:
+class GridLine:
     """Line through two measured cells, at the place between them.
 
     Attributes:
@@ -58,7 +58,7 @@ class Estimate:
     value: float
     low: float | None
     high: float | None
-    line: Line
+    line: GridLine
     errors: int
 
 
@@ -88,7 +88,7 @@ class Surface:
         reach = max(reach, NARROWEST)
         return Estimate(value, value * exp(-reach), value * exp(reach), line, errors)
 
-    def line(self, place: Place) -> Line | None:
+    def line(self, place: Place) -> GridLine | None:
         """Return the line through the nearest measured cells on both sides, the place itself left out."""
         return self._line(place, "contexts") or self._line(place, "users")
 
@@ -99,7 +99,7 @@ class Surface:
         errors = [(line.axis, Error(line.product, abs(log(self.values[place]) - line.log))) for place, line in lines]
         return {axis: Reach([error for along, error in errors if along == axis]) for axis in _AXES}
 
-    def _line(self, place: Place, axis: Axis) -> Line | None:
+    def _line(self, place: Place, axis: Axis) -> GridLine | None:
         moving, scale = (0, self.contexts) if axis == "contexts" else (1, self.users)
         at = place[moving]
         along = [other for other in self.values if other[1 - moving] == place[1 - moving]]
@@ -111,4 +111,4 @@ class Surface:
         here = log(scale[at])
         share = (here - start) / (end - start)
         level = (1 - share) * log(self.values[below]) + share * log(self.values[above])
-        return Line(axis, below, above, (here - start) * (end - here), level)
+        return GridLine(axis, below, above, (here - start) * (end - here), level)

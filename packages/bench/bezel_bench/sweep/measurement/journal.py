@@ -68,7 +68,7 @@ class Ledger:
         self.servers: dict[str, Server] = {}
 
     @property
-    def spent(self) -> float:
+    def spent_seconds(self) -> float:
         """Return the seconds so far, of all processes."""
         return self.lost_seconds + sum(result.seconds for result in self.taken)
 
@@ -98,8 +98,8 @@ class Ledger:
         """
         if variant in self.servers:
             before, now = (view.manifest.served_by.model_dump() for view in (self.servers[variant], server))
-            known = [name for name in before if None not in (before[name], now[name])]
-            same = {name: before[name] for name in known}, {name: now[name] for name in known}
+            comparable = [name for name in before if None not in (before[name], now[name])]
+            same = {name: before[name] for name in comparable}, {name: now[name] for name in comparable}
             _refuse_changes(f"server {variant}".rstrip(), *same, "start the earlier server")
             return
         manifest = server.manifest.model_dump(mode="json")

@@ -41,7 +41,7 @@ class Once:
     clock: Callable[[], float]
 
     @property
-    def answered(self) -> dict[str, Taken]:
+    def conclusive_runs(self) -> dict[str, Taken]:
         """Return the last measurement by id, except those that a limit cut off or whose server was unreachable.
 
         Cells under which the server died or hung are excluded too, and those that the client or its machine disturbed:
@@ -50,20 +50,20 @@ class Once:
         return {
             result.cell.id: result
             for result in self.ledger.taken
-            if not (result.cut or unreached(result.cell) or died(result.cell) or is_disturbed(result.cell))
+            if not (result.cut or is_unreached(result.cell) or died(result.cell) or is_disturbed(result.cell))
         }
 
     @property
     def lost_seconds(self) -> float:
         """Return seconds of cells that do not count: killed, cut by a limit, unreachable server, or repeated."""
-        known, ledger = self.answered, self.ledger
+        conclusive, ledger = self.conclusive_runs, self.ledger
         return ledger.lost_seconds + sum(
-            result.seconds for result in ledger.taken if known.get(result.cell.id) is not result
+            result.seconds for result in ledger.taken if conclusive.get(result.cell.id) is not result
         )
 
     def keeps_out(self, seconds: float | None) -> str:
         """Return why a load of that estimate is not begun, "" where it is."""
-        return self.limits.keeps_out(self.ledger.spent, 0, seconds, 0)
+        return self.limits.keeps_out(self.ledger.spent_seconds, 0, seconds, 0)
 
     def measure(self, request: CellRequest, estimate: float | None) -> Taken:
         """Measure a load and store its cell.
@@ -77,7 +77,7 @@ class Once:
             LostError: It could not be sent; the ledger holds all earlier cells, at least one.
             UserError: It could not be sent, and there is no earlier cell.
         """
-        left = self.limits.seconds_left(self.ledger.spent)
+        left = self.limits.seconds_left(self.ledger.spent_seconds)
         before = self.ledger.begin(request.id, estimate)
         begun = self.clock()
         run = f"{self.ledger.run}-{request.run or request.id}-{before}"
@@ -103,7 +103,7 @@ def died(cell: Cell) -> bool:
     return cell.state == "failed" and (hung or gone > FAILED_SHARE * cell.requests)
 
 
-def unreached(cell: Cell) -> bool:
+def is_unreached(cell: Cell) -> bool:
     """Whether the server was unreachable: such a cell is inconclusive about its load."""
     return (
         cell.state == "failed"

@@ -29,7 +29,7 @@ def to_try_again(cells: Mapping[Place, Cell], tries: Mapping[Place, int]) -> lis
     )
 
 
-def unmeasured(cells: Iterable[Cell], left_out: Collection[Place] = ()) -> str:
+def describe_unmeasured(cells: Iterable[Cell], left_out: Collection[Place] = ()) -> str:
     """Return how many cells were not measured because of the client or its machine, and why; "" where none were.
 
     Args:

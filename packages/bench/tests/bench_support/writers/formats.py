@@ -128,7 +128,7 @@ def loads(seed: int, kind: Format) -> Iterator[tuple[str, Load]]:
             yield f"open, {'varied' if varied else 'fixed'}", open_load(seed, varied=varied)
 
 
-def scaled(document: Document, path: str, factor: float, *, whole: bool) -> Document:
+def scale_figure(document: Document, path: str, factor: float, *, whole: bool) -> Document:
     """A document with one figure multiplied: of a metric its mean, or all its statistics."""
     changed = copy.deepcopy(document)
     *names, last = path.split(".")

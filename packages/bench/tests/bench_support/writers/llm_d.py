@@ -80,7 +80,7 @@ def report_0_1(load: Load) -> dict[str, Any]:
     """A run of vLLM's benchmark: milliseconds, plain rates."""
     native = vllm(load)
 
-    def told(name: str, units: str) -> dict[str, Any]:
+    def statistics(name: str, units: str) -> dict[str, Any]:
         return {
             "units": units,
             "mean": native[f"mean_{name}_ms"],
@@ -109,10 +109,10 @@ def report_0_1(load: Load) -> dict[str, Any]:
                 "output_length": {"units": "count", "mean": native["total_output_tokens"] / count},
             },
             "latency": {
-                "time_to_first_token": told("ttft", "ms"),
-                "time_per_output_token": told("tpot", "ms/token"),
-                "inter_token_latency": told("itl", "ms/token"),
-                "request_latency": told("e2el", "ms"),
+                "time_to_first_token": statistics("ttft", "ms"),
+                "time_per_output_token": statistics("tpot", "ms/token"),
+                "inter_token_latency": statistics("itl", "ms/token"),
+                "request_latency": statistics("e2el", "ms"),
             },
             "throughput": {
                 "output_tokens_per_sec": native["output_throughput"],

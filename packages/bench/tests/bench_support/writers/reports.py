@@ -27,8 +27,8 @@ def guidellm(load: Load) -> dict[str, Any]:
     ends = load.column("start") + load.column("e2e")
     rated, last = ends.max() - ends.min(), int(ends.argmax())
 
-    def told(values: np.ndarray, weights: np.ndarray | None = None) -> dict[str, Any]:
-        good = _weighted(values, np.ones(len(values)) if weights is None else weights)
+    def metric(values: np.ndarray, weights: np.ndarray | None = None) -> dict[str, Any]:
+        good = _weighted_statistics(values, np.ones(len(values)) if weights is None else weights)
         return {"successful": good, "errored": {"mean": 0.0, "count": 0}, "incomplete": {"mean": 0.0, "count": 0}}
 
     def rate(values: np.ndarray) -> dict[str, Any]:
@@ -52,15 +52,17 @@ def guidellm(load: Load) -> dict[str, Any]:
                     "request_totals": {"successful": count, "errored": 0, "incomplete": 0, "total": count},
                     "requests_per_second": rate(np.ones(count)),
                     "request_concurrency": {"total": {"mean": flight}, "successful": {"mean": flight}},
-                    "request_latency": told(load.column("e2e") + 0.002),
+                    "request_latency": metric(load.column("e2e") + 0.002),
                     **(
-                        {"request_dispatch_delay": told(late), "turn_scheduling_delay": told(late)} if load.rate else {}
+                        {"request_dispatch_delay": metric(late), "turn_scheduling_delay": metric(late)}
+                        if load.rate
+                        else {}
                     ),
-                    "prompt_token_count": told(prompts),
-                    "output_token_count": told(tokens),
-                    "time_to_first_token_ms": told(load.column("ttft") * 1e3),
-                    "time_per_output_token_ms": told(load.column("e2e") * 1e3 / tokens, tokens),
-                    "inter_token_latency_ms": told(load.column("tpot") * 1e3, tokens - 1),
+                    "prompt_token_count": metric(prompts),
+                    "output_token_count": metric(tokens),
+                    "time_to_first_token_ms": metric(load.column("ttft") * 1e3),
+                    "time_per_output_token_ms": metric(load.column("e2e") * 1e3 / tokens, tokens),
+                    "inter_token_latency_ms": metric(load.column("tpot") * 1e3, tokens - 1),
                     "prompt_tokens_per_second": rate(prompts),
                     "output_tokens_per_second": rate(tokens),
                     "tokens_per_second": rate(prompts + tokens),
@@ -70,7 +72,7 @@ def guidellm(load: Load) -> dict[str, Any]:
     }
 
 
-def _weighted(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+def _weighted_statistics(values: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
     order = np.argsort(values)
     ordered, share = values[order], np.cumsum(weights[order]) / weights.sum()
     mean = float((values * weights).sum() / weights.sum())
@@ -135,9 +137,9 @@ def genai_perf(load: Load) -> dict[str, Any]:
 
 
 def _nvidia(values: np.ndarray, unit: str) -> dict[str, Any]:
-    found = {"unit": unit, "avg": float(values.mean())}
-    found |= {f"p{at}": float(np.percentile(values, at)) for at in (1, 5, 10, 25, 50, 75, 90, 95, 99)}
-    return found | {"min": float(values.min()), "max": float(values.max()), "std": float(values.std())}
+    statistics = {"unit": unit, "avg": float(values.mean())}
+    statistics |= {f"p{at}": float(np.percentile(values, at)) for at in (1, 5, 10, 25, 50, 75, 90, 95, 99)}
+    return statistics | {"min": float(values.min()), "max": float(values.max()), "std": float(values.std())}
 
 
 def inference_perf(load: Load) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def inference_perf(load: Load) -> dict[str, Any]:
     sending = float(starts.max() - starts.min())
     e2e = load.column("e2e") + 0.001
     delay = np.array([one.start - one.due for one in load.requests])
-    summary: dict[str, Any] = {"count": count, "schedule_delay": _summarized(delay), "send_duration": sending}
+    summary: dict[str, Any] = {"count": count, "schedule_delay": _summary(delay), "send_duration": sending}
     summary |= {"requested_rate": load.rate or float(count), "achieved_rate": count / sending}
     if load.users:
         summary["concurrency"] = load.users
@@ -157,11 +159,11 @@ def inference_perf(load: Load) -> dict[str, Any]:
         "successes": {
             "count": count,
             "latency": {
-                "request_latency": _summarized(e2e),
-                "normalized_time_per_output_token": _summarized(e2e / tokens),
-                "time_per_output_token": _summarized(load.column("tpot")),
-                "time_to_first_token": _summarized(load.column("ttft")),
-                "inter_token_latency": _summarized(load.column("tpot")),
+                "request_latency": _summary(e2e),
+                "normalized_time_per_output_token": _summary(e2e / tokens),
+                "time_per_output_token": _summary(load.column("tpot")),
+                "time_to_first_token": _summary(load.column("ttft")),
+                "inter_token_latency": _summary(load.column("tpot")),
             },
             "throughput": {
                 "input_tokens_per_sec": float(prompts.sum()) / seconds,
@@ -172,16 +174,16 @@ def inference_perf(load: Load) -> dict[str, Any]:
                 "videos_per_sec": 0.0,
                 "audios_per_sec": 0.0,
             },
-            "request_size_bytes": _summarized(4 * prompts),
-            "image": {"count": _summarized(0 * prompts), "pixels": None, "bytes": None, "aspect_ratio": None},
+            "request_size_bytes": _summary(4 * prompts),
+            "image": {"count": _summary(0 * prompts), "pixels": None, "bytes": None, "aspect_ratio": None},
             "prompt_tokens": {
                 "total": float(prompts.sum()),
                 "cached": 0.0,
                 "uncached": float(prompts.sum()),
-                **_summarized(prompts),
+                **_summary(prompts),
             },
-            "output_len": _summarized(tokens),
-            "output_tokens": {"total": float(tokens.sum()), **_summarized(tokens)},
+            "output_len": _summary(tokens),
+            "output_tokens": {"total": float(tokens.sum()), **_summary(tokens)},
             "token_count_mismatches": 0,
             "client_fallback_requests": {"prompt": 0, "output": 0},
         },
@@ -194,17 +196,17 @@ def inference_perf(load: Load) -> dict[str, Any]:
     }
 
 
-def _summarized(values: np.ndarray) -> dict[str, float]:
-    found = {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
+def _summary(values: np.ndarray) -> dict[str, float]:
+    statistics = {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
     for at in (0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9):
-        found["median" if at == 50 else f"p{at:g}"] = float(np.percentile(values, at))
-    return found
+        statistics["median" if at == 50 else f"p{at:g}"] = float(np.percentile(values, at))
+    return statistics
 
 
 def llmperf(load: Load) -> dict[str, Any]:
     """*_summary.json: the sum of all gaps and of the TTFT over the tokens is its inter-token latency."""
     count, seconds, tokens = len(load.requests), load.seconds, load.column("tokens")
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "version": "2023-08-31",
         "name": "llama_512_128_summary",
         "model": _MODEL,
@@ -223,12 +225,12 @@ def llmperf(load: Load) -> dict[str, Any]:
         "number_output_tokens": tokens,
     }.items():
         for at in (25, 50, 75, 90, 95, 99):
-            found[f"results_{name}_quantiles_p{at}"] = float(np.percentile(values, at))
-        found[f"results_{name}_mean"] = float(values.mean())
-        found[f"results_{name}_min"] = float(values.min())
-        found[f"results_{name}_max"] = float(values.max())
-        found[f"results_{name}_stddev"] = float(values.std(ddof=1))
-    return found | {
+            document[f"results_{name}_quantiles_p{at}"] = float(np.percentile(values, at))
+        document[f"results_{name}_mean"] = float(values.mean())
+        document[f"results_{name}_min"] = float(values.min())
+        document[f"results_{name}_max"] = float(values.max())
+        document[f"results_{name}_stddev"] = float(values.std(ddof=1))
+    return document | {
         "results_num_requests_started": count,
         "results_error_rate": 0.0,
         "results_number_errors": 0,

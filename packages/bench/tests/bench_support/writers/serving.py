@@ -100,7 +100,7 @@ def sglang(load: Load, *, detailed: bool = False) -> dict[str, Any]:
 
 
 def _statistics(name: str, values: np.ndarray, which: tuple[str, ...]) -> dict[str, float]:
-    known = {
+    figures = {
         "mean": values.mean(),
         "median": np.median(values),
         "std": values.std(),
@@ -108,7 +108,7 @@ def _statistics(name: str, values: np.ndarray, which: tuple[str, ...]) -> dict[s
         "p95": np.percentile(values, 95),
         "p99": np.percentile(values, 99),
     }
-    return {f"{statistic}_{name}_ms": float(known[statistic]) * 1000 for statistic in which}
+    return {f"{statistic}_{name}_ms": float(figures[statistic]) * 1000 for statistic in which}
 
 
 def _details(load: Load, itls: list[list[float]]) -> dict[str, Any]:

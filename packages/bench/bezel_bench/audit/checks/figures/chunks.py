@@ -8,17 +8,17 @@ Needs the source's statement of what was counted, or the server's counters of dr
 
 from collections.abc import Iterator
 
-from bezel_bench.audit.findings import CHUNKS, Finding, Rule
-from bezel_bench.audit.table import Row, Table
+from bezel_bench.audit.findings import CHUNKS, AuditFinding, Rule
+from bezel_bench.audit.table import AuditTable, Row
 
 _WITHIN = 0.03
 _APART = 1.10
 _RULE = Rule(CHUNKS, "take the tokens from the server's usage (stream_options.include_usage) or its counters")
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield at most one finding for each item."""
-    return _RULE.judged("contradiction", table.statements(), judge)
+    return _RULE.findings("contradiction", table.statements(), judge)
 
 
 def judge(row: Row) -> str | None:

@@ -9,29 +9,29 @@ An output token costs many times what an input token does. Needs the unit, or th
 
 from collections.abc import Iterator
 
-from bezel_bench.audit.findings import UNITS, Finding, Open, Rule, Severity
-from bezel_bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table
+from bezel_bench.audit.findings import UNITS, AuditFinding, Open, Rule, Severity
+from bezel_bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, AuditTable, Claim, ResultSource, Row
 from bezel_bench.audit.units import rate_of
 
 _WITHIN = 0.03
 _RULE = Rule(UNITS, "give input and output tokens a second separately, and a price for each")
 
 
-def find(table: Table) -> Iterator[Finding | Open]:
+def find(table: AuditTable) -> Iterator[AuditFinding | Open]:
     """Yield findings for claims of rates and costs, for tables and for single runs."""
     for claim in table.claims:
-        if text := _claimed(claim, table.compared_with(claim)):
+        if text := _contradiction(claim, table.compared_with(claim)):
             severity: Severity = "not comparable" if " compared " in text else "suspect"
             yield _RULE.finding(severity, claim.item, text)
     for source in table.sources:
         yield from _table(source)
 
 
-def _claimed(claim: Claim, other: Claim | None) -> str | None:
+def _contradiction(claim: Claim, other: Claim | None) -> str | None:
     row, counts = claim.row, claim.counts
     texts = []
     cost = "cost" in claim.metric and "token" in claim.metric
-    rate = next((found for name in (TOTAL, INPUT, OUTPUT, TOKENS) if (found := row.figure(name))), None)
+    rate = next((figure for name in (TOTAL, INPUT, OUTPUT, TOKENS) if (figure := row.figure(name))), None)
     if rate and row.figure(TOTAL):
         texts.append(f"{rate.value:,.0f} tokens/s count input and output together")
     elif rate and row.figure(TOKENS):
@@ -53,7 +53,7 @@ def _claimed(claim: Claim, other: Claim | None) -> str | None:
     return "; ".join(texts) if texts and (mixed or unnamed) else None
 
 
-def _table(source: ResultSource) -> Iterator[Finding | Open]:
+def _table(source: ResultSource) -> Iterator[AuditFinding | Open]:
     bare = [row for row in source.rows if row.figure(TOKENS)]
     whole = [row for row in source.rows if row.figure(TOTAL) and not row.figure(OUTPUT) and not row.figure(INPUT)]
     if bare:
@@ -67,10 +67,10 @@ def _table(source: ResultSource) -> Iterator[Finding | Open]:
         )
         yield Open((UNITS,), source.item, text)
     yield from _one_column(source)
-    yield from _RULE.judged("contradiction", source.statements(), _both, where=True)
+    yield from _RULE.findings("contradiction", source.statements(), _both, where=True)
 
 
-def _one_column(source: ResultSource) -> Iterator[Finding]:
+def _one_column(source: ResultSource) -> Iterator[AuditFinding]:
     """Report rates of several kinds in one column, unless each cell has each of them."""
     cells: dict[str, set[tuple[int | None, int | None]]] = {}
     for unit in source.units:

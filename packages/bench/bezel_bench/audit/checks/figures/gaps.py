@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bezel_bench.audit.checks.relation import Relation
-from bezel_bench.audit.figure import Figure
+from bezel_bench.audit.figure import StatedFigure
 from bezel_bench.audit.spread import Spread
 from bezel_bench.audit.table import NTPOT, OUTPUT, OUTPUT_LENGTH, REQUESTS, Row
 
@@ -99,26 +99,26 @@ def _paces(row: Row) -> _Sum | None:
     return _Sum(seconds, tokens * pace.half, moved, text)
 
 
-def _slack(row: Row, found: _Sum, e2e: Figure) -> tuple[float, float]:
+def _slack(row: Row, total: _Sum, e2e: StatedFigure) -> tuple[float, float]:
     """Return by how much e2e may be below and above the sum of its parts."""
-    slack = _WITHIN * max(e2e.value, found.seconds) + found.moved + found.half + e2e.half
+    slack = _WITHIN * max(e2e.value, total.seconds) + total.moved + total.half + e2e.half
     return slack, slack + (row.clock.tail if row.clock else 0.0) * e2e.value
 
 
-def _apart(row: Row, found: _Sum | None) -> str | None:
+def _apart(row: Row, total: _Sum | None) -> str | None:
     e2e = row.figure("e2e")
-    if found is None or not e2e or not e2e.value:
+    if total is None or not e2e or not e2e.value:
         return None
-    below, above = _slack(row, found, e2e)
-    if found.seconds - below <= e2e.value <= found.seconds + above:
+    below, above = _slack(row, total, e2e)
+    if total.seconds - below <= e2e.value <= total.seconds + above:
         return None
-    spreads = f", and the stated spreads move it by {found.moved:.3g} s at most" if found.moved else ""
-    return f"{found.text}, but e2e = {e2e.value:.4g} s{spreads}"
+    spreads = f", and the stated spreads move it by {total.moved:.3g} s at most" if total.moved else ""
+    return f"{total.text}, but e2e = {e2e.value:.4g} s{spreads}"
 
 
-def _coarse(row: Row, found: _Sum | None) -> float:
+def _coarse(row: Row, total: _Sum | None) -> float:
     e2e = row.figure("e2e")
-    return _slack(row, found, e2e)[1] / e2e.value if found and e2e and e2e.value else 0.0
+    return _slack(row, total, e2e)[1] / e2e.value if total and e2e and e2e.value else 0.0
 
 
 def _edges(row: Row) -> float | None:
@@ -132,17 +132,17 @@ def _crowd(row: Row) -> str | None:
     rate, e2e, users, edges = row.figure(REQUESTS), row.figure("e2e"), row.users, _edges(row)
     if not rate or not users or edges is None:
         return None
-    words = "a mean e2e"
+    description = "a mean e2e"
     if not e2e:
-        found = _parts(row) or _parts(row, _any_length)
-        if found is None:
+        total = _parts(row) or _parts(row, _any_length)
+        if total is None:
             return None
-        e2e, words = Figure(found.seconds, found.half + found.moved), f"({found.text})"
+        e2e, description = StatedFigure(total.seconds, total.half + total.moved), f"({total.text})"
     if rate.low * e2e.low <= (1 + edges) * users:
         return None
     return (
-        f"{rate.value:.4g} requests/s x {words} of {e2e.value:.4g} s = {rate.value * e2e.value:.4g} requests under "
-        f"way, of {users} users"
+        f"{rate.value:.4g} requests/s x {description} of {e2e.value:.4g} s = {rate.value * e2e.value:.4g} requests "
+        f"under way, of {users} users"
     )
 
 

@@ -8,9 +8,9 @@ Needs the reported cause and max-model-len, or the grid.
 
 from collections.abc import Iterator
 
-from bezel_bench.audit.findings import LENGTHS, Finding, Rule
-from bezel_bench.audit.table import ResultSource, Row, Table
-from bezel_bench.audit.words import count, grouped
+from bezel_bench.audit.findings import LENGTHS, AuditFinding, Rule
+from bezel_bench.audit.table import AuditTable, ResultSource, Row
+from bezel_bench.audit.words import count, group_by
 from bezel_catalog.sizing.kv_cache import engine_kv_bytes
 
 _MEMORY = ("oom", "out of memory", "out-of-memory")
@@ -19,13 +19,13 @@ _LOADS = 3
 _RULE = Rule(LENGTHS, "report it as infeasible, with the rule, or raise max-model-len and measure it")
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for claims of a cause, rows with one, and contexts that fail at every load."""
     for claim in table.claims:
-        if str(claim.fields.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
+        if str(claim.fields.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _why_too_long(claim.row)):
             yield _RULE.finding("contradiction", claim.item, text)
     for source in table.sources:
-        refuted = [(row, text) for row in source.rows if _another_cause(row) and (text := _refuted(row))]
+        refuted = [(row, text) for row in source.rows if _another_cause(row) and (text := _why_too_long(row))]
         if refuted:
             yield _RULE.finding("contradiction", source.item, refuted[0][1], (row for row, _ in refuted))
         yield from _cliff(source, {row.order for row, _ in refuted})
@@ -37,7 +37,7 @@ def _another_cause(row: Row) -> bool:
     return any(word in cause for word in (*_MEMORY, *_WAITING)) and "max" not in row.reason.lower()
 
 
-def _refuted(row: Row) -> str | None:
+def _why_too_long(row: Row) -> str | None:
     """Return why the length was the cause and not the memory."""
     limit, output = row.system.max_model_len, row.output_tokens
     if row.context is None or limit is None or row.context + (output or 1) <= limit:
@@ -55,14 +55,18 @@ def _refuted(row: Row) -> str | None:
     return text
 
 
-def _cliff(source: ResultSource, known: set[int]) -> Iterator[Finding]:
+def _cliff(source: ResultSource, reported_orders: set[int]) -> Iterator[AuditFinding]:
     placed = [row for row in source.rows if row.context is not None and row.users is not None]
-    contexts = grouped(placed, lambda row: row.context or 0)
+    contexts = group_by(placed, lambda row: row.context or 0)
     for shorter, context in zip(sorted(contexts), sorted(contexts)[1:], strict=False):
         rows, before = contexts[context], contexts[shorter]
-        if len(rows) < _LOADS or {row.order for row in rows} & known or not all(_failed(row) for row in rows):
+        if (
+            len(rows) < _LOADS
+            or {row.order for row in rows} & reported_orders
+            or not all(_has_failed(row) for row in rows)
+        ):
             continue
-        if all(_failed(row) for row in before) or not any(row.state in (None, "ok", *_MEMORY) for row in rows):
+        if all(_has_failed(row) for row in before) or not any(row.state in (None, "ok", *_MEMORY) for row in rows):
             continue  # a failure that is recorded as such is no error of the result
         fewest = count(min(row.users or 0 for row in rows), "user")
         text = (
@@ -72,5 +76,5 @@ def _cliff(source: ResultSource, known: set[int]) -> Iterator[Finding]:
         yield _RULE.finding("suspect", source.item, text, rows)
 
 
-def _failed(row: Row) -> bool:
+def _has_failed(row: Row) -> bool:
     return row.success is not None and row.success.value == 0

@@ -11,10 +11,10 @@ difference.
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from bezel_bench.audit.figure import Figure, figure
-from bezel_bench.audit.findings import MEANS, MISSING, Finding, Rule
-from bezel_bench.audit.grids import Key, keyed, main_rate
-from bezel_bench.audit.table import Claim, ResultSource, Row, Table
+from bezel_bench.audit.figure import StatedFigure, figure
+from bezel_bench.audit.findings import MEANS, MISSING, AuditFinding, Rule
+from bezel_bench.audit.grids import Key, main_rate, rates_by_key
+from bezel_bench.audit.table import AuditTable, Claim, ResultSource, Row
 
 # Two repeats of one experiment agree within the first share of their mean, more of them within the second; values
 # further apart are of another experiment.
@@ -28,16 +28,16 @@ _TWO = 2
 _MISSED = 3
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for claims, files and triples of files."""
     for claim in table.claims:
-        yield from _claimed(claim)
+        yield from _claim_findings(claim)
     for source in table.sources:
-        yield from _appended(source)
+        yield from _appended_passes(source)
     yield from _mean_files([source for source in table.sources if source.rows])
 
 
-def _claimed(claim: Claim) -> Iterator[Finding]:
+def _claim_findings(claim: Claim) -> Iterator[AuditFinding]:
     stated = claim.fields.get("runs")
     runs = [run for value in stated if (run := figure(value))] if isinstance(stated, list) else []
     if claim.value is None or len(runs) < _TWO:
@@ -61,11 +61,11 @@ def _claimed(claim: Claim) -> Iterator[Finding]:
         yield _FAILED_RUN.finding("contradiction", claim.item, text)
 
 
-def _appended(source: ResultSource) -> Iterator[Finding]:
+def _appended_passes(source: ResultSource) -> Iterator[AuditFinding]:
     """Report a second pass appended to one file."""
     if any(row.repeat is not None for row in source.rows):
         return
-    passes: dict[object, list[tuple[Row, Figure]]] = {}
+    passes: dict[object, list[tuple[Row, StatedFigure]]] = {}
     for row in source.rows:
         rate = main_rate(row)
         if row.context is not None and row.users is not None and rate:
@@ -87,14 +87,14 @@ def _appended(source: ResultSource) -> Iterator[Finding]:
     yield _RULE.finding("suspect", source.item, text, (rows[0][0] for rows in twice))
 
 
-def _side_by_side(twice: Sequence[Sequence[tuple[Row, Figure]]]) -> bool:
+def _side_by_side(twice: Sequence[Sequence[tuple[Row, StatedFigure]]]) -> bool:
     """Whether repeats follow each other, as they do where a cell was deliberately measured several times."""
     near = sum(1 for rows in twice if rows[1][0].order - rows[0][0].order <= 2)
     return near > len(twice) / 2
 
 
-def _mean_files(sources: Sequence[ResultSource]) -> Iterator[Finding]:
-    cells = {source.item: keyed(source) for source in sources}
+def _mean_files(sources: Sequence[ResultSource]) -> Iterator[AuditFinding]:
+    cells = {source.item: rates_by_key(source) for source in sources}
     for c in sources:
         for a, b in itertools.combinations([source for source in sources if source is not c], 2):
             if means := _mean_cells(cells[a.item], cells[b.item], cells[c.item]):
@@ -108,10 +108,10 @@ def _mean_files(sources: Sequence[ResultSource]) -> Iterator[Finding]:
 
 
 def _mean_cells(
-    a: Mapping[Key, Figure], b: Mapping[Key, Figure], c: Mapping[Key, Figure]
-) -> list[tuple[Key, Figure, Figure, Figure]]:
+    a: Mapping[Key, StatedFigure], b: Mapping[Key, StatedFigure], c: Mapping[Key, StatedFigure]
+) -> list[tuple[Key, StatedFigure, StatedFigure, StatedFigure]]:
     """Return the cells of c that are means of a and b, if nearly all cells that can show it are."""
-    found, missed = [], 0
+    cells, missed = [], 0
     for key in a.keys() & b.keys() & c.keys():
         first, second, third = a[key], b[key], c[key]
         unit = 2 * max(first.half, second.half, third.half)
@@ -119,10 +119,10 @@ def _mean_cells(
             continue
         rounding = third.half * 1.001 + (first.half + second.half) / 2
         if abs(third.value - (first.value + second.value) / 2) <= max(rounding, 1e-9 * third.value):
-            found.append((key, first, second, third))
+            cells.append((key, first, second, third))
         else:
             missed += 1
             if missed > _MISSED and 9 * missed > len(a):
                 return []
-    found.sort(key=lambda figure: -abs(figure[1].value - figure[2].value))
-    return found if len(found) >= max(_CELLS, 9 * missed) else []
+    cells.sort(key=lambda figure: -abs(figure[1].value - figure[2].value))
+    return cells if len(cells) >= max(_CELLS, 9 * missed) else []

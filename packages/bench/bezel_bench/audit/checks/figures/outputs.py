@@ -7,8 +7,8 @@ the output lengths.
 
 from collections.abc import Iterator, Sequence
 
-from bezel_bench.audit.findings import OUTPUTS, Finding, Rule
-from bezel_bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
+from bezel_bench.audit.findings import OUTPUTS, AuditFinding, Rule
+from bezel_bench.audit.table import REQUESTS, AuditTable, Claim, ResultSource, Row
 
 _TIMES = 1.25
 _RULE = Rule(
@@ -16,22 +16,22 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for ratios, claims compared with another, and tables of requests per second."""
     for claim in table.claims:
         other = table.compared_with(claim)
-        yield from _compared(claim, claim.sides or ((claim.row, other.row) if other else ()), other, table.sources)
+        yield from _compare_sides(claim, claim.sides or ((claim.row, other.row) if other else ()), other, table.sources)
     for source in table.sources:
         if source.grid:
-            yield from _mixed(source)
+            yield from _mixed_lengths(source)
 
 
-def _compared(
+def _compare_sides(
     claim: Claim, rows: Sequence[Row], other: Claim | None, sources: Sequence[ResultSource]
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     """Compare two sides; also name tables of requests per second on their machines that state no length."""
-    known = [row.output_tokens for row in rows if row.output_tokens]
-    if len(known) != 2 or max(known) < _TIMES * min(known):
+    lengths = [row.output_tokens for row in rows if row.output_tokens]
+    if len(lengths) != 2 or max(lengths) < _TIMES * min(lengths):
         return
     machines = [row.system.machine for row in rows if row.system.machine]
     tables = [
@@ -42,13 +42,13 @@ def _compared(
     ]
     named = f"; so it is for {' and '.join(tables)}, which state no length" if tables else ""
     text = (
-        f"{known[0]} output tokens a request on one side, {known[1]} on the other: "
-        f"{max(known) / min(known):.3g} times the decoding{named}"
+        f"{lengths[0]} output tokens a request on one side, {lengths[1]} on the other: "
+        f"{max(lengths) / min(lengths):.3g} times the decoding{named}"
     )
     yield _RULE.finding("not comparable", (claim.item, *([other.item] if other else []), *tables), text)
 
 
-def _mixed(source: ResultSource) -> Iterator[Finding]:
+def _mixed_lengths(source: ResultSource) -> Iterator[AuditFinding]:
     first: dict[int, Row] = {}
     cells: dict[int, set[tuple[int | None, int | None]]] = {}
     for row in source.rows:

@@ -14,10 +14,10 @@ medians; the output tokens, where not stated, follow from two rates.
 from collections.abc import Iterator
 
 from bezel_bench.audit.checks.figures import gaps
-from bezel_bench.audit.checks.relation import unjudged
-from bezel_bench.audit.figure import Figure
-from bezel_bench.audit.findings import SUMS, Finding, Open, Rule
-from bezel_bench.audit.table import OUTPUT, REQUESTS, ResultSource, Row, Table, median_of
+from bezel_bench.audit.checks.relation import open_questions
+from bezel_bench.audit.figure import StatedFigure
+from bezel_bench.audit.findings import SUMS, AuditFinding, Open, Rule
+from bezel_bench.audit.table import OUTPUT, REQUESTS, AuditTable, ResultSource, Row, median_of
 
 _LEAST_TOKENS = 4
 _ABOVE = 1.8  # times what the other figures allow; means of ratios and unequal lengths explain less
@@ -28,17 +28,17 @@ _ONE_GAP, _ROWS = 0.02, 3
 _RULE = Rule(SUMS, "divide by the number of gaps (output tokens - 1), for each request, and give the mean of those")
 
 
-def find(table: Table) -> Iterator[Finding | Open]:
+def find(table: AuditTable) -> Iterator[AuditFinding | Open]:
     """Yield a finding for the first such row of each item."""
-    findings = list(_RULE.judged("contradiction", table.statements(), judge))
+    findings = list(_RULE.findings("contradiction", table.statements(), judge))
     yield from findings
     accused = {item for finding in findings for item in finding.items}
     rest = ((item, row) for item, row in table.statements() if item not in accused)
-    yield from _RULE.judged("suspect", rest, _one_chunk)
+    yield from _RULE.findings("suspect", rest, _one_chunk)
     for source in table.sources:
         if source.item not in accused:
             yield from _one_gap(source)
-        yield from unjudged(SUMS, source, gaps.RELATIONS)
+        yield from open_questions(SUMS, source, gaps.RELATIONS)
 
 
 def judge(row: Row) -> str | None:
@@ -80,21 +80,21 @@ def _one_chunk(row: Row) -> str | None:
     return f"itl {_ms(gap.value)} is as long as all {tokens - 1} gaps of a response: {_each(span, origin, tokens)}"
 
 
-def _each(span: Figure, origin: str, tokens: int) -> str:
+def _each(span: StatedFigure, origin: str, tokens: int) -> str:
     mean = _ms(span.value / (tokens - 1))
     return f"{origin} = {span.value:.3g} s; {span.value:.3g} s / {tokens - 1} = {mean}"
 
 
-def _span(row: Row) -> tuple[Figure | None, str]:
+def _span(row: Row) -> tuple[StatedFigure | None, str]:
     """Return the time from first to last token, or its upper bound: the whole time, if need be by the rate."""
     ttft, e2e, rate = row.figure("ttft"), row.figure("e2e"), row.figure(REQUESTS)
     if ttft and e2e and e2e.high > ttft.low:
         difference = f"e2e - ttft = {e2e.value:.3g} - {ttft.value:.3g}"
-        return Figure(e2e.value - ttft.value, e2e.half + ttft.half), difference
+        return StatedFigure(e2e.value - ttft.value, e2e.half + ttft.half), difference
     if e2e and not ttft:
         return e2e, "e2e, the whole of a request,"
     if rate and rate.low and row.users and row.rate is None:
-        duration = Figure(row.users / rate.value, row.users / rate.low - row.users / rate.value)
+        duration = StatedFigure(row.users / rate.value, row.users / rate.low - row.users / rate.value)
         return duration, f"users / requests/s = {row.users} / {rate.value:.3g}, the whole of a request,"
     return None, ""
 
@@ -144,9 +144,9 @@ def _longer(row: Row) -> str | None:
     return None
 
 
-def _one_gap(source: ResultSource) -> Iterator[Finding]:
+def _one_gap(source: ResultSource) -> Iterator[AuditFinding]:
     """Report a table without lengths in which the mean gap is the whole span, row by row."""
-    like_it: list[tuple[Row, Figure, Figure, Figure]] = []
+    like_it: list[tuple[Row, StatedFigure, StatedFigure, StatedFigure]] = []
     for row in source.rows:
         ttft, tpot, e2e = (row.figure(name) for name in ("ttft", "tpot", "e2e"))
         if row.good and ttft and tpot and e2e and _tokens(row) is None and tpot.value:

@@ -13,11 +13,11 @@ is held to none of the first five. Needs two or three of the figures of one row.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bezel_bench.audit.checks.relation import Relation, judged, unjudged
-from bezel_bench.audit.figure import Figure
-from bezel_bench.audit.findings import TOTALS, Finding, Open, Rule
+from bezel_bench.audit.checks.relation import Relation, findings_of, open_questions
+from bezel_bench.audit.figure import StatedFigure
+from bezel_bench.audit.findings import TOTALS, AuditFinding, Open, Rule
 from bezel_bench.audit.readers.requests import COMPLETED, OUTPUT_TOTAL, PROMPT_TOTAL
-from bezel_bench.audit.table import INPUT, OUTPUT, OUTPUT_LENGTH, PROMPT_LENGTH, REQUESTS, TOTAL, Row, Table
+from bezel_bench.audit.table import INPUT, OUTPUT, OUTPUT_LENGTH, PROMPT_LENGTH, REQUESTS, TOTAL, AuditTable, Row
 
 _RECOUNTED = 0.01
 _RECOUNTED_TIME = 0.03  # a latency may end a little later than the last listed token
@@ -27,11 +27,11 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding | Open]:
+def find(table: AuditTable) -> Iterator[AuditFinding | Open]:
     """Yield a finding for the rows of each item whose figures refute each other, and what could not be judged."""
-    yield from judged(_RULE, table, RELATIONS)
+    yield from findings_of(_RULE, table, RELATIONS)
     for source in table.sources:
-        yield from unjudged(TOTALS, source, RELATIONS)
+        yield from open_questions(TOTALS, source, RELATIONS)
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class _Side:
     """One figure of a comparison."""
 
     name: str
-    figure: Callable[[Row], Figure | None]
+    figure: Callable[[Row], StatedFigure | None]
 
 
-def _count(value: float | None) -> Figure | None:
-    return Figure(value, 0.0) if value else None
+def _count(value: float | None) -> StatedFigure | None:
+    return StatedFigure(value, 0.0) if value else None
 
 
-def _rate(name: str) -> Callable[[Row], Figure | None]:
+def _rate(name: str) -> Callable[[Row], StatedFigure | None]:
     return lambda row: row.figure(name) if row.clock else None
 
 
@@ -72,24 +72,24 @@ def _of_duration(row: Row) -> float:
     return tolerance(row) + (row.clock.offset / row.seconds if row.clock and row.seconds else 0.0)
 
 
-def _times_seconds(rate: str, total: Callable[[Row], float | None], words: str, unit: str) -> Relation:
+def _times_seconds(rate: str, total: Callable[[Row], float | None], noun: str, unit: str) -> Relation:
     """Return the relation of a rate and the total that it was divided from."""
 
     def judge(row: Row) -> str | None:
-        found, counted, seconds = row.figure(rate), total(row), _seconds(row, rate)
-        if not found or not counted or not seconds:
+        figure, counted, seconds = row.figure(rate), total(row), _seconds(row, rate)
+        if not figure or not counted or not seconds:
             return None
-        product = found.value * seconds
-        if _agree(Figure(product, found.half * seconds), Figure(counted, 0.0), _of_duration(row)):
+        product = figure.value * seconds
+        if _agree(StatedFigure(product, figure.half * seconds), StatedFigure(counted, 0.0), _of_duration(row)):
             return None
-        return f"{found.value:,.4g} {unit}/s x {seconds:,.4g} s = {product:,.4g}, but {counted:,.0f} {words}"
+        return f"{figure.value:,.4g} {unit}/s x {seconds:,.4g} s = {product:,.4g}, but {counted:,.0f} {noun}"
 
     needs = (
         _Side(f"{unit}/s", _rate(rate)),
-        _Side(words, lambda row: _count(total(row))),
+        _Side(noun, lambda row: _count(total(row))),
         _Side("duration", lambda row: _count(_seconds(row, rate))),
     )
-    return Relation(f"{unit}/s x duration = {words}", _missing(needs), judge, _of_duration)
+    return Relation(f"{unit}/s x duration = {noun}", _missing(needs), judge, _of_duration)
 
 
 def _seconds(row: Row, rate: str) -> float | None:
@@ -99,7 +99,7 @@ def _seconds(row: Row, rate: str) -> float | None:
     return row.seconds if row.clock and row.clock.totals else None
 
 
-def _for_each(rate: str, mean: Callable[[Row], float | None], words: str) -> Relation:
+def _for_each(rate: str, mean: Callable[[Row], float | None], kind: str) -> Relation:
     """Return the relation of two rates and the mean tokens of a request."""
 
     def judge(row: Row) -> str | None:
@@ -108,68 +108,68 @@ def _for_each(rate: str, mean: Callable[[Row], float | None], words: str) -> Rel
             return None
         quotient = tokens.value / requests.value
         half = tokens.half / requests.value + quotient * requests.half / requests.value
-        if _agree(Figure(quotient, half), Figure(each, 0.0), tolerance(row)):
+        if _agree(StatedFigure(quotient, half), StatedFigure(each, 0.0), tolerance(row)):
             return None
         return (
-            f"{tokens.value:,.5g} {words} tokens/s / {requests.value:,.4g} requests/s = {quotient:,.4g} {words} tokens "
+            f"{tokens.value:,.5g} {kind} tokens/s / {requests.value:,.4g} requests/s = {quotient:,.4g} {kind} tokens "
             f"of a request, but their mean is {each:,.4g}"
         )
 
     needs = (
-        _Side(f"{words} tokens/s", _rate(rate)),
+        _Side(f"{kind} tokens/s", _rate(rate)),
         _Side("requests/s", _rate(REQUESTS)),
-        _Side(f"mean {words} tokens", lambda row: _count(mean(row))),
+        _Side(f"mean {kind} tokens", lambda row: _count(mean(row))),
     )
-    return Relation(f"{words} tokens/s / requests/s = mean {words} tokens", _missing(needs), judge, tolerance)
+    return Relation(f"{kind} tokens/s / requests/s = mean {kind} tokens", _missing(needs), judge, tolerance)
 
 
 def _sum(row: Row) -> str | None:
-    given, taken, both = row.figure(OUTPUT), row.figure(INPUT), row.figure(TOTAL)
-    if not given or not both:
+    output_rate, input_rate, both = row.figure(OUTPUT), row.figure(INPUT), row.figure(TOTAL)
+    if not output_rate or not both:
         return None
     origin = "input"
-    if taken is None:
+    if input_rate is None:
         if not (row.prompt_tokens and row.seconds):
             return None
-        taken, origin = Figure(row.prompt_tokens / row.seconds, 0.0), "prompt tokens / duration"
-    total = Figure(given.value + taken.value, given.half + taken.half)
+        input_rate, origin = StatedFigure(row.prompt_tokens / row.seconds, 0.0), "prompt tokens / duration"
+    total = StatedFigure(output_rate.value + input_rate.value, output_rate.half + input_rate.half)
     if _agree(total, both, tolerance(row)):
         return None
     return (
-        f"{taken.value:,.5g} ({origin}) + {given.value:,.5g} output tokens/s = {total.value:,.5g}, but "
+        f"{input_rate.value:,.5g} ({origin}) + {output_rate.value:,.5g} output tokens/s = {total.value:,.5g}, but "
         f"{both.value:,.5g} tokens/s in total"
     )
 
 
-def _sent(row: Row) -> str | None:
+def _sending_rate(row: Row) -> str | None:
     rate, seconds, sent = row.sent_rate, row.sent_seconds, row.planned or row.requests
     if not rate or not seconds or not sent or not rate.value:
         return None
     product = rate.value * seconds
-    if _agree(Figure(product, rate.half * seconds + 1.0), Figure(float(sent), 0.0), tolerance(row)):
+    if _agree(StatedFigure(product, rate.half * seconds + 1.0), StatedFigure(float(sent), 0.0), tolerance(row)):
         return None
     return f"{rate.value:,.4g} sent/s x {seconds:,.4g} s of sending = {product:,.4g}, but {sent:,} were sent"
 
 
-def _recounted(row: Row) -> str | None:
-    stated: dict[str, tuple[Figure | None, str, float]] = {
+def _recount(row: Row) -> str | None:
+    stated: dict[str, tuple[StatedFigure | None, str, float]] = {
         COMPLETED: (_count(row.completed), "completed requests", 1.0),
         OUTPUT_TOTAL: (_count(row.generated_tokens), "output tokens", 1.0),
         PROMPT_TOTAL: (_count(row.prompt_tokens), "prompt tokens", 1.0),
         **{name: (row.figure(name), f"ms mean {name}", 1e3) for name in _TIMES},
     }
-    for name, (found, words, factor) in stated.items():
+    for name, (figure, noun, factor) in stated.items():
         counted = row.recounted.get(name)
-        if found is None or not counted:
+        if figure is None or not counted:
             continue
-        if not _agree(found, Figure(counted, 0.0), _RECOUNTED_TIME if name in _TIMES else _RECOUNTED):
-            return f"{found.value * factor:,.5g} {words} are stated, the listed requests give {counted * factor:,.5g}"
+        if not _agree(figure, StatedFigure(counted, 0.0), _RECOUNTED_TIME if name in _TIMES else _RECOUNTED):
+            return f"{figure.value * factor:,.5g} {noun} are stated, the listed requests give {counted * factor:,.5g}"
     return None
 
 
 def _counted_twice(row: Row) -> str | None:
     for each in row.counts:
-        if not _agree(Figure(each.value, 0.0), Figure(each.other_value, 0.0), _RECOUNTED):
+        if not _agree(StatedFigure(each.value, 0.0), StatedFigure(each.other_value, 0.0), _RECOUNTED):
             return f"{each.name}: {each.value:,.5g}, but {each.other}: {each.other_value:,.5g}"
     return None
 
@@ -178,7 +178,7 @@ def _at_once(row: Row) -> str | None:
     return f"{row.completed:,} completed requests in 0 s" if row.completed and row.seconds == 0 else None
 
 
-def _ordered(row: Row) -> str | None:
+def _quantile_order(row: Row) -> str | None:
     for name, spread in row.spreads.items():
         for smaller, a, larger, b in spread.contradictions(row.completed):
             unit, factor = ("", 1.0) if name.endswith("tokens") else (" ms", 1e3)
@@ -186,7 +186,7 @@ def _ordered(row: Row) -> str | None:
     return None
 
 
-def _agree(one: Figure, other: Figure, within: float) -> bool:
+def _agree(one: StatedFigure, other: StatedFigure, within: float) -> bool:
     slack = within * max(abs(one.value), abs(other.value)) + one.half + other.half
     return abs(one.value - other.value) <= slack
 
@@ -219,14 +219,14 @@ RELATIONS: tuple[Relation, ...] = (
     Relation(
         "sent/s x seconds of sending = sent requests",
         _missing((_Side("rate of sending", lambda row: row.sent_rate),)),
-        _sent,
+        _sending_rate,
         tolerance,
         expected=False,
     ),
     Relation(
         "stated figures = those of the listed requests",
         lambda row: () if row.recounted else ("single requests",),
-        _recounted,
+        _recount,
         expected=False,
     ),
     Relation(
@@ -244,6 +244,6 @@ RELATIONS: tuple[Relation, ...] = (
     Relation(
         "order of the mean and the percentiles",
         lambda row: () if any(len(spread.points) > 1 for spread in row.spreads.values()) else ("percentiles",),
-        _ordered,
+        _quantile_order,
     ),
 )

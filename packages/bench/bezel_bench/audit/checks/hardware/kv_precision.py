@@ -10,8 +10,8 @@ model, the figures and the number of chips that share the cache.
 from collections.abc import Iterator
 
 from bezel_bench.audit.figure import figure, number
-from bezel_bench.audit.findings import KV_PRECISION, Finding, Rule
-from bezel_bench.audit.table import Claim, Table
+from bezel_bench.audit.findings import KV_PRECISION, AuditFinding, Rule
+from bezel_bench.audit.table import AuditTable, Claim
 from bezel_bench.audit.words import count
 from bezel_catalog import Architecture
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES, layers_bytes
@@ -22,14 +22,14 @@ _NAMES = {1: "8 bits", 2: "16 bits"}
 _RULE = Rule(KV_PRECISION, "give the precision that the server logged, or the figures of the claimed one")
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for claims with figures of the cache."""
     for claim in table.claims:
-        if text := _refuted(claim):
+        if text := _contradiction(claim):
             yield _RULE.finding("contradiction", claim.item, text)
 
 
-def _refuted(claim: Claim) -> str | None:
+def _contradiction(claim: Claim) -> str | None:
     system = claim.row.system
     claimed = str(claim.fields.get("value") if claim.metric.startswith("kv") else system.kv_dtype or "").lower()
     element = KV_ELEMENT_BYTES.get(claimed)

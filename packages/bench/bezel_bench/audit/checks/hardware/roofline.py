@@ -13,7 +13,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from bezel_bench.audit.findings import ROOFLINE, Finding, Open, Rule, Severity
+from bezel_bench.audit.findings import ROOFLINE, AuditFinding, Open, Rule, Severity
 from bezel_bench.audit.limits import Roof, compute_roof, decode_roof, flops, token_roof
 from bezel_bench.audit.machines import EXAMPLE
 from bezel_bench.audit.models import EXAMPLE as MODEL_EXAMPLE
@@ -24,14 +24,14 @@ from bezel_bench.audit.table import (
     REQUESTS,
     TOKENS,
     TOTAL,
+    AuditTable,
     Claim,
     ResultSource,
     Row,
     System,
-    Table,
     median_of,
 )
-from bezel_bench.audit.words import count, grouped
+from bezel_bench.audit.words import count, group_by
 
 # No known server exceeds this share of the dense peak: kernels, scheduling and attention take the rest.
 SUSPECT = 0.60
@@ -52,15 +52,15 @@ _FORMS = {"machine": EXAMPLE, "model": MODEL_EXAMPLE}
 _CERTAIN = 6.0  # above this even unstated drafts would not explain a rate of output tokens
 
 
-def find(table: Table) -> Iterator[Finding | Open]:
+def find(table: AuditTable) -> Iterator[AuditFinding | Open]:
     """Yield the worst row of each item with the number of rows like it."""
     above: dict[str, list[tuple[float, Row, str]]] = {}
     beside = {source.item: _shares(source) for source in table.sources}
     for item, row in table.statements():
-        if row.good and (found := judge(row)):
-            if found[0] <= 1 and _scatter(row.context, beside.get(item, {})):
+        if row.good and (verdict := judge(row)):
+            if verdict[0] <= 1 and _scatter(row.context, beside.get(item, {})):
                 continue
-            above.setdefault(item, []).append((found[0], row, found[1]))
+            above.setdefault(item, []).append((verdict[0], row, verdict[1]))
     for item, rows in above.items():
         rows.sort(key=lambda judged: -judged[0])
         worst, row, text = rows[0]
@@ -74,17 +74,17 @@ def find(table: Table) -> Iterator[Finding | Open]:
             yield from _one_prompt(claim)
     yield from _token_times(table)
     for source in table.sources:
-        yield from _unjudged(source)
+        yield from _open_questions(source)
         identical = [row for row in source.rows if _identical(row)]
         if identical and source.item not in above:
             yield _same_prompt(source.item, "", identical)
 
 
-def _unjudged(source: ResultSource) -> Iterator[Open]:
+def _open_questions(source: ResultSource) -> Iterator[Open]:
     """Yield an open question for what no roof is known of: rows or claims without machine or model, by their model."""
     rows = [("", row) for row in source.rows] + [(claim.item, claim.row) for claim in source.claims]
     open_ = [(item, row.system) for item, row in rows if _has_rate(row) and _missing(row.system)]
-    for (missing, model), alike in grouped(open_, lambda each: (_missing(each[1]), each[1].model_name)).items():
+    for (missing, model), alike in group_by(open_, lambda each: (_missing(each[1]), each[1].model_name)).items():
         unnamed = [name for name in missing if name != "model" or not model]
         reasons = [f"it names no {' and no '.join(unnamed)} of the catalogue"] if unnamed else []
         reasons += [f"its model {model[:_NAME]!r} is not in the catalogue"] if model and "model" in missing else []
@@ -98,8 +98,8 @@ def _unjudged(source: ResultSource) -> Iterator[Open]:
 
 
 def _missing(system: System) -> tuple[str, ...]:
-    known = {"machine": system.machine, "model": system.shape or system.stated_model}
-    return tuple(name for name, value in known.items() if value is None)
+    facts = {"machine": system.machine, "model": system.shape or system.stated_model}
+    return tuple(name for name, value in facts.items() if value is None)
 
 
 def _has_rate(row: Row) -> bool:
@@ -110,17 +110,17 @@ def judge(row: Row) -> tuple[float, str] | None:
     """Return the share of the roof that a row needs, with the arithmetic, where it exceeds any known server."""
     readings = [roof for roof in (_compute(row), _decode(row)) if roof]
     if row.figure(TOKENS) and not row.figure(INPUT) and not row.figure(OUTPUT):
-        return _undirected(row)
+        return _judge_undirected(row)
     worst = max(readings, key=lambda roof: roof.share, default=None)
     return (worst.share, worst.text) if worst else None
 
 
 def _shares(source: ResultSource) -> dict[int | None, list[float]]:
     """Return the shares of the peak of a grid's cells by context, the small ones included."""
-    roofs = [(row, roof.share) for row in source.rows if source.grid and row.good and (roof := _computed(row))]
+    roofs = [(row, roof.share) for row in source.rows if source.grid and row.good and (roof := _prompt_roof(row))]
     return {
         context: [share for _, share in cells]
-        for context, cells in grouped(roofs, lambda cell: cell[0].context).items()
+        for context, cells in group_by(roofs, lambda cell: cell[0].context).items()
     }
 
 
@@ -144,11 +144,11 @@ def _full(shares: Sequence[float]) -> list[float]:
 
 def _compute(row: Row) -> Roof | None:
     """Return the compute roof of a row's computed prompt and output tokens, where they exceed any known server."""
-    roof = _computed(row)
+    roof = _prompt_roof(row)
     return roof if roof and roof.share > SUSPECT else None
 
 
-def _computed(row: Row) -> Roof | None:
+def _prompt_roof(row: Row) -> Roof | None:
     cached = row.cached_tokens / row.completed if row.cached_tokens is not None and row.completed else None
     requests, taken = row.figure(REQUESTS), row.figure(INPUT) or row.figure(TOTAL)
     if row.system.cache_study and cached is None and not row.figure(INPUT):
@@ -178,24 +178,24 @@ def _decode(row: Row) -> Roof | None:
     return roof if roof and roof.share > peak else None
 
 
-def _token_times(table: Table) -> Iterator[Finding]:
+def _token_times(table: AuditTable) -> Iterator[AuditFinding]:
     """Report mean and median times per token that are shorter than any step."""
     short: dict[str, list[tuple[float, Row, str]]] = {}
     for item, row in table.statements():
-        for name, words in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
+        for name, label in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
             seconds = row.figure(name)
             if not (row.good and seconds and seconds.value):
                 continue
             roof = token_roof(row.system, seconds, row.context)
             if roof.share > 1:
-                short.setdefault(item, []).append((roof.share, row, f"{words}: {roof.text}"))
+                short.setdefault(item, []).append((roof.share, row, f"{label}: {roof.text}"))
     for item, rows in short.items():
         _, row, text = max(rows, key=lambda judged: judged[0])
         cells = dict.fromkeys(row.cell for _, row, _ in rows)
         yield _RULE.finding("impossible", item, f"{row.where}: {text}", cells, _HELD_BACK)
 
 
-def _undirected(row: Row) -> tuple[float, str] | None:
+def _judge_undirected(row: Row) -> tuple[float, str] | None:
     """Judge a rate of tokens of unstated direction: above the roof only if both readings are."""
     rate = row.figures[TOKENS]
     compute = compute_roof(row.system, rate.low, f"{rate.value:,.0f} tokens/s")
@@ -208,7 +208,7 @@ def _undirected(row: Row) -> tuple[float, str] | None:
     return (min(compute.share, decode.share), text) if decode.share > 1 else None
 
 
-def _share_of_peak(claim: Claim) -> Iterator[Finding]:
+def _share_of_peak(claim: Claim) -> Iterator[AuditFinding]:
     """Report a claim that itself states the share of the peak that was reached."""
     if claim.value is None or not any(word in claim.metric for word in _SHARES):
         return
@@ -224,7 +224,7 @@ def _share_of_peak(claim: Claim) -> Iterator[Finding]:
     yield _RULE.finding("impossible" if share > 1 else "suspect", claim.item, text)
 
 
-def _one_prompt(claim: Claim) -> Iterator[Finding]:
+def _one_prompt(claim: Claim) -> Iterator[AuditFinding]:
     for row in (claim.row, *claim.sides):
         if _identical(row):
             side = f"of {row.system.label} " if row is not claim.row else ""
@@ -235,7 +235,7 @@ def _identical(row: Row) -> bool:
     return row.system.prompts == "identical" and not row.system.cache_study
 
 
-def _same_prompt(item: str, whose: str, rows: Sequence[Row]) -> Finding:
+def _same_prompt(item: str, whose: str, rows: Sequence[Row]) -> AuditFinding:
     text = (
         f"the figure {whose}rests on one prompt for all requests: from the second one on the prefix cache serves it, "
         "and prompt tokens are counted that were not computed"

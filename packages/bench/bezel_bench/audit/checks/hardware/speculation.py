@@ -10,9 +10,9 @@ not state the length, the memory bandwidth bounds it: requests/s x output tokens
 import math
 from collections.abc import Iterator
 
-from bezel_bench.audit.findings import SPECULATION, Finding, Rule
+from bezel_bench.audit.findings import SPECULATION, AuditFinding, Rule
 from bezel_bench.audit.limits import decode_roof
-from bezel_bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
+from bezel_bench.audit.table import REQUESTS, AuditTable, Claim, ResultSource, Row
 from bezel_bench.audit.words import count
 
 _SHORT = 16
@@ -29,14 +29,14 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for claims, rows with counters or lengths, and tables that bound the length."""
     for claim in table.claims:
-        text = judge(claim.row) or _credited(claim)
+        text = judge(claim.row) or _ttft_credit(claim)
         if text:
             yield _RULE.finding("contradiction", claim.item, text)
     for source in table.sources:
-        yield from list(_RULE.judged("contradiction", source.statements(), judge)) or _bounded(source)
+        yield from list(_RULE.findings("contradiction", source.statements(), judge)) or _short_responses(source)
 
 
 def judge(row: Row) -> str | None:
@@ -69,7 +69,7 @@ def _loose(row: Row) -> str | None:
     return f"{row.accepted} of {n} draft tokens accepted = {p:.1%}, 95 % interval {low:.1%} to {high:.1%}"
 
 
-def _credited(claim: Claim) -> str | None:
+def _ttft_credit(claim: Claim) -> str | None:
     """Return why a time to the first token cannot be credited to drafts."""
     if claim.metric != "ttft" or not claim.row.system.drafting:
         return None
@@ -81,7 +81,7 @@ def _credited(claim: Claim) -> str | None:
     )
 
 
-def _bounded(source: ResultSource) -> Iterator[Finding]:
+def _short_responses(source: ResultSource) -> Iterator[AuditFinding]:
     """Report a table of requests per second whose rates leave no room for long enough responses."""
     lower: tuple[float, Row, str] | None = None
     for row in source.rows:

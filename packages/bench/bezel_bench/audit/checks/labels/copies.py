@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bezel_bench.audit.checks.labels import scaled
-from bezel_bench.audit.figure import Figure
-from bezel_bench.audit.findings import COPIES, Finding, Rule, Severity
-from bezel_bench.audit.table import LATENCIES, RATES, Claim, ResultSource, Row, System, Table
+from bezel_bench.audit.figure import StatedFigure
+from bezel_bench.audit.findings import COPIES, AuditFinding, Rule, Severity
+from bezel_bench.audit.table import LATENCIES, RATES, AuditTable, Claim, ResultSource, Row, System
 
 _BITS = 30.0
 _CELLS = 3
@@ -37,7 +37,7 @@ class _Stretch:
     values: set[float] = field(default_factory=set)
     bits: float = 0.0
 
-    def add(self, cell: _Key, figures: Sequence[Figure]) -> None:
+    def add(self, cell: _Key, figures: Sequence[StatedFigure]) -> None:
         """Add one more equal cell."""
         self.cells.add(cell)
         for figure in figures:
@@ -46,16 +46,16 @@ class _Stretch:
                 self.bits += -math.log2(max(_chance(figure, self.spread), 1e-6))
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for pairs of files, and for claims that state where their figures come from."""
     sources = [source for source in table.sources if source.rows]
     for first, second in itertools.combinations(sources, 2):
         yield from _pair(first, second)
     for claim in table.claims:
-        yield from _claimed(claim)
+        yield from _shared_files(claim)
 
 
-def _claimed(claim: Claim) -> Iterator[Finding]:
+def _shared_files(claim: Claim) -> Iterator[AuditFinding]:
     """Report a claim that rests on another system's file, or one file used for several systems."""
     origin, served = claim.fields.get("same_file_as"), claim.fields.get("same_file_for")
     if origin:
@@ -67,7 +67,7 @@ def _claimed(claim: Claim) -> Iterator[Finding]:
     yield _RULE.finding("contradiction", claim.item, text)
 
 
-def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
+def _pair(first: ResultSource, second: ResultSource) -> Iterator[AuditFinding]:
     systems = first.rows[0].system, second.rows[0].system
     differ = differs(*systems)
     if not differ and (systems[0].simulated or systems[1].simulated):
@@ -90,7 +90,7 @@ def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
     labels = f"{systems[0].label or first.item} and {systems[1].label or second.item}"
     claim = f"labelled {labels}" if differ else "reported as two measurements"
     if best.bits < _BITS or len(best.values) < _CELLS:
-        yield from _multiplied(first, second, columns, claim)
+        yield from _multiples(first, second, columns, claim)
         return
     text = (
         f"{len(best.cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed "
@@ -101,19 +101,21 @@ def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
     yield _RULE.finding(severity, (second.item, first.item), text, cells, "" if differ else _SAME_SYSTEM)
 
 
-def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[str], claim: str) -> Iterator[Finding]:
+def _multiples(
+    first: ResultSource, second: ResultSource, columns: frozenset[str], claim: str
+) -> Iterator[AuditFinding]:
     """Report cells that equal another file's cells times one factor."""
-    found = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
-    if found is None or found.bits < _BITS or found.values < _CELLS:
+    stretch = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
+    if stretch is None or stretch.bits < _BITS or stretch.values < _CELLS:
         return
-    left, right = found.example
-    factor = f"{found.factor:.5g}"
+    left, right = stretch.example
+    factor = f"{stretch.factor:.5g}"
     text = (
-        f"{len(found.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
-        f"({left.value:g} x {factor} = {right.value:g}), {claim}, where a file's own figures vary by {found.spread:.1%}"
-        f"; by chance one time in 2^{found.bits:.0f}"
+        f"{len(stretch.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
+        f"({left.value:g} x {factor} = {right.value:g}), {claim}, where a file's own figures vary by "
+        f"{stretch.spread:.1%}; by chance one time in 2^{stretch.bits:.0f}"
     )
-    cells = [row for row in first.rows if _key(row, columns) in found.cells]
+    cells = [row for row in first.rows if _key(row, columns) in stretch.cells]
     yield _RULE.finding("suspect", (second.item, first.item), text, cells, f"{_SAME_SYSTEM} and its factor")
 
 
@@ -132,12 +134,12 @@ def _columns(rows: Sequence[Row]) -> frozenset[str]:
     return frozenset(name for name in _PARTS if any(getattr(row, name) is not None for row in rows))
 
 
-def _cells(rows: Sequence[Row], columns: frozenset[str]) -> dict[_Key, Mapping[str, Figure]]:
-    cells: dict[_Key, Mapping[str, Figure]] = {}
+def _cells(rows: Sequence[Row], columns: frozenset[str]) -> dict[_Key, Mapping[str, StatedFigure]]:
+    cells: dict[_Key, Mapping[str, StatedFigure]] = {}
     for row in rows:
-        figures = {name: found for name in (*RATES, *LATENCIES) if (found := row.figure(name))}
+        figures = {name: figure for name in (*RATES, *LATENCIES) if (figure := row.figure(name))}
         if row.rate and ("rate" in columns or row.users is None):
-            figures = {name: found for name, found in figures.items() if name not in RATES}
+            figures = {name: figure for name, figure in figures.items() if name not in RATES}
         if figures:
             cells.setdefault(_key(row, columns), figures)
     return cells
@@ -147,10 +149,10 @@ def _key(row: Row, columns: frozenset[str]) -> _Key:
     return tuple(getattr(row, name) if name in columns else None for name in _PARTS)
 
 
-def _chance(figure: Figure, spread: float) -> float:
+def _chance(figure: StatedFigure, spread: float) -> float:
     return min(1.0, 2 * figure.half / (2 * math.sqrt(math.pi) * spread * figure.value))
 
 
-def _tells(figure: Figure, spread: float) -> bool:
+def _tells(figure: StatedFigure, spread: float) -> bool:
     """Whether equal digits are evidence: a coarsely printed value is often equal by chance."""
     return figure.value > 0 and _chance(figure, spread) < 0.5

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 
 from bezel_bench.audit.figure import figure
-from bezel_bench.audit.findings import LABELS, Finding, Rule
+from bezel_bench.audit.findings import LABELS, AuditFinding, Rule
 from bezel_bench.audit.labels import checkpoint_of, machine_in
-from bezel_bench.audit.table import Claim, ResultSource, System, Table
+from bezel_bench.audit.table import AuditTable, Claim, ResultSource, System
 from bezel_catalog import vllm_options, vllm_versions
 from bezel_catalog.sizing.tpu_memory import DEFAULT_UTILIZATION
 
@@ -28,7 +28,7 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for claims by their own fields, and for files by their labels."""
     for claim in table.claims:
         texts = [
@@ -39,15 +39,15 @@ def find(table: Table) -> Iterator[Finding]:
             _option(claim),
             _prices(claim),
         ]
-        if found := [text for text in texts if text]:
-            yield _RULE.finding("contradiction", claim.item, "; ".join(found))
+        if contradictions := [text for text in texts if text]:
+            yield _RULE.finding("contradiction", claim.item, "; ".join(contradictions))
     for source in table.sources:
         systems = list(dict.fromkeys(row.system for row in source.rows))
-        found = list(dict.fromkeys(text for system in systems if (text := _system(system))))
+        contradictions = list(dict.fromkeys(text for system in systems if (text := _system(system))))
         if systems and (text := _date(source, systems[0])):
-            found.append(text)
-        if found:
-            yield _RULE.finding("contradiction", source.item, "; ".join(found))
+            contradictions.append(text)
+        if contradictions:
+            yield _RULE.finding("contradiction", source.item, "; ".join(contradictions))
 
 
 def _measured_elsewhere(claim: Claim) -> str | None:
@@ -129,12 +129,12 @@ def _option(claim: Claim) -> str | None:
     """Report a setting that is credited to an option of vLLM that sets another."""
     if claim.metric != "setting":
         return None
-    known = {name for version in vllm_versions() for name in vllm_options(version).names()}
-    words = set(re.findall(r"[a-z0-9]+", str(claim.fields.get("value")).lower()))
-    meant = [name for name in known if _what(name) <= words]
+    options = {name for version in vllm_versions() for name in vllm_options(version).names()}
+    value_parts = set(re.findall(r"[a-z0-9]+", str(claim.fields.get("value")).lower()))
+    meant = [name for name in options if _what(name) <= value_parts]
     for cited in re.findall(r"--([A-Za-z][\w-]+)", str(claim.fields.get("text", ""))):
         name = cited.lower().replace("_", "-")
-        if meant and known & {name, name.removeprefix("no-")} and not _what(name) <= words:
+        if meant and options & {name, name.removeprefix("no-")} and not _what(name) <= value_parts:
             return f"--{name} is another option than --{max(meant, key=len)}, which is the one meant"
     return None
 

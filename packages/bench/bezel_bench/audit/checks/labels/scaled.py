@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bezel_bench.audit.figure import Figure
+from bezel_bench.audit.figure import StatedFigure
 from bezel_bench.audit.table import LATENCIES, RATES
 
 _Key = tuple[float | None, ...]
@@ -21,7 +21,7 @@ _QUARTER = 1.25
 _LEAST, _MOST = 0.003, 0.02
 _CURVES = 5
 _FLAT = 1.5
-_NONE = Figure(0.0, 0.0)
+_NONE = StatedFigure(0.0, 0.0)
 
 
 @dataclass
@@ -32,9 +32,9 @@ class Stretch:
     low: float = 1 / _QUARTER
     high: float = _QUARTER
     cells: set[_Key] = field(default_factory=set)
-    known: set[float] = field(default_factory=set)
+    distinct_values: set[float] = field(default_factory=set)
     bits: float = 0.0
-    example: tuple[Figure, Figure] = (_NONE, _NONE)
+    example: tuple[StatedFigure, StatedFigure] = (_NONE, _NONE)
 
     @property
     def factor(self) -> float:
@@ -44,20 +44,22 @@ class Stretch:
     @property
     def values(self) -> int:
         """Return how many distinct figures agree."""
-        return len(self.known)
+        return len(self.distinct_values)
 
-    def add(self, cell: _Key, figure: Figure, other: Figure, low: float, high: float) -> None:
+    def add(self, cell: _Key, figure: StatedFigure, other: StatedFigure, low: float, high: float) -> None:
         """Add one more cell, whose factor is between low and high."""
-        if self.cells and figure.value not in self.known:
+        if self.cells and figure.value not in self.distinct_values:
             self.bits += -math.log2(min(1.0, (high - low) / self.factor / (2 * math.sqrt(math.pi) * self.spread)))
         self.low, self.high = max(self.low, low), min(self.high, high)
         self.cells.add(cell)
-        self.known.add(figure.value)
+        self.distinct_values.add(figure.value)
         if figure.value > self.example[0].value:
             self.example = figure, other
 
 
-def best(ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mapping[str, Figure]]) -> Stretch | None:
+def best(
+    ones: Mapping[_Key, Mapping[str, StatedFigure]], others: Mapping[_Key, Mapping[str, StatedFigure]]
+) -> Stretch | None:
     """Return the stretch with most evidence; None where the files share no figure.
 
     It covers one figure over the cells, or one rate together with the latencies: rates of one run are all in
@@ -67,13 +69,13 @@ def best(ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mappin
     pairs_of = {name: _pairs(ones, others, name) for name in names}
     rate = next((name for name in RATES if pairs_of.get(name)), None)
     beside = [pair for name in names if name == rate or name in LATENCIES for pair in pairs_of[name]]
-    found = [_of_figure(pairs) for pairs in (*pairs_of.values(), beside)]
-    return max((stretch for stretch in found if stretch), key=lambda stretch: stretch.bits, default=None)
+    stretches = [_of_figure(pairs) for pairs in (*pairs_of.values(), beside)]
+    return max((stretch for stretch in stretches if stretch), key=lambda stretch: stretch.bits, default=None)
 
 
 def _pairs(
-    ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mapping[str, Figure]], name: str
-) -> list[tuple[_Key, Figure, Figure]]:
+    ones: Mapping[_Key, Mapping[str, StatedFigure]], others: Mapping[_Key, Mapping[str, StatedFigure]], name: str
+) -> list[tuple[_Key, StatedFigure, StatedFigure]]:
     return [
         (key, figures[name], others[key][name])
         for key, figures in ones.items()
@@ -81,7 +83,7 @@ def _pairs(
     ]
 
 
-def _of_figure(pairs: Sequence[tuple[_Key, Figure, Figure]]) -> Stretch | None:
+def _of_figure(pairs: Sequence[tuple[_Key, StatedFigure, StatedFigure]]) -> Stretch | None:
     if not pairs:
         return None
     jumps = min(_jumps([(key, figure) for key, figure, _ in pairs]), _jumps([(key, other) for key, _, other in pairs]))
@@ -99,16 +101,16 @@ def _of_figure(pairs: Sequence[tuple[_Key, Figure, Figure]]) -> Stretch | None:
     return longest
 
 
-def _jumps(cells: Sequence[tuple[_Key, Figure]]) -> float:
+def _jumps(cells: Sequence[tuple[_Key, StatedFigure]]) -> float:
     """Return how far a curve's points deviate from their two neighbours, beyond rounding: the mean, as a share.
 
     Of white noise it is about half of the standard deviation; of a smooth curve 0.
     """
-    found = list(_points(cells))
-    return sum(found) / len(found) if len(found) >= _CURVES else 0.0
+    deviations = list(_points(cells))
+    return sum(deviations) / len(deviations) if len(deviations) >= _CURVES else 0.0
 
 
-def _points(cells: Sequence[tuple[_Key, Figure]]) -> Iterator[float]:
+def _points(cells: Sequence[tuple[_Key, StatedFigure]]) -> Iterator[float]:
     for _, line in itertools.groupby(cells, key=lambda one: one[0][0]):
         figures = [figure for _, figure in line]
         for before, middle, after in zip(figures, figures[1:], figures[2:], strict=False):

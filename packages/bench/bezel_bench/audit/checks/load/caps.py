@@ -9,11 +9,11 @@ more users can be a cap or a queue: that is reported as an open question.
 
 from collections.abc import Iterator, Sequence
 
-from bezel_bench.audit.figure import Figure
-from bezel_bench.audit.findings import CAPS, QUEUES, Finding, Open, Rule
+from bezel_bench.audit.figure import StatedFigure
+from bezel_bench.audit.findings import CAPS, QUEUES, AuditFinding, Open, Rule
 from bezel_bench.audit.grids import series
-from bezel_bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
-from bezel_bench.audit.words import count, grouped
+from bezel_bench.audit.table import REQUESTS, AuditTable, Claim, ResultSource, Row
+from bezel_bench.audit.words import count, group_by
 
 _REACHED = 0.9  # of the users, where single requests are known
 _MEAN = 0.6  # of the users on average: start and end of the load lower it
@@ -27,15 +27,15 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding | Open]:
+def find(table: AuditTable) -> Iterator[AuditFinding | Open]:
     """Yield findings for rows, claims with a cap, and the files of the machine that such a claim is about."""
     for claim in table.claims:
         if _below_users(claim.row):
-            yield _capped((claim.item,), [claim.row], claim.row.cap or 0, "")
+            yield _cap_finding((claim.item,), [claim.row], claim.row.cap or 0, "")
         yield from _one_side(claim)
     for source in table.sources:
         if stated := [row for row in source.rows if _below_users(row)]:
-            yield _capped((source.item,), stated, stated[0].cap or 0, "")
+            yield _cap_finding((source.item,), stated, stated[0].cap or 0, "")
             continue
         if missing := [(row, text) for row in source.rows if (text := _missing_users(row))]:
             more = f"; the same in {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -49,7 +49,7 @@ def _below_users(row: Row) -> bool:
     return bool(row.cap and row.users and row.cap < row.users)
 
 
-def _capped(items: tuple[str, ...], rows: Sequence[Row], cap: int, origin: str) -> Finding:
+def _cap_finding(items: tuple[str, ...], rows: Sequence[Row], cap: int, origin: str) -> AuditFinding:
     worst = max(rows, key=lambda row: row.users or 0)
     text = (
         f"the client sends at most {cap} requests at once{origin}: {worst.users} users are {cap}, and "
@@ -58,7 +58,7 @@ def _capped(items: tuple[str, ...], rows: Sequence[Row], cap: int, origin: str) 
     return _RULE.finding("contradiction", items, text, rows)
 
 
-def _one_side(claim: Claim) -> Iterator[Finding]:
+def _one_side(claim: Claim) -> Iterator[AuditFinding]:
     caps = {row.cap for row in claim.sides}
     if len(caps) > 1:
         stated = " and ".join(f"{row.system.label}: {row.cap or 'none stated'}" for row in claim.sides)
@@ -93,10 +93,10 @@ def _missing_users(row: Row) -> str | None:
     return None
 
 
-def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
+def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[AuditFinding | Open]:
     """Report cells above the load where the rate stops changing; a finding only where the machine's cap is known."""
     for cells in series(source.rows):
-        contexts = grouped(cells, lambda cell: cell[0].context)
+        contexts = group_by(cells, lambda cell: cell[0].context)
         flat = [span for group in contexts.values() if (span := _span(group))]
         if not flat:
             continue
@@ -106,7 +106,7 @@ def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | O
             if cap and other.machine and other.machine == system.machine and other.shape in (None, system.shape):
                 above = [row for span in flat for row, _ in span if row.users and row.users > cap]
                 if above:
-                    yield _capped((source.item, claim.item), above, cap, f" (stated by {claim.item})")
+                    yield _cap_finding((source.item, claim.item), above, cap, f" (stated by {claim.item})")
                     return
         if system.capacity or cells[0][0].figure("e2e"):
             continue
@@ -120,7 +120,7 @@ def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | O
         yield Open((QUEUES, CAPS), source.item, text)
 
 
-def _span(cells: Sequence[tuple[Row, Figure]]) -> list[tuple[Row, Figure]]:
+def _span(cells: Sequence[tuple[Row, StatedFigure]]) -> list[tuple[Row, StatedFigure]]:
     """Return the heaviest cells of one context over which the rate stays the same for four times the users."""
     mine = sorted((cell for cell in cells if cell[0].good), key=lambda cell: cell[0].users or 0)
     if not mine or (mine[-1][0].success and mine[-1][0].success.value < 0.98) or not mine[-1][1].value:

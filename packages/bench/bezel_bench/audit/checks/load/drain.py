@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bezel_bench.audit.findings import DRAIN, Finding, Rule
+from bezel_bench.audit.findings import DRAIN, AuditFinding, Rule
 from bezel_bench.audit.grids import ResponseRate, response_rate, series, success_share
-from bezel_bench.audit.table import ResultSource, Row, Table
+from bezel_bench.audit.table import AuditTable, ResultSource, Row
 from bezel_bench.audit.words import count
 
 _RULE = Rule(DRAIN, "wait until the server has no request running or waiting before each cell, and measure these again")
@@ -47,7 +47,7 @@ class _Slow:
     high: float
     text: str
 
-    def explained(self, left: _Left) -> bool:
+    def is_explained_by(self, left: _Left) -> bool:
         """Whether the work left by the cell before explains the excess time."""
         return self.low <= _MOST * left.high and self.high >= _LEAST * left.low
 
@@ -56,7 +56,7 @@ class _Slow:
         return abs(math.log((self.low + self.high) / (left.low + left.high)))
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield the cells of each file that are late by the work that the cell before them left."""
     for source in table.sources:
         speeds = [
@@ -66,19 +66,21 @@ def find(table: Table) -> Iterator[Finding]:
             yield finding
 
 
-def _late(source: ResultSource, speeds: Sequence[ResponseRate]) -> Finding | None:
+def _late(source: ResultSource, speeds: Sequence[ResponseRate]) -> AuditFinding | None:
     by_row = {speed.row.order: speed for speed in speeds}
     promised = _promises(speeds)
     left = {
         row.order: work
         for before, row in zip(source.rows, source.rows[1:], strict=False)
-        if before.order in by_row and row.order in by_row and (work := _left(by_row[before.order], by_row[row.order]))
+        if before.order in by_row
+        and row.order in by_row
+        and (work := _work_left(by_row[before.order], by_row[row.order]))
     }
-    slow = [found for speed in speeds if (found := _slow(speed, *promised[speed.row.order]))]
+    slow = [slow_cell for speed in speeds if (slow_cell := _slow(speed, *promised[speed.row.order]))]
     late = [
         cell_speed
         for cell_speed in slow
-        if cell_speed.row.order in left and cell_speed.explained(left[cell_speed.row.order])
+        if cell_speed.row.order in left and cell_speed.is_explained_by(left[cell_speed.row.order])
     ]
     would = [order for order, work in left.items() if _shows(by_row[order], promised[order][0], work)]
     if not late or 2 * len(late) <= len(would) or _slow_anyhow(late, slow, speeds, left):
@@ -91,7 +93,7 @@ def _late(source: ResultSource, speeds: Sequence[ResponseRate]) -> Finding | Non
     return _RULE.finding("contradiction", source.item, text, (slow.row for slow in late))
 
 
-def _left(before: ResponseRate, after: ResponseRate) -> _Left | None:
+def _work_left(before: ResponseRate, after: ResponseRate) -> _Left | None:
     """Return the work that the cell before left; None where it lost nothing, or its rate is in another unit."""
     row, rate, success = before.row, before.rate, success_share(before.row)
     if success is None or row.users is None or rate.low <= 0 or before.unit != after.unit:
@@ -133,14 +135,14 @@ def _promises(speeds: Sequence[ResponseRate]) -> dict[int, tuple[float, str]]:
         )
     of_loads = {key: _best_above(rates) for key, rates in by_context.items()}
     of_lengths = {key: _best_above(rates) for key, rates in by_users.items()}
-    found: dict[int, tuple[float, str]] = {}
+    promises: dict[int, tuple[float, str]] = {}
     for speed in speeds:
         row = speed.row
         users, kind = row.users or 1, (row.system, row.output_tokens, speed.unit)
         share, origin = of_loads[row.context, kind][users]
         longer = of_lengths[users, kind][row.context or 0]
-        found[row.order] = max((share * users, f"{origin}{users}"), longer)
-    return found
+        promises[row.order] = max((share * users, f"{origin}{users}"), longer)
+    return promises
 
 
 def _best_above(rates: list[tuple[int, float, str]]) -> dict[int, tuple[float, str]]:

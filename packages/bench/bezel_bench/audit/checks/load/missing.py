@@ -9,10 +9,10 @@ Needs a grid for the first, a state beside a success rate for the second, or the
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bezel_bench.audit.findings import MISSING, Finding, Rule, Severity
+from bezel_bench.audit.findings import MISSING, AuditFinding, Rule, Severity
 from bezel_bench.audit.grids import main_rate, success_share
-from bezel_bench.audit.table import ResultSource, Row, Table
-from bezel_bench.audit.words import count, grouped
+from bezel_bench.audit.table import AuditTable, ResultSource, Row
+from bezel_bench.audit.words import count, group_by
 
 _FULL = 0.5  # of contexts x users: below it no full grid was intended
 _SIDES = 3
@@ -23,16 +23,16 @@ _SLOWEST = 900.0  # seconds
 _RULE = Rule(MISSING, "keep every planned cell, with its state (failed, timeout, infeasible) and its reason")
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for holes, failures listed as good, and unaccounted requests."""
     for source in table.sources:
         if source.grid:
             yield from _holes(source)
         yield from _reported_good(source)
-        yield from _RULE.judged("contradiction", source.statements(), _unaccounted, where=True)
+        yield from _RULE.findings("contradiction", source.statements(), _unaccounted_requests, where=True)
 
 
-def _holes(source: ResultSource) -> Iterator[Finding]:
+def _holes(source: ResultSource) -> Iterator[AuditFinding]:
     there = {(row.context, row.users) for row in source.rows} | source.absent
     contexts = sorted({context for context, _ in there if context is not None})
     users = sorted({user for _, user in there if user is not None})
@@ -48,13 +48,13 @@ def _holes(source: ResultSource) -> Iterator[Finding]:
         yield _RULE.finding("suspect", source.item, text, holes)
 
 
-def _reported_good(source: ResultSource) -> Iterator[Finding]:
+def _reported_good(source: ResultSource) -> Iterator[AuditFinding]:
     rows = [row for row in source.rows if row.good]
     none = [row for row in rows if _success(row) == 0 and (row.state is not None or main_rate(row))]
     empty = [row for row in rows if row.state is not None and main_rate(row) is None]
     whole = _heaviest_whole(rows)
     few = [row for row in rows if 0 < (_success(row) or 0) < _GOOD and (row.state is not None or _lone(row, whole))]
-    alike = grouped(rows, lambda row: row.context)
+    alike = group_by(rows, lambda row: row.context)
     zero = [stalled for row in rows if (stalled := _between(row, alike[row.context]))]
     texts = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
     texts += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
@@ -103,16 +103,16 @@ def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
         return None
     if row.users < _SLOWEST * rate[1].high:
         return None
-    alike = [(one.users, found) for one in rows if (found := one.figure(rate[0]))]
+    alike = [(one.users, figure) for one in rows if (figure := one.figure(rate[0]))]
     upper = _TIMES * rate[1].high
-    lighter = [found for users, found in alike if users is not None and users < row.users and found.low > upper]
-    heavier = [found for users, found in alike if users is not None and users > row.users and found.low > upper]
+    lighter = [figure for users, figure in alike if users is not None and users < row.users and figure.low > upper]
+    heavier = [figure for users, figure in alike if users is not None and users > row.users and figure.low > upper]
     if not lighter or not heavier:
         return None
     return row, f"{row.cell}: {rate[1].value:g} between {lighter[-1].value:g} of fewer and {heavier[0].value:g} of more"
 
 
-def _unaccounted(row: Row) -> str | None:
+def _unaccounted_requests(row: Row) -> str | None:
     """Return which requests neither succeeded nor failed, or that a run lost many of its requests."""
     planned = row.planned if row.planned is not None else row.requests
     if not planned or row.completed is None:

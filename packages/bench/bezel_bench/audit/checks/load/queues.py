@@ -9,11 +9,11 @@ instances, if need be from another item of the same audit; or a grid with succes
 
 from collections.abc import Iterator, Sequence
 
-from bezel_bench.audit.figure import Figure
-from bezel_bench.audit.findings import QUEUES, Finding, Rule
+from bezel_bench.audit.figure import StatedFigure
+from bezel_bench.audit.findings import QUEUES, AuditFinding, Rule
 from bezel_bench.audit.grids import series
-from bezel_bench.audit.table import Claim, ResultSource, Row, System, Table
-from bezel_bench.audit.words import count, grouped
+from bezel_bench.audit.table import AuditTable, Claim, ResultSource, Row, System
+from bezel_bench.audit.words import count, group_by
 
 _TIMES = 4
 _NO_MORE = 1.10
@@ -24,7 +24,7 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for rows above a stated capacity, grids that show a queue, ratios between unequal capacities."""
     for claim in table.claims:
         yield from _over(claim.item, [claim.row], table.claims, ("cloud-run", None))
@@ -39,13 +39,13 @@ def find(table: Table) -> Iterator[Finding]:
 
 def _over(
     item: str, rows: Sequence[Row], claims: Sequence[Claim], platforms: tuple[str | None, ...]
-) -> Iterator[Finding]:
+) -> Iterator[AuditFinding]:
     """Report rows above the capacity; a value that they do not state may come from a claim on the same machine."""
     if not rows:
         return
     system, whose = rows[0].system, ""
     if system.capacity is None:
-        system, whose = next(_stated(item, system, claims, platforms), (system, ""))
+        system, whose = next(_stated_systems(item, system, claims, platforms), (system, ""))
     above = [row for row in rows if _above(row, row.system.capacity or system.capacity)]
     if not above:
         return
@@ -61,7 +61,7 @@ def _over(
     yield _RULE.finding("suspect", (item, whose) if whose else item, text, above)
 
 
-def _stated(
+def _stated_systems(
     item: str, system: System, claims: Sequence[Claim], platforms: tuple[str | None, ...]
 ) -> Iterator[tuple[System, str]]:
     """Return what claims state of the same service (machine, platform), or of the same engine (machine, model)."""
@@ -80,7 +80,7 @@ def _above(row: Row, capacity: int | None) -> bool:
     return bool(capacity and row.users and row.users > capacity and row.good)
 
 
-def _unequal(claim: Claim) -> Iterator[Finding]:
+def _unequal(claim: Claim) -> Iterator[AuditFinding]:
     capacities = [row.system.capacity for row in claim.sides]
     if len(capacities) != 2 or not capacities[0] or not capacities[1]:
         return
@@ -100,11 +100,11 @@ def _unequal(claim: Claim) -> Iterator[Finding]:
     yield _RULE.finding("not comparable", claim.item, text, repair=repair)
 
 
-def _waiting(source: ResultSource, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Finding]:
+def _waiting(source: ResultSource, cells: Sequence[tuple[Row, StatedFigure]]) -> Iterator[AuditFinding]:
     """Report cells in which more users get no more responses, and lose some."""
-    queued: list[tuple[Row, Row, Figure, Figure]] = []
+    queued: list[tuple[Row, Row, StatedFigure, StatedFigure]] = []
     complete = [cell for cell in cells if cell[0].success is not None and cell[0].success.value >= _WHOLE]
-    whole = grouped(complete, lambda cell: cell[0].context)
+    whole = group_by(complete, lambda cell: cell[0].context)
     for row, rate in cells:
         if not row.good or row.success is None or not 0 < row.success.value < _LOST or not rate.value:
             continue

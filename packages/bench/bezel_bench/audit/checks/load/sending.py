@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterator
 
 from bezel_bench.audit.checks.figures.totals import tolerance
-from bezel_bench.audit.findings import QUEUES, SENDING, TOTALS, Finding, Open, Rule
-from bezel_bench.audit.table import REQUESTS, Row, Table, median_of
+from bezel_bench.audit.findings import QUEUES, SENDING, TOTALS, AuditFinding, Open, Rule
+from bezel_bench.audit.table import REQUESTS, AuditTable, Row, median_of
 
 _SENT = 0.98
 _COMPLETED = 0.90
@@ -29,12 +29,12 @@ _SENDING = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding | Open]:
+def find(table: AuditTable) -> Iterator[AuditFinding | Open]:
     """Yield findings for loads at a rate, and what could not be judged of them."""
-    yield from _OFFERED.judged("contradiction", table.statements(), _more_than_offered, where=True)
-    yield from _SATURATED.judged("suspect", table.statements(), _less_than_offered, where=True)
-    yield from _SENDING.judged("contradiction", table.statements(), _more_than_requested, where=True)
-    yield from _SENDING.judged("suspect", table.statements(), _not_sent, where=True)
+    yield from _OFFERED.findings("contradiction", table.statements(), _more_than_offered, where=True)
+    yield from _SATURATED.findings("suspect", table.statements(), _less_than_offered, where=True)
+    yield from _SENDING.findings("contradiction", table.statements(), _more_than_requested, where=True)
+    yield from _SENDING.findings("suspect", table.statements(), _not_sent, where=True)
     for source in table.sources:
         at_rate = [row for row in source.rows if row.rate and not row.users]
         if at_rate and all(_longest(row) is None for row in at_rate):
@@ -101,10 +101,10 @@ def _not_sent(row: Row) -> str | None:
             f"{sent.value:,.4g} requests/s were sent of {rate:,.4g} requested, {sent.value / rate:.0%}: the figures "
             "are of the client's limit"
         )
-    return _delayed(row)
+    return _sending_delay(row)
 
 
-def _delayed(row: Row) -> str | None:
+def _sending_delay(row: Row) -> str | None:
     if row.delay is None or not row.rate:
         return None
     share = next((share for share in (0.99, 0.95, 0.9, 0.5) if share in row.delay.quantiles), None)

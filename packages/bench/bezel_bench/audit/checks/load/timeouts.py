@@ -10,8 +10,8 @@ apply.
 
 from collections.abc import Iterator, Sequence
 
-from bezel_bench.audit.findings import TIMEOUTS, Finding, Rule
-from bezel_bench.audit.table import REQUESTS, ResultSource, Row, Table
+from bezel_bench.audit.findings import TIMEOUTS, AuditFinding, Rule
+from bezel_bench.audit.table import REQUESTS, AuditTable, ResultSource, Row
 
 # A success above the first does not come from a timeout, and one below the second (3 %) is inconclusive.
 _MOST, _LEAST = 0.985, 0.03
@@ -26,17 +26,17 @@ _RULE = Rule(
 )
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: AuditTable) -> Iterator[AuditFinding]:
     """Yield findings for rows with a stated timeout, and for files whose failures one timeout explains."""
     for item, row in table.statements():
-        if row.timeout and (finding := _explained(item, row)):
+        if row.timeout and (finding := _explain_success(item, row)):
             yield finding
     for claim in table.claims:
-        if not claim.row.timeout and (finding := _explained(claim.item, claim.row)):
+        if not claim.row.timeout and (finding := _explain_success(claim.item, claim.row)):
             yield finding
     for source in table.sources:
         rows = [row for row in source.rows if _fits(row) and not row.timeout]
-        if finding := _concluded(source, rows):
+        if finding := _conclude_timeout(source, rows):
             yield finding
 
 
@@ -54,13 +54,13 @@ def _seconds(row: Row) -> tuple[float, float]:
     return share.low * users / rate.high, share.high * users / max(rate.low, 1e-9)
 
 
-def _explained(item: str, row: Row) -> Finding | None:
+def _explain_success(item: str, row: Row) -> AuditFinding | None:
     """Report a success that the stated timeout explains, or, where none is stated, a round one."""
     if not _fits(row) or row.success is None:
         return None
     low, high = _seconds(row)
-    known, over = ((row.timeout,), 2) if row.timeout else (_ROUND, 1)
-    fitting = (each for each in known if low <= each * (1 + over * _WITHIN) and high >= each * (1 - _WITHIN / 2))
+    timeouts, over = ((row.timeout,), 2) if row.timeout else (_ROUND, 1)
+    fitting = (each for each in timeouts if low <= each * (1 + over * _WITHIN) and high >= each * (1 - _WITHIN / 2))
     seconds = next(fitting, None)
     if seconds is None:
         return None
@@ -72,7 +72,7 @@ def _explained(item: str, row: Row) -> Finding | None:
     return _RULE.finding("contradiction" if row.timeout else "suspect", item, text, [row])
 
 
-def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:
+def _conclude_timeout(source: ResultSource, rows: Sequence[Row]) -> AuditFinding | None:
     """Report the timeout that explains most failing cells, if they differ enough to be evidence."""
     spans = [(row, *_seconds(row)) for row in rows]
     best: list[Row] = []
