@@ -27,7 +27,6 @@ SENDER = """
 import json, sys
 sys.path[:0] = [{root!r}]
 from bench_support.wire import Prompts, load
-from bezel_bench.cell.build_cell import achieved, client_figures
 from bezel_bench.result.columns import Columns
 from bezel_bench.client.load_engine import run_load
 from bezel_bench.load.plan import Closed
