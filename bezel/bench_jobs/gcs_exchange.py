@@ -13,7 +13,7 @@ from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.retry import RetryBudget, Watch
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _PIECE_BYTES = 8 * 1024 * 1024
 
@@ -145,9 +145,9 @@ class BucketExchange:
         """The refusal, with the command that repairs it where there is one."""
         bucket = f"gs://{self._bucket.name}"
         repair = {
-            403: f"gcloud storage buckets add-iam-policy-binding {quoted(bucket)} --member=... "
+            403: f"gcloud storage buckets add-iam-policy-binding {shell_word(bucket)} --member=... "
             "--role=roles/storage.objectUser",
-            404: f"gcloud storage buckets create {quoted(bucket)} --uniform-bucket-level-access --location=REGION",
+            404: f"gcloud storage buckets create {shell_word(bucket)} --uniform-bucket-level-access --location=REGION",
         }.get(error.status)
         if repair is None:
             return error

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from bezel.bench_jobs.cloud_run_jobs import unless_missing
 from bezel.rest import GoogleClient, endpoint
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_bench.distributed import protocol
 
 NAME: Final = "bezel-bench"
@@ -90,8 +90,8 @@ def image_of_this_code(repository: ImageRepository, clone: Path, show: Callable[
     with GoogleClient() as google:
         if unless_missing(lambda: google.get(f"{endpoint('ARTIFACT_REGISTRY')}{repository.resource}")) is None:
             create = (
-                f"gcloud artifacts repositories create {quoted(repository.name)} --repository-format docker "
-                f"--location {quoted(repository.location)} --project {quoted(repository.project)}"
+                f"gcloud artifacts repositories create {shell_word(repository.name)} --repository-format docker "
+                f"--location {shell_word(repository.location)} --project {shell_word(repository.project)}"
             )
             raise UserError(Problem("repository", repository.resource, "it does not exist.", f"create it: {create}"))
         if digest := _digest(google, repository, tag):
@@ -132,7 +132,7 @@ def _build(image: str, repository: ImageRepository, clone: Path, show: Callable[
     build = [engine, "build", "--platform", "linux/amd64", "--file", str(DOCKERFILE), "--tag", image, "."]
     _run(build, clone, "read the output above the failed step; the base image and PyPI must be reachable.")
     show(f"pushes {image}")
-    login = f"log {engine} in: gcloud auth configure-docker {quoted(repository.host)}"
+    login = f"log {engine} in: gcloud auth configure-docker {shell_word(repository.host)}"
     roles = "your account needs roles/artifactregistry.writer on the repository."
     _run([engine, "push", image], clone, f"{login}; {roles}")
 

@@ -21,7 +21,7 @@ from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.rest import GoogleClient
 from bezel_base.errors import Problem, UserError
 from bezel_base.state_folder import state_folder
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}
 RUN: Final = "bezel-run"
@@ -52,7 +52,8 @@ class JobRecord:
     def delete_command(self) -> str:
         """The command that deletes the job."""
         return (
-            f"gcloud run jobs delete {quoted(self.job)} --project {quoted(self.project)} --region {quoted(self.region)}"
+            f"gcloud run jobs delete {shell_word(self.job)} --project {shell_word(self.project)} --region "
+            f"{shell_word(self.region)}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bezel.engine.outcomes import Exit
 from bezel.operations.changes.confirmations import Confirmations
 from bezel_base.console import note, say
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from bezel.operations.arguments.model import Arguments
@@ -62,7 +62,7 @@ def _confirmed(plan: "Plan", options: argparse.Namespace) -> str | None:
     if plan.confirm_name is not None and given is not None:
         return given
     if not sys.stdin.isatty():
-        option = "--yes" if plan.confirm_name is None else f"--name {quoted(plan.confirm_name)}"
+        option = "--yes" if plan.confirm_name is None else f"--name {shell_word(plan.confirm_name)}"
         note(f"nothing was changed: there is no terminal to confirm it; add {option}")
         return None
     question = "do this? [y/N] " if plan.confirm_name is None else f"type {plan.confirm_name} to do this: "

@@ -12,7 +12,7 @@ from typing import Any
 
 from bezel.operations import COMMANDS as OPERATION_COMMANDS
 from bezel_base.command_line.parser import Parser, Spec
-from bezel_base.command_line.table import CommandTable, joined, shown_name, value_name
+from bezel_base.command_line.table import CommandTable, merge_tables, shown_name, value_name
 from bezel_bench.commands.table import shared_spec
 from bezel_localcloud.command.table import spec as localcloud_spec
 
@@ -29,17 +29,17 @@ _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what f
 def command_table() -> CommandTable:
     """All commands of `bezel`."""
     made = json.loads(OPERATION_COMMANDS.read_text(encoding="utf-8"))
-    own = joined(made, tomllib.loads(COMMANDS.read_text(encoding="utf-8")))
+    own = merge_tables(made, tomllib.loads(COMMANDS.read_text(encoding="utf-8")))
     _add_run(own["commands"])
     benchmark = shared_spec()
     shared = {"help": benchmark["help"], "commands": benchmark["commands"]}
-    own["commands"][_BENCHMARK] = joined(shared, own["commands"][_BENCHMARK])
+    own["commands"][_BENCHMARK] = merge_tables(shared, own["commands"][_BENCHMARK])
     cloud = localcloud_spec()
     local = own["commands"][_LOCALCLOUD]
     commands = _replaced({name: cloud["commands"][name] for name in _SHARED}, local["commands"])
     local["commands"] = {name: commands[name] for name in local["commands"]}
     own["tables"] = _replaced({name: cloud["tables"][name] for name in _TABLES}, own["tables"])
-    return CommandTable({**own, "tables": joined(benchmark["tables"], own["tables"])})
+    return CommandTable({**own, "tables": merge_tables(benchmark["tables"], own["tables"])})
 
 
 def _add_run(commands: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from bezel.engine.run.command import CommandError
 from bezel.engine.run.stack import deployed_engine
 from bezel_base.console import say
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 def recover_stack(project: Project, options: argparse.Namespace) -> int:
@@ -33,7 +33,8 @@ def recover_stack(project: Project, options: argparse.Namespace) -> int:
             if "currently locked" not in str(error):
                 raise
             repair = (
-                f"if that run is dead, `pulumi cancel --stack {quoted(stack)}` removes its lock; then recover again."
+                f"if that run is dead, `pulumi cancel --stack {shell_word(stack)}` removes its lock; then "
+                "recover again."
             )
             raise UserError(Problem(f"stack {stack}", None, str(error), repair)) from None
     if not recovered.checked:

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import exact, rounded
-from bezel_base.text.shell import quoted, quoted_for_make
+from bezel_base.text.shell import shell_word, shell_word_for_make
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
 _MEASURED = frozenset({"ok", "queueing", "saturated"})
@@ -199,11 +199,11 @@ def _completion(url: str, model: str) -> list[str]:
         f'{{"model": {json.dumps(model)}, "stream": true, "messages": [{{"role": "user", "content": "Say hello."}}]}}'
     )
     return [
-        f"  curl -N {quoted(url)}/v1/chat/completions \\",
-        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {quoted(url)})" \\',
-        f"    -H 'Content-Type: application/json' -d {quoted(body)}",
+        f"  curl -N {shell_word(url)}/v1/chat/completions \\",
+        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)})" \\',
+        f"    -H 'Content-Type: application/json' -d {shell_word(body)}",
     ]
 
 
 def _stack(stack: str) -> str:
-    return "" if stack == "l4-qat" else f" STACK={quoted_for_make(stack)}"
+    return "" if stack == "l4-qat" else f" STACK={shell_word_for_make(stack)}"

@@ -14,7 +14,7 @@ from bezel.weights.progress import size
 from bezel.weights.retry import Watch
 from bezel_base.console import say
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _SECONDS = 120.0
 
@@ -41,6 +41,6 @@ def run(project: Project, options: argparse.Namespace) -> int:
         say(f"gs://{bucket.name}/{model.folder}: {model.files} files, {size(model.size)}, {state}{owner}{source}")
     missing = [folder for folder in own if folder not in models]
     for folder in missing:
-        repair = f"`.venv/bin/bezel weights copy {quoted(plan.stack)}` copies it"
+        repair = f"`.venv/bin/bezel weights copy {shell_word(plan.stack)}` copies it"
         say(f"gs://{bucket.name}/{folder}: missing, of {plan.stack}; {repair}")
     return 1 if missing or any(models[folder].problems for folder in own) else 0

@@ -15,7 +15,7 @@ from bezel.diagnosis.platform import Condition, Report
 from bezel.diagnosis.start_evidence import shows_good_start
 from bezel_base.errors import Problem
 from bezel_base.text.redaction import redact
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 AGAIN = "Afterwards run the same command again: it creates another revision in place of the one that failed."
 # After a failed update the state holds the requested values, whatever exists.
@@ -124,7 +124,7 @@ def named_causes(texts: Sequence[str]) -> Iterator[Diagnosis]:
 
 def _quoted(groups: Mapping[str, str]) -> dict[str, str]:
     """Parts of a log's text as they stand in a command that repairs what it reports."""
-    return {name: quoted(value) for name, value in groups.items()}
+    return {name: shell_word(value) for name, value in groups.items()}
 
 
 def _named(texts: Iterable[str]) -> Diagnosis | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bezel.forge.errors import ForgeError
-from bezel_base.errors import shown
+from bezel_base.errors import format_value
 from bezel_base.json_documents import whole_number
 
 _HIGHEST_ID = 2**63 - 1
@@ -93,7 +93,7 @@ def sha_of(given: object) -> str:
     """
     sha = _text(given, "sha") if isinstance(given, Mapping) else ""
     if not sha:
-        raise ForgeError(f"the forge's response has no hash of an object of git: {shown(given)}.")
+        raise ForgeError(f"the forge's response has no hash of an object of git: {format_value(given)}.")
     return sha
 
 
@@ -108,7 +108,9 @@ def _number(given: object, name: str) -> int:
     try:
         return whole_number(value, 0, _HIGHEST_ID)
     except ValueError as error:
-        raise ForgeError(f"the forge's response has an object whose {name} is {shown(value)}: {error}.") from None
+        raise ForgeError(
+            f"the forge's response has an object whose {name} is {format_value(value)}: {error}."
+        ) from None
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bezel.planner.base.names import is_project_id
-from bezel_base.errors import NOT_SET, Problem, UserError, shown
+from bezel_base.errors import NOT_SET, Problem, UserError, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -156,15 +156,15 @@ def _problem(detail: Mapping[str, Any], key: Callable[[str], str]) -> Problem:
     if field is None:
         known = ", ".join(Settings.model_fields)
         consequence = "there is no such setting: it would have no effect."
-        return Problem(key(name), shown(detail["input"]), consequence, f"remove it. Known: {known}.")
+        return Problem(key(name), format_value(detail["input"]), consequence, f"remove it. Known: {known}.")
     example = f", e.g. {field.examples[0]}" if field.examples else ""
     if detail["type"] == "missing":
         return Problem(key(name), NOT_SET, f"it is required: {field.description}.", f"add it{example}.")
     consequence = f"expected the {field.description}."
     if name == "repository" and "/" not in str(detail["input"]):
         consequence = "it has no owner: every repository of that name at the forge would be meant."
-        return Problem(key(name), shown(detail["input"]), consequence, f"write OWNER/NAME{example}.")
-    return Problem(key(name), shown(detail["input"]), consequence, f"correct it{example}.")
+        return Problem(key(name), format_value(detail["input"]), consequence, f"write OWNER/NAME{example}.")
+    return Problem(key(name), format_value(detail["input"]), consequence, f"correct it{example}.")
 
 
 def _of_issuer(settings: Settings, key: Callable[[str], str]) -> list[Problem]:

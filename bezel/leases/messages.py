@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bezel.leases.clock import format_duration
 from bezel.leases.state.observation import PHASES, Goal, Phase, State
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,8 +121,9 @@ def labels_contradict(lease: Observation, project: str) -> Problem:
         f"labels of {lease.name} in {lease.zone}",
         _labels(lease),
         "no lease of this name has these labels, so its owner is unknown; it is not deleted, and keeps using quota.",
-        f"if it is yours, run `gcloud compute {kind} {quoted(lease.name)} --zone {quoted(lease.zone)} --project "
-        f"{quoted(project)}`.",
+        f"if it is yours, run `gcloud compute {kind} {shell_word(lease.name)} --zone {shell_word(lease.zone)} "
+        "--project "
+        f"{shell_word(project)}`.",
     )
 
 
@@ -182,7 +183,7 @@ def never_healthy(lease: Observation, phases: Mapping[str, Phase], elapsed: floa
         f"node {lease.name} in {lease.zone}",
         f"{lease.word} for {format_duration(elapsed)}, and not healthy",
         f"{phase_line(phases.values(), whole=True)}; the lease continues{_money(lease, desired)}, and nothing serves.",
-        f"run `bezel tpu describe {quoted(lease.name)}`, which shows the node's console; raise "
+        f"run `bezel tpu describe {shell_word(lease.name)}`, which shows the node's console; raise "
         "lease.boot_deadline and deploy "
         "again, which continues the wait, or run `pulumi destroy`.",
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from bezel.leases.clock import PlatformClock, clock_of
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -143,7 +143,7 @@ class Context:
             near = closest(stack, held)
             hint = f"did you mean {near}? " if near else ""
             own = (
-                f"deploy it: `bezel deploy {quoted(stack)}`"
+                f"deploy it: `bezel deploy {shell_word(stack)}`"
                 if stack in self.project.stacks()
                 else f"write Pulumi.{stack}.yaml"
             )

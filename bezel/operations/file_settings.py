@@ -15,13 +15,13 @@ from pydantic import Field
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.deployment.history_reader import read_deploys
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, utc
 from bezel.outside_changes.change import NOT_SET
 from bezel.outside_changes.fields import text_of, value_at
 from bezel.planner.base.parse import read_settings
 from bezel_base.errors import UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _TEXT = 200
 _ENCRYPTED = "(encrypted)"
@@ -87,7 +87,7 @@ def file_settings(context: Context, deployment: Deployment, live: Mapping[str, A
         state = service.inputs if service is not None and service.has_gpu else None
         found = differences(file, last.config, project.name, state, None if state is None else live)
     except UserError as error:
-        return _unknown(cleaned(one_line(error), _TEXT))
+        return _unknown(clean_text(one_line(error), _TEXT))
     failed = None if deploys[0].is_done else deploys[0]
     if failed is not None:
         found = [each for each in found if not _is_in_place(each, state)]
@@ -127,7 +127,7 @@ def differences(
         cloud = None if live is None or state is None else _field(live, path)
         found.append(
             UndeployedSetting(
-                setting=cleaned(path, _TEXT),
+                setting=clean_text(path, _TEXT),
                 file=_value_text(wanted),
                 deployed=_value_text(there),
                 cloud=None if cloud is None else _value_text(cloud),
@@ -149,7 +149,8 @@ def file_rows(stack: str, found: FileSettings | None) -> list[tuple[str, str]]:
     if rows:
         when = "" if found.deployed_at is None else f" of {found.deployed_at:%Y-%m-%d %H:%M} UTC"
         text = (
-            f"`bezel deploy {quoted(stack)}` deploys {name}; to keep the last deploy{when}, restore its values there."
+            f"`bezel deploy {shell_word(stack)}` deploys {name}; to keep the last deploy{when}, restore its values "
+            "there."
         )
         rows.append(("repair", text))
     return rows
@@ -228,7 +229,7 @@ def _is_in_place(setting: UndeployedSetting, state: Mapping[str, Any] | None) ->
 
 def _value_text(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | Mapping) and value else text_of(value)
-    return cleaned(text, _TEXT)
+    return clean_text(text, _TEXT)
 
 
 def _unknown(why: str) -> FileSettings:

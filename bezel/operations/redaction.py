@@ -8,10 +8,10 @@ time, stay as they are.
 from collections.abc import Iterable
 
 from bezel_base.credentials.private_keys import PrivateKeys
-from bezel_base.text.cleaning import cleaned
+from bezel_base.text.cleaning import clean_text
 from bezel_base.text.printable import printable
 
-__all__ = ["MAX_LINE", "MAX_TEXT", "LineCleaner", "cleaned", "cleaned_lines"]
+__all__ = ["MAX_LINE", "MAX_TEXT", "LineCleaner", "clean_text", "cleaned_lines"]
 
 MAX_LINE = 2000
 """Characters of one shown line; vLLM's list of arguments has about a thousand."""
@@ -32,7 +32,7 @@ class LineCleaner:
         return [self._cleaned(line) for line in printable(text[:MAX_TEXT]).split("\n")]
 
     def _cleaned(self, line: str) -> str:
-        return cleaned(self._keys.line(line), self._limit, *self._secrets)
+        return clean_text(self._keys.line(line), self._limit, *self._secrets)
 
 
 def cleaned_lines(texts: Iterable[str], *secrets: str, limit: int = MAX_LINE) -> list[str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from bezel_base.errors import shown
+from bezel_base.errors import format_value
 
 Kind = Literal["access", "cost", "rollback"]
 NOT_SET = "not set"
@@ -32,8 +32,8 @@ class OutsideChange:
 
     def line(self) -> str:
         """The change as a sentence, without its repair."""
-        cloud, program = shown(self.cloud), shown(self.program)
-        what = f"{shown(self.resource)}: {shown(self.setting)}: cloud {cloud}, program {program}"
+        cloud, program = format_value(self.cloud), format_value(self.program)
+        what = f"{format_value(self.resource)}: {format_value(self.setting)}: cloud {cloud}, program {program}"
         return f"{what} ({_MEANING[self.kind]})"
 
 
@@ -56,8 +56,8 @@ class NotJudged:
     def line(self) -> str:
         """The settings and the reason as a sentence."""
         if self.denied:
-            return f"{shown(self.what)}: not judged, the permission {self.permission} is missing"
-        return f"{shown(self.what)}: not judged, {shown(self.why)}"
+            return f"{format_value(self.what)}: not judged, the permission {self.permission} is missing"
+        return f"{format_value(self.what)}: not judged, {format_value(self.why)}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, OutsideChange
 from bezel.outside_changes.declared import Grant
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 _LEGACY = "roles/storage.legacy"
@@ -47,8 +47,8 @@ def grant_change(resource: str, command: str, grant: Grant) -> OutsideChange:
         command: The command that removes a grant there, without its role and member.
         grant: The grant.
     """
-    removed = f"{command} --role={quoted(grant.role)} --member={quoted(grant.member)}"
-    removed += f" --condition={quoted(f'expression={grant.condition}')}" if grant.condition else ""
+    removed = f"{command} --role={shell_word(grant.role)} --member={shell_word(grant.member)}"
+    removed += f" --condition={shell_word(f'expression={grant.condition}')}" if grant.condition else ""
     under = f" if {grant.condition}" if grant.condition else ""
     return OutsideChange(resource, grant.role, f"{grant.member}{under}", NOT_SET, "access", f"`{removed}`.")
 

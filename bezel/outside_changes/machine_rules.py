@@ -14,7 +14,7 @@ from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
 from bezel.outside_changes.declared import Machine
 from bezel.outside_changes.fields import Field, differences, same_resource
 from bezel.outside_changes.service_rules import RESTORE
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _OPENING_KEY = re.compile(
     r"ssh-keys|sshKeys|block-project-ssh-keys|enable-oslogin(-sk)?|serial-port-enable|user-data|windows-keys"
@@ -63,9 +63,10 @@ def instance_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[Outs
                 address = config.get("natIP") or config.get("externalIpv6") or config.get("name") or "an address"
                 zone = _short(live.get("zone"))
                 repair = (
-                    f"`gcloud compute instances delete-access-config {quoted(machine.name)} --zone={quoted(zone)} "
-                    f"--project={quoted(machine.project)} "
-                    f"--access-config-name={quoted(str(config.get('name') or 'external-nat'))}`."
+                    f"`gcloud compute instances delete-access-config {shell_word(machine.name)} "
+                    f"--zone={shell_word(zone)} "
+                    f"--project={shell_word(machine.project)} "
+                    f"--access-config-name={shell_word(str(config.get('name') or 'external-nat'))}`."
                 )
                 yield OutsideChange(
                     name, f"networkInterfaces[{number}].{kind}", str(address), NOT_SET, "access", repair
@@ -150,7 +151,9 @@ def project_changes(project: str, live: Mapping[str, Any]) -> Iterator[OutsideCh
         text = str(attributes[key])
         if key in _CLOSING_IN_PROJECT or text.strip().casefold() in _OFF:
             continue
-        repair = f"`gcloud compute project-info remove-metadata --keys={quoted(key)} --project={quoted(project)}`."
+        repair = (
+            f"`gcloud compute project-info remove-metadata --keys={shell_word(key)} --project={shell_word(project)}`."
+        )
         what, setting = f"project {project}", f"commonInstanceMetadata.{key}"
         yield OutsideChange(what, setting, f"({len(text)} characters)", NOT_SET, "access", repair)
 
@@ -198,7 +201,7 @@ def firewall_changes(
         wanted = declared.get(f"projects/{project}/global/firewalls/{short}")
         live = _rule_text(rule, "allowed")
         if wanted is None:
-            repair = f"`gcloud compute firewall-rules delete {quoted(short)} --project={quoted(project)}`."
+            repair = f"`gcloud compute firewall-rules delete {shell_word(short)} --project={shell_word(project)}`."
             yield OutsideChange(name, f"firewall rule {short}", live, NOT_SET, "access", repair)
         elif live != (text := _rule_text(wanted, "allows")):
             yield OutsideChange(name, f"firewall rule {short}", live, text, "access", RESTORE)
@@ -215,10 +218,10 @@ def firewall_changes(
 
 def network_changes(network: str, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
     """Peerings, by which another network reaches this one."""
-    project = quoted(network.split("/")[1])
+    project = shell_word(network.split("/")[1])
     for peering in live.get("peerings") or ():
         short, other = str(peering.get("name")), str(peering.get("network") or "").rpartition("/projects/")[2]
-        removed = f"gcloud compute networks peerings delete {quoted(short)} --network={quoted(_short(network))}"
+        removed = f"gcloud compute networks peerings delete {shell_word(short)} --network={shell_word(_short(network))}"
         yield OutsideChange(
             f"network {_short(network)}", f"peering {short}", other, NOT_SET, "access",
             f"`{removed} --project={project}`.",
@@ -260,8 +263,8 @@ def router_changes(
             name = str(nat.get("name"))
             if f"projects/{path}/{name}" in declared:
                 continue
-            removed = f"gcloud compute routers nats delete {quoted(name)} --router={quoted(short)}"
-            removed += f" --region={quoted(region)} --project={quoted(path.partition('/')[0])}"
+            removed = f"gcloud compute routers nats delete {shell_word(name)} --router={shell_word(short)}"
+            removed += f" --region={shell_word(region)} --project={shell_word(path.partition('/')[0])}"
             ranges = str(nat.get("sourceSubnetworkIpRangesToNat") or "its subnetworks")
             yield OutsideChange(f"network {_short(network)}", f"NAT {name}", ranges, NOT_SET, "cost", f"`{removed}`.")
 

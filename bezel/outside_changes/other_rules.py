@@ -10,7 +10,7 @@ from typing import Any
 from bezel.outside_changes.change import NOT_SET, OutsideChange
 from bezel.outside_changes.fields import Field, differences, text_of
 from bezel.outside_changes.service_rules import RESTORE
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 BUCKET_FIELDS = (
     Field("versioning.enabled", "cost", default=False),
@@ -72,7 +72,7 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
     kept = int((live.get("softDeletePolicy") or {}).get("retentionDurationSeconds") or 0)
     own = (declared.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
     if kept > int(own if own is not None else _SOFT_DELETE):
-        repair = f"`gcloud storage buckets update gs://{quoted(name)} --soft-delete-duration=7d`."
+        repair = f"`gcloud storage buckets update gs://{shell_word(name)} --soft-delete-duration=7d`."
         yield OutsideChange(
             what, "softDeletePolicy.retentionDurationSeconds", str(kept), str(own or _SOFT_DELETE), "cost", repair
         )
@@ -121,8 +121,8 @@ def repository_changes(name: str, declared: Mapping[str, Any], live: Mapping[str
         return
     _, project, _, location, _, short = name.split("/")
     repair = (
-        f"`gcloud artifacts repositories update {quoted(short)} --location={quoted(location)} "
-        f"--project={quoted(project)} --disable-vulnerability-scanning`."
+        f"`gcloud artifacts repositories update {shell_word(short)} --location={shell_word(location)} "
+        f"--project={shell_word(project)} --disable-vulnerability-scanning`."
     )
     setting = "vulnerabilityScanningConfig.enablementState"
     yield OutsideChange(f"repository {short}", setting, states[0], states[1] or NOT_SET, "cost", repair)
@@ -135,8 +135,8 @@ def key_changes(email: str, project: str, keys: Iterable[Mapping[str, Any]]) -> 
             continue
         short = str(key.get("name") or "").rpartition("/")[2]
         repair = (
-            f"`gcloud iam service-accounts keys delete {quoted(short)} --iam-account={quoted(email)} "
-            f"--project={quoted(project)}`."
+            f"`gcloud iam service-accounts keys delete {shell_word(short)} --iam-account={shell_word(email)} "
+            f"--project={shell_word(project)}`."
         )
         yield OutsideChange(f"service account {email}", "keys", short, NOT_SET, "access", repair)
 
@@ -156,15 +156,15 @@ def job_changes(
         name, http = str(job.get("name")), job.get("httpTarget") or {}
         short, uri = name.rpartition("/")[2], str(http.get("uri") or "")
         _, project, _, location, *_ = name.split("/")
-        place = f" --location={quoted(location)} --project={quoted(project)}`."
+        place = f" --location={shell_word(location)} --project={shell_word(project)}`."
         if name in declared:
             if job.get("state") not in {None, "ENABLED"}:
-                repair = f"`gcloud scheduler jobs resume {quoted(short)}" + place
+                repair = f"`gcloud scheduler jobs resume {shell_word(short)}" + place
                 yield OutsideChange(f"job {short}", "state", str(job["state"]), "ENABLED", "cost", repair)
             continue
         acts_as = {str((http.get(kind) or {}).get("serviceAccountEmail")) for kind in ("oauthToken", "oidcToken")}
         path = f"{uri.partition('?')[0].replace(':', '/')}/"
         if acts_as & set(emails) or any(f"{target}/" in path for target in targets):
             text = f"{http.get('httpMethod') or 'POST'} {uri}"
-            repair = f"`gcloud scheduler jobs delete {quoted(short)}" + place
+            repair = f"`gcloud scheduler jobs delete {shell_word(short)}" + place
             yield OutsideChange(f"job {short}", "httpTarget", text, NOT_SET, "cost", repair)

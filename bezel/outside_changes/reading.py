@@ -17,7 +17,7 @@ from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
 from bezel.outside_changes.declared import Declared, Grant, Machine
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel_base.errors import UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _AT_A_TIME = 8
 _VERSION = "3"  # of a policy: older ones hide conditions
@@ -136,7 +136,9 @@ def _questions(declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[
                       partial(cloud.policy, "CLOUD_RUN_V2", f"{name}:getIamPolicy"))  # fmt: skip
     for name, email in declared.accounts.items():
         project = name.split("/")[1]
-        command = f"gcloud iam service-accounts remove-iam-policy-binding {quoted(email)} --project={quoted(project)}"
+        command = (
+            f"gcloud iam service-accounts remove-iam-policy-binding {shell_word(email)} --project={shell_word(project)}"
+        )
         yield _policy(declared, name, f"service account {email}", "iam.serviceAccounts", command,
                       partial(cloud.policy_by_post, "IAM_BETA", f"{name}:getIamPolicy"))  # fmt: skip
         yield _Question(
@@ -161,10 +163,11 @@ def _questions(declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[
             partial(_repository, cloud, name, inputs),
         )  # fmt: skip
         command = (
-            f"gcloud artifacts repositories remove-iam-policy-binding {quoted(short)} --location={quoted(location)}"
+            f"gcloud artifacts repositories remove-iam-policy-binding {shell_word(short)} "
+            f"--location={shell_word(location)}"
         )
         yield _policy(declared, name, f"repository {short}", "artifactregistry.repositories",
-                      f"{command} --project={quoted(project)}",
+                      f"{command} --project={shell_word(project)}",
                       partial(cloud.policy, "ARTIFACT_REGISTRY", f"{name}:getIamPolicy"))  # fmt: skip
     yield from _of_leases(declared, cloud)
     if declared.accounts:
@@ -188,8 +191,11 @@ def _of_leases(declared: Declared, cloud: Cloud) -> Iterator[_Question]:
         yield _Question(
             f"settings of subnetwork {short}", "compute.subnetworks.get", partial(_subnetwork, cloud, name, inputs)
         )
-        command = f"gcloud compute networks subnets remove-iam-policy-binding {quoted(short)} --region={quoted(region)}"
-        command += f" --project={quoted(project)}"
+        command = (
+            f"gcloud compute networks subnets remove-iam-policy-binding {shell_word(short)} "
+            f"--region={shell_word(region)}"
+        )
+        command += f" --project={shell_word(project)}"
         yield _policy(declared, name, f"subnetwork {short}", "compute.subnetworks", command,
                       partial(cloud.get, "COMPUTE", f"{name}/getIamPolicy",
                               optionsRequestedPolicyVersion=_VERSION))  # fmt: skip
@@ -219,7 +225,7 @@ def _shared(declared: Declared, cloud: Cloud, elsewhere: Callable[[], Grants] | 
     """What several programs use, and none of them made."""
     for name in declared.secrets:
         _, project, _, short = name.split("/")
-        command = f"gcloud secrets remove-iam-policy-binding {quoted(short)} --project={quoted(project)}"
+        command = f"gcloud secrets remove-iam-policy-binding {shell_word(short)} --project={shell_word(project)}"
         read = partial(cloud.policy, "SECRET_MANAGER", f"{name}:getIamPolicy")
         what = f"secret {short}"
         yield _Question(
@@ -273,8 +279,8 @@ def _service(declared: Declared, cloud: Cloud, name: str, known: Mapping[str, An
 
 def _service_command(name: str) -> str:
     _, project, _, region, _, short = name.split("/")
-    command = f"gcloud run services remove-iam-policy-binding {quoted(short)} --region={quoted(region)}"
-    return f"{command} --project={quoted(project)}"
+    command = f"gcloud run services remove-iam-policy-binding {shell_word(short)} --region={shell_word(region)}"
+    return f"{command} --project={shell_word(project)}"
 
 
 def _keys(cloud: Cloud, name: str, email: str) -> Iterator[OutsideChange]:
@@ -286,7 +292,7 @@ def _project(declared: Declared, cloud: Cloud, project: str) -> Iterator[Outside
     policy = cloud.policy_by_post("RESOURCE_MANAGER", f"projects/{project}:getIamPolicy")
     members = [f"serviceAccount:{email}" for email in declared.accounts.values()]
     grants = grant_rules.undeclared_of_members(policy, declared.grants.get(f"projects/{project}", ()), members)
-    command = f"gcloud projects remove-iam-policy-binding {quoted(project)}"
+    command = f"gcloud projects remove-iam-policy-binding {shell_word(project)}"
     return (grant_rules.grant_change(f"project {project}", command, grant) for grant in grants)
 
 
@@ -300,7 +306,7 @@ def _bucket_policy(declared: Declared, cloud: Cloud, name: str) -> _Question:
 
 
 def _bucket_command(name: str) -> str:
-    return f"gcloud storage buckets remove-iam-policy-binding gs://{quoted(name)}"
+    return f"gcloud storage buckets remove-iam-policy-binding gs://{shell_word(name)}"
 
 
 def _read_bucket_policy(cloud: Cloud, name: str) -> dict[str, Any]:
@@ -346,7 +352,9 @@ def _instance_policy(cloud: Cloud, machine: Machine) -> list[OutsideChange]:
     def ask(zone: str) -> Iterator[OutsideChange]:
         path = f"projects/{machine.project}/zones/{zone}/instances/{machine.name}/getIamPolicy"
         policy = cloud.get("COMPUTE", path, optionsRequestedPolicyVersion=_VERSION)
-        command = f"gcloud compute instances remove-iam-policy-binding {quoted(machine.name)} --zone={quoted(zone)}"
+        command = (
+            f"gcloud compute instances remove-iam-policy-binding {shell_word(machine.name)} --zone={shell_word(zone)}"
+        )
         command += f" --project={machine.project}"
         what = f"machine {machine.name}"
         return (grant_rules.grant_change(what, command, grant) for grant in grant_rules.undeclared(policy, ()))

@@ -13,7 +13,7 @@ from typing import Any
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.outside_changes.fields import Field, declared_at, same_resource, short_name, text_of, value_at
 from bezel.outside_changes.rollback import Rollback, in_force
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 RESTORE = "`pulumi up --refresh` restores the declared value."
 UNPIN = "the next deploy moves the traffic to the newest revision."
@@ -87,7 +87,9 @@ def service_changes(
         ended: Time of the rollback that this move has ended; "" without one.
     """
     _, project, _, region, _, short = name.split("/")
-    update = f"gcloud run services update {quoted(short)} --region={quoted(region)} --project={quoted(project)}"
+    update = (
+        f"gcloud run services update {shell_word(short)} --region={shell_word(region)} --project={shell_word(project)}"
+    )
     found = []
     # A partial answer says nothing about a revision's template.
     knows_template = bool(value_at(live, "template.containers"))
@@ -217,7 +219,7 @@ def _of_traffic(
             continue
         text = _target_text((revision, percent, tag))
         if tag not in tags:
-            repair = f"`{command} --remove-tags={quoted(tag)}`."
+            repair = f"`{command} --remove-tags={shell_word(tag)}`."
             yield OutsideChange(f"service {short}", f"traffic, tag {tag}", text, program, "cost", repair)
         elif switched != "":  # during a gated rollout the share of the newest revision is about to be moved
             yield OutsideChange(f"service {short}", "traffic", text, program, "cost", RESTORE)

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from bezel_base.errors import NOT_SET, Problem, UserError, shown
+from bezel_base.errors import NOT_SET, Problem, UserError, format_value
 
 
 class _Unknown(Enum):
@@ -167,7 +167,7 @@ def switched(value: object) -> bool | None:
 
 def plainly(value: object) -> str:
     """A value for a message: short, without secrets, and 40 instead of `40.0`."""
-    return shown(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return format_value(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _number(value: object) -> Decimal | None:

@@ -19,7 +19,7 @@ from bezel.rest.token_end import end_of
 from bezel.rest.transport import AuthRequest, new_client
 from bezel_base.errors import NOT_SET, Problem
 from bezel_base.text.redaction import redact
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 # A token is exchanged this long before it ends, so that none ends on its way.
 _MARGIN_SECONDS = 300.0
@@ -146,7 +146,7 @@ class Credentials:
             repair = (
                 "check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it (a federated "
                 "identity: roles/iam.workloadIdentityUser): "
-                f"`gcloud iam service-accounts add-iam-policy-binding {quoted(account)} "
+                f"`gcloud iam service-accounts add-iam-policy-binding {shell_word(account)} "
                 "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator`."
             )
             raise CredentialsError(Problem(account, None, text, repair)) from None

@@ -17,7 +17,7 @@ from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ class Bucket:
             if error.status == 404:
                 repair = (
                     "correct bezel:weights.bucket, or create the bucket: "
-                    f"`gcloud storage buckets create gs://{quoted(self.name)} --uniform-bucket-level-access "
+                    f"`gcloud storage buckets create gs://{shell_word(self.name)} --uniform-bucket-level-access "
                     "--location=REGION` "
                     "(a stack with weights.create creates it in its first deployment)."
                 )
@@ -277,7 +277,7 @@ class Bucket:
             return error
         text = f"these credentials cannot list, read or write it: {error.message}"
         repair = (
-            f"run `gcloud storage buckets add-iam-policy-binding gs://{quoted(self.name)} --member=user:YOU "
+            f"run `gcloud storage buckets add-iam-policy-binding gs://{shell_word(self.name)} --member=user:YOU "
             "--role=roles/storage.objectAdmin` (to read or list only: roles/storage.objectViewer)."
         )
         return WeightsError(Problem(f"gs://{self.name}", None, text, repair))

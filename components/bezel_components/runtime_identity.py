@@ -17,7 +17,7 @@ import pulumi
 from pulumi_gcp.serviceaccount import Account
 
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.base.explained_errors import REFUSED, explaining
 from bezel_components.base.granted_roles import LOG_WRITER, SECRET_ACCESSOR
@@ -102,7 +102,7 @@ def service_account_email(account_id: str, project: str) -> str:
 
 
 def _missing_secret(secret: str, project: str) -> Problem:
-    command = f"gcloud secrets create {quoted(secret)} --project={quoted(project)} --data-file=FILE"
+    command = f"gcloud secrets create {shell_word(secret)} --project={shell_word(project)} --data-file=FILE"
     return Problem(
         f"secret {secret}",
         f"does not exist in the project {project}",

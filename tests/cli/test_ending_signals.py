@@ -146,12 +146,12 @@ def test_a_timer_in_use_stays() -> None:
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     timer = signal.setitimer(signal.ITIMER_REAL, 1000)
     try:
-        with ending_signals.handled():
+        with ending_signals.handle():
             assert signal.getitimer(signal.ITIMER_REAL)[0] > 100
     finally:
         signal.setitimer(signal.ITIMER_REAL, *timer)
         signal.signal(signal.SIGALRM, before)
-    with ending_signals.handled():
+    with ending_signals.handle():
         pass
     assert signal.getsignal(signal.SIGALRM) is before
 
@@ -174,7 +174,7 @@ def test_an_interrupt_that_is_held_back_comes_after_the_block(number: signal.Sig
             done.append("block")
         done.append("after")
 
-    with pytest.raises(KeyboardInterrupt), ending_signals.handled():
+    with pytest.raises(KeyboardInterrupt), ending_signals.handle():
         work()
     assert done == ["block"]
 
@@ -188,7 +188,7 @@ def test_a_block_without_an_interrupt_is_left_as_it_was_entered() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_block_as_an_interrupt_does(number: signal.Signals) -> None:
-    with pytest.raises(KeyboardInterrupt), ending_signals.handled():
+    with pytest.raises(KeyboardInterrupt), ending_signals.handle():
         signal.raise_signal(number)
     assert ending_signals.exit_code() == 128 + number
     assert signal.getsignal(number) is signal.SIG_DFL
@@ -199,7 +199,7 @@ def test_a_signal_ends_a_block_as_an_interrupt_does(number: signal.Signals) -> N
 def test_a_signal_that_was_to_be_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with ending_signals.handled():
+        with ending_signals.handle():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, processes_with_variable
 from bezel_localcloud import control
 from localcloud_support.client import Client
 from tests.support.clients import environment, programs
@@ -127,7 +127,7 @@ def test_a_service_that_is_killed_is_reported_in_the_stream_and_by_the_next_requ
         )
         assert client.stdout is not None
         assert client.stdout.readline() == "first\n"
-        for process in marked(DIRECTORY_VARIABLE, str(tmp_path / "cloud")):
+        for process in processes_with_variable(DIRECTORY_VARIABLE, str(tmp_path / "cloud")):
             os.kill(process, signal.SIGKILL)
         output, _ = client.communicate("go\n", timeout=60)
     stream, following = output.strip().split("\n", 1)

@@ -28,7 +28,7 @@ from bezel.gitops.review import deploy_record
 from bezel.gitops.review.reviews import FOLDER, Place, find, others
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import read_state
-from bezel_base.errors import UserError, shown
+from bezel_base.errors import UserError, format_value
 from bezel_base.json_documents import DEEPEST, read_json, whole_number
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.fake_forge import REPOSITORY, Fault, fake_forge
@@ -226,7 +226,7 @@ def test_no_object_of_the_forge_is_a_traceback() -> None:
             continue
         for read in (Comment.of, Issue.of, PullRequest.of):
             with contextlib.suppress(ForgeError):
-                assert shown(asdict(read(given))).encode()
+                assert format_value(asdict(read(given))).encode()
         if isinstance(given, dict):
             assert len(branch_of(given)) == 2
     with pytest.raises(ForgeError, match="hash"):

@@ -19,7 +19,7 @@ from bezel.gitops.rehearsal import Rehearsal
 from bezel.gitops.rehearsal_place import MARK, PREFIX, OutOfTimeError, Place, place
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import StackCost
-from bezel_base.process_status import has_ended, marked
+from bezel_base.process_status import has_ended, processes_with_variable
 from bezel_localcloud import control
 from tests.support.e2e.rehearsal import ROOT
 from tests.support.e2e.rehearsal import Rehearsal as Checkout
@@ -61,8 +61,8 @@ def test_processes_and_folder_are_gone_afterwards(temporary):
     with place(60) as own:
         script = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3)"
         assert own.run([sys.executable, "-c", script], folder=temporary, output=subprocess.PIPE) == (0, "")
-        assert len(marked(MARK, own.mark)) == 1
-    assert marked(MARK, own.mark) == []
+        assert len(processes_with_variable(MARK, own.mark)) == 1
+    assert processes_with_variable(MARK, own.mark) == []
     assert list(temporary.iterdir()) == []
 
 
@@ -70,7 +70,7 @@ def test_processes_and_folder_are_gone_afterwards(temporary):
 def test_a_program_that_does_not_end_in_time_is_ended(temporary):
     with place(0.2) as own, pytest.raises(OutOfTimeError):
         own.run(["sleep", "600"], folder=temporary, output=subprocess.PIPE)
-    assert marked(MARK, own.mark) == []
+    assert processes_with_variable(MARK, own.mark) == []
 
 
 _KILLED = """
@@ -100,7 +100,7 @@ def test_sigterm_leaves_nothing_behind(temporary):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
-    assert marked(MARK, mark) == []
+    assert processes_with_variable(MARK, mark) == []
     assert list(temporary.iterdir()) == []
 
 
@@ -111,8 +111,8 @@ def test_the_next_rehearsal_removes_what_a_killed_one_left_and_nothing_of_a_livi
     killed.wait(timeout=60)
     try:
         with place(60) as own:
-            assert marked(MARK, gone) == []
-            assert marked(MARK, mark) != []
+            assert processes_with_variable(MARK, gone) == []
+            assert processes_with_variable(MARK, mark) != []
             folders = {folder.name for folder in temporary.glob(f"{PREFIX}*")}
             assert len(folders) == 2
             assert own.folder.name in folders
@@ -221,7 +221,7 @@ def test_a_rehearsal_that_gets_sigterm_in_the_middle_of_its_deploy_leaves_nothin
     process.terminate()
     process.communicate(timeout=100)
     assert process.returncode == 128 + signal.SIGTERM
-    assert marked(MARK, mark) == []
+    assert processes_with_variable(MARK, mark) == []
     assert has_ended(endpoint.pid)
     assert list((tmp_path / "tmp").iterdir()) == []
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bezel_base.loopback import peer_uid
 from bezel_base.loopback.asgi_guard import OTHER_USER, OWN, Door
 from bezel_base.loopback.listeners import listen_on_loopback
-from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, processes_with_variable
 from bezel_localcloud.cloud import largest_body
 from bezel_localcloud.node.reachability import NODE_VARIABLE
 from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
@@ -238,7 +238,7 @@ def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
     folder = world.cloud.layout.sockets
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [entry.name.rpartition(":")[2] for entry in folder.iterdir()] == ["8000"]
-    processes = marked(DIRECTORY_VARIABLE, str(world.cloud.layout.root))
+    processes = processes_with_variable(DIRECTORY_VARIABLE, str(world.cloud.layout.root))
     assert processes
     assert [_listening(process) for process in processes] == [set()] * len(processes)
 

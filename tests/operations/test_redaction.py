@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.operations.redaction import cleaned, cleaned_lines
+from bezel.operations.redaction import clean_text, cleaned_lines
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
 
@@ -45,7 +45,7 @@ def test_a_credential_is_hidden_wherever_it_stands(form: str, before: str, after
 @pytest.mark.slow
 @given(st.sampled_from(FORMS[:15]), st.integers(0, 30), st.sampled_from(["\x1b[0m", "\x00", "\u200b", "\x1b]8;;x\x07"]))
 def test_no_control_character_breaks_a_credential_into_two(form: str, place: int, control: str) -> None:
-    text = cleaned(f"x {form[:place]}{control}{form[place:]}", 1000)
+    text = clean_text(f"x {form[:place]}{control}{form[place:]}", 1000)
     assert SECRET[-12:] not in text
     assert not any(ord(character) < 32 for character in text)
 
@@ -53,7 +53,7 @@ def test_no_control_character_breaks_a_credential_into_two(form: str, place: int
 @pytest.mark.slow
 @given(st.sampled_from(FORMS[:15]), st.integers(8, 200), st.integers(0, 200))
 def test_a_cut_leaves_no_first_half_of_a_credential(form: str, limit: int, padding: int) -> None:
-    text = cleaned("x " * padding + form + " y" * 3000, limit)
+    text = clean_text("x " * padding + form + " y" * 3000, limit)
     assert SECRET[:8] not in text
     assert len(text) <= limit + 6
 
@@ -101,7 +101,7 @@ def test_a_line_cannot_look_like_another_one() -> None:
 @pytest.mark.slow
 @given(st.text(max_size=2000), st.integers(6, 500))
 def test_any_text_is_bounded_and_cleaned_once(text: str, limit: int) -> None:
-    once = cleaned(text, limit)
+    once = clean_text(text, limit)
     assert len(once) <= limit + 6
     assert redact(printable(once)) == redact(printable(redact(printable(once))))
 
@@ -109,4 +109,4 @@ def test_any_text_is_bounded_and_cleaned_once(text: str, limit: int) -> None:
 @pytest.mark.timeout(5)
 @pytest.mark.parametrize("piece", ["hf_", "eyJa.", "://a:", "-----BEGIN ", "password=[", "A" * 60, "\x1b]", "token: '"])
 def test_a_long_line_is_read_in_linear_time(piece: str) -> None:
-    cleaned(piece * 100_000, 2000)
+    clean_text(piece * 100_000, 2000)

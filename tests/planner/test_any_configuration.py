@@ -15,7 +15,7 @@ from bezel.planner import PlanError, make_plan
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
-from bezel_base.errors import NOT_SHOWN, shown
+from bezel_base.errors import NOT_SHOWN, format_value
 from bezel_catalog import vllm_options
 
 if TYPE_CHECKING:
@@ -181,18 +181,18 @@ def test_two_stacks_never_share_a_name():
 
 @pytest.mark.parametrize("text", ["hf_abcdefgh1234", "x AIzaSyA-1234567890", "-----BEGIN PRIVATE KEY", "eyJhbGciOi12"])
 def test_what_looks_like_a_secret_is_not_shown(text):
-    assert shown(text) == shown({"a": [text]}) == NOT_SHOWN
+    assert format_value(text) == format_value({"a": [text]}) == NOT_SHOWN
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [("us-east4", "us-east4"), (8, "8"), ({"a": 1}, '{"a": 1}'), (None, "null")]
 )
 def test_what_does_not_is_shown(value, text):
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 def test_a_long_value_is_cut():
-    assert len(shown("x" * 1000)) < 200
+    assert len(format_value("x" * 1000)) < 200
 
 
 def test_planning_loads_nothing_of_the_edges():

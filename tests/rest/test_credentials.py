@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.rest import Credentials, CredentialsError
 from bezel_base.errors import one_line
 from tests.support.rest.fake_google import ACCESS_TOKEN, PLANTED, Answer, Call, Server, jwt, key_file, token_route
@@ -183,7 +183,7 @@ def test_a_token_server_that_does_not_respond_is_no_refusal(server: Server, tmp_
     assert "log in again" not in text
     assert "refused" not in text
     # No part of it has the form of a credential: notes that repeat it are legible.
-    assert cleaned(text, 1000) == text
+    assert clean_text(text, 1000) == text
 
 
 def test_a_signature_from_a_wrong_clock_is_reported_as_such(server: Server, key: dict[str, str]) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from base_support.shell import HOSTILE, shown, words_of
+from base_support.shell import HOSTILE, one_line, words_of
 from bezel.engine.events.denied_permissions import missing_roles
 from bezel.gitops.comment.sections import section
 from bezel.gitops.login.causes import account_refused
 from bezel.gitops.login.settings import LoginSettings
 from bezel_base.text.markdown import prose
-from bezel_base.text.shell import quoted, quoted_for_make
+from bezel_base.text.shell import shell_word, shell_word_for_make
 
 PROJECT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ def test_a_recipe_of_the_makefile_gets_a_name_and_no_code(value: str, tmp_path: 
     program = tmp_path / "args"
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >seen\n')
     program.chmod(0o755)
-    command = f"make up setup= LOCAL=./args PYTHON=: STACK={quoted_for_make(value)}"
+    command = f"make up setup= LOCAL=./args PYTHON=: STACK={shell_word_for_make(value)}"
     subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, timeout=60, check=True)
     assert (tmp_path / "seen").read_text().splitlines()[:2] == ["up", value]
     assert not (tmp_path / "hacked").exists()
@@ -59,11 +59,11 @@ def test_no_repair_runs_what_a_branch_or_a_stack_is_called(value: str, tmp_path:
         str(account_refused(LOGIN, 403, "denied", f"e30.{claims}.x")),
         *missing_roles(["Permission 'run.services.get' denied on resource 'x'"], f"{value}@p.iam"),
         section(document),
-        prose(f"run `bezel ci lock {quoted(value)} --show`", 500),
+        prose(f"run `bezel ci lock {shell_word(value)} --show`", 500),
     ]
     commands = [command for text in texts for command in commands_in(text)]
     words = {command: words_of(command, tmp_path) for command in dict.fromkeys(commands)}
-    whole = [command for command in words if any(shown(value).strip() in word for word in words[command])]
+    whole = [command for command in words if any(one_line(value).strip() in word for word in words[command])]
     assert len(whole) == 4, words
     assert not any("hacked" in command for command in words if command not in whole)
 
@@ -75,7 +75,7 @@ _COMMAND = re.compile(
     r"|cancel|stack|preview|refresh|config|import|state|login) |git (?:push|fetch|clone|checkout) |curl |gh [a-z]+ "
     r"|gsutil [a-z-]+ gs|docker (?:login|pull|push|run) |make (?:up|down|outputs|preview|recover) |export [A-Z])"
 )
-_QUOTES = {"quoted", "quoted_for_make", "shlex.quote", "shlex.join", "command"}
+_QUOTES = {"shell_word", "shell_word_for_make", "shlex.quote", "shlex.join", "command"}
 # Own words: constants, and options that are quoted where they are made.
 _OWN = re.compile(r"_?[A-Z_]+(?:\[.*\])?|kind|option")
 _PACKAGES = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks")
@@ -97,7 +97,7 @@ def holes(path: Path) -> Iterator[tuple[int, str]]:
         for start, end in _spans(text):
             for place, value in values:
                 is_quoted = isinstance(value, ast.Call) and ast.unparse(value.func) in _QUOTES
-                if start < place < end and not is_quoted and "quoted" not in ast.unparse(value):
+                if start < place < end and not is_quoted and "shell_word" not in ast.unparse(value):
                     yield node.lineno, ast.unparse(value)
 
 
@@ -118,7 +118,7 @@ def test_every_command_in_a_text_quotes_the_values_in_it() -> None:
     for package in _PACKAGES:
         for path in sorted((PROJECT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
-            commands += len(re.findall(r"\bquoted(?:_for_make)?\(", source))
+            commands += len(re.findall(r"\bshell_word(?:_for_make)?\(", source))
             bare = [(line, value) for line, value in holes(path) if not _OWN.fullmatch(value)]
             if bare:
                 found[str(path.relative_to(PROJECT))] = bare
@@ -128,6 +128,6 @@ def test_every_command_in_a_text_quotes_the_values_in_it() -> None:
 
 def test_the_scan_finds_a_value_without_a_quote(tmp_path: Path) -> None:
     file = tmp_path / "module.py"
-    lines = ('a = f"run `bezel deploy {stack_name}` or `bezel deploy {quoted(stack_name)}`"', 'b = f"{x} `y {x}`"')
+    lines = ('a = f"run `bezel deploy {stack_name}` or `bezel deploy {shell_word(stack_name)}`"', 'b = f"{x} `y {x}`"')
     file.write_text("\n".join(lines))
     assert list(holes(file)) == [(1, "stack_name")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel_base.process_status import marked
+from bezel_base.process_status import processes_with_variable
 from tests.support.docs.markdown import ROOT, blocks
 from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels
 
@@ -51,7 +51,7 @@ def test_commands_of_the_readme_run_as_they_are_typed(environment: FreshEnvironm
     for told in ('{"kind":"storage#buckets"}', "active: server-errors status=503", "serves a new project\n"):
         assert told in ran.stdout
     assert [path.name for path in tmp_path.iterdir()] == [".localcloud"]
-    assert marked(MARK, str(tmp_path)) == []
+    assert processes_with_variable(MARK, str(tmp_path)) == []
 
 
 @pytest.mark.wide
@@ -62,7 +62,7 @@ def test_the_test_of_the_readme_passes_with_the_fixture(environment: FreshEnviro
     ran = run(environment, tmp_path, str(environment.python), "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "1 passed" in ran.stdout
-    assert marked(MARK, str(tmp_path)) == []
+    assert processes_with_variable(MARK, str(tmp_path)) == []
 
 
 def test_serve_in_the_foreground_ends_with_its_starter(environment: FreshEnvironment, tmp_path: Path) -> None:

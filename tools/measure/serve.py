@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
-from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, processes_with_variable
 from bezel_localcloud import seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm import synthetic_weights
@@ -87,7 +87,7 @@ def idle(folder: Path, seconds: float) -> None:
 
 def _show_idle(served: Served, case: str, seconds: float) -> None:
     time.sleep(3)  # what a start or a deployment leaves to do
-    pids = [served.pid, *marked(DIRECTORY_VARIABLE, served.told["directory"])]
+    pids = [served.pid, *processes_with_variable(DIRECTORY_VARIABLE, served.told["directory"])]
     before = {pid: cpu_seconds(pid) for pid in pids}
     time.sleep(seconds)
     used = {pid: cpu_seconds(pid) - before[pid] for pid in pids}

@@ -22,7 +22,7 @@ from bezel_bench.load.plan import Bodies, Load, Replay, Staged, TokenSource, is_
 from bezel_bench.result.document import Result
 from bezel_bench.result.records import Client
 from bezel_bench.result.sample import Measured
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 from bezel_catalog import Price, price
 
 
@@ -67,9 +67,9 @@ class _ByTasks:
             UserError: It is one.
         """
         if is_closed(load.pattern) and (users := len(user_windows(load))) < self._fleet.tasks:
-            consequence = f"with {counted(users, 'users')} some tasks would send nothing."
+            consequence = f"with {format_count(users, 'users')} some tasks would send nothing."
             raise UserError(
-                Problem("--tasks", self._fleet.tasks, consequence, f"give {counted(users, 'tasks')} or fewer.")
+                Problem("--tasks", self._fleet.tasks, consequence, f"give {format_count(users, 'tasks')} or fewer.")
             )
         needed = self._fleet.ready_seconds + _longest(load) + load.deadline_seconds
         if self._fleet.seconds < needed:
@@ -140,7 +140,7 @@ def _longest(load: Load) -> float:
 def _cost(fleet: Fleet) -> str:
     """The tasks' highest cost by list prices; unknown where the catalogue has no price."""
     rows = [price("cloud-run", item, fleet.region, "instance-based") for item in ("vcpu", "memory")]
-    size = f"{counted(fleet.tasks, 'tasks')} of {CPU} vCPU and {MEMORY_GIB} GiB"
+    size = f"{format_count(fleet.tasks, 'tasks')} of {CPU} vCPU and {MEMORY_GIB} GiB"
     prices = [row for row in rows if isinstance(row, Price)]
     if len(prices) < len(rows):
         missing = "; ".join(str(row) for row in rows if not isinstance(row, Price))

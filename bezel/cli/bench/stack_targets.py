@@ -12,7 +12,7 @@ from bezel.engine.project.project import Project
 from bezel.engine.run.command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted_for_make
+from bezel_base.text.shell import shell_word_for_make
 from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
 from bezel_bench.commands.targets import Deployment, Record
 from bezel_bench.load.plan import Target, TokenSource
@@ -108,7 +108,7 @@ def _outputs(project: Project, stack: str) -> dict[str, Any]:
         return dict(json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS)))
     except CommandError as error:
         repair = (
-            f"deploy it first; on localcloud: `make up STACK={quoted_for_make(stack)}`, and `eval "
+            f"deploy it first; on localcloud: `make up STACK={shell_word_for_make(stack)}`, and `eval "
             '"$(.venv/bin/bezel local env)"` in '
             "this shell."
         )

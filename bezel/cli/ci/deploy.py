@@ -12,7 +12,7 @@ from bezel.engine.project.project import Project
 from bezel.gitops.changed.git_trees import base_of
 from bezel.gitops.judge.own_code import check_place_of_code
 from bezel.gitops.review.deploy import deploy
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 EXITS = {"deployed": Exit.DONE, "unchanged": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
 
@@ -27,7 +27,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     project.stack_file(options.stack)
     check_place_of_code(
         project.folder,
-        f"bezel ci deploy {quoted(options.stack)}",
+        f"bezel ci deploy {shell_word(options.stack)}",
         lambda: base_of(project.folder, "", os.environ),
         os.environ,
     )

@@ -12,7 +12,7 @@ from bezel.gitops.changed.git_trees import base_of
 from bezel.gitops.judge.gate import judge_deploy
 from bezel.gitops.judge.gate_report import GateReport
 from bezel.gitops.judge.own_code import check_place_of_code
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -25,7 +25,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     project.stack_file(options.stack)
     check_place_of_code(
         project.folder,
-        f"bezel ci judge {quoted(options.stack)}",
+        f"bezel ci judge {shell_word(options.stack)}",
         lambda: base_of(project.folder, "", os.environ),
         os.environ,
     )

@@ -11,7 +11,7 @@ from bezel.gitops.changed.git_trees import pull_request_base
 from bezel.gitops.judge.base import base_judge
 from bezel.gitops.judge.own_code import check_place_of_code
 from bezel.gitops.review.preview import preview
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 EXITS = {"allowed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
 
@@ -24,7 +24,9 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: The stack has no file, or the backend cannot be used.
     """
     project.stack_file(options.stack)
-    command = f"bezel ci preview {quoted(options.stack)}" + (f" --base {quoted(options.base)}" if options.base else "")
+    command = f"bezel ci preview {shell_word(options.stack)}" + (
+        f" --base {shell_word(options.base)}" if options.base else ""
+    )
     check_place_of_code(
         project.folder, command, lambda: pull_request_base(project.folder, options.base, os.environ), os.environ
     )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _BACKEND = "PULUMI_BACKEND_URL"
 # A command in a sentence: between backticks, with or without the folder of the program.
@@ -37,7 +37,7 @@ def shell_hint(texts: Iterable[str], folder: Path, environ: Mapping[str, str]) -
     """
     if environ.get(_BACKEND) == backend_of(folder) or not any(commands_in(text) for text in texts):
         return ""
-    option = "" if folder.name == ".localcloud" and folder.parent == Path.cwd() else f" --dir {quoted(folder)}"
+    option = "" if folder.name == ".localcloud" and folder.parent == Path.cwd() else f" --dir {shell_word(folder)}"
     return (
         "Commands that these messages name are for localcloud: they need its variables in this shell, by\n"
         f'  eval "$(.venv/bin/bezel local env{option})"'

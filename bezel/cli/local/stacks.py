@@ -25,7 +25,7 @@ from bezel.engine.run.process import end_with_make
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted, quoted_for_make
+from bezel_base.text.shell import shell_word, shell_word_for_make
 from bezel_localcloud import control
 from bezel_localcloud.command.cloud import LocalCloud, behind
 from bezel_localcloud.core.files.locks import Use, using
@@ -274,14 +274,14 @@ def _check_down(plan: "AnyPlan | None", engine: LocalEngine, stack: str) -> None
                 None,
                 f"{stack} is protected from deletion (bezel:environment = {plan.environment}); nothing was deleted.",
                 f"set `bezel:deletion_protection: never` in Pulumi.{stack}.yaml, run `make up "
-                f"STACK={quoted_for_make(stack)}`, then "
+                f"STACK={shell_word_for_make(stack)}`, then "
                 "this command again.",
             )
         )
     if refused := engine.refused(stack):
         raise UserError(
             _existing(
-                refused, stack, f"then `make down STACK={quoted_for_make(stack)}` again", ", and would cost money"
+                refused, stack, f"then `make down STACK={shell_word_for_make(stack)}` again", ", and would cost money"
             )
         )
 
@@ -293,9 +293,9 @@ def _existing(refused: Sequence[str], stack: str, otherwise: str, effect: str = 
         None,
         f"these resources exist already, so Google did not create them, and the stack's state does not contain them; "
         f"they would stay{effect}:\n   " + "\n   ".join(refused),
-        f"if an earlier run of this stack created them: `.venv/bin/bezel local recover {quoted(stack)} --adopt`, "
+        f"if an earlier run of this stack created them: `.venv/bin/bezel local recover {shell_word(stack)} --adopt`, "
         "then the "
-        f"same command again. If they belong to another owner: `.venv/bin/bezel local recover {quoted(stack)} "
+        f"same command again. If they belong to another owner: `.venv/bin/bezel local recover {shell_word(stack)} "
         "--forget`, "
         f"{otherwise}.",
     )

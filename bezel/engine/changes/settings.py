@@ -13,7 +13,7 @@ from typing import Any
 from bezel.engine.state.exported import State, resources_of
 from bezel.engine.state.folder import STACK
 from bezel.planner.base.settings import Settings
-from bezel_base.errors import NOT_SET, NOT_SHOWN, shown
+from bezel_base.errors import NOT_SET, NOT_SHOWN, format_value
 from bezel_base.text.redaction import is_secret
 from bezel_catalog.quantities import parse_duration
 
@@ -106,4 +106,4 @@ def _value(key: str, leaves: Mapping[str, str]) -> str:
         return NOT_SET
     # The value of a key below `secrets` should be a secret's name; it may be the secret.
     is_hidden = key.partition(".")[0] == _SECRETS or is_secret(key.rpartition(".")[2], leaves[key])
-    return NOT_SHOWN if is_hidden else shown(leaves[key], _LONGEST)
+    return NOT_SHOWN if is_hidden else format_value(leaves[key], _LONGEST)

@@ -12,7 +12,7 @@ from pathlib import Path
 from bezel.foundation import permissions
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _PERMISSION = r"[a-z][A-Za-z]*(?:\.[A-Za-z]+)+"
 _PLACE = r"service account [^'\s]+|[^'\s(]+"
@@ -85,7 +85,7 @@ def _problem(name: str, place: str, account: str) -> Problem:
         )
     else:
         member = f"serviceAccount:{account or 'ACCOUNT'}"
-        command = f"gcloud projects add-iam-policy-binding PROJECT --member={quoted(member)}"
+        command = f"gcloud projects add-iam-policy-binding PROJECT --member={shell_word(member)}"
         repair = f"the role {listed} holds it; grant it again: `{command} --role=projects/PROJECT/roles/{role.id}`."
     return Problem(name, None, consequence, repair)
 

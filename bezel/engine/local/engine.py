@@ -29,7 +29,7 @@ from bezel.engine.state.resource_ids import derived_id
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted_for_make
+from bezel_base.text.shell import shell_word_for_make
 from bezel_localcloud import clients
 
 Provider = Literal["stand-in", "real"]
@@ -230,7 +230,7 @@ class LocalEngine:
         if outputs is None:
             consequence = "it is not on this localcloud, so it has no outputs."
             raise UserError(
-                Problem(f"stack {stack}", None, consequence, f"run `make up STACK={quoted_for_make(stack)}` first.")
+                Problem(f"stack {stack}", None, consequence, f"run `make up STACK={shell_word_for_make(stack)}` first.")
             )
         return outputs
 

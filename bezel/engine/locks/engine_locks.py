@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from bezel.engine.locks.process import Process
 from bezel.engine.state.bucket import StateBucket
-from bezel_base.errors import shown
+from bezel_base.errors import format_value
 from bezel_base.json_documents import read_json, whole_number
 from bezel_base.process_status import MOST_PID
 
@@ -54,8 +54,11 @@ class EngineLock:
     def text(self) -> str:
         """The lock for a reader."""
         if not self.host:
-            return f"an engine's lock that cannot be read ({shown(self.name)})"
-        return f"the engine of {shown(self.user)} on {shown(self.host)} (process {self.pid}), since {shown(self.since)}"
+            return f"an engine's lock that cannot be read ({format_value(self.name)})"
+        return (
+            f"the engine of {format_value(self.user)} on {format_value(self.host)} (process {self.pid}), since "
+            f"{format_value(self.since)}"
+        )
 
 
 def read_engine_locks(states: StateBucket, project: str, stack: str) -> list[EngineLock]:

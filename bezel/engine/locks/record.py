@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from bezel.engine.locks.process import Process
 from bezel.forge import RunState
-from bezel_base.errors import Problem, UserError, shown
+from bezel_base.errors import Problem, UserError, format_value
 from bezel_base.json_documents import read_json, whole_number
 from bezel_base.process_status import MOST_PID
 
@@ -59,12 +59,15 @@ class Owner:
     def text(self) -> str:
         """The owner for a reader."""
         if self.run is None:
-            return f"{shown(self.user)} on {shown(self.host)} (process {self.process.pid})"
+            return f"{format_value(self.user)} on {format_value(self.host)} (process {self.process.pid})"
         run = self.run
-        attempt = f", attempt {shown(run.attempt)}" if run.attempt_number > 1 else ""
-        job = f", job {shown(run.job)}" if run.job else ""
-        actor = f", started by {shown(run.actor)}" if run.actor else ""
-        return f"run {shown(run.id)}{attempt}{job} of {shown(run.repository)}{actor}: {shown(run.url)}"
+        attempt = f", attempt {format_value(run.attempt)}" if run.attempt_number > 1 else ""
+        job = f", job {format_value(run.job)}" if run.job else ""
+        actor = f", started by {format_value(run.actor)}" if run.actor else ""
+        return (
+            f"run {format_value(run.id)}{attempt}{job} of {format_value(run.repository)}{actor}: "
+            f"{format_value(run.url)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Lock:
     @property
     def text(self) -> str:
         """The lock for a reader."""
-        return f"{self.owner.text}, since {shown(self.since)}"
+        return f"{self.owner.text}, since {format_value(self.since)}"
 
     def taken_over(self, previous: "Lock | None") -> "Lock":
         """This lock, with the owners before it."""
@@ -185,7 +188,7 @@ def judge(
         return Verdict(not alive, "its process is running on this machine" if alive else "its process has ended")
     run = lock.owner.run
     if run is None:
-        return Verdict(has_ended=False, reason=f"its process is on another machine ({shown(lock.owner.host)})")
+        return Verdict(has_ended=False, reason=f"its process is on another machine ({format_value(lock.owner.host)})")
     if own and run.is_of_same_run(own) and run.job == own.job and 0 < run.attempt_number < own.attempt_number:
         # A forge starts the next attempt of a job only when the last one is over.
         return Verdict(has_ended=True, reason=f"attempt {own.attempt_number} of the same job has begun")

@@ -10,7 +10,7 @@ from bezel.engine.outcomes import LockedError
 from bezel.engine.state.bucket import PreconditionError, StateBucket
 from bezel_base.errors import Problem
 from bezel_base.text.markdown import prose
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _LONGEST = 1000
 
@@ -106,5 +106,5 @@ def _another(stack: str, generation: int, status: LockStatus) -> LockedError:
     now = status.text().splitlines()[0]
     consequence = f"nothing was removed: {now}."
     return LockedError(
-        Problem("--break", str(generation), consequence, f"look at it: `bezel ci lock {quoted(stack)} --show`.")
+        Problem("--break", str(generation), consequence, f"look at it: `bezel ci lock {shell_word(stack)} --show`.")
     )

@@ -28,7 +28,7 @@ from bezel.forge import Forge, RunState, forge_of
 from bezel.rest import RestError
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_catalog.quantities import duration_text
 
 _LOOK_SECONDS = 5.0
@@ -252,14 +252,14 @@ def _locked(stack: str, owner: str, generation: int, verdict: Verdict) -> Locked
     consequence = f"it is locked by {owner}; {verdict.reason}."
     repair = (
         "wait for its end, or cancel that run. If it has ended for certain, remove its lock by hand: "
-        f"`bezel ci lock {quoted(stack)} --break {quoted(generation)}`."
+        f"`bezel ci lock {shell_word(stack)} --break {shell_word(generation)}`."
     )
     return LockedError(Problem(f"stack {stack}", None, consequence, repair))
 
 
 def _engine_locked(stack: str, lock: engine_locks.EngineLock) -> LockedError:
     consequence = f"an engine works on it: {lock.text}."
-    command = f"pulumi cancel --yes --stack {quoted(stack)}"
+    command = f"pulumi cancel --yes --stack {shell_word(stack)}"
     repair = f"wait for its end. If it has ended for certain, remove its lock by hand: `{command}`."
     return LockedError(Problem(f"stack {stack}", None, consequence, repair))
 

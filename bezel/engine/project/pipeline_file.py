@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bezel.engine.project.project import STACK_NAME, Project
 from bezel_base.console import note
-from bezel_base.errors import NOT_SET, Problem, UserError, shown
+from bezel_base.errors import NOT_SET, Problem, UserError, format_value
 
 FILE = "bezel.toml"
 PACKS = "policies"
@@ -172,7 +172,7 @@ def _parsed(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # also an integer of more digits than Python reads
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         twice = " A stack, or another key, stands there twice." if "overwrite" in why or "twice" in why else ""
-        raise refused(f"it is not valid TOML: {shown(why)}.{twice}", f"correct it; {_EXAMPLE}") from None
+        raise refused(f"it is not valid TOML: {format_value(why)}.{twice}", f"correct it; {_EXAMPLE}") from None
     except OSError as error:
         raise refused(f"it cannot be read ({error.strerror}).", f"restore it; {_EXAMPLE}") from None
     return read
@@ -215,8 +215,8 @@ def _known(environment: object) -> TypeGuard[Environment]:
 
 def _wrong(detail: Any) -> Problem:
     """A problem of the file's form."""
-    place = [shown(str(part)) for part in detail["loc"] if part != "[key]"]
-    key, value = f"{FILE}: {'.'.join(place)}", shown(detail["input"])
+    place = [format_value(str(part)) for part in detail["loc"] if part != "[key]"]
+    key, value = f"{FILE}: {'.'.join(place)}", format_value(detail["input"])
     names = " or ".join(f'"{name}"' for name in ENVIRONMENTS)
     match detail["type"]:
         case "missing":
@@ -253,7 +253,7 @@ def _expected(kind: str) -> str:
 def _of_stacks(project: Project, stacks: Mapping[str, str]) -> Iterator[Problem]:
     files, seen = set(project.stacks()), dict[str, str]()
     for name, environment in stacks.items():
-        key = f"{FILE}: stacks.{shown(name)}"
+        key = f"{FILE}: stacks.{format_value(name)}"
         if not STACK_NAME.fullmatch(name) or not name.strip("."):
             consequence = "a stack's name has at most 100 letters, digits, periods, hyphens and underscores."
             yield Problem(key, environment, consequence, "write the name without Pulumi., .yaml and folders.")
@@ -269,7 +269,9 @@ def _of_stacks(project: Project, stacks: Mapping[str, str]) -> Iterator[Problem]
             consequence = f"there is no Pulumi.{name}.yaml, so there is nothing to deploy."
             yield Problem(key, environment, consequence, f"{hint} the file, or remove the line.")
         elif (own := _own_environment(project, name)) not in (None, environment):
-            consequence = f"Pulumi.{name}.yaml has bezel:environment {shown(own)}: approval and limits would differ."
+            consequence = (
+                f"Pulumi.{name}.yaml has bezel:environment {format_value(own)}: approval and limits would differ."
+            )
             yield Problem(key, environment, consequence, "write the same environment in both.")
 
 
@@ -290,11 +292,11 @@ def _of_packs(folder: Path, content: _Content) -> Iterator[Problem]:
             yield Problem(f"{FILE}: packs.{pack}", NOT_SET, consequence, repair)
     for pack, files in content.packs.items():
         if not _is_pack(folder, pack):
-            consequence = f"there is no policy pack {PACKS}/{shown(pack)}, so its limits would hold for nothing."
-            yield Problem(f"{FILE}: packs.{shown(pack)}", None, consequence, "correct the name, or remove it.")
+            consequence = f"there is no policy pack {PACKS}/{format_value(pack)}, so its limits would hold for nothing."
+            yield Problem(f"{FILE}: packs.{format_value(pack)}", None, consequence, "correct the name, or remove it.")
         for environment, name in files.items():
             if why := _unusable(folder, pack, name, environment):
-                key = f"{FILE}: packs.{shown(pack)}.{environment}"
+                key = f"{FILE}: packs.{format_value(pack)}.{environment}"
                 yield Problem(key, name, why, f"name a file below {PACKS}/ with limits for {environment}.")
 
 
@@ -321,26 +323,26 @@ def _unusable(folder: Path, pack: str, name: str, environment: str) -> str:
             file.read_bytes().decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
         )
     except (OSError, ValueError, RecursionError) as error:
-        return f"it cannot be read as JSON ({shown(getattr(error, 'strerror', None) or str(error))})."
+        return f"it cannot be read as JSON ({format_value(getattr(error, 'strerror', None) or str(error))})."
     if not isinstance(content, dict):
         return "expected an object: policy -> its keys."
     if not content:
         return "it holds no limit."
     known = _policies(folder, pack)
     if unknown := [policy for policy in content if known and policy not in known]:
-        return f"this pack has no policy {', '.join(map(shown, unknown))}."
+        return f"this pack has no policy {', '.join(map(format_value, unknown))}."
     if empty := [policy for policy, keys in content.items() if not isinstance(keys, dict) or not keys]:
-        return f"expected an object with the keys of the policy in {', '.join(map(shown, empty))}."
+        return f"expected an object with the keys of the policy in {', '.join(map(format_value, empty))}."
     weak = [
         policy for policy, keys in content.items() if keys.get(_LEVEL, "mandatory") not in ("mandatory", "remediate")
     ]
     if weak:
-        return f"{_LEVEL} would let everything pass in {', '.join(map(shown, weak))}."
+        return f"{_LEVEL} would let everything pass in {', '.join(map(format_value, weak))}."
     limited = {policy: keys.get("limits") for policy, keys in content.items() if "limits" in keys or pack == _LIMITED}
     lacking = [
         policy for policy, limits in limited.items() if not isinstance(limits, dict) or limits.get(environment) is None
     ]
-    return f"it has no limit for {environment} in {', '.join(map(shown, lacking))}." if lacking else ""
+    return f"it has no limit for {environment} in {', '.join(map(format_value, lacking))}." if lacking else ""
 
 
 _LEVEL = "enforcementLevel"  # the engine's own key in the configuration of any policy

@@ -14,7 +14,7 @@ from pathlib import Path
 from bezel.engine.events.open_changes import OpenChange, unfinished
 from bezel.engine.events.reader import read_events
 from bezel_base.atomic_write import write_whole
-from bezel_base.process_status import end_marked, is_running, marked
+from bezel_base.process_status import end_marked, is_running, processes_with_variable
 
 MARK = "BEZEL_RUN"
 
@@ -70,7 +70,7 @@ class LastRun:
     def is_running(self) -> bool:
         """Whether the run's engine is still running."""
         mark = self._get("mark")
-        return bool(mark) and any(_is_engine(process) for process in marked(MARK, mark))
+        return bool(mark) and any(_is_engine(process) for process in processes_with_variable(MARK, mark))
 
     def end_leftovers(self) -> int:
         """End the processes that a killed engine left; return how many. Not to be called while the run lives."""

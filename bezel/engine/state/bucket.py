@@ -17,7 +17,7 @@ from bezel.rest import ApiError, Credentials, CredentialsError, GoogleClient, Re
 from bezel.rest.client import is_retryable
 from bezel.rest.endpoints import guarded
 from bezel_base.errors import NOT_SET, Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     import httpx
@@ -229,14 +229,14 @@ class StateBucket:
         if error.status == 403:
             consequence = f"these credentials may not {verb} it: {error.message}"
             command = (
-                f"gcloud storage buckets add-iam-policy-binding gs://{quoted(self.name)} "
+                f"gcloud storage buckets add-iam-policy-binding gs://{shell_word(self.name)} "
                 "--member=serviceAccount:ACCOUNT"
             )
             repair = f"grant the account {_ROLES[verb]}: `{command} --role={_ROLES[verb]}`."
         elif error.status == 404:
             consequence = f"it cannot be used to {verb} objects: {error.message}"
             command = (
-                f"gcloud storage buckets create gs://{quoted(self.name)} --uniform-bucket-level-access "
+                f"gcloud storage buckets create gs://{shell_word(self.name)} --uniform-bucket-level-access "
                 "--location=REGION"
             )
             repair, where = f"correct {BACKEND}, or create the bucket: `{command}`.", f"gs://{self.name}"

@@ -22,7 +22,7 @@ from typing import Any
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 STACK = "pulumi:pulumi:Stack"
 # Marks a value that is not plain, and names its kind (sdk/go/common/resource/sig in Pulumi's sources).
@@ -74,7 +74,7 @@ def restore(state: Path, project: str, stack: str) -> bool:
                 None,
                 f"it is truncated, and so is {before.name} beside it, so the resources of {stack} are unknown.",
                 f"free some space on that disk, replace the file by the newest complete one of {backups}, and run "
-                f"`.venv/bin/bezel local recover {quoted(stack)}`. Look in the cloud for resources that are newer "
+                f"`.venv/bin/bezel local recover {shell_word(stack)}`. Look in the cloud for resources that are newer "
                 "than it.",
             )
         )
@@ -123,7 +123,7 @@ def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     try:
         return latest_of(file.read_text())
     except ValueError as error:
-        repair = f"`.venv/bin/bezel local recover {quoted(stack)}` restores the previous one."
+        repair = f"`.venv/bin/bezel local recover {shell_word(stack)}` restores the previous one."
         raise UserError(Problem(str(file), None, f"it is not a state of the engine: {error!r}.", repair)) from None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 PASSPHRASE, PASSPHRASE_FILE = "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"
 KEYS = SALT, PROVIDER, KEY = "encryptionsalt", "secretsprovider", "encryptedkey"
@@ -112,7 +112,8 @@ def _problem(file: str, key: str, reason: str) -> Problem:
         "run on this backend fails."
     )
     repair = (
-        f"remove the line {key} from {file} and commit that (`git checkout -- {quoted(file)}` if it is not committed "
+        f"remove the line {key} from {file} and commit that (`git checkout -- {shell_word(file)}` if it is not "
+        "committed "
         "yet); the stack's own is in its state."
     )
     if reason == _UNSET:

@@ -13,7 +13,7 @@ from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.planner.base.repairs import lowest_numbers
 from bezel.resource_cost.price_line import ARROW, cost_of_json, missing_of, price_parts, unpriced_problem
 from bezel_base.text.markdown import code, link, prose
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
 """Most characters of a section that are visible without unfolding it."""
@@ -88,7 +88,7 @@ def _rehearsal(document: Document, run_url: str, refused: Sequence[str]) -> list
     lines = [f"{_heading(document, run_url)} on the embedded cloud{after}, without credentials"]
     lines += refused
     if document["verdict"] != "passed":
-        command = f"bezel ci rehearse {quoted(document['stack'])}"
+        command = f"bezel ci rehearse {shell_word(document['stack'])}"
         lines.append(f"**To repair:** run {code(command, 1000)} yourself, mend the cause and push.")
     return lines
 

@@ -26,7 +26,7 @@ from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_envi
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _CODE_OF_PROJECT = "bezel/__init__.py"
 # Key of the project file by which the engine finds language hosts and analyzers; files that it may read in its place.
@@ -93,7 +93,7 @@ class BaseJudge:
             listed = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
             consequence = f"these are not the base's where this command runs from ({place}), and the base judges."
             base = self.commit[:12]
-            command = f"`../judge/.venv/bin/bezel ci preview {quoted(stack)} --base {base}`"
+            command = f"`../judge/.venv/bin/bezel ci preview {shell_word(stack)} --base {base}`"
             repair = f"let the base judge: {second_checkout(base)}, then here {command}."
             problems.append(Problem("code of the judge", listed, consequence, repair))
         if problems:

@@ -15,7 +15,7 @@ from bezel.gitops.judge.record import Known, Record, known, write
 from bezel.gitops.judge.stack_history import keys_before, keys_of_stacks
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import FILE_MODES, contents, files_of, judging
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _SHORT = 12
 
@@ -53,7 +53,7 @@ class Judgement:
         """What lets the deploy pass."""
         if not self.digest:
             return "commit a file in place of each, and have it reviewed"
-        command = f"`bezel ci deploy {quoted(stack)} --approve-judge {quoted(self.digest)}`"
+        command = f"`bezel ci deploy {shell_word(stack)} --approve-judge {shell_word(self.digest)}`"
         return f"read the changes above; to let them judge, run {command}"
 
 

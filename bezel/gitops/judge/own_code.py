@@ -13,7 +13,7 @@ from pathlib import Path
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.git import GitError, git
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 CODE = Path(__file__).resolve().parents[3]
 """Folder that holds the code of this process."""
@@ -64,7 +64,7 @@ def check_place_of_code(
 
 def second_checkout(base: str) -> str:
     """The commands that make a checkout of another commit beside this one, for a message."""
-    return f"`git worktree add --detach ../judge {quoted(base)}` and `make -C ../judge setup`"
+    return f"`git worktree add --detach ../judge {shell_word(base)}` and `make -C ../judge setup`"
 
 
 def _working_tree(place: Path) -> Path | None:

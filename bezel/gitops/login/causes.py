@@ -7,7 +7,7 @@ from typing import Any
 from bezel.gitops.login.settings import LoginSettings
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 # Claims of a job that say why a condition may refuse it; none of them is secret.
 _SHOWN_CLAIMS = ("repository", "repository_id", "ref", "event_name", "environment", "workflow_ref")
@@ -57,15 +57,15 @@ def exchange_refused(settings: LoginSettings, error: str, text: str, subject: st
         subject: The job's token, of which only the claims of `_SHOWN_CLAIMS` are shown.
     """
     describe = (
-        f"`gcloud iam workload-identity-pools providers describe {quoted(settings.provider_id)} "
-        f"--project={quoted(settings.number)} "
-        f"--location=global --workload-identity-pool={quoted(settings.pool)}`"
+        f"`gcloud iam workload-identity-pools providers describe {shell_word(settings.provider_id)} "
+        f"--project={shell_word(settings.number)} "
+        f"--location=global --workload-identity-pool={shell_word(settings.pool)}`"
     )
     said = f"refused the job's token ({error}: {text})."
     claims = claims_of(subject)
     shown = ", ".join(f"{name}={claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
     if error == "SERVICE_DISABLED":
-        repair = f"enable the API: `gcloud services enable sts.googleapis.com --project={quoted(settings.number)}`."
+        repair = f"enable the API: `gcloud services enable sts.googleapis.com --project={shell_word(settings.number)}`."
     elif error == "invalid_target":
         repair = f"compare the name with {describe}; a disabled one is enabled with `update-oidc --no-disabled`, a "
         repair += "deleted one restored with `undelete`, in place of `describe`."
@@ -91,13 +91,13 @@ def account_refused(settings: LoginSettings, status: int, text: str, subject: st
     if status == 404 or "Unknown service account" in text or "Not found" in text:
         return Problem(account, None, said, "check the e-mail: `gcloud iam service-accounts list` shows the accounts.")
     if "has not been used" in text or "is disabled" in text:
-        repair = f"`gcloud services enable iamcredentials.googleapis.com --project={quoted(settings.project)}`."
+        repair = f"`gcloud services enable iamcredentials.googleapis.com --project={shell_word(settings.project)}`."
         return Problem(account, None, said, repair)
     pool = settings.provider.rpartition("/providers/")[0]
     member = f"principal://iam.googleapis.com/{pool}/subject/{claims.get('sub', 'SUBJECT')}"
     repair = (
         "let the job in only if it is meant to have this account (`bezel init` grants sets of jobs): `gcloud iam "
-        f"service-accounts add-iam-policy-binding {quoted(account)} --role=roles/iam.workloadIdentityUser "
-        f"--member={quoted(member)}`."
+        f"service-accounts add-iam-policy-binding {shell_word(account)} --role=roles/iam.workloadIdentityUser "
+        f"--member={shell_word(member)}`."
     )
     return Problem(account, None, said, repair)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bezel.gitops.login.settings import LoginSettings
 from bezel_base.text.markdown import code, prose
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LoginReport:
         ]
         if not self.handed_over:
             names = {"GOOGLE_APPLICATION_CREDENTIALS": self.file, "GOOGLE_PROJECT": self.settings.project}
-            lines += ["", " ".join(["export", *(f"{name}={quoted(value)}" for name, value in names.items())])]
+            lines += ["", " ".join(["export", *(f"{name}={shell_word(value)}" for name, value in names.items())])]
         return "\n".join(lines) + "\n"
 
     def markdown(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bezel.engine.outcomes import Exit
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 PROVIDER, ACCOUNT, PROJECT = "BEZEL_IDENTITY_PROVIDER", "BEZEL_ACCOUNT", "GOOGLE_PROJECT"
 _PROVIDER = re.compile(
@@ -54,7 +54,7 @@ class LoginSettings:
             repair = f"set it, or {PROVIDER}, to what `bezel init` printed."
             problems.append(Problem("--provider", provider or NOT_SET, f"expected {_FORM}.", repair))
         elif not found["number"].isdecimal():
-            repair = f"write the number that `gcloud projects describe {quoted(found['number'])}` shows."
+            repair = f"write the number that `gcloud projects describe {shell_word(found['number'])}` shows."
             problems.append(Problem("--provider", provider, "needs the project's number, not its id.", repair))
         if named is None:
             repair = f"set it, or {ACCOUNT}, to one of the two accounts that `bezel init` printed."

@@ -26,7 +26,7 @@ from bezel.gitops.project_setup.folder import SetupFolder
 from bezel_base.console import say
 from bezel_base.errors import Problem
 from bezel_base.process_status import is_running
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 REFRESH_SECONDS = 600.0
 # The program finds these again by their names; their ids do not follow from their settings.
@@ -144,7 +144,7 @@ class SetupEngine:
                     consequence = f"another run changes this project: {lock.text}."
                     repair = (
                         "wait for its end; if it is dead, `pulumi cancel --yes --stack "
-                        f"{quoted(self.folder.stack)}` in "
+                        f"{shell_word(self.folder.stack)}` in "
                         f"{self.folder.path} with PULUMI_BACKEND_URL={self.backend}; then run the same command again."
                     )
                     raise LockedError(Problem(f"{self.backend}/{lock.name}", None, consequence, repair))

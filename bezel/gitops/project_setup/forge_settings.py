@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from bezel.engine.project.pipeline_file import PROTECTED, Pipeline
 from bezel.foundation.settings import Settings
 from bezel.gitops.project_setup.folder import SetupFolder
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 VARIABLES = {
     "GOOGLE_PROJECT": "project",
@@ -47,8 +47,8 @@ def text(
     lines = (
         "4. Stacks: make each one in the bucket, and commit what that writes into its file",
         "",
-        f"   export PULUMI_BACKEND_URL={quoted(backend)}",
-        *(f"   pulumi stack init {quoted(stack)} --secrets-provider={quoted(provider)}" for stack in stacks),
+        f"   export PULUMI_BACKEND_URL={shell_word(backend)}",
+        *(f"   pulumi stack init {shell_word(stack)} --secrets-provider={shell_word(provider)}" for stack in stacks),
     )
     parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
@@ -61,11 +61,13 @@ def _github(
     base = f"{forge_url or 'https://github.com'}/{repository}/settings"
     lines = [f"1. Variables of the repository ({base}/variables/actions), or run", ""]
     lines += [
-        f"   gh variable set {quoted(name)} --repo {quoted(repository)} --body {quoted(value)}"
+        f"   gh variable set {shell_word(name)} --repo {shell_word(repository)} --body {shell_word(value)}"
         for name, value in values.items()
     ]
     if not has_key:
-        secret = f"gh secret set PULUMI_CONFIG_PASSPHRASE --repo {quoted(repository)} < {quoted(folder.passphrase)}"
+        secret = (
+            f"gh secret set PULUMI_CONFIG_PASSPHRASE --repo {shell_word(repository)} < {shell_word(folder.passphrase)}"
+        )
         lines += [
             "",
             "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets:",
@@ -73,7 +75,7 @@ def _github(
         ]
     lines += ["", f"2. Environments ({base}/environments), or run", ""]
     for name in settings.environments:
-        lines.append(f"   gh api --method PUT {quoted(f'repos/{repository}/environments/{name}')}{_ONLY_PROTECTED}")
+        lines.append(f"   gh api --method PUT {shell_word(f'repos/{repository}/environments/{name}')}{_ONLY_PROTECTED}")
     lines += [
         "",
         f"   Add required reviewers to {approved}, and to nothing else: they approve its deployments.",

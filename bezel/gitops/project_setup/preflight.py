@@ -7,7 +7,7 @@ settings' own problems (`bezel.foundation.settings`).
 from bezel.foundation.settings import Settings
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _BUDGETS = ("billing.budgets.create", "billing.budgets.get", "billing.budgets.list", "billing.budgets.update")
 
@@ -43,7 +43,7 @@ def _of_account(client: GoogleClient, account: str) -> list[Problem]:
     )
     repair = (
         "have an administrator of the account grant you roles/billing.costsManager: `gcloud billing accounts "
-        f"add-iam-policy-binding {quoted(account)} --member=user:YOU --role=roles/billing.costsManager`."
+        f"add-iam-policy-binding {shell_word(account)} --member=user:YOU --role=roles/billing.costsManager`."
     )
     return [Problem("--billing-account", account, consequence, repair)]
 
@@ -59,7 +59,9 @@ def _of_project(client: GoogleClient, settings: Settings, project: str) -> list[
     account = str(found.get("billingAccountName") or "").removeprefix("billingAccounts/")
     if found.get("billingEnabled") and account == settings.billing_account:
         return []
-    link = f"`gcloud billing projects link {quoted(project)} --billing-account={quoted(settings.billing_account)}`"
+    link = (
+        f"`gcloud billing projects link {shell_word(project)} --billing-account={shell_word(settings.billing_account)}`"
+    )
     if account and found.get("billingEnabled"):
         consequence = f"the project is billed to {account}: a budget of another account would see none of its costs."
         return [Problem("--billing-account", settings.billing_account, consequence, f"name {account}, or {link}.")]

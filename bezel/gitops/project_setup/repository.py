@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from bezel.rest.endpoints import guarded
 from bezel.rest.errors import AddressError
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _SECONDS = 20.0
 _API = {"github": "https://api.github.com"}
@@ -48,5 +48,5 @@ def repository_id(forge: str, repository: str, environ: Mapping[str, str] = os.e
 
 def _unknown(repository: str, why: str) -> UserError:
     consequence = f"the number of {repository} is not known: {why}. Its name alone could be taken by another owner."
-    repair = f"correct --repository, or add the number: `gh api {quoted(f'repos/{repository}')} --jq .id`."
+    repair = f"correct --repository, or add the number: `gh api {shell_word(f'repos/{repository}')} --jq .id`."
     return UserError(Problem("--repository-id", NOT_SET, consequence, repair))

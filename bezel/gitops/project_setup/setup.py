@@ -18,7 +18,7 @@ from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
 from bezel_base.console import say
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 Ask = Callable[[str], bool]
 _VERBS = {
@@ -63,7 +63,8 @@ def set_up(setup: Setup, ask: Ask) -> int:
         if folder.is_being_destroyed():
             consequence = "its destroy was begun, and has not ended."
             repair = (
-                f"complete it: `bezel init --destroy --project {quoted(setup.project)}`; then set the project up again."
+                f"complete it: `bezel init --destroy --project {shell_word(setup.project)}`; then set the "
+                "project up again."
             )
             raise UserError(Problem(f"project {setup.project}", None, consequence, repair))
         places = Places.of(folder, setup.settings.bucket_of(setup.project), held)

@@ -31,7 +31,7 @@ from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel_base.console import note
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ def refuse(report: ChangeReport, decision: Decision) -> None:
     report.problems.append(f"{decision.reason}; nothing was changed")
     report.problems += [f"difference: {line}" for line in decision.difference]
     report.problems.append(
-        f"repair: preview this tree again (`bezel ci preview {quoted(report.stack)}`, in the pipeline: run the "
+        f"repair: preview this tree again (`bezel ci preview {shell_word(report.stack)}`, in the pipeline: run the "
         "pull request's "
-        f"preview again), or read the changes above and run `bezel ci deploy {quoted(report.stack)} --approve "
-        f"{quoted(report.changes_digest)}`"
+        f"preview again), or read the changes above and run `bezel ci deploy {shell_word(report.stack)} --approve "
+        f"{shell_word(report.changes_digest)}`"
     )

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from bezel.engine.outcomes import Exit
 from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
-from bezel_base.errors import shown
+from bezel_base.errors import format_value
 from bezel_base.text.markdown import code
 
 _VERDICTS = {
@@ -40,7 +40,7 @@ class DriftReport:
             lines.append(f"{stack.stack}: {_VERDICTS[stack.verdict]}")
             for resource in stack.resources:
                 lines.append(f"  {_head(resource, str)}")
-                lines += [f"    {_values(item, shown)}" for item in resource.properties]
+                lines += [f"    {_values(item, format_value)}" for item in resource.properties]
             for change in stack.outside:
                 lines += [f"  {change.line()}", f"    Repair: {change.repair}"]
             lines += [f"  {item.line()}" for item in stack.not_judged]

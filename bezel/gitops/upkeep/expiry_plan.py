@@ -37,7 +37,7 @@ from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel_base.console import note
 from bezel_base.errors import UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_catalog import accelerators
 
 _SERVICE = "gcp:cloudrunv2/service:Service"
@@ -170,7 +170,7 @@ def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[s
         lease = leftover.lease
         kept = _kept_lease(lease, stacks, plan.protected)
         plan.leases[lease.zone, lease.name] = leftover
-        repair = f"`bezel tpu delete {quoted(lease.name)} --zone {quoted(lease.zone)}`"
+        repair = f"`bezel tpu delete {shell_word(lease.name)} --zone {shell_word(lease.zone)}`"
         price = _lease_price(lease)
         plan.findings.append(Finding("lease", lease.name, leftover.why, repair, lease.zone, kept, price))
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from bezel.engine.project.pipeline_file import FILE
 from bezel.planner.base.expiry import EXPIRY, has_expired
 from bezel.resource_cost.stack_cost import plain, resources_in, stack_cost
-from bezel_base.errors import shown
-from bezel_base.text.shell import quoted
+from bezel_base.errors import format_value
+from bezel_base.text.shell import shell_word
 
 Kind = Literal["stack", "lease", "service", "bucket", "repository"]
 DEV = "dev"
@@ -143,11 +143,11 @@ def stack_finding(stack: StackState, today: date, protected: Collection[str] = (
     Raises:
         ValueError: An `expires-at` is neither a date nor `never`.
     """
-    name = shown(stack.name)
-    destroy = f"pulumi destroy --stack {quoted(stack.name)}"
+    name = format_value(stack.name)
+    destroy = f"pulumi destroy --stack {shell_word(stack.name)}"
     if stack.settings is None:
         why = f"its state is in the backend, and there is no Pulumi.{name}.yaml"
-        repair = f"restore the file, or `{destroy}` and `pulumi stack rm {quoted(stack.name)}`"
+        repair = f"restore the file, or `{destroy}` and `pulumi stack rm {shell_word(stack.name)}`"
         return Finding("stack", stack.name, why, repair, kept_because="its file is gone", hourly_usd=stack.hourly_usd)
     days = stack.expires_at
     over = [has_expired(day, today) for day in days]  # each is read, so that none is malformed
@@ -183,13 +183,13 @@ def labelled_finding(
         return None
     reason = "does not hold it" if stack in stacks else "is not in this backend"
     kept = "it may belong to a stack in another backend"
-    return Finding(kind, name, f"its stack {shown(stack)} {reason}", _delete(kind, name, place), place, kept)
+    return Finding(kind, name, f"its stack {format_value(stack)} {reason}", _delete(kind, name, place), place, kept)
 
 
 def _delete(kind: Kind, name: str, place: str) -> str:
     command = {
-        "service": f"gcloud run services delete {quoted(name)} --region={quoted(place)}",
-        "bucket": f"gcloud storage rm --recursive gs://{quoted(name)}",
-        "repository": f"gcloud artifacts repositories delete {quoted(name)} --location={quoted(place)}",
+        "service": f"gcloud run services delete {shell_word(name)} --region={shell_word(place)}",
+        "bucket": f"gcloud storage rm --recursive gs://{shell_word(name)}",
+        "repository": f"gcloud artifacts repositories delete {shell_word(name)} --location={shell_word(place)}",
     }
     return f"look at it, then `{command[kind]}`"

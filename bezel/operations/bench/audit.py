@@ -8,7 +8,7 @@ from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.bench.files import FileName, existing
 from bezel.operations.bench.texts import option_text
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel_bench.audit.render import as_text
 from bezel_bench.audit.runner import Audit, audit_files, check_labels
@@ -73,20 +73,20 @@ def audit(context: Context, arguments: AuditArguments) -> AuditReport:
 def _report(audited: Audit) -> AuditReport:
     lines = [*as_text(audited), *audited.unreadable] if audited.sources else [*audited.unreadable]
     return AuditReport(
-        files_read=tuple(cleaned(source.item, 300) for source in audited.sources),
+        files_read=tuple(clean_text(source.item, 300) for source in audited.sources),
         findings=tuple(
             AuditFinding(
                 name=finding.name,
                 severity=finding.severity,
-                items=tuple(cleaned(item, 300) for item in finding.items[:20]),
-                arithmetic=cleaned(finding.arithmetic, 600),
-                cells=tuple(cleaned(cell, 100) for cell in finding.cells[:20]),
+                items=tuple(clean_text(item, 300) for item in finding.items[:20]),
+                arithmetic=clean_text(finding.arithmetic, 600),
+                cells=tuple(clean_text(cell, 100) for cell in finding.cells[:20]),
                 repair=finding.repair,
             )
             for finding in audited.findings[:_MOST]
         ),
         findings_left_out=max(0, len(audited.findings) - _MOST),
-        not_judged=tuple(cleaned(f"{each.item}: {each.text}", 300) for each in audited.questions[:_MOST]),
-        unreadable=tuple(cleaned(text, 600) for text in audited.unreadable),
-        shown="\n".join(cleaned(line, 600) for line in lines) + "\n",
+        not_judged=tuple(clean_text(f"{each.item}: {each.text}", 300) for each in audited.questions[:_MOST]),
+        unreadable=tuple(clean_text(text, 600) for text in audited.unreadable),
+        shown="\n".join(clean_text(line, 600) for line in lines) + "\n",
     )

@@ -18,7 +18,7 @@ from typing import IO
 
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel_base.errors import Problem, UserError
 from bezel_bench.result.document import Result, load
 
@@ -112,7 +112,7 @@ def _read(stream: IO[str], lines: list[str], context: Context) -> None:
         text = line.strip()
         lines[:] = [*lines[-_MOST_KEPT:], text]
         if text and not text.startswith("{"):
-            context.show(cleaned(text, 300))
+            context.show(clean_text(text, 300))
 
 
 def _error_of(lines: Sequence[str], code: int) -> UserError:
@@ -123,16 +123,16 @@ def _error_of(lines: Sequence[str], code: int) -> UserError:
         except ValueError:
             continue
         if isinstance(found, dict) and (problems := found.get("problems")):
-            return UserError(*map(_problem, problems), title=cleaned(str(found.get("title") or ""), 300))
-    last = cleaned(lines[-1], 300) if lines else "it said nothing"
+            return UserError(*map(_problem, problems), title=clean_text(str(found.get("title") or ""), 300))
+    last = clean_text(lines[-1], 300) if lines else "it said nothing"
     consequence = f"the measurement ended with exit code {code}, and nothing was measured: {last}"
     return UserError(Problem("bezel bench", None, consequence, "run the command by hand to see why."))
 
 
 def _problem(given: dict[str, str | None]) -> Problem | str:
     if "text" in given:
-        return cleaned(str(given["text"]), 1000)
-    parts = {name: cleaned(str(given.get(name) or ""), 1000) for name in ("key", "value", "consequence", "repair")}
+        return clean_text(str(given["text"]), 1000)
+    parts = {name: clean_text(str(given.get(name) or ""), 1000) for name in ("key", "value", "consequence", "repair")}
     return Problem(parts["key"], parts["value"] or None, parts["consequence"], parts["repair"])
 
 

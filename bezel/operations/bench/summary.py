@@ -5,9 +5,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result as OperationResult
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 from bezel_bench.result.document import Cell, Result
 
 _MOST_CELLS, _MOST_TEXTS = 200, 30
@@ -64,7 +64,7 @@ class BenchResult(OperationResult):
         ]
         reasons = [f"{each.id}: {each.state}: {each.reason}" for each in self.cells if each.reason][:_MOST_TEXTS]
         head = f"{self.title} ({self.nature})"
-        lines = [head, *aligned(heads, rows), *reasons, *self.findings, *(f"note: {note}" for note in self.notes)]
+        lines = [head, *align_columns(heads, rows), *reasons, *self.findings, *(f"note: {note}" for note in self.notes)]
         return "\n".join([*lines, f"written: {self.file}"]) + "\n"
 
 
@@ -80,24 +80,24 @@ def summary_of(result: Result, file: Path, folder: Path) -> BenchResult:
     return BenchResult(
         kind=result.kind,
         nature=result.nature,
-        title=cleaned(result.manifest.title, 300),
-        model=cleaned(result.manifest.model, 300),
+        title=clean_text(result.manifest.title, 300),
+        model=clean_text(result.manifest.model, 300),
         file=str(file.relative_to(folder.resolve())),
         cells=tuple(_cell(cell) for cell in loads[:_MOST_CELLS]),
         cells_left_out=max(0, len(loads) - _MOST_CELLS),
-        findings=tuple(cleaned(finding.text, 600) for finding in result.findings[:_MOST_TEXTS]),
-        notes=tuple(cleaned(note, 600) for note in result.notes[:_MOST_TEXTS]),
+        findings=tuple(clean_text(finding.text, 600) for finding in result.findings[:_MOST_TEXTS]),
+        notes=tuple(clean_text(note, 600) for note in result.notes[:_MOST_TEXTS]),
     )
 
 
 def _cell(cell: Cell) -> CellSummary:
     return CellSummary(
-        id=cleaned(cell.id, 100),
+        id=clean_text(cell.id, 100),
         context_tokens=cell.context_tokens,
         users=cell.users,
         rate=cell.rate,
         state=cell.state,
-        reason=cleaned(cell.reason, 300),
+        reason=clean_text(cell.reason, 300),
         requests=cell.requests,
         failures=cell.failures,
         figures={name: _rounded(cell.value(name)) for name in _FIGURES if name in cell.metrics},

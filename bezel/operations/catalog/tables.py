@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 from bezel_catalog import (
     accelerators,
     compared_machines,
@@ -23,7 +23,7 @@ _BASIS = "as of, source"
 def section(name: str) -> str:
     """Render one section as an aligned table; the last and longest column holds date and source."""
     rows = list(SECTIONS[name]())
-    lines = aligned([*rows[0]], [[*row.values()] for row in rows])
+    lines = align_columns([*rows[0]], [[*row.values()] for row in rows])
     return "\n".join((f"{name}:", *(f"  {line}" for line in lines)))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bezel.engine.outcomes import Exit
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd
 
 Op = Literal["create", "update", "replace", "delete"]
@@ -131,7 +131,7 @@ def _words(operation: str) -> str:
 
 def plain(text: str) -> str:
     """A text of a program, a policy or a cloud: bounded, without control characters and without credentials."""
-    return "\n".join(cleaned(text, _LONGEST).splitlines()[:_MOST_LINES])
+    return "\n".join(clean_text(text, _LONGEST).splitlines()[:_MOST_LINES])
 
 
 def plain_all(texts: Iterable[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import local_folder
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_catalog.quantities import duration_text, parse_duration
 
 _LOOK_SECONDS = 3.0
@@ -135,9 +135,9 @@ def _around(context: Context) -> Surroundings:
 
 def _locked(stack: str, owner: str) -> LockedError:
     consequence = f"it is locked by the engine of {owner}; nothing was changed."
-    command = f"pulumi cancel --yes --stack {quoted(stack)}"
+    command = f"pulumi cancel --yes --stack {shell_word(stack)}"
     repair = (
         f"wait for its end. If it has ended for certain, remove its lock: `{command}`, then `bezel recover "
-        f"{quoted(stack)}`."
+        f"{shell_word(stack)}`."
     )
     return LockedError(Problem(f"stack {stack}", None, consequence, repair))

@@ -17,7 +17,7 @@ from bezel.engine.state.exported import has_pending
 from bezel.operations.changes.plan import PlannedChange, Verdict, plain, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, check_cancelled
 from bezel.operations.context import Context
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _OPS = ("create", "update", "replace", "delete")
 
@@ -64,7 +64,7 @@ def run_changes(
     )
     if done.other:
         raise EngineLockedError(plain(done.other))
-    repair = f"reconcile it: `bezel recover {quoted(engine.stack)}`"
+    repair = f"reconcile it: `bezel recover {shell_word(engine.stack)}`"
     return done.run, (done.problem, repair) if done.problem else ()
 
 

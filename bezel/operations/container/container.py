@@ -33,7 +33,7 @@ from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import RestError
 from bezel_base.errors import UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _MACHINES = "the machines and their containers"
 _METRICS_SECONDS = 5.0
@@ -133,8 +133,8 @@ def _carried_out(context: Context, plan: Plan, machines: Sequence[Machine], argu
     if left := [machine.place for machine in machines[len(done) + 1 :]]:
         problems.append(f"not asked: {', '.join(left)}")
     if arguments.action == "stop" and done:
-        option = f" --lease {quoted(arguments.lease)}" if arguments.lease else ""
-        details.append(f"`bezel container start {quoted(arguments.stack)}{option}` starts it again")
+        option = f" --lease {shell_word(arguments.lease)}" if arguments.lease else ""
+        details.append(f"`bezel container start {shell_word(arguments.stack)}{option}` starts it again")
     return Outcome(
         operation=plan.operation,
         target=plan.target,
@@ -173,7 +173,7 @@ def _warnings(
     if action == "stop":
         for machine in machines:
             yield f"{machine.place} is billed as before while it is stopped: {machine.price_line}"
-        yield f"`pulumi destroy --stack {quoted(deployment.stack)}` ends the lease and its cost"
+        yield f"`pulumi destroy --stack {shell_word(deployment.stack)}` ends the lease and its cost"
     if not interrupted:
         return
     serving = [machine for machine in machines if machine.report.is_healthy]

@@ -13,10 +13,10 @@ from bezel.leases.messages import phase_line
 from bezel.leases.state.container import ATTRIBUTE, ContainerReport, report_of
 from bezel.leases.state.observation import Observation, State, phases_of
 from bezel.operations.deployment.deployment import DeployedLease, Deployment
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.rest import GoogleClient
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _UP = frozenset({"READY", "RUNNING"})
 _COMING = frozenset({State.WAITING, State.PROVISIONING})
@@ -83,7 +83,9 @@ def _named(deployment: Deployment, name: str | None) -> Sequence[DeployedLease]:
     if not leases:
         consequence = "it leases no machine; Cloud Run starts and stops the containers of a service by itself."
         raise UserError(
-            Problem("STACK", stack, consequence, f"`bezel restart {quoted(stack)}` makes a new revision of a service.")
+            Problem(
+                "STACK", stack, consequence, f"`bezel restart {shell_word(stack)}` makes a new revision of a service."
+            )
         )
     if name is None:
         return leases
@@ -106,7 +108,7 @@ def _machine(client: GoogleClient, stack: str, lease: DeployedLease) -> Machine 
     report = report_of(entries)
     if report is None:
         return _no_report(
-            stack, found, back_end, cleaned(phase_line(phases_of(entries).values(), whole=True), _LONGEST)
+            stack, found, back_end, clean_text(phase_line(phases_of(entries).values(), whole=True), _LONGEST)
         )
     return Machine(back_end, found, report, lease.hourly_usd.get(found.zone))
 
@@ -118,10 +120,12 @@ def _no_machine(stack: str, lease: DeployedLease, found: Observation | None) -> 
     else:
         word = found.word if found.state is not State.ACTIVE else f"{found.word}, its machine {found.node_state or '?'}"
     if found is not None and found.state in _COMING:
-        repair = f"ask again once it serves; `bezel status {quoted(stack)}` shows its state."
-        return Problem(key, cleaned(word, _LONGEST), "it has no machine yet, so there is no container.", repair)
-    repair = f"`bezel deploy {quoted(stack)}` leases another machine if the stack file has `lease: {{renew: true}}`."
-    return Problem(key, cleaned(word, _LONGEST), "its machine does not run, so there is no container.", repair)
+        repair = f"ask again once it serves; `bezel status {shell_word(stack)}` shows its state."
+        return Problem(key, clean_text(word, _LONGEST), "it has no machine yet, so there is no container.", repair)
+    repair = (
+        f"`bezel deploy {shell_word(stack)}` leases another machine if the stack file has `lease: {{renew: true}}`."
+    )
+    return Problem(key, clean_text(word, _LONGEST), "its machine does not run, so there is no container.", repair)
 
 
 def _no_report(stack: str, found: Observation, back_end: BackEnd, phases: str) -> Problem:
@@ -130,8 +134,8 @@ def _no_report(stack: str, found: Observation, back_end: BackEnd, phases: str) -
     if ATTRIBUTE not in script:
         consequence = "its startup script is of an earlier release and takes no request for its container."
         return Problem(
-            key, None, consequence, f"`bezel deploy {quoted(stack)}` leases a machine with the present script."
+            key, None, consequence, f"`bezel deploy {shell_word(stack)}` leases a machine with the present script."
         )
     consequence = f"its boot has not come to its end, so it takes no request: {phases}."
-    repair = f"ask again once it serves; `bezel tpu describe {quoted(found.name)}` shows the boot."
+    repair = f"ask again once it serves; `bezel tpu describe {shell_word(found.name)}` shows the boot."
     return Problem(key, None, consequence, repair)

@@ -13,10 +13,10 @@ from bezel.leases.backends.interface import is_transient
 from bezel.leases.clock import format_duration
 from bezel.leases.state.container import ATTRIBUTE, Action, ContainerReport, report_of, request_text
 from bezel.leases.state.observation import State
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.rest import RestError
 from bezel_base.errors import one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,15 +62,15 @@ def carry_out(machine: Machine, action: Action, clock: PlatformClock, show: Call
             if operation:
                 is_done, failure = back_end.operation_result(zone, operation)
                 if failure:
-                    raise RequestFailedError(f"Google did not hand the request on: {cleaned(failure, _LONGEST)}")
+                    raise RequestFailedError(f"Google did not hand the request on: {clean_text(failure, _LONGEST)}")
                 operation = "" if is_done else operation
             report = report_of(back_end.guest_attributes(zone, name))
             if report is not None and report.request == id_:
                 if report.result == "done":
                     return report
                 if report.result == "failed":
-                    raise RequestFailedError(cleaned(report.detail, _LONGEST) or "it gives no reason")
-                words, limit = cleaned(report.detail, _LONGEST), DONE_SECONDS
+                    raise RequestFailedError(clean_text(report.detail, _LONGEST) or "it gives no reason")
+                words, limit = clean_text(report.detail, _LONGEST), DONE_SECONDS
             else:
                 words, limit = "the machine has not taken the request yet", TAKEN_SECONDS
                 _check_there(machine)
@@ -96,5 +96,5 @@ def _too_late(machine: Machine, text: str, elapsed: float, words: str) -> str:
     lease = machine.lease
     if machine.back_end.attributes(lease.zone, lease.name).get(ATTRIBUTE) != text:
         return "another request has replaced this one before the machine saw it"
-    look = f"the request stands; `bezel tpu describe {quoted(lease.name)}` shows the machine's console"
+    look = f"the request stands; `bezel tpu describe {shell_word(lease.name)}` shows the machine's console"
     return f"not done after {format_duration(elapsed)} ({words}); {look}"

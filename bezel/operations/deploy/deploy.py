@@ -31,7 +31,7 @@ from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _PREFIX = "bezel-plan-"
 _HERE = Checkout("", "")  # of no commit: an operator deploys the files as they are
@@ -145,7 +145,7 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str, edit: Edit 
                 return outcome
             kept = f"{file.name} has the new values"
             if outcome.verdict != "done":
-                kept += f": once it is mended, `bezel deploy {quoted(stack)}` deploys them"
+                kept += f": once it is mended, `bezel deploy {shell_word(stack)}` deploys them"
             return outcome.model_copy(update={"details": (*outcome.details, kept)})
 
     check_place(context, plan)
@@ -160,7 +160,9 @@ def refuse_pending(prepared: StackEngine, stack: str) -> None:
     """
     if is_pending(prepared):
         consequence = "an earlier run was ended in the middle of an operation, so its outcome is unknown."
-        raise UserError(Problem(f"stack {stack}", None, consequence, f"reconcile it: `bezel recover {quoted(stack)}`."))
+        raise UserError(
+            Problem(f"stack {stack}", None, consequence, f"reconcile it: `bezel recover {shell_word(stack)}`.")
+        )
 
 
 def _quota_notes(report: ChangeReport) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def access_of(deployment: Deployment) -> ServerAccess:
     """
     if not deployment.url:
         consequence = "its state has no address of a server: the deployment is unfinished, or serves internally only."
-        repair = f"deploy it: `pulumi up --stack {quoted(deployment.stack)}`, or name an address with --url."
+        repair = f"deploy it: `pulumi up --stack {shell_word(deployment.stack)}`, or name an address with --url."
         raise UserError(Problem("STACK", deployment.stack, consequence, repair))
     url, check = deployment.url.rstrip("/"), _check(deployment)
     service = deployment.service

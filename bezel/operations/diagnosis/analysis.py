@@ -19,7 +19,7 @@ from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
 from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.metrics.metrics import asleep
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.server import DeployedServer
@@ -155,6 +155,6 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         lines_read=len(evidence.lines),
         findings=findings,
         advice=advice,
-        notes=(*evidence.notes, *(cleaned(note, _NOTE) for note in notes)),
+        notes=(*evidence.notes, *(clean_text(note, _NOTE) for note in notes)),
         simulated=deployment.is_simulated,
     )

@@ -14,7 +14,7 @@ from pydantic import Field
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.diagnosis.prompt import MAX_CHARACTERS, request_text, secrets_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.serving.server import DeployedServer, ServerError
 from bezel.operations.serving.streams import Stream, streamed
@@ -99,7 +99,7 @@ def advice_of(
         standing=standing,
         explanation=_WORDS[standing],
         answer=redact(printable(stream.text), *hidden)[:_MAX_ANSWER],
-        model=None if stream.model is None else cleaned(stream.model, 300),
+        model=None if stream.model is None else clean_text(stream.model, 300),
         finish_reason=stream.finish_reason,
         sent_characters=len(message),
         sent_lines=len(lines),

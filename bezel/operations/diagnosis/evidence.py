@@ -21,7 +21,7 @@ from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
 from bezel.operations.logs.logs import Logs, recent_lines
 from bezel.operations.metrics.metrics import read_samples
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status.status import read_service
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of
@@ -81,7 +81,7 @@ def evidence_of(
         except LogsError:
             raise
         except UserError as error:
-            notes.append(cleaned(f"{what} could not be read: {one_line(error)}", _NOTE))
+            notes.append(clean_text(f"{what} could not be read: {one_line(error)}", _NOTE))
             return otherwise
 
     service = deployment.service

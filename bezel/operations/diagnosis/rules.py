@@ -21,7 +21,7 @@ from bezel.operations.diagnosis.request_log import FailedRequests, LoggedRequest
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.log_reading.starts import Loop, Starts
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, shown
 
@@ -138,9 +138,9 @@ def _of_text(found: Diagnosis, lines: Sequence[LogLine], *, is_past: bool, again
     return Finding(
         kind=found.kind,
         source="platform" if line is None or line.source == "platform" else "log",
-        cause=cleaned(found.cause + again, _TEXT),
-        repair=cleaned(found.repair, _TEXT),
-        evidence=cleaned(found.evidence, _TEXT),
+        cause=clean_text(found.cause + again, _TEXT),
+        repair=clean_text(found.repair, _TEXT),
+        evidence=clean_text(found.evidence, _TEXT),
         at=None if line is None else line.time,
         is_past=is_past,
     )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.rest import ApiError
 from bezel_base.errors import Problem, UserError
@@ -43,10 +43,10 @@ def check(area: Area, subject: str, state: State, detail: str, repair: str | Non
     """An outcome with bounded texts, without secrets."""
     return Check(
         area=area,
-        subject=cleaned(subject, 200),
+        subject=clean_text(subject, 200),
         state=state,
-        detail=cleaned(detail, _TEXT),
-        repair=None if repair is None else cleaned(repair, _TEXT),
+        detail=clean_text(detail, _TEXT),
+        repair=None if repair is None else clean_text(repair, _TEXT),
     )
 
 

@@ -23,7 +23,7 @@ from bezel.rest.buckets import bucket_of
 from bezel.rest.cloud_quotas import Limit, quota_of
 from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
 from bezel.weights.layout import missing_parts
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _project(context: Context, client: GoogleClient, project: str) -> Iterable[C
         return [check("project", project, "problem", f"it does not exist, or may not be read: {error.message}", repair)]
     state = str(found.get("lifecycleState") or "unknown")
     if state != "ACTIVE":
-        repair = f"restore it: `gcloud projects undelete {quoted(project)}`, or choose another one."
+        repair = f"restore it: `gcloud projects undelete {shell_word(project)}`, or choose another one."
         return [check("project", project, "problem", f"its state is {state}", repair)]
     return [check("project", project, "ok", "active")]
 
@@ -141,7 +141,7 @@ def _apis(context: Context, client: GoogleClient, project: str, needed: Sequence
 
 
 def _enabling(apis: Sequence[str], project: str) -> str:
-    return f"`gcloud services enable {' '.join(map(quoted, apis))} --project={quoted(project)}`."
+    return f"`gcloud services enable {' '.join(map(shell_word, apis))} --project={shell_word(project)}`."
 
 
 def _quotas(
@@ -183,7 +183,7 @@ def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> I
     lacking = [zone for zone in zones if not api.has_hardware(zone, kind)]
     if not lacking:
         return [check("regions", stack, "ok", f"{kind} exists in {', '.join(zones)}; no API states free capacity")]
-    repair = f"correct `lease.zones` of {stack}: `bezel zones {quoted(stack)}` shows the others."
+    repair = f"correct `lease.zones` of {stack}: `bezel zones {shell_word(stack)}` shows the others."
     text = f"{kind} does not exist in {', '.join(lacking)}, of {', '.join(zones)}"
     return [check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)]
 
@@ -218,7 +218,7 @@ def _place(subject: str, stack: str, transfer: Transfer | None) -> Check:
 
 
 def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str) -> Iterable[Check]:
-    subject, copy = folder.address, f"`bezel weights copy {quoted(stack)}`"
+    subject, copy = folder.address, f"`bezel weights copy {shell_word(stack)}`"
     url = f"{context.address('STORAGE')}b/{quote(folder.bucket, safe='')}/o"
     params = {"prefix": f"{folder.path}/", "fields": "items(name,size),nextPageToken"}
     try:

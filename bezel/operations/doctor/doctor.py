@@ -20,7 +20,7 @@ from bezel.operations.doctor.local_checks import local_jobs, planned, project_ch
 from bezel.operations.doctor.stack_choice import chosen_stacks
 from bezel.operations.results import Result, counted
 from bezel.rest import Credentials, GoogleClient
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 from bezel_base.errors import UserError
 
 _REQUEST_SECONDS = 10.0
@@ -55,7 +55,7 @@ class Doctor(Result):
 
     def text(self) -> str:
         """A table of the outcomes, then each cause once with what to do, most serious first."""
-        lines = aligned(("state", "area", "subject"), rows_of(self.checks))
+        lines = align_columns(("state", "area", "subject"), rows_of(self.checks))
         for cause in self.causes:
             lines += ["", *cause.lines()]
         counts = {state: sum(cause.state == state for cause in self.causes) for state in ("problem", "warning")}

@@ -7,7 +7,7 @@ from bezel.engine.project.pipeline_file import FILE, pipeline_of
 from bezel.operations.context import Context
 from bezel.operations.doctor.check import Check, check, of_error
 from bezel_base.errors import UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 def chosen_stacks(context: Context) -> tuple[tuple[str, ...], list[Check]]:
@@ -19,7 +19,7 @@ def chosen_stacks(context: Context) -> tuple[tuple[str, ...], list[Check]]:
     except UserError:
         deployed = []  # the check of the backend reports why
     for stack in sorted(set(deployed) - set(files)):
-        repair = f"restore the file, or `bezel destroy {quoted(stack)}` with the commit that has it."
+        repair = f"restore the file, or `bezel destroy {shell_word(stack)}` with the commit that has it."
         checks.append(check("stack files", stack, "warning", f"it is deployed, and has no Pulumi.{stack}.yaml", repair))
     try:
         pipeline = pipeline_of(context.project)

@@ -7,7 +7,7 @@ from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.deployment.server_access import access_of
 from bezel.operations.results import Result, lines
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 
 class EndpointArguments(Arguments):
@@ -57,7 +57,9 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
     token = "gcloud auth print-identity-token"  # noqa: S105 - a command
     if access.impersonate:
         # Only a service account's token can have an audience (gcloud's reference of the command).
-        token += f" --impersonate-service-account={quoted(access.impersonate)} --audiences={quoted(access.audience)}"
+        token += (
+            f" --impersonate-service-account={shell_word(access.impersonate)} --audiences={shell_word(access.audience)}"
+        )
     header = "" if access.public else f' -H "Authorization: Bearer $({token})"'
     return Endpoint(
         stack=arguments.stack,
@@ -67,7 +69,7 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
         is_public=access.public,
         audience=None if access.public else access.audience,
         service_account=access.impersonate,
-        curl=f"curl{header} {quoted(access.url)}/v1/models",
-        proxy=None if access.public else f"bezel proxy {quoted(arguments.stack)}",
+        curl=f"curl{header} {shell_word(access.url)}/v1/models",
+        proxy=None if access.public else f"bezel proxy {shell_word(arguments.stack)}",
         simulated=access.simulated,
     )

@@ -37,7 +37,7 @@ from bezel.operations.results import Result
 from bezel.operations.status.status import read_service
 from bezel.rest import ApiError
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 Severity = Literal["DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"]
 
@@ -213,7 +213,7 @@ def _service_query(
     service = deployment.service
     if service is None:
         consequence = "the stack has no Cloud Run service and no leased machine: there is no log."
-        repair = f"deploy it: `pulumi up --stack {quoted(deployment.stack)}`."
+        repair = f"deploy it: `pulumi up --stack {shell_word(deployment.stack)}`."
         raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
     revisions: tuple[ReadRevision, ...] = ()
     if arguments.revision != ANY_REVISION:

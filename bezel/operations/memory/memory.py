@@ -29,12 +29,12 @@ from bezel.operations.memory.reported import (
 )
 from bezel.operations.metrics.metrics import asleep
 from bezel.operations.plan.plan import plan_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, parse
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 from bezel_base.errors import UserError, one_line
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Memory(Result):
             for each in self.figures
         ]
         lines = [head, *(f"note: {text}" for text in self.notes)]
-        lines += aligned(("figure", "measured", "planned", "deviation", "plan"), rows)
+        lines += align_columns(("figure", "measured", "planned", "deviation", "plan"), rows)
         known = sum(each.deviation is not None for each in self.figures)
         right = f"the plan was right within 5% in the {known} figures that both know" if known else ""
         lines += ["", *(self.findings or ((right or "nothing can be compared"),)), "", f"planned: {self.plan_origin}"]
@@ -122,7 +122,7 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
         plan_origin=origin,
         figures=figures,
         findings=findings_of(figures),
-        notes=tuple(cleaned(note, _NOTE) for note in notes),
+        notes=tuple(clean_text(note, _NOTE) for note in notes),
         simulated=deployment.is_simulated,
     )
 
@@ -139,7 +139,7 @@ def _planned(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any
         made, _ = plan_of(context, deployment.stack)
     except (UserError, OSError) as error:
         unknown = f"unknown: the state records no plan, and the stack file has none: {one_line(error)}"
-        return {}, "", cleaned(unknown, _NOTE)
+        return {}, "", clean_text(unknown, _NOTE)
     return made.fit.as_output(), made.weights.model, "plan of the stack file, as the state records none"
 
 
@@ -188,7 +188,7 @@ def _served_model(server: DeployedServer) -> str:
         return ""
     # An adapter has its base model as its parent.
     roots = [each.get("root") for each in entries or () if isinstance(each, dict) and not each.get("parent")]
-    return cleaned(roots[0], _NOTE) if roots and isinstance(roots[0], str) else ""
+    return clean_text(roots[0], _NOTE) if roots and isinstance(roots[0], str) else ""
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -20,7 +20,7 @@ from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 
 _READS = 3
 _SECONDS = 30.0
@@ -65,13 +65,13 @@ class Metrics(Result):
         if self.is_read:
             basis = f"of {self.interval_seconds:g} s" if self.interval_seconds else "since the start"
             rows = [(figure.title, shown(figure), _health(figure), figure.meaning) for figure in self.figures]
-            lines += [f"means and rates {basis}", *aligned(("figure", "value", "health", "meaning"), rows)]
+            lines += [f"means and rates {basis}", *align_columns(("figure", "value", "health", "meaning"), rows)]
             ended = [
                 (f"{item.counted_by} {item.outcome}", item.requests, "failed" if item.is_failure else "", item.meaning)
                 for item in self.outcomes
                 if item.requests
             ]
-            lines += ["", *aligned(("requests", "number", "", "meaning"), ended)] if ended else []
+            lines += ["", *align_columns(("requests", "number", "", "meaning"), ended)] if ended else []
             for figure in self.figures:
                 if figure.is_unhealthy:
                     lines += ["", f"{figure.title} is {shown(figure)}: unhealthy when {figure.unhealthy_when}."]

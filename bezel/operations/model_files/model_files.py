@@ -16,7 +16,7 @@ from bezel.operations.arguments.model import Arguments, Reach, Word
 from bezel.operations.context import Context
 from bezel.operations.doctor.local_checks import planned
 from bezel.operations.model_files.registry import RegistryModel, registry_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.planner import AnyPlan
 from bezel.rest import RestError
@@ -24,9 +24,9 @@ from bezel.weights.bucket import Bucket
 from bezel.weights.layout import StoredModel, stored_models
 from bezel.weights.progress import size
 from bezel.weights.retry import Watch
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 from bezel_base.errors import Problem, UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _BUCKET_SECONDS = 60.0
 _GS = "gs://"
@@ -82,14 +82,14 @@ class ModelFiles(Result):
             for each in self.folders
         ]
         heads = ("folder", "files", "size", "state", "source", "stacks")
-        lines = aligned(heads, rows) if rows else ["no model files"]
+        lines = align_columns(heads, rows) if rows else ["no model files"]
         lines += [f"  {each.address}: {problem}" for each in self.folders for problem in each.problems]
         if self.registry:
             entries = [
                 (each.display_name, each.region, each.version, each.updated, each.artifact_uri or "-")
                 for each in self.registry
             ]
-            lines += ["", *aligned(("registered model", "region", "version", "updated", "files"), entries)]
+            lines += ["", *align_columns(("registered model", "region", "version", "updated", "files"), entries)]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)]) + "\n"
 
 
@@ -147,7 +147,7 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
     return ModelFiles(
         folders=tuple(folders),
         registry=tuple(registry),
-        notes=tuple(cleaned(note, 600) for note in dict.fromkeys((*notes, *refused))),
+        notes=tuple(clean_text(note, 600) for note in dict.fromkeys((*notes, *refused))),
     )
 
 
@@ -222,7 +222,7 @@ def _missing(bucket: str, folder: str, owners: Iterable[_Owner]) -> ModelFolder:
         files=0,
         bytes=0,
         is_complete=False,
-        problems=(f"there is no model; `bezel weights copy {quoted(stacks[0])}` copies it",),
+        problems=(f"there is no model; `bezel weights copy {shell_word(stacks[0])}` copies it",),
         source=None,
         revision=None,
         stacks=stacks,

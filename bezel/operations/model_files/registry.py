@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pydantic import Field
 
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.rest import ApiError, RestError
 from bezel.rest.vertex_ai import RegisteredModel, registered_models
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _AT_ONCE = 8
 _API = "aiplatform.googleapis.com"
@@ -44,7 +44,7 @@ def _asked(context: Context, project: str, region: str) -> tuple[list[RegistryMo
         found = registered_models(context.google, project, region)
     except ApiError as error:
         enable = (
-            f"; `gcloud services enable aiplatform.googleapis.com --project={quoted(project)}`"
+            f"; `gcloud services enable aiplatform.googleapis.com --project={shell_word(project)}`"
             if error.status == 403
             else ""
         )
@@ -59,9 +59,9 @@ def _of(model: RegisteredModel, project: str, region: str) -> RegistryModel:
         project=project,
         region=region,
         name=model.name.rpartition("/")[2],
-        display_name=cleaned(model.display_name, _LONGEST),
+        display_name=clean_text(model.display_name, _LONGEST),
         version=model.version,
-        artifact_uri=cleaned(model.artifact_uri, _LONGEST) or None,
+        artifact_uri=clean_text(model.artifact_uri, _LONGEST) or None,
         source=model.source or None,
         updated=model.updated,
     )

@@ -10,11 +10,11 @@ from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.metrics.metrics import asleep
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.server import DeployedServer
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 
 _PATH = "/v1/models"
 _MAX_BYTES = 1 << 20
@@ -65,7 +65,7 @@ class Models(Result):
             (each.id, "unknown" if each.max_model_len is None else str(each.max_model_len), each.root or "")
             for each in self.models
         ]
-        table = aligned(("model", "longest, in tokens", "read from"), rows) if rows else []
+        table = align_columns(("model", "longest, in tokens", "read from"), rows) if rows else []
         return "\n".join([head, *(f"note: {text}" for text in self.notes), *table]) + "\n"
 
 
@@ -108,7 +108,7 @@ def models(context: Context, arguments: ModelsArguments) -> Models:
 def _served(entry: Mapping[str, Any]) -> ServedModel:
     length, created = entry.get("max_model_len"), entry.get("created")
     return ServedModel(
-        id=cleaned(str(entry.get("id") or ""), _NAME),
+        id=clean_text(str(entry.get("id") or ""), _NAME),
         root=_text(entry.get("root")),
         parent=_text(entry.get("parent")),
         max_model_len=length if isinstance(length, int) else None,
@@ -118,4 +118,4 @@ def _served(entry: Mapping[str, Any]) -> ServedModel:
 
 
 def _text(value: object) -> str | None:
-    return cleaned(value, _NAME) if isinstance(value, str) and value else None
+    return clean_text(value, _NAME) if isinstance(value, str) and value else None

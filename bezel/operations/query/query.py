@@ -17,7 +17,7 @@ from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.metrics.metrics import asleep
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, lines
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.first_token import FirstToken, measured
@@ -147,7 +147,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         notes = stream.notes
     return Answer(
         stack=deployment.stack,
-        model=None if stream.model is None else cleaned(stream.model, 300),
+        model=None if stream.model is None else clean_text(stream.model, 300),
         is_asked=is_asked,
         answer=shown.text,
         finish_reason=stream.finish_reason,

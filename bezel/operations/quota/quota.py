@@ -19,7 +19,7 @@ from bezel.operations.plan.plan import plan_of
 from bezel.operations.quota.known import KnownQuota, PlaceKind, known_by_id, known_quotas, needs_of
 from bezel.operations.quota.places import is_in, refuse_both
 from bezel.operations.quota.requests_made import QuotaRequest, requests_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, counted
 from bezel.planner import Plan
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need
@@ -30,8 +30,8 @@ from bezel.rest import ApiError, RestError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_everywhere, info_of, value_in
 from bezel.rest.quota_preferences import preferences_of
 from bezel.rest.run_services import services_of
-from bezel_base.console import aligned
-from bezel_base.text.shell import quoted
+from bezel_base.console import align_columns
+from bezel_base.text.shell import shell_word
 from bezel_catalog.quantities import duration_text
 
 _AT_ONCE = 8
@@ -106,7 +106,7 @@ class QuotaReport(Result):
             )
             for row in self.quotas
         ]
-        lines = aligned(heads, rows) if rows else ["no quota that the catalogue knows has a value there"]
+        lines = align_columns(heads, rows) if rows else ["no quota that the catalogue knows has a value there"]
         lines += [f"raise it: {row.request}" for row in self.quotas if row.is_short]
         lines += [each.line for each in self.requests]
         lines += [f"more: `bezel quota request --help`, or {self.link}", *(f"note: {note}" for note in self.notes)]
@@ -152,7 +152,7 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
         quotas=tuple(rows),
         requests=requests,
         link=_CONSOLE.format(project),
-        notes=tuple(dict.fromkeys(cleaned(note, 500) for note in notes)),
+        notes=tuple(dict.fromkeys(clean_text(note, 500) for note in notes)),
     )
 
 
@@ -198,7 +198,7 @@ def _or_note(ask: Callable[[], _T], notes: list[str], what: str, project: str = 
     try:
         return ask()
     except ApiError as error:
-        enable = f"; `gcloud services enable {QUOTA_API} {USE_API} --project={quoted(project)}`" if project else ""
+        enable = f"; `gcloud services enable {QUOTA_API} {USE_API} --project={shell_word(project)}`" if project else ""
         notes.append(f"{what}: {error.status} {error.reason}: {error.message}{enable if error.status == 403 else ''}")
     except (RestError, ValueError) as error:
         notes.append(f"{what}: {error}")
@@ -258,5 +258,7 @@ def _rows(
 
 def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
     if kind == "zone":
-        return f"bezel quota request {quoted(known.id)} --amount {quoted(f'{amount:g}')} --zone {quoted(place)}"
-    return f"bezel quota request {quoted(known.id)} --amount {quoted(f'{amount:g}')} --region {quoted(place)}"
+        return f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')} --zone {shell_word(place)}"
+    return (
+        f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')} --region {shell_word(place)}"
+    )

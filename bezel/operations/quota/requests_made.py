@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bezel.operations.quota.known import KnownQuota
 from bezel.operations.quota.places import is_in
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.planner.base.hardware import Quota
 from bezel.rest.quota_preferences import QuotaPreference, RequestState
@@ -48,7 +48,7 @@ def request_of(made: QuotaPreference, known: KnownQuota) -> QuotaRequest:
         preferred=things(made.preferred),
         granted=things(made.granted),
         state=made.state,
-        detail=cleaned(made.detail, _LONGEST),
+        detail=clean_text(made.detail, _LONGEST),
         updated=made.updated,
     )
 

@@ -16,7 +16,7 @@ from bezel.operations.deploy.deploy import Edit, apply_stack, plan_stack
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _SETTING = "restarted_at"
 
@@ -41,7 +41,7 @@ def plan_restart(context: Context, arguments: RestartArguments) -> Plan:
     deployment = context.deployment(stack)
     if deployment.leases:
         consequence = "it leases machines, which have no revisions: a new lease is a new machine."
-        repair = f"`bezel status {quoted(stack)}` shows them; their server starts again whenever it ends."
+        repair = f"`bezel status {shell_word(stack)}` shows them; their server starts again whenever it ends."
         raise UserError(Problem("STACK", stack, consequence, repair))
     now = datetime.fromtimestamp(context.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     plan = plan_stack(context, "restart", stack, arguments, _edit(context, stack, now))

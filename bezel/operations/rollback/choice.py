@@ -13,7 +13,7 @@ from bezel.diagnosis.revision_traffic import shares
 from bezel.leases.clock import unix
 from bezel.outside_changes.rollback import Rollback, left_by
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _MOST_NAMED = 8
 
@@ -63,12 +63,12 @@ def choose(
     if to is not None:
         return _choice_by_name(stack, by_name, serving, passed, to)
     if pin is not None:
-        further = f"`bezel rollback {quoted(stack)} --to REVISION` moves it to another one"
+        further = f"`bezel rollback {shell_word(stack)} --to REVISION` moves it to another one"
         return Choice("", f"nothing to do, the traffic is {pin.sentence()} already; {further}")
     newest = short(service.get("latestCreatedRevision"))
     if len(serving) == 1 and newest not in serving:
         (one,) = serving
-        further = f"to leave {one} too: `bezel rollback {quoted(stack)} --to REVISION`"
+        further = f"to leave {one} too: `bezel rollback {shell_word(stack)} --to REVISION`"
         return Choice("", f"nothing to roll back, {one} serves and the newest, {newest}, gets no traffic; {further}")
     last = max(serving, key=lambda name: _age(by_name.get(name, {}), name))
     older = sorted(
@@ -145,8 +145,8 @@ def _none_known(
     parts += [f"{what}: {_some(names)}" for what, names in rows.items() if names]
     repair = _deploy(stack)
     if able or again:
-        one = quoted((able or again)[-1])
-        repair = f"name one yourself: `bezel rollback {quoted(stack)} --to {one}`, or {_deploy(stack)}"
+        one = shell_word((able or again)[-1])
+        repair = f"name one yourself: `bezel rollback {shell_word(stack)} --to {one}`, or {_deploy(stack)}"
     return Problem(f"stack {stack}", NOT_SET, f"{'; '.join(parts)}.", repair)
 
 
@@ -156,7 +156,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _deploy(stack: str) -> str:
     file = f"Pulumi.{stack}.yaml"
-    return f"restore an earlier {file} (`git log -- {quoted(file)}`), then `bezel deploy {quoted(stack)}`."
+    return f"restore an earlier {file} (`git log -- {shell_word(file)}`), then `bezel deploy {shell_word(stack)}`."
 
 
 def _age(revision: Mapping[str, Any], name: str) -> tuple[float, str]:

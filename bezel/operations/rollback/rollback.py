@@ -36,7 +36,7 @@ from bezel.outside_changes.rollback import Rollback, in_force, left_by, new_roll
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
 from bezel_base.errors import Problem, UserError, one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _MOST_REVISIONS = 1000
 _MOST_ORIGINS = 4
@@ -135,12 +135,14 @@ def _look(context: Context, stack: str) -> _Seen:
         consequence = "it leases machines, which have no revisions: there is no earlier one to move the traffic to."
         repair = (
             f"restore an earlier Pulumi.{stack}.yaml (`git log -- Pulumi.{stack}.yaml`), then `bezel deploy "
-            f"{quoted(stack)}`; it replaces the machines whose settings differ."
+            f"{shell_word(stack)}`; it replaces the machines whose settings differ."
         )
         raise UserError(Problem("STACK", stack, consequence, repair))
     live = None if service is None else read_service(context, service)
     if service is None or live is None:
-        raise UserError(Problem("STACK", stack, "it has no service.", f"deploy it: `bezel deploy {quoted(stack)}`."))
+        raise UserError(
+            Problem("STACK", stack, "it has no service.", f"deploy it: `bezel deploy {shell_word(stack)}`.")
+        )
     revisions: dict[str, Mapping[str, Any]] = {}
     url = f"{context.address('CLOUD_RUN_V2')}{service.id}/revisions"
     for each in context.google.pages(url, "revisions", params={"pageSize": 100}):
@@ -165,7 +167,7 @@ def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> P
     after = _price(seen, [each.as_json() for each in targets_of(seen.live, choice.target)])
     refusals = [f"{choice.target} cannot start: {text}" for text in needs.gone]
     if refusals:
-        refusals.append(f"`bezel rollback {quoted(stack)} --to REVISION` names another revision")
+        refusals.append(f"`bezel rollback {shell_word(stack)} --to REVISION` names another revision")
     present = seen.revisions.get(max(serving, key=lambda name: shares(seen.live)[name]), {})
     return plan.model_copy(
         update={
@@ -194,7 +196,7 @@ def _found_notes(needs: Needs) -> list[str]:
 def _state_warnings(seen: _Seen) -> Iterator[str]:
     stack = seen.deployment.stack
     if seen.deployment.is_pending:
-        recover = f"`bezel recover {quoted(stack)}`"
+        recover = f"`bezel recover {shell_word(stack)}`"
         yield f"a run of the engine ended in the middle of an operation: {recover} after the rollback"
     if seen.live.get("reconciling"):
         yield "Cloud Run is still working on an earlier change of the service"
@@ -240,8 +242,8 @@ def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArgumen
         url=seen.deployment.url or None,
         details=(
             f"{rollback.revision} has all traffic, pinned since {since} until the next deploy",
-            f"back: `bezel rollback {quoted(stack)} --to {quoted(origin[0])}`",
-            f"for good: correct Pulumi.{arguments.stack}.yaml, then `bezel deploy {quoted(stack)}`",
+            f"back: `bezel rollback {shell_word(stack)} --to {shell_word(origin[0])}`",
+            f"for good: correct Pulumi.{arguments.stack}.yaml, then `bezel deploy {shell_word(stack)}`",
         ),
     )
 

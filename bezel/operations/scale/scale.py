@@ -16,7 +16,7 @@ from bezel.operations.deploy.deploy import apply_stack, plan_stack
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _SECTION = "scaling"
 _OWN = ("scaling", "template.scaling")
@@ -57,7 +57,7 @@ def plan_scale(context: Context, arguments: ScaleArguments) -> Plan:
     deployment = context.deployment(stack)
     if deployment.leases:
         consequence = "it leases machines, and a lease has no minimum and no maximum of instances."
-        repair = f"set `bezel:lease.count` in Pulumi.{stack}.yaml, then `bezel deploy {quoted(stack)}`."
+        repair = f"set `bezel:lease.count` in Pulumi.{stack}.yaml, then `bezel deploy {shell_word(stack)}`."
         raise UserError(Problem("STACK", stack, consequence, repair))
     plan = plan_stack(context, "scale", stack, arguments, lambda text: _text(context, arguments, text))
     return plan.model_copy(update={"warnings": (*other_changes(plan.changes, *_OWN), *plan.warnings)})

@@ -17,13 +17,13 @@ from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.names import PREFIX
 from bezel.planner.base.problems import setting
 from bezel.rest.secret_manager import SecretState, secret_of
-from bezel_base.errors import NOT_SHOWN, shown
-from bezel_base.text.shell import quoted
+from bezel_base.errors import NOT_SHOWN, format_value
+from bezel_base.text.shell import shell_word
 
 
 def _no_value(name: str) -> str:
     """Refuse a value in place of a name: it would be shown and sent as one."""
-    if shown(name) == NOT_SHOWN:
+    if format_value(name) == NOT_SHOWN:
         raise PydanticCustomError("value", "it looks like a value: give the secret's id, and the value when it is read")
     return name
 
@@ -84,7 +84,7 @@ def show(context: Context, arguments: SecretArguments) -> Secret:
     project = context.cloud_project(arguments.stack)
     found = secret_of(context.google, project, arguments.name)
     newest = found.newest if found else None
-    option = f" --stack {quoted(arguments.stack)}" if arguments.stack else ""
+    option = f" --stack {shell_word(arguments.stack)}" if arguments.stack else ""
     return Secret(
         name=arguments.name,
         project=project,
@@ -95,7 +95,7 @@ def show(context: Context, arguments: SecretArguments) -> Secret:
         set_at=newest.created if newest else None,
         is_bezels=is_bezels(found),
         used_by=users_of(context, arguments.name),
-        command=f"bezel secret set {quoted(arguments.name)}{option}",
+        command=f"bezel secret set {shell_word(arguments.name)}{option}",
     )
 
 

@@ -19,7 +19,7 @@ from bezel.operations.log_reading.bounds import rfc3339
 from bezel.operations.log_reading.entries import PAGE, Chosen, Entry, Page, narrowed, read_page, service_filter
 from bezel.operations.log_reading.lines import lines_of
 from bezel.operations.log_reading.starts import Starts
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.service_use.call_counts import (
     LOG,
     MONITORING,
@@ -126,12 +126,12 @@ def _call(entry: Entry) -> Call | None:
     if entry.status is None or at is None:
         return None
     # A response that began well and broke off keeps its status; the platform's message tells.
-    return Call(at, entry.status, urlsplit(entry.url).path, entry.resource, message=cleaned(entry.message, _TEXT))
+    return Call(at, entry.status, urlsplit(entry.url).path, entry.resource, message=clean_text(entry.message, _TEXT))
 
 
 def _words(error: RestError) -> str:
     text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
-    return cleaned(text.rstrip("."), _TEXT)
+    return clean_text(text.rstrip("."), _TEXT)
 
 
 def _why(text: str, error: RestError, permission: str) -> str:

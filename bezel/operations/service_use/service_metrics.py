@@ -15,7 +15,7 @@ from typing import Any
 from bezel.leases.clock import unix
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.rest import ApiError, GoogleClient, RestError
 from bezel_base.errors import one_line
 
@@ -203,7 +203,7 @@ def _key(series: Mapping[str, Any]) -> tuple[str, str]:
 def reason(error: RestError) -> str:
     """Why Cloud Monitoring gave no answer, in Google's words."""
     text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
-    return f"Cloud Monitoring: {cleaned(text.partition('. ')[0].rstrip('.'), 300)}"
+    return f"Cloud Monitoring: {clean_text(text.partition('. ')[0].rstrip('.'), 300)}"
 
 
 def _rfc3339(moment: float) -> str:

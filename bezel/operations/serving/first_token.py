@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bezel.operations.metrics.metrics import read_samples
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, streamed
 from bezel.operations.vllm_metrics import sample as names
@@ -179,5 +179,5 @@ def _reading(server: DeployedServer, seconds: float) -> Reading:
     try:
         sample = read_samples(server, reads=1, seconds=seconds)[-1]
     except UserError as error:
-        return Reading(why=cleaned(f"the metrics could not be read: {one_line(error)}", _NOTE))
+        return Reading(why=clean_text(f"the metrics could not be read: {one_line(error)}", _NOTE))
     return Reading(time.monotonic() - begin, sample)

@@ -17,12 +17,12 @@ import httpx
 
 from bezel.diagnosis.client import Server
 from bezel.operations.deployment.server_access import access_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
 from bezel_base.errors import Problem, UserError
 from bezel_base.front.refusals import page_words, refusal_of
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,13 +135,13 @@ class DeployedServer:
         if front is not None:
             consequence = f"{front.cause} (HTTP {reply.status}, answered by the platform, not by the server)."
             return ServerError(Problem(f"{self.url}{path}", None, consequence, front.advice))
-        message = cleaned(error_message(reply), _MESSAGE)
+        message = clean_text(error_message(reply), _MESSAGE)
         consequence = f"it answered HTTP {reply.status}" + (f": {message.rstrip('.')}" if message else "") + "."
-        repair = f"`bezel advise {quoted(self._stack)}` names what its log shows."
+        repair = f"`bezel advise {shell_word(self._stack)}` names what its log shows."
         if reply.status in {401, 403}:
             repair = "the server itself refuses the caller: give it the key that vllm.api-key names."
         elif reply.status == 404:
-            repair = f"`bezel models {quoted(self._stack)}` lists what it serves."
+            repair = f"`bezel models {shell_word(self._stack)}` lists what it serves."
         elif 400 <= reply.status < 500:
             repair = "correct what it names."
         return ServerError(Problem(f"{self.url}{path}", None, consequence, repair))
@@ -177,7 +177,7 @@ class DeployedServer:
                 yield response
         except httpx.HTTPError as error:
             consequence = f"it did not answer: {reason_of(error)}."
-            repair = f"`bezel advise {quoted(self._stack)}` names what the platform and its log show."
+            repair = f"`bezel advise {shell_word(self._stack)}` names what the platform and its log show."
             raise ServerError(Problem(f"{self.url}{path}", None, consequence, repair)) from None
 
     def _lines(self, response: httpx.Response, end: float) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
 
 _DATA = "data:"
@@ -102,7 +102,7 @@ def _pieces(stream: Stream, data: str) -> Iterator[str]:
     if error := event.get("error"):
         message = error.get("message") if isinstance(error, dict) else error
         stream.finish_reason = None
-        stream.notes = (*stream.notes[:4], f"the server reported an error: {cleaned(str(message), 500)}")
+        stream.notes = (*stream.notes[:4], f"the server reported an error: {clean_text(str(message), 500)}")
     if isinstance(model := event.get("model"), str):
         stream.model = model
     if isinstance(usage := event.get("usage"), dict):
@@ -123,7 +123,7 @@ def _text_of(stream: Stream, choice: dict[str, Any]) -> str:
         stream.last_at = time.monotonic()
         stream.first_at = stream.first_at or stream.last_at
     if reason:
-        stream.finish_reason = cleaned(str(reason), 60)
+        stream.finish_reason = clean_text(str(reason), 60)
     return text if isinstance(text, str) else ""
 
 

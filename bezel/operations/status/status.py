@@ -27,7 +27,7 @@ from bezel.operations.deployment.deployment import DeployedLease, DeployedServic
 from bezel.operations.file_settings import FileSettings, file_rows, file_settings
 from bezel.operations.live_price import beside_the_newest, live_cost, live_inputs
 from bezel.operations.outside import declared_by, outside_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd, lines, utc
 from bezel.operations.rollback.passed import rollback_of
 from bezel.operations.rollback.rollback_status import RollbackStatus
@@ -53,8 +53,8 @@ from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced, rounded
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
-from bezel_base.console import aligned
-from bezel_base.text.shell import quoted
+from bezel_base.console import align_columns
+from bezel_base.text.shell import shell_word
 
 _READERS = 8
 _WORD, _ENDING = 100, 300
@@ -147,7 +147,7 @@ class Status(Result):
         if not self.stacks:
             return "no stack is deployed\n"
         header = ("stack", "verdict", "revision or zone", "lease left", "USD/h", "idle USD/h", "url")
-        rows = aligned(header, map(_row, self.stacks))
+        rows = align_columns(header, map(_row, self.stacks))
         notes = [
             f"{stack.stack}: {name}: {text}"
             for stack in self.stacks
@@ -321,7 +321,7 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
         name=lease.name,
         zone=zone or None,
         state=state_of(observed),
-        ending=cleaned(ending_of(observed, planned_end=ends_at, now=now), _ENDING) or None,
+        ending=clean_text(ending_of(observed, planned_end=ends_at, now=now), _ENDING) or None,
         ends_at=None if is_early else utc(planned),
         left_seconds=None if planned is None or over else max(0, int(planned - now)),
         usd_per_hour=price,
@@ -329,7 +329,7 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
         usd_so_far=None if price is None or hours is None or is_early else price * hours,
         is_in_hours=is_within(windows, instant) if windows else None,
         next_start=next_start(windows, instant) if windows else None,
-        container=None if report is None else cleaned(report.state, _WORD),
+        container=None if report is None else clean_text(report.state, _WORD),
         serves=None if report is None else report.is_healthy,
     )
 
@@ -355,7 +355,7 @@ def verdict_of(
 ) -> Judgement:
     """The verdict and its reasons. Of several leases one that serves is enough, if callers got their answers."""
     if deployment.is_pending:
-        repair = f"`bezel recover {quoted(deployment.stack)}` reconciles it"
+        repair = f"`bezel recover {shell_word(deployment.stack)}` reconciles it"
         return "unfinished", (f"a run of the engine ended in the middle of an operation: {repair}",)
     if deployment.service is not None and live is None:
         return "gone", (f"Cloud Run has no {deployment.service.id}, which the state names",)
@@ -380,7 +380,7 @@ def _leases_verdict(deployment: Deployment, leases: Sequence[LeaseStatus]) -> Ju
                 return "off-hours", tuple(_next_lease(lease) for lease in concerned)
             return verdict, tuple(_lease_reason(deployment.stack, lease) for lease in concerned)
     if stopped := [lease for lease in leases if lease.container not in _RUNNING]:
-        repair = f"`bezel container start {quoted(deployment.stack)}` starts it"
+        repair = f"`bezel container start {shell_word(deployment.stack)}` starts it"
         return "stopped", tuple(f"the container of {lease.name} is {lease.container}: {repair}" for lease in stopped)
     if starting := [lease.name for lease in leases if lease.serves is False]:
         return "deploying", tuple(f"the container of {name} does not serve yet" for name in starting)
@@ -392,7 +392,7 @@ def _lease_reason(stack: str, lease: LeaseStatus) -> str:
     if lease.ending is None:
         return f"lease {lease.name} is {lease.state}"
     at = "" if lease.next_start is None else f"{lease.next_start:%Y-%m-%d %H:%M} UTC"
-    then = next_step(f"bezel deploy {quoted(stack)}", next_start=at)
+    then = next_step(f"bezel deploy {shell_word(stack)}", next_start=at)
     return f"lease {lease.name} is {lease.state} ({lease.ending}): {then}"
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from bezel.operations.results import Result
 from bezel.operations.service_use.call_counts import LOG, Calls, failed_share
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 Verdict = Literal[
     "ready",
@@ -118,13 +118,19 @@ def calls_verdict(calls: Calls, stack: str) -> Judgement:
     if not calls.loops:
         return verdict, reasons
     if verdict == "ready":
-        look = f"`bezel logs {quoted(stack)} --source platform` lists them, `bezel advise {quoted(stack)}` names causes"
+        look = (
+            f"`bezel logs {shell_word(stack)} --source platform` lists them, `bezel advise {shell_word(stack)}` "
+            "names causes"
+        )
         return "degraded", (calls.ends(), look)
     return verdict, (*reasons, calls.ends())
 
 
 def _requests_verdict(calls: Calls, stack: str) -> Judgement:
-    look = f"`bezel logs {quoted(stack)} --source requests` lists them, `bezel advise {quoted(stack)}` names causes"
+    look = (
+        f"`bezel logs {shell_word(stack)} --source requests` lists them, `bezel advise {shell_word(stack)}` names "
+        "causes"
+    )
     answered, recent = calls.succeeded + calls.failed, calls.recent_succeeded + calls.recent_failed
     if calls.failed and calls.failed > _DEGRADED * answered:
         kinds = ", ".join(f"{number} x {status}" for status, number in calls.statuses.items())
@@ -148,7 +154,7 @@ def _requests_verdict(calls: Calls, stack: str) -> Judgement:
     if calls.unread:
         text = f"no request of {calls.period()} is in the request log, which may be filtered"
         return "not-judged", _not_judged(calls, text)
-    return "no-callers", (f"no callers in {calls.period()}: `bezel query {quoted(stack)}` sends a request",)
+    return "no-callers", (f"no callers in {calls.period()}: `bezel query {shell_word(stack)}` sends a request",)
 
 
 def verdict_text(verdict: Verdict, calls: Calls | None) -> str:

@@ -30,7 +30,7 @@ from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import GoogleClient, RestError
 from bezel.rest.cloud_quotas import Limit, quota_of
 from bezel_base.errors import one_line
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _LEASES, _REQUEST = "leases of that name", "the request"
 
@@ -101,7 +101,7 @@ def apply_create(context: Context, plan: Plan) -> Outcome:
         price=plan.price,
         details=(
             f"{lease.zone}: {lease.word}; Google waits for capacity for {patience} at most, and bills from the grant",
-            f"`bezel tpu describe {quoted(spec.name)} --zone {quoted(lease.zone)}` shows its progress",
+            f"`bezel tpu describe {shell_word(spec.name)} --zone {shell_word(lease.zone)}` shows its progress",
         ),
     )
 

@@ -14,7 +14,7 @@ from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_al
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled
 from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import price_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.tpu.records import NODE_TYPE, TYPES, LeaseName, PlaceArguments, hourly_of, inventory, named
 from bezel.planner.base.money import Unpriced, lasting, total
 from bezel.resource_cost.price_line import price_line
@@ -133,7 +133,7 @@ def _stack_warnings(context: Context, found: Sequence[Observation]) -> list[str]
     try:
         deployed = set(context.stacks())
     except UserError as error:
-        return [f"whether a deployed stack needs it is unknown: {cleaned(one_line(error), 300)}"]
+        return [f"whether a deployed stack needs it is unknown: {clean_text(one_line(error), 300)}"]
     return [
         f"the stack {stack} is deployed and will serve nothing: destroy the stack to end all of it"
         for stack in stacks

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned, cleaned_lines
+from bezel.operations.redaction import clean_text, cleaned_lines
 from bezel.operations.results import Result, lines, utc
 from bezel.operations.tpu.records import LeaseName, LeaseRecord, PlaceArguments, inventory, named, record_of
 from bezel.planner.base.money import rounded
@@ -60,9 +60,9 @@ def describe_lease(context: Context, arguments: DescribeArguments) -> LeaseDescr
                     phases=tuple(
                         BootPhase(
                             name=phase.name,
-                            state=cleaned(phase.state, 40),
+                            state=clean_text(phase.state, 40),
                             at=utc(phase.at or None),
-                            detail=cleaned(phase.detail, 500),
+                            detail=clean_text(phase.detail, 500),
                         )
                         for phase in boot.values()
                     ),

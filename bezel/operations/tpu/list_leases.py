@@ -4,11 +4,11 @@ from pydantic import Field
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.tpu.records import LeaseRecord, PlaceArguments, inventory, record_of
 from bezel.planner.base.money import rounded
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 
 _HEADS = ("lease", "stack", "zone", "hardware", "state", "ends", "USD per hour", "address")
 _MOST = 200
@@ -35,7 +35,7 @@ class Leases(Result):
             )
             for each in self.leases
         ]
-        shown = aligned(_HEADS, rows) if rows else ["no leases of this program in these zones"]
+        shown = align_columns(_HEADS, rows) if rows else ["no leases of this program in these zones"]
         return "\n".join([*shown, *(f"note: {note}" for note in self.notes)]) + "\n"
 
 
@@ -52,7 +52,7 @@ def list_leases(context: Context, arguments: ListArguments) -> Leases:
     if len(found) > _MOST:
         notes.append(f"{len(found) - _MOST} further leases: name zones to see them")
     records = tuple(record_of(lease) for lease in found[:_MOST])
-    return Leases(leases=records, notes=tuple(cleaned(note, 500) for note in notes))
+    return Leases(leases=records, notes=tuple(clean_text(note, 500) for note in notes))
 
 
 def _price(lease: LeaseRecord) -> str:

@@ -19,7 +19,7 @@ from bezel.leases.state.observation import Observation
 from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.arguments.shared import Project, Zone
 from bezel.operations.context import Context
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd, utc
 from bezel.operations.tpu.stopping import stopping_clock, stopping_show
 from bezel.planner.base.hardware import leased, leased_hardware
@@ -75,12 +75,12 @@ def record_of(lease: Observation) -> LeaseRecord:
     price = hourly_of(lease)
     return LeaseRecord(
         name=lease.name,
-        stack=cleaned(lease.stack, _WORD),
+        stack=clean_text(lease.stack, _WORD),
         zone=lease.zone,
         kind=lease.kind,
         hardware=_text(lease.hardware),
         state=str(lease.state),
-        word=cleaned(lease.word, _WORD),
+        word=clean_text(lease.word, _WORD),
         reason=_text(lease.reason, _REASON),
         created_at=utc(lease.created_at),
         active_at=utc(lease.active_at),
@@ -149,4 +149,4 @@ def named(leases: LeaseInventory, name: str) -> list[Observation]:
 
 
 def _text(value: str, limit: int = _WORD) -> str | None:
-    return cleaned(value, limit) if value else None
+    return clean_text(value, limit) if value else None

@@ -17,7 +17,7 @@ from bezel.operations.arguments.shared import Stack, Wake
 from bezel.operations.context import Context
 from bezel.operations.file_settings import file_rows
 from bezel.operations.metrics.metrics import Metrics, MetricsArguments, metrics
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.status.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.status.verdict import AS_DECLARED, verdict_text
@@ -143,7 +143,7 @@ def _part(read: Callable[[], _T], what: str, notes: list[str]) -> _T | None:
     try:
         return read()
     except UserError as error:
-        notes.append(cleaned(f"{what} could not be read: {one_line(error)}", _NOTE))
+        notes.append(clean_text(f"{what} could not be read: {one_line(error)}", _NOTE))
         return None
 
 

@@ -24,7 +24,7 @@ from bezel.weights.retry import Watch
 from bezel.weights.transfer import Journal, Transfer
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_base.state_folder import state_folder
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 HUB, GARDEN, CLOUD_STORAGE = "hf:", "garden:", "gs://"
 _TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name
@@ -134,5 +134,5 @@ def _token(context: Context, plan: AnyPlan) -> str:
         if error.status != 404:
             raise
         consequence = "the stack names this secret for the hub's token, and it has no value."
-        repair = f"set it: `bezel secret set {quoted(secret)}`."
+        repair = f"set it: `bezel secret set {shell_word(secret)}`."
         raise UserError(Problem(f"bezel:secrets.{_TOKEN}", secret, consequence, repair)) from None

@@ -2,7 +2,7 @@
 
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.planner.base.money import Priced, text
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import RestError
@@ -24,7 +24,7 @@ def weights_line(context: Context, deployment: Deployment) -> str | None:
     try:
         place = BucketPlace.of(bucket_of(context.google, context.address("STORAGE"), bucket))
     except RestError as error:
-        return cleaned(f"gs://{bucket}, whose location is not known: {error}", 300)
+        return clean_text(f"gs://{bucket}, whose location is not known: {error}", 300)
     read = sum(float(each.get("total_bytes") or 0) for each in outputs if each.get("bucket") == bucket) / GIB
     transfer = Transfer(bucket, place, regions, read, max(1, len(deployment.leases)))
     if warning := transfer.warning():

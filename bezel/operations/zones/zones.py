@@ -11,11 +11,11 @@ from bezel.operations.arguments.model import Arguments, Reach
 from bezel.operations.arguments.shared import Zone
 from bezel.operations.context import Context
 from bezel.operations.plan.plan import plan_of
-from bezel.operations.redaction import cleaned
+from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.zones.zone_search import find
 from bezel.planner import LeasePlan
-from bezel_base.console import aligned
+from bezel_base.console import align_columns
 from bezel_base.errors import Problem, UserError
 
 _HEADS = ("zone", "hardware", "provisioning model", "quota", "USD per hour")
@@ -58,7 +58,7 @@ class Zones(Result):
             (each.zone, each.hardware, each.provisioning_model, each.quota, each.usd_per_hour or _UNKNOWN)
             for each in self.zones
         ]
-        return "\n".join([*aligned(_HEADS, rows), *(f"note: {note}" for note in self.notes)]) + "\n"
+        return "\n".join([*align_columns(_HEADS, rows), *(f"note: {note}" for note in self.notes)]) + "\n"
 
 
 def zones(context: Context, arguments: ZonesArguments) -> Zones:
@@ -81,7 +81,7 @@ def zones(context: Context, arguments: ZonesArguments) -> Zones:
         stack=arguments.stack,
         project=project,
         zones=tuple(_offer(row) for row in rows),
-        notes=tuple(cleaned(note, 500) for note in notes),
+        notes=tuple(clean_text(note, 500) for note in notes),
     )
 
 

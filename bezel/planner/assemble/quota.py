@@ -17,7 +17,7 @@ from bezel.planner.base.hardware import Quota
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import QUOTA, to_number
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_catalog import accelerator
 
 if TYPE_CHECKING:
@@ -88,9 +88,11 @@ def request(need: Need, project: str, value: int) -> str:
     """The command that requests more from Google."""
     dimensions = (("zone" if need.place.count("-") > 1 else "region", need.place), *need.quota.dimensions)
     return (
-        f"gcloud beta quotas preferences create --project={quoted(project)} --service={quoted(need.quota.service)} "
-        f"--quota-id={quoted(need.quota.id)} --dimensions={quoted(','.join('='.join(pair) for pair in dimensions))} "
-        f"--preferred-value={quoted(value)} --email=YOUR_ADDRESS"
+        f"gcloud beta quotas preferences create --project={shell_word(project)} "
+        f"--service={shell_word(need.quota.service)} "
+        f"--quota-id={shell_word(need.quota.id)} "
+        f"--dimensions={shell_word(','.join('='.join(pair) for pair in dimensions))} "
+        f"--preferred-value={shell_word(value)} --email=YOUR_ADDRESS"
     )
 
 
@@ -161,7 +163,7 @@ def unknown(needs: tuple[Need, ...], project: str, why: str) -> str:
         f"quota of {places} is not known ({why}).\n"
         f"  Needed at a time: {listed}.\n"
         "  Consequence: if the project has less, the deploy fails after other resources are created.\n"
-        f"  Repair: `gcloud services enable {QUOTA_API} --project={quoted(project)}`, and {_PERMISSION} for the "
+        f"  Repair: `gcloud services enable {QUOTA_API} --project={shell_word(project)}`, and {_PERMISSION} for the "
         "deployer; "
         "then preview again."
     )

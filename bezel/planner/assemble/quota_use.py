@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, USE_API, gpu_quota, is_short, request
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_catalog import NotInCatalogueError
 from bezel_catalog.quantities import duration_text
 
@@ -199,7 +199,7 @@ def use_line(
 def uncounted(needs: Iterable[Need], project: str, why: str) -> str:
     """Warning that Cloud Monitoring reports no use: what is therefore not counted, and after a 403 the repair."""
     quotas = ", ".join(dict.fromkeys(need.quota.id for need in needs))
-    repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={quoted(project)}`."
+    repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={shell_word(project)}`."
     return (
         f"Cloud Monitoring does not report the use of {quotas} ({why}): jobs, instances that serve requests and other "
         f"users are not counted.{repair if why.startswith('403') else ''}"

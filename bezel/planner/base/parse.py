@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Settings, default_as_written
-from bezel_base.errors import NOT_SET, NOT_SHOWN, Problem, shown
+from bezel_base.errors import NOT_SET, NOT_SHOWN, Problem, format_value
 from bezel_catalog import closest, vllm_options, vllm_versions
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def read_settings(config: Mapping[str, object]) -> tuple[Settings, list[Problem]
 def _problem(error: ErrorDetails) -> Problem:
     path = [str(part) for part in error["loc"]]
     key, kind, context = setting(".".join(path)), error["type"], error.get("ctx", {})
-    value = NOT_SHOWN if path[0] == "secrets" else shown(error["input"])
+    value = NOT_SHOWN if path[0] == "secrets" else format_value(error["input"])
     if kind == "extra_forbidden":
         return _unknown_key(path, key, value)
     field = _fields(path[:-1]).get(path[-1])

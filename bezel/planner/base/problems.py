@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel_base.errors import Problem, UserError, shown
+from bezel_base.errors import Problem, UserError, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,4 +41,4 @@ def one_of(known: Iterable[str], near: str | None) -> str:
 
 def of_option(name: str, value: object, consequence: str, repair: str) -> Problem:
     """A problem of one vLLM option."""
-    return Problem(setting(f"vllm.{name}"), shown(value), consequence, repair)
+    return Problem(setting(f"vllm.{name}"), format_value(value), consequence, repair)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from bezel_base.errors import NOT_SHOWN, Problem, UserError, shown
+from bezel_base.errors import NOT_SHOWN, Problem, UserError, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -204,6 +204,6 @@ class _Reader:
 
 
 def _quote(text: str) -> str:
-    if shown(text) == NOT_SHOWN:
+    if format_value(text) == NOT_SHOWN:
         return "quote it."
     return f'quote it: "{text}".' if '"' not in text and "\\" not in text else f"quote it: '{text}'."

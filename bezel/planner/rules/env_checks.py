@@ -14,7 +14,7 @@ from bezel.planner.base.problems import one_of, setting
 from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED, VARIABLE
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import refused_key
-from bezel_base.errors import NOT_SHOWN, Problem, shown
+from bezel_base.errors import NOT_SHOWN, Problem, format_value
 from bezel_catalog import closest, tpu_variables
 from bezel_catalog.option_values import as_float, as_int
 
@@ -82,7 +82,7 @@ def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mappi
         return refused_key(key)
     from bezel_base.text.redaction import is_secret  # late: its patterns take longer to compile than a plan takes
 
-    if is_secret(name, value) or shown(value) == NOT_SHOWN:
+    if is_secret(name, value) or format_value(value) == NOT_SHOWN:
         return Problem(
             key,
             NOT_SHOWN,
@@ -122,7 +122,7 @@ def _check_limits(name: str, value: str, *, leased: bool) -> Problem | None:
         )
     else:
         return None
-    return Problem(setting(f"variables.{shown(name)}"), shown(value)[:80], *refusal)
+    return Problem(setting(f"variables.{format_value(name)}"), format_value(value)[:80], *refusal)
 
 
 def _is_strict(settings: Settings, options: VllmOptions) -> bool:

@@ -12,7 +12,7 @@ from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Image, Settings
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 COMMAND = "bezel catalog record-options"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
@@ -63,7 +63,7 @@ def recording_of(settings: Settings) -> tuple[str, str]:
 def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) -> Problem:
     """The problem of an image without recorded options."""
     meant = f"did you mean {near}? Otherwise " if near and key != "image.tag" else ""
-    named = "" if _RELEASE.fullmatch(name) else f" --name {quoted(name)}"
+    named = "" if _RELEASE.fullmatch(name) else f" --name {shell_word(name)}"
     return Problem(
         setting(key),
         name,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import setting
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,11 +101,11 @@ def check_subnetwork(name: str, subnetwork: Mapping[str, Any] | None, service: S
         subnetwork: as Compute Engine describes it; None where it does not exist.
         service: the one that would use it.
     """
-    vpc, in_region = service.vpc, f"--region={quoted(service.region)}"
+    vpc, in_region = service.vpc, f"--region={shell_word(service.region)}"
     assert vpc is not None  # noqa: S101 - called only with a network
     key, value = setting("vpc.subnetwork" if vpc.subnetwork else "vpc.network"), vpc.subnetwork or vpc.network
     gcloud, short = "gcloud compute networks subnets", name.rpartition("/")[2]
-    listing = f"`{gcloud} list --filter={quoted(f'region:{service.region}')}`"
+    listing = f"`{gcloud} list --filter={shell_word(f'region:{service.region}')}`"
     if f"/regions/{service.region}/" not in name:
         consequence = f"the service runs in {service.region}, and sends from a subnetwork of its own region only."
         yield Problem(key, value, consequence, f"name one of {service.region} ({listing}).")
@@ -115,7 +115,7 @@ def check_subnetwork(name: str, subnetwork: Mapping[str, Any] | None, service: S
             key,
             value,
             f"{name} does not exist: Cloud Run refuses the service after the resources that it needs are created.",
-            f"create it, e.g. `{gcloud} create {quoted(short)} --network=NETWORK {in_region} --range=10.8.0.0/24 "
+            f"create it, e.g. `{gcloud} create {shell_word(short)} --network=NETWORK {in_region} --range=10.8.0.0/24 "
             f"--enable-private-ip-google-access`, or name an existing one ({listing}).",
         )
         return

@@ -14,7 +14,7 @@ from bezel.planner.base.names import is_own_label
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.vllm.option_checks import refused_key
-from bezel_base.errors import NOT_SHOWN, Problem, shown
+from bezel_base.errors import NOT_SHOWN, Problem, format_value
 from bezel_catalog import closest
 from bezel_catalog.quantities import memory_text
 
@@ -157,14 +157,14 @@ def check_access(access: Access) -> Iterator[Problem]:
 def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) -> Iterator[Problem]:
     """Check that secrets are names, never values, and that their variables belong to neither platform nor plan."""
     for variable, name in secrets.items():
-        key = setting(f"secrets.{shown(variable)}")
+        key = setting(f"secrets.{format_value(variable)}")
         if variable == API_KEY:
             yield refused_key(key)
             continue
         if why := _refused_variable(variable, environment):
             plain = f"write it under {setting('variables')} with its value, or " if variable.startswith("VLLM_") else ""
             yield Problem(key, variable, why, f"{plain}choose another variable, e.g. HF_TOKEN.")
-        if not _SECRET_ID.fullmatch(name) or shown(name) == NOT_SHOWN:
+        if not _SECRET_ID.fullmatch(name) or format_value(name) == NOT_SHOWN:
             yield Problem(
                 key,
                 NOT_SHOWN,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.problems import setting
-from bezel_base.errors import NOT_SET, Problem, shown
+from bezel_base.errors import NOT_SET, Problem, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def check_weights(weights: Weights, project: str, *, in_bucket: bool) -> Iterato
     elif size > _PATH_BYTES or any(len(part.encode()) > _PART_BYTES for part in path.split("/")):
         yield Problem(
             setting("weights.path"),
-            f"{shown(path)[:60]}... ({size} bytes)",
+            f"{format_value(path)[:60]}... ({size} bytes)",
             f"a mounted bucket shows no name above {_PART_BYTES} bytes, and an object's whole name has at most 1,024: "
             "the model's files could not be opened.",
             f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",

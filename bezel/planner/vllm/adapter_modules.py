@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import as_word
-from bezel_base.errors import shown
+from bezel_base.errors import format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ def check_modules(
     if modules and values.get("enable-lora") is not True:
         consequence = f"adapters are loaded only with enable-lora: {_EXITS} (LoRA is not enabled)."
         repair = f"add `{setting('vllm.enable-lora')}: true`."
-        yield of_option(modules[0].option, shown(modules[0].name), consequence, repair)
+        yield of_option(modules[0].option, format_value(modules[0].name), consequence, repair)
     names: set[str] = set()
     for module in modules:
         if module.name in served or module.name in names:
@@ -105,7 +105,9 @@ def _place(module: Module, mount: str | None, *, offline: bool, own_image: bool)
         where = "no bucket is mounted"
     if path.startswith("/"):
         if not (mount and path.startswith(f"{mount}/")) and not own_image:
-            consequence = f"{where}, and the image has no adapters: {_EXITS} (No adapter found for {shown(path)})."
+            consequence = (
+                f"{where}, and the image has no adapters: {_EXITS} (No adapter found for {format_value(path)})."
+            )
             yield of_option(module.option, path, consequence, repair)
     elif _HUB_ID.fullmatch(path) and not path.startswith("."):
         if offline:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bezel.planner.base.problems import of_option, one_of, setting
 from bezel.planner.vllm.arguments import as_word, canonical, typed_values
 from bezel.planner.vllm.option_schema import misfits
-from bezel_base.errors import NOT_SHOWN, Problem, shown
+from bezel_base.errors import NOT_SHOWN, Problem, format_value
 from bezel_catalog import closest, removed_options
 from bezel_catalog.vllm.typed_values import SWITCHES, typed_value
 
@@ -130,7 +130,7 @@ def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> Itera
         written.setdefault(canonical(spelling, value, options)[0], []).append(spelling)
     for name, spellings in written.items():
         if len(spellings) > 1:
-            names = " and ".join(shown(spelling) for spelling in spellings)
+            names = " and ".join(format_value(spelling) for spelling in spellings)
             consequence = "they are one option: only one of the values would have an effect."
             yield of_option(name, names, consequence, f"keep one of them, written as {name}.")
 
@@ -213,7 +213,7 @@ def _refusal(option: VllmOption, misfit: Misfit, version: str) -> Problem:
     else:
         consequence = f"vLLM {version} expects {misfit.expected}: it exits while it starts."
         repair = f"write {misfit.expected}."
-    return of_option(name, shown(misfit.value), consequence, repair)
+    return of_option(name, format_value(misfit.value), consequence, repair)
 
 
 def _is_parsed(option: VllmOption, value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _SECONDS = 30.0
 _ABSENT = (403, 404)
@@ -26,7 +26,7 @@ def project_number(project: str) -> str:
             f"it does not exist, or you may not see it ({error.status} {error.reason}: {error.message}).",
             "correct its ID (`gcloud projects list`), or have its owner grant you roles/owner on it. Where the Cloud "
             f"Resource Manager API is off: `gcloud services enable cloudresourcemanager.googleapis.com "
-            f"--project={quoted(project)}`.",
+            f"--project={shell_word(project)}`.",
         )
         raise UserError(problem) from None
     return str(found["projectNumber"])

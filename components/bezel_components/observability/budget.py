@@ -6,7 +6,7 @@ import pulumi
 from pulumi_gcp import billing
 
 from bezel_base.errors import Problem
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.base.explained_errors import REFUSED, explaining
 
@@ -65,6 +65,7 @@ def _refused(args: StackBudgetArgs) -> Problem:
         f"budget of the stack {args.stack}",
         "cannot be made",
         f"the account that deploys may not write to the billing account {args.billing_account}.",
-        f"an administrator of it runs `gcloud billing accounts add-iam-policy-binding {quoted(args.billing_account)} "
+        "an administrator of it runs `gcloud billing accounts add-iam-policy-binding "
+        f"{shell_word(args.billing_account)} "
         "--member=serviceAccount:ACCOUNT --role=roles/billing.costsManager`; or remove `bezel:observability.budget`.",
     )

@@ -10,7 +10,7 @@ requests is the gateway's. The server's log stays on the machine, so there is no
 
 from collections.abc import Sequence
 
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_components.observability.alerts import Alert, LogMatch, error_alert
 
 EVENT = "lease-ends"
@@ -51,7 +51,7 @@ def lease_alerts(
         location,
         max_error_share,
         "Look at the gateway's request log for responses 5xx. 503 without a machine means that the lease has ended or "
-        f"was preempted, or that it is outside its hours: `bezel status {quoted(stack)}` shows it, and `pulumi "
+        f"was preempted, or that it is outside its hours: `bezel status {shell_word(stack)}` shows it, and `pulumi "
         "up` says what "
         "to do. Others are the server's.",
     )
@@ -70,7 +70,7 @@ def _ends(stack: str, project: str, *, renews: bool) -> Alert:
         LogMatch(end_filter(project, stack), extracted={"lease": "EXTRACT(jsonPayload.lease)"}),
         "WARNING",
         "The lease ${log.extracted_label.lease} ends within half an hour: the platform deletes the machine, and "
-        f"without another one the gateway responds with 503. {again} `bezel status {quoted(stack)}` shows when it "
+        f"without another one the gateway responds with 503. {again} `bezel status {shell_word(stack)}` shows when it "
         "ends. Where "
         "no further lease is wanted, nothing has to be done: an ended lease costs nothing more.",
     )
@@ -85,7 +85,7 @@ def _refused(stack: str, location: str, starts: Sequence[str]) -> Alert:
         "Google refused the request of the job ${log.extracted_label.job}, which is sent again until the hours end: "
         "without a machine the gateway responds with 503 in the hours of the lease. The job's log has the status: 403 "
         "means that its account lacks a role, 429 that the quota is used up. `pulumi up` requests the lease at once, "
-        f"and says why it cannot. `bezel status {quoted(stack)}` shows whether it is there.",
+        f"and says why it cannot. `bezel status {shell_word(stack)}` shows whether it is there.",
     )
 
 
@@ -97,8 +97,8 @@ def _not_leased(stack: str, location: str, agains: Sequence[str]) -> Alert:
         "WARNING",
         "The job ${log.extracted_label.job} found no lease in its hours, and has requested it again: the request "
         "before got no capacity within its patience, or the machine was preempted or deleted. Until it is granted the "
-        f"gateway responds with 503. `bezel status {quoted(stack)}` shows whether it is there; the job tries again "
-        f"until the hours end. `bezel tpu find {quoted(stack)}` shows other zones.",
+        f"gateway responds with 503. `bezel status {shell_word(stack)}` shows whether it is there; the job tries again "
+        f"until the hours end. `bezel tpu find {shell_word(stack)}` shows other zones.",
     )
 
 

@@ -16,7 +16,7 @@ from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
 from bezel.weights.layout import missing_parts
 from bezel_base.errors import Problem, caused_by
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_components.base.dynamic import DeployError
 
 _LOCATION = ("bucket", "path")
@@ -148,8 +148,8 @@ def copy_command(source: str, location: str, stack: str) -> str:
         stack: The stack that serves the model.
     """
     if not source:
-        return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {quoted(location + '/')}"
-    return f".venv/bin/bezel weights copy {quoted(stack)} --from {quoted(f'hf:{source}')}"
+        return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {shell_word(location + '/')}"
+    return f".venv/bin/bezel weights copy {shell_word(stack)} --from {shell_word(f'hf:{source}')}"
 
 
 def _read(bucket: str, name: str, seconds: float) -> bytes:

@@ -26,7 +26,7 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
-def aligned(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+def align_columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """The lines of a table with columns of equal width; the last column may be of any length."""
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]

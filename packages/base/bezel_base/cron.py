@@ -91,10 +91,10 @@ class Cron:
 
     def between(self, start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[datetime]:
         """Yield the occurrences after `start` and not after `end`, in UTC."""
-        found = self.after(start, zone)
-        while found is not None and found <= end:
-            yield found
-            found = self.after(found, zone)
+        occurrence = self.after(start, zone)
+        while occurrence is not None and occurrence <= end:
+            yield occurrence
+            occurrence = self.after(occurrence, zone)
 
 
 def parse_cron(text: str) -> Cron:
@@ -126,7 +126,7 @@ def time_zone(name: str) -> ZoneInfo:
 
 
 def _values(text: str, of: _Range) -> frozenset[int]:
-    found: set[int] = set()
+    values: set[int] = set()
     for term in text.split(","):
         match = _TERM.fullmatch(term)
         if match is None:
@@ -144,8 +144,8 @@ def _values(text: str, of: _Range) -> frozenset[int]:
             raise CronError(f"{term!r}: a step needs a range, such as '0-30/5' or '*/5'")
         if step < 1:
             raise CronError(f"{term!r}: a step is 1 or more")
-        found.update(range(start, end + 1, step))
-    return frozenset(found)
+        values.update(range(start, end + 1, step))
+    return frozenset(values)
 
 
 def _number(text: str, of: _Range) -> int:

@@ -42,7 +42,7 @@ def exit_code() -> int | None:
 
 
 @contextlib.contextmanager
-def handled() -> Iterator[None]:
+def handle() -> Iterator[None]:
     """End the block on SIGTERM and SIGHUP by the handler that SIGINT has at that moment, within a second.
 
     Only what no signal interrupts takes longer: the lookup of a name, and a thread that an event loop waits for.
@@ -51,14 +51,14 @@ def handled() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    own = [number for number in _LIKE_INTERRUPT if signal.getsignal(number) is signal.SIG_DFL]
-    for number in own:
+    numbers = [number for number in _LIKE_INTERRUPT if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
         signal.signal(number, _end)
     try:
-        with _woken():
+        with _interrupt_blocking_calls():
             yield
     finally:
-        for number in own:
+        for number in numbers:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -79,7 +79,7 @@ def held_back() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _woken() -> Iterator[None]:
+def _interrupt_blocking_calls() -> Iterator[None]:
     """Interrupt blocking calls of the main thread again and again, unless the timer is in use."""
     if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield

@@ -133,7 +133,7 @@ def caused_by(error: Exception, key: str, consequence: str, repair: str) -> Prob
     return Problem(key, None, f"{consequence}: {error}", repair)
 
 
-def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
+def format_value(value: object, longest: int = _LONGEST_SHOWN) -> str:
     """A value as text for a message: short, printable, and without anything that looks like a token or a key."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     text = text[: longest + _MARGIN]
@@ -148,7 +148,7 @@ def _value_of(key: str, value: object) -> str:
     """The value of a problem; one under the name of a secret is not shown."""
     from bezel_base.credentials.names import holds_secret
 
-    text = shown(value, _LONGEST_VALUE)
+    text = format_value(value, _LONGEST_VALUE)
     name = _LAST_PART.split(key)[-1]
     is_own = text in (NOT_SET, NOT_SHOWN, ENCRYPTED)
     return NOT_SHOWN if not is_own and isinstance(value, str) and holds_secret(name, value) else text

@@ -63,7 +63,7 @@ def end_marked(variable: str, value: str) -> int:
     Linux only: elsewhere another process's environment cannot be read, and 0 is returned.
     """
     ended = 0
-    for process in marked(variable, value):
+    for process in processes_with_variable(variable, value):
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
             ended += 1
@@ -82,7 +82,7 @@ def end_session(leader: int) -> int:
     return ended
 
 
-def marked(variable: str, value: str) -> list[int]:
+def processes_with_variable(variable: str, value: str) -> list[int]:
     """The other processes of this user that have the variable in their environment. Linux only."""
     mark, processes = f"{variable}={value}".encode(), []
     for entry in Path("/proc").glob("[0-9]*"):

@@ -7,7 +7,8 @@ import pytest
 from bezel_base.atomic_write import write_whole
 
 
-def test_a_file_is_replaced_with_its_permissions_and_nothing_lies_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_with_its_permissions(tmp_path: Path) -> None:
+    """Nothing lies beside it afterwards."""
     file = tmp_path / "kept"
     file.write_text("before")
     write_whole(file, "after", mode=0o600)
@@ -16,7 +17,8 @@ def test_a_file_is_replaced_with_its_permissions_and_nothing_lies_beside_it(tmp_
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_file_that_need_not_outlive_the_machine_is_replaced_as_a_whole_too(tmp_path: Path, durable: bool) -> None:
+def test_a_reader_never_sees_half_a_file(tmp_path: Path, durable: bool) -> None:
+    """Also where the file need not outlive the machine."""
     file = tmp_path / "kept"
     file.write_text("before")
     with file.open() as reader:

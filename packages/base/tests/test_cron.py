@@ -12,7 +12,7 @@ BERLIN = time_zone("Europe/Berlin")
 
 
 def times(text, start, end, zone=BERLIN):
-    return [f"{found:%d %H:%M}" for found in parse_cron(text).between(start, end, zone)]
+    return [f"{occurrence:%d %H:%M}" for occurrence in parse_cron(text).between(start, end, zone)]
 
 
 def day(month, number):
@@ -31,8 +31,8 @@ def day(month, number):
     ],
 )
 def test_each_part_of_the_format_counts(text, expected):
-    found = times(text, day(7, 1) + timedelta(hours=12), day(7, 5) + timedelta(hours=23))
-    assert found == expected
+    occurrences = times(text, day(7, 1) + timedelta(hours=12), day(7, 5) + timedelta(hours=23))
+    assert occurrences == expected
 
 
 def test_a_skipped_time_does_not_occur_and_a_repeated_one_once():
@@ -88,7 +88,7 @@ _FIELDS = st.tuples(
 def test_the_next_time_is_the_first_minute_that_matches(fields, minutes, name):
     cron, zone = parse_cron(" ".join(fields)), time_zone(name)
     start = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
-    found = cron.after(start, zone)
+    occurrence = cron.after(start, zone)
 
     def matches(instant):
         local = instant.astimezone(zone)
@@ -97,7 +97,7 @@ def test_the_next_time_is_the_first_minute_that_matches(fields, minutes, name):
 
     end = start + timedelta(days=3)
     first = next((one for one in _minutes(start, end) if matches(one)), None)
-    assert found == first if first else found is None or found > end
+    assert occurrence == first if first else occurrence is None or occurrence > end
 
 
 def _minutes(start, end):

@@ -40,7 +40,8 @@ def test_a_process_that_has_ended_is_dead_and_so_is_one_that_never_was(process):
     assert not is_running(2**22 + 1)
 
 
-def test_a_process_has_ended_when_only_its_parent_has_not_noticed_and_not_before(process):
+def test_a_killed_process_has_ended_before_its_parent_notices(process):
+    """Not before it is killed."""
     assert not has_ended(process.pid)
     os.kill(process.pid, signal.SIGKILL)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from bezel_base.errors import Problem, WrongValueError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_localcloud import PROGRAM
 from bezel_localcloud.control import environment as own_environment
 from bezel_localcloud.core.paths import Endpoint, Paths
@@ -132,7 +132,7 @@ def instructions(endpoint: Endpoint, program: str = PROGRAM) -> str:
         rows |= {"https": endpoint.tls, "authority": f"{endpoint.authority}, which clients of the https address trust"}
     return (
         "".join(f"  {name:<9} {value}\n" for name, value in rows.items())
-        + f'\nPoint clients at it:\n\n  eval "$({program} env --dir {quoted(endpoint.directory)})"\n\n'
+        + f'\nPoint clients at it:\n\n  eval "$({program} env --dir {shell_word(endpoint.directory)})"\n\n'
         + "Or pass the address of an API to a client library (api_endpoint):\n\n"
         + "".join(f"  {name:<{width}}  {address}\n" for name, address in api_endpoints(endpoint).items())
     )

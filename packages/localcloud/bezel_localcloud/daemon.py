@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
 from bezel_base.loopback.listeners import listen, listen_error, listen_on_loopback
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_localcloud import PROGRAM
 from bezel_localcloud.cloud import Cloud
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
@@ -150,7 +150,7 @@ def _already_running(layout: Paths, program: str) -> AlreadyRunningError:
     running = Endpoint.read(layout.root)
     which = f" (process {running.pid}, {running.base})" if running else ""
     consequence = f"another localcloud daemon serves it{which}, so no second one was started."
-    repair = f"stop that one (`{program} stop --dir {quoted(layout.root)}`), or use another directory (--dir)."
+    repair = f"stop that one (`{program} stop --dir {shell_word(layout.root)}`), or use another directory (--dir)."
     return AlreadyRunningError(Problem(str(layout.root), None, consequence, repair))
 
 

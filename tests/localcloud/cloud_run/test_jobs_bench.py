@@ -14,7 +14,7 @@ import pytest
 from bezel.bench_jobs.job_registry import LABELS
 from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
 from bezel_base.errors import UserError
-from bezel_base.process_status import marked
+from bezel_base.process_status import processes_with_variable
 from bezel_bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel_localcloud import control
 from localcloud_support.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
@@ -145,7 +145,11 @@ def test_a_task_that_dies_fails_the_run_with_its_reason(site):
     execution = until(site.executions, 60)[0].rpartition("/")[2]
 
     def second():
-        return [one for one in marked("CLOUD_RUN_EXECUTION", execution) if one in marked("CLOUD_RUN_TASK_INDEX", "1")]
+        return [
+            one
+            for one in processes_with_variable("CLOUD_RUN_EXECUTION", execution)
+            if one in processes_with_variable("CLOUD_RUN_TASK_INDEX", "1")
+        ]
 
     os.kill(until(second, 60)[0], signal.SIGKILL)
     _, said = run.communicate(timeout=100)
@@ -194,7 +198,7 @@ def test_an_interrupted_run_leaves_nothing(site, number):
     run = site.victim()
     until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
     execution = site.executions()[0].rpartition("/")[2]
-    tasks = until(lambda: marked("CLOUD_RUN_EXECUTION", execution), 60)
+    tasks = until(lambda: processes_with_variable("CLOUD_RUN_EXECUTION", execution), 60)
     run.send_signal(number)
     run.communicate(timeout=100)
     site.client.http.delete(HOLD, params={"drop": 1})

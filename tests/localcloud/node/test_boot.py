@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bezel_base.loopback.plain_http import NO_TLS
-from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, processes_with_variable
 from bezel_localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from localcloud_support.client import PARENT, RUNTIME, until
 from localcloud_support.node_harness import GATEWAY, NAME, PHASES, SECRET, ZONE, RunningCloud, own_address
@@ -67,11 +67,11 @@ def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     found = world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted})
     assert found.json()["entries"]
     root = world.cloud.layout.root
-    processes = marked(DIRECTORY_VARIABLE, str(root))
+    processes = processes_with_variable(DIRECTORY_VARIABLE, str(root))
     assert processes
     world.do(world.nodes.end, NAME)
     until(lambda: not (root / "nodes").exists() or not list((root / "nodes").iterdir()))
-    assert until(lambda: not marked(DIRECTORY_VARIABLE, str(root)))
+    assert until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(root)))
     assert world.phases() == {}
     kept = [path for path in root.rglob("*") if path.is_file() and path.suffix not in {".db", ".db-wal", ".db-shm"}]
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []

@@ -180,7 +180,7 @@ def running(program: Path, folder: Path) -> Iterator[Forge]:
     )
     environment = _environment(folder, user)
     command = [str(program / "gitea"), "--config", str(settings)]
-    with ending_signals.handled(), _started([*command, "web"], environment, folder / "output") as process:
+    with ending_signals.handle(), _started([*command, "web"], environment, folder / "output") as process:
         forge = Forge(folder, f"http://127.0.0.1:{port}")
         forge.wait_for("the forge's start", lambda: _is_ready(forge.url, process, folder), START_SECONDS)
         make = ["admin", "user", "create", "--admin", "--username", OWNER, "--email", f"{OWNER}@forge.test"]

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bezel_base.errors import NOT_SHOWN, UserError, shown
+from bezel_base.errors import NOT_SHOWN, UserError, format_value
 
 Spec = Mapping[str, Any]
 CARRIED = ("run", "call", "needs_project", "operation")
@@ -85,9 +85,9 @@ class Parser(argparse.ArgumentParser):
 
     def _add_arguments(self, group: argparse._ActionsContainer, arguments: Spec, *, required: bool = False) -> None:
         exclusive = None
-        for name, given in arguments.items():
+        for name, spec in arguments.items():
             # The default of one that is not given here would replace what was given before this command.
-            keys = dict(given) | ({"default": argparse.SUPPRESS} if name in self._shared else {})
+            keys = dict(spec) | ({"default": argparse.SUPPRESS} if name in self._shared else {})
             if not name.startswith("-") and "choices" not in keys:
                 keys["metavar"] = metavar_of(name, keys)
             if keys.pop("exclusive", False):
@@ -139,11 +139,11 @@ class Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Report unrecognized arguments with similar options."""
-        known = list(self._option_string_actions)
-        similar = [near for word in unknown for near in difflib.get_close_matches(word.partition("=")[0], known, n=1)]
+        options = list(self._option_string_actions)
+        similar = [near for word in unknown for near in difflib.get_close_matches(word.partition("=")[0], options, n=1)]
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
-        words = " ".join(NOT_SHOWN if shown(word) == NOT_SHOWN else shlex.quote(word) for word in unknown)
-        self.error(f"unrecognized argument: {words}{hint}")
+        arguments = " ".join(NOT_SHOWN if format_value(word) == NOT_SHOWN else shlex.quote(word) for word in unknown)
+        self.error(f"unrecognized argument: {arguments}{hint}")
 
     def error(self, message: str) -> NoReturn:
         """Raise the error of an invalid command line."""

@@ -36,7 +36,7 @@ def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Seque
         # A name of a file or a text of JSON may hold what no encoding takes, and a terminal may take ASCII only.
         sys.stdout.reconfigure(errors="backslashreplace")
     ending_signals.forget()
-    with ending_signals.handled():
+    with ending_signals.handle():
         code = _run_and_show_errors(name, given, run)
     # A command that a signal has ended may have an exit code of its own for what it could not do.
     code = code if code == 0 else ending_signals.exit_code() or code

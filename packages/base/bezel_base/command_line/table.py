@@ -36,8 +36,8 @@ class CommandTable:
         arguments, tables = spec.get("arguments", {}), spec.get("tables", {})
         self.spec: Spec = {
             **spec,
-            "arguments": joined({"--errors": _ERRORS}, arguments),
-            "tables": joined(_TABLES, tables),
+            "arguments": merge_tables({"--errors": _ERRORS}, arguments),
+            "tables": merge_tables(_TABLES, tables),
         }
 
     def parser(self, program: str) -> Parser:
@@ -68,7 +68,7 @@ class CommandTable:
         }
 
 
-def joined(first: Spec, second: Spec) -> dict[str, Any]:
+def merge_tables(first: Spec, second: Spec) -> dict[str, Any]:
     """Two parts of tables as one, in this order.
 
     Raises:
@@ -79,7 +79,7 @@ def joined(first: Spec, second: Spec) -> dict[str, Any]:
         if key not in result:
             result[key] = value
         elif isinstance(result[key], Mapping) and isinstance(value, Mapping):
-            result[key] = joined(result[key], value)
+            result[key] = merge_tables(result[key], value)
         else:
             raise ValueError(f"two tables of commands set {key!r}")
     return result

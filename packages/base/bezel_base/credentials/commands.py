@@ -56,7 +56,7 @@ def places_of_values(text: str) -> Iterator[int]:
     """Where each such value begins."""
     for word, pattern in _COMMANDS:
         if word in text:
-            yield from (found.end() for found in pattern.finditer(text))
-    for found in _TWO_WORDS.finditer(text):
-        if names_secret(found["name"]):
-            yield found.end()
+            yield from (match.end() for match in pattern.finditer(text))
+    for match in _TWO_WORDS.finditer(text):
+        if names_secret(match["name"]):
+            yield match.end()

@@ -58,13 +58,13 @@ def is_credential_name(name: str) -> bool:
     """Whether a header or query parameter of this name carries a credential, in any spelling."""
     # A change of case may begin a word (`apiKey`) or mean nothing (`APIkey`, `X-JFrog-Art-Api`): both readings count.
     readings = [_OTHERS.split(_HUMP.sub("-", name).lower().strip("-")), _OTHERS.split(name.lower())]
-    whole = {"-".join(words) for words in readings}
+    whole = {"-".join(reading) for reading in readings}
     if not _HARMLESS.isdisjoint(whole):
         return False
     return (
         not _WHOLE.isdisjoint(whole)
         or any(one.startswith(_PREFIXES) for one in whole)
-        or any(not _WORDS.isdisjoint(words) for words in readings)
+        or any(not _WORDS.isdisjoint(reading) for reading in readings)
         or bool(_JOINED.search("".join(readings[1])))
     )
 

@@ -72,21 +72,21 @@ def names_secret(name: str) -> bool:
 def _names_secret(name: str) -> bool:
     if name in ("PWD", "OLDPWD") or _OF_IAM.fullmatch(name):
         return False
-    words = [word.lower() for word in _WORDS.findall(name)]
-    while words and _WHICH.fullmatch(words[-1]):
-        words.pop()
-    if not words or _ABOUT.fullmatch(words[-1]):
+    parts = [word.lower() for word in _WORDS.findall(name)]
+    while parts and _WHICH.fullmatch(parts[-1]):
+        parts.pop()
+    if not parts or _ABOUT.fullmatch(parts[-1]):
         return False
-    if words[-1].endswith("token"):
-        return not any(_OF_TEXT.fullmatch(word) for word in words)
-    if _LAST.fullmatch(words[-1]):
-        return len(words) > 1 or words[-1] not in ("pass", "pw", "pat") or name.strip("-.") in ("PAT", "pat")
-    if words[-1] == "auth":
-        return name.strip("-.") == "_auth" or (len(words) > 1 and bool(_AUTH.fullmatch(words[-2])))
+    if parts[-1].endswith("token"):
+        return not any(_OF_TEXT.fullmatch(word) for word in parts)
+    if _LAST.fullmatch(parts[-1]):
+        return len(parts) > 1 or parts[-1] not in ("pass", "pw", "pat") or name.strip("-.") in ("PAT", "pat")
+    if parts[-1] == "auth":
+        return name.strip("-.") == "_auth" or (len(parts) > 1 and bool(_AUTH.fullmatch(parts[-2])))
     of_a_key = any(
-        _OF_KEY.fullmatch(first) and second in ("key", "keys") for first, second in pairwise(filter(str.isalpha, words))
+        _OF_KEY.fullmatch(first) and second in ("key", "keys") for first, second in pairwise(filter(str.isalpha, parts))
     )
-    return of_a_key or any(_SECRET.fullmatch(word) for word in words)
+    return of_a_key or any(_SECRET.fullmatch(word) for word in parts)
 
 
 def option_names_secret(name: str) -> bool:

@@ -58,9 +58,9 @@ class PrivateKeys:
     def _after_begin(self, rest: str) -> str:
         """What follows the first line's mark on the same line."""
         self._left, self._is_within = _LONGEST_KEY, True
-        return self._hidden(rest)
+        return self._hide(rest)
 
-    def _hidden(self, rest: str) -> str:
+    def _hide(self, rest: str) -> str:
         """A text that begins within a key, with the part that belongs to it as one placeholder."""
         place = end = 0
         while True:
@@ -97,14 +97,14 @@ class PrivateKeys:
             if ":" in word or _is_of_key(word):
                 return HIDDEN
         self._is_within = False
-        return _LONG_PIECE.sub(lambda found: HIDDEN if _is_mixed(found[0]) else found[0], text)
+        return _LONG_PIECE.sub(lambda match: HIDDEN if _is_mixed(match[0]) else match[0], text)
 
     def _before_end(self, text: str) -> str:
         """What stands before the last mark on its line: without pieces of the key."""
-        words = re.split(r"(\\+[nrt]|\s+)", text)
-        while words and (not words[-1].strip() or words[-1].startswith("\\") or _is_of_key(words[-1])):
-            words.pop()
-        kept = "".join(words)
+        pieces = re.split(r"(\\+[nrt]|\s+)", text)
+        while pieces and (not pieces[-1].strip() or pieces[-1].startswith("\\") or _is_of_key(pieces[-1])):
+            pieces.pop()
+        kept = "".join(pieces)
         return text[: len(kept) + 1] if kept and text[len(kept) : len(kept) + 1].isspace() else kept
 
     def _close(self) -> None:
@@ -149,7 +149,7 @@ def _may_be_of_key(line: str) -> bool:
 
 def _alone(text: str) -> str:
     """Lines of nothing but base64: the middle of a key that is logged line by line. Hashes in hex stay."""
-    return _ALONE.sub(lambda found: HIDDEN if _is_mixed(found[0]) else found[0], text)
+    return _ALONE.sub(lambda match: HIDDEN if _is_mixed(match[0]) else match[0], text)
 
 
 def _is_of_key(piece: str) -> bool:

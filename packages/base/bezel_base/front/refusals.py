@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 
 _BARE = re.compile(
     r"^(?:Rate exceeded|upstream connect error|upstream request timeout|no healthy upstream|Service Unavailable|"
@@ -65,7 +65,7 @@ def refusal_named(status: int, text: str, stack: str = _ANY_STACK) -> FrontRefus
     for row, patterns in _rows():
         is_named = not patterns or any(pattern.search(text) for pattern in patterns)
         if is_named and (status in row["status"] or not row["status"]):
-            repair, more = (str(row.get(key, "")).format(stack=quoted(stack)) for key in ("repair", "next"))
+            repair, more = (str(row.get(key, "")).format(stack=shell_word(stack)) for key in ("repair", "next"))
             return FrontRefusal(row["kind"], row["cause"], repair, more)
     raise AssertionError("the last row of refusals.toml fits any status")
 

@@ -34,13 +34,13 @@ class OwnCalls(grpc.ServerInterceptor):
             return handler
         answer = getattr(handler, kind)
 
-        def checked(request: Any, context: grpc.ServicerContext) -> Any:
+        def answer_if_own(request: Any, context: grpc.ServicerContext) -> Any:
             if not self._is_own(context.peer()):
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, "this plugin serves only the user that started it")
             return answer(request, context)
 
         make = getattr(grpc, f"{kind}_rpc_method_handler")
-        return make(checked, handler.request_deserializer, handler.response_serializer)
+        return make(answer_if_own, handler.request_deserializer, handler.response_serializer)
 
     def _is_own(self, peer: str) -> bool:
         kind, _, address = peer.partition(":")
@@ -58,13 +58,13 @@ def guard_servers() -> None:
     make = grpc.server
 
     def make_guarded(thread_pool: Any, *, interceptors: Any = (), **options: Any) -> grpc.Server:
-        own = OwnCalls()
-        server = make(thread_pool, interceptors=[own, *interceptors], **options)
+        guard = OwnCalls()
+        server = make(thread_pool, interceptors=[guard, *interceptors], **options)
         listen = server.add_insecure_port
 
         def add_insecure_port(address: str) -> int:
-            own.port = listen(address)
-            return own.port
+            guard.port = listen(address)
+            return guard.port
 
         server.add_insecure_port = add_insecure_port  # type: ignore[method-assign]
         return server

@@ -46,7 +46,7 @@ def owner_of(peer: Address, here: Address) -> Owner | None:
     """
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
-            return _asked(kernel, peer, here)
+            return _ask_kernel(kernel, peer, here)
     except OSError:
         return _in_table(peer, here)
 
@@ -63,7 +63,7 @@ def is_own(peer: Address | None, here: Address | None) -> bool:
     return owner is not None and owner.uid == os.geteuid()
 
 
-def _asked(kernel: socket.socket, peer: Address, here: Address) -> Owner | None:
+def _ask_kernel(kernel: socket.socket, peer: Address, here: Address) -> Owner | None:
     family = _family(peer)
     hosts = (socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (peer, here))
     ends = b"".join((struct.pack("!HH", peer[1], here[1]), *hosts, struct.pack("=I", 0), _NO_COOKIE))
@@ -100,5 +100,5 @@ def _family(end: Address) -> socket.AddressFamily:
 def _in_words(host: str, family: socket.AddressFamily) -> str:
     """An address as the table has it: words of 32 bits, each in the machine's byte order."""
     packed = socket.inet_pton(family, host)
-    words = struct.unpack(f"={len(packed) // 4}I", packed)
-    return "".join(f"{word:08X}" for word in words)
+    integers = struct.unpack(f"={len(packed) // 4}I", packed)
+    return "".join(f"{word:08X}" for word in integers)

@@ -56,11 +56,11 @@ def is_loopback(host: str) -> bool:
 
     Any name but localhost and those below it (RFC 6761, section 6.3) may resolve elsewhere later.
     """
-    found = _AUTHORITY.fullmatch(host)
-    if found is None:
+    match = _AUTHORITY.fullmatch(host)
+    if match is None:
         return False
     # A name may end in the dot of the root (RFC 1034, section 3.1), and a socket for both families has IPv4 in IPv6.
-    name = found["name"].lower()
+    name = match["name"].lower()
     name = name[1:-1] if name.startswith("[") else name.removesuffix(".")
     if name.rpartition(".")[2] == "localhost":
         return True

@@ -7,7 +7,7 @@ from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
 
 
-def cleaned(text: str, limit: int, *secrets: str) -> str:
+def clean_text(text: str, limit: int, *secrets: str) -> str:
     """A text from outside: printable, redacted, and of at most `limit` characters.
 
     A credential is hidden before the text is cut: the first half of one is a secret too.

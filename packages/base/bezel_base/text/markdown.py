@@ -76,11 +76,11 @@ def prose(value: object, longest: int = 200) -> str:
     """Text as plain words, e.g. a message; what it holds between backticks is code."""
     *pairs, last = _pairs(flat(value, longest).split("`"))
     text = ""
-    for words, held in pairs:
-        text += _words(words)
+    for plain, code_text in pairs:
+        text += _words(plain)
         # Two codes side by side would be one.
         text += (_ZERO_WIDTH if text.endswith("`") else "") + (
-            code(held, longest) if held.strip() else _words(f"`{held}`")
+            code(code_text, longest) if code_text.strip() else _words(f"`{code_text}`")
         )
     text += _words(last[0])
     return _BLOCK.sub(r"\g<number>\\\g<mark>", text, count=1) if _BLOCK.match(text) else text
@@ -88,8 +88,8 @@ def prose(value: object, longest: int = 200) -> str:
 
 def link(text: object, address: str, longest: int = 60) -> str:
     """A text that leads to an address; only the text where it is no plain web address."""
-    words = prose(text, longest)
-    return f"[{words}]({address})" if _ADDRESS.fullmatch(address) else words
+    label = prose(text, longest)
+    return f"[{label}]({address})" if _ADDRESS.fullmatch(address) else label
 
 
 def plain_or_code(text: str) -> str:
@@ -125,4 +125,4 @@ def _pairs(parts: list[str]) -> list[tuple[str, str]]:
 
 def _words(text: str) -> str:
     text = _SPECIAL.sub(r"\\\1", text).translate(_REFERENCES)
-    return _LINKING.sub(lambda found: f"{found[0]}{_ZERO_WIDTH}", text)
+    return _LINKING.sub(lambda match: f"{match[0]}{_ZERO_WIDTH}", text)

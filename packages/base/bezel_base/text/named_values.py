@@ -58,7 +58,7 @@ _WORD_BEFORE = re.compile(r"([A-Za-z]+)[ \t]$")
 
 def without_named_values(text: str) -> str:
     """A text without the values that stand under names of secrets."""
-    places = [*_named(text), *_elements(text), *_after_names(_OPTION, text)]
+    places = [*_named_places(text), *_elements(text), *_after_names(_OPTION, text)]
     places += [*_after_names(_PAIR, text), *_after_names(_ENTRY, text), *_before_names(text)]
     values = (value_place(text, start, "password", is_sentence=True) for start in places_of_values(text))
     places += [place for place in values if place]
@@ -71,34 +71,34 @@ def without_named_values(text: str) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _named(text: str) -> list[Place]:
+def _named_places(text: str) -> list[Place]:
     places: list[Place] = []
     end = 0
-    for found in _NAMED.finditer(text):
-        name, separator = _name_of(text, found), found["sep"]
-        if found.end() <= end or _is_other(text, found):
+    for match in _NAMED.finditer(text):
+        name, separator = _name_of(text, match), match["sep"]
+        if match.end() <= end or _is_other(text, match):
             continue  # within a value that is hidden, or no name of a value
         place: Place | None = None
-        if below := _below(text, found, name):
+        if below := _below(text, match, name):
             places += below
             end = below[-1][1]
             continue
         if is_credential_header(name):
-            place = header_place(text, found.end())
-        elif _is_of_workflow(text, found, name) or _names_a_secret(text, found):
+            place = header_place(text, match.end())
+        elif _is_of_workflow(text, match, name) or _names_a_secret(text, match):
             continue
-        elif names_secret(name) or (("=" in separator or "%" in separator) and _is_parameter(text, found)):
-            place = value_place(text, found.end(), name, is_sentence=":" in separator and separator[-1:] in (" ", "\t"))
+        elif names_secret(name) or (("=" in separator or "%" in separator) and _is_parameter(text, match)):
+            place = value_place(text, match.end(), name, is_sentence=":" in separator and separator[-1:] in (" ", "\t"))
         if place:
             places.append(place)
             end = place[1]
     return places
 
 
-def _below(text: str, found: re.Match[str], name: str) -> list[Place]:
+def _below(text: str, match: re.Match[str], name: str) -> list[Place]:
     """The places of the value that stands on the lines after a name's, as YAML and JSON allow."""
-    start = found.end()
-    if ":" not in found["sep"] or not names_secret(name) or name.lower() in ("secret", "secrets"):
+    start = match.end()
+    if ":" not in match["sep"] or not names_secret(name) or name.lower() in ("secret", "secrets"):
         return []
     if block := _BLOCK.match(text, start):
         line_of_name = text[text.rfind("\n", 0, start) + 1 : start]
@@ -140,67 +140,67 @@ def _is_secret_under(name: str, value: str) -> bool:
 
 def _before_names(text: str) -> list[Place]:
     """The places of values of entries that have their name behind their value."""
-    found = _REVERSED_ENTRY.finditer(text)
-    return [each.span("value") for each in found if _is_secret_under(each["name"], each["value"])]
+    entries = _REVERSED_ENTRY.finditer(text)
+    return [each.span("value") for each in entries if _is_secret_under(each["name"], each["value"])]
 
 
-def _name_of(text: str, found: re.Match[str]) -> str:
+def _name_of(text: str, match: re.Match[str]) -> str:
     """The name, without the letter of an escape of JSON before it."""
-    name = found["name"]
-    is_escaped = name[0] in "nrt" and text[max(found.start() - 1, 0) : found.start()] == "\\"
+    name = match["name"]
+    is_escaped = name[0] in "nrt" and text[max(match.start() - 1, 0) : match.start()] == "\\"
     return name[1:] if is_escaped else name
 
 
-def _is_other(text: str, found: re.Match[str]) -> bool:
+def _is_other(text: str, match: re.Match[str]) -> bool:
     """Whether a name is a part of a path or a URN, that of a pinned package, or `token` in "a token of text"."""
-    before = text[max(found.start() - 20, 0) : found.start()]
-    if found["sep"].strip() == "==" or (before.endswith(("/", ":")) and found["sep"] == ":"):
+    before = text[max(match.start() - 20, 0) : match.start()]
+    if match["sep"].strip() == "==" or (before.endswith(("/", ":")) and match["sep"] == ":"):
         return True
-    if found["name"].lower() != "token":
+    if match["name"].lower() != "token":
         return False
-    sentence = text[max(found.start() - 60, 0) : found.start()]
-    if ":" in found["sep"] and _NO_TOKEN_BEFORE.search(sentence) and _REASON.match(text, found.end()):
+    sentence = text[max(match.start() - 60, 0) : match.start()]
+    if ":" in match["sep"] and _NO_TOKEN_BEFORE.search(sentence) and _REASON.match(text, match.end()):
         return True
     word = _WORD_BEFORE.search(before)
     return word is not None and not names_secret(f"{word[1]}_token")
 
 
-def _is_of_workflow(text: str, found: re.Match[str], name: str) -> bool:
+def _is_of_workflow(text: str, match: re.Match[str], name: str) -> bool:
     """Whether a name and its value are a permission of a workflow's job, not a token."""
-    return name.lower() == "id-token" and bool(_PERMISSION.match(text, found.end()))
+    return name.lower() == "id-token" and bool(_PERMISSION.match(text, match.end()))
 
 
-def _names_a_secret(text: str, found: re.Match[str]) -> bool:
+def _names_a_secret(text: str, match: re.Match[str]) -> bool:
     """Whether a value is the name of a secret, in a map of variables to such names: `hf-token`, not `hunter2`."""
-    quote = QUOTE.match(text, found.end())
-    start = quote.end() if quote else found.end()
+    quote = QUOTE.match(text, match.end())
+    start = quote.end() if quote else match.end()
     value = _SECRET_ID.match(text, start)
     if value is None or not (_QUOTE_END if quote else _PLAIN_END).match(text, value.end()):
         return False
     if not (names_secret(value[0]) or value[0].isupper()):  # a word in capitals stands for a name
         return False
-    return bool(_IN_SECRETS.search(text[max(found.start() - _LONGEST_MAP, 0) : found.start("name")].rstrip("\"'\\")))
+    return bool(_IN_SECRETS.search(text[max(match.start() - _LONGEST_MAP, 0) : match.start("name")].rstrip("\"'\\")))
 
 
-def _is_parameter(text: str, found: re.Match[str]) -> bool:
+def _is_parameter(text: str, match: re.Match[str]) -> bool:
     """Whether a name is that of a signature, of a key in a URL's query, or of a password in lower case alone."""
-    name = found["name"]
-    before = text[max(found.start() - 1, 0) : found.start()]
+    name = match["name"]
+    before = text[max(match.start() - 1, 0) : match.start()]
     if before in ("?", "&") and is_credential_parameter(name):
         return True
     return is_signature(name) or name.lower() in ("pass", "pw")
 
 
 def _elements(text: str) -> list[Place]:
-    found = _ELEMENT.finditer(text) if "</" in text else ()
-    return [each.span(2) for each in found if holds_secret(each[1], each[2]) and not HARMLESS.fullmatch(each[2])]
+    elements = _ELEMENT.finditer(text) if "</" in text else ()
+    return [each.span(2) for each in elements if holds_secret(each[1], each[2]) and not HARMLESS.fullmatch(each[2])]
 
 
 def _after_names(pattern: re.Pattern[str], text: str) -> list[Place]:
     places = []
-    for found in pattern.finditer(text):
-        name = found["name"]
+    for match in pattern.finditer(text):
+        name = match["name"]
         if option_names_secret(name):
-            place = value_place(text, found.end(), name, is_sentence=pattern is _OPTION)
+            place = value_place(text, match.end(), name, is_sentence=pattern is _OPTION)
             places += [place] if place else []
     return places

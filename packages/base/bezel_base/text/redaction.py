@@ -91,13 +91,13 @@ def _redacted_values(content: Any, redaction: Callable[[str], str]) -> Any:
 def _without_schemes(text: str) -> str:
     """A text without what follows `Bearer`, and what follows `Basic` where it is a user and a password."""
     parts, end = [], 0
-    for found in _SCHEME.finditer(text):
-        value = _SCHEME_VALUE.match(text, found.end())
-        if found.start() < end or value is None or _OF_SCHEME.fullmatch(value[0]):
+    for match in _SCHEME.finditer(text):
+        value = _SCHEME_VALUE.match(text, match.end())
+        if match.start() < end or value is None or _OF_SCHEME.fullmatch(value[0]):
             continue
-        if found[1].lower() == "basic" and not _is_user_and_password(value[0]):
+        if match[1].lower() == "basic" and not _is_user_and_password(value[0]):
             continue
-        parts += [text[end : found.end()], PLACEHOLDER]
+        parts += [text[end : match.end()], PLACEHOLDER]
         end = value.end()
     return "".join([*parts, text[end:]])
 

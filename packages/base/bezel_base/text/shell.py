@@ -10,12 +10,12 @@ from bezel_base.text.printable import encodable, printable
 _BACKTICK = "\"$(printf '\\140')\""
 
 
-def quoted_for_make(value: object) -> str:
+def shell_word_for_make(value: object) -> str:
     """A value of a variable on the command line of make, which expands `$` in it before a shell sees it."""
-    return quoted(str(value).replace("$", "$$"))
+    return shell_word(str(value).replace("$", "$$"))
 
 
-def quoted(value: object) -> str:
+def shell_word(value: object) -> str:
     """A value as one word of a POSIX shell, on one line and without a backtick.
 
     Args:

@@ -64,11 +64,11 @@ def header_place(text: str, start: int) -> Place | None:
     if scheme and scheme[0].lower().startswith("digest"):  # has quotes of its own
         end = text.find("\n", scheme.end())
         return scheme.end(), len(text) if end < 0 else end
-    found = _HEADER_VALUE.match(text, scheme.end() if scheme else start)
-    value = found[0].rstrip() if found else ""
-    if found is None or HARMLESS.fullmatch(value[:200]) or HIDDEN in value[:200]:
+    match = _HEADER_VALUE.match(text, scheme.end() if scheme else start)
+    value = match[0].rstrip() if match else ""
+    if match is None or HARMLESS.fullmatch(value[:200]) or HIDDEN in value[:200]:
         return None
-    return found.start(), found.start() + len(value)
+    return match.start(), match.start() + len(value)
 
 
 def value_place(text: str, start: int, name: str, *, is_sentence: bool) -> Place | None:
@@ -90,12 +90,12 @@ def value_place(text: str, start: int, name: str, *, is_sentence: bool) -> Place
         return first, last
     if text.startswith(("[", "{"), start) and not text.startswith((HIDDEN, "[[:"), start):
         return _bracket(text, start, name)
-    found = _PLAIN.match(text, start)
-    if found is None or is_harmless(name, found[0]):
+    match = _PLAIN.match(text, start)
+    if match is None or is_harmless(name, match[0]):
         return None
-    if is_sentence and (_SENTENCE.match(text, start) or found[0].endswith(":")):
+    if is_sentence and (_SENTENCE.match(text, start) or match[0].endswith(":")):
         return None
-    return found.span()
+    return match.span()
 
 
 def is_harmless(name: str, value: str) -> bool:
@@ -124,12 +124,12 @@ def _closing(text: str, quote: re.Match[str]) -> int:
     A text inside of JSON inside of JSON has its quotes behind 0, 1, 3, 7, ... backslashes.
     """
     depth, mark, place = len(quote[1]), quote[2], quote.end()
-    for found in _QUOTE_OR_END.finditer(text, place):
-        if found[2] == "\n":
-            return found.start(2)
-        backslashes = len(found[1])
-        if found[2] == mark and (backslashes < depth or (backslashes - depth) % (2 * (depth + 1)) == 0):
-            return found.start(2) - min(depth, backslashes)
+    for match in _QUOTE_OR_END.finditer(text, place):
+        if match[2] == "\n":
+            return match.start(2)
+        backslashes = len(match[1])
+        if match[2] == mark and (backslashes < depth or (backslashes - depth) % (2 * (depth + 1)) == 0):
+            return match.start(2) - min(depth, backslashes)
     return len(text)
 
 
@@ -138,8 +138,8 @@ def _bracket(text: str, start: int, name: str) -> Place | None:
     if text[start] == "{" and name.lower().endswith(("secrets", "credentials", "key")):
         return None  # a map of names to names, or a description
     depth, first_line = 0, -1
-    for number, found in enumerate(_BRACKET_OR_END.finditer(text, start)):
-        mark, place = found[0], found.start()
+    for number, match in enumerate(_BRACKET_OR_END.finditer(text, start)):
+        mark, place = match[0], match.start()
         if mark == "\n":
             first_line = place if first_line < 0 else first_line
             if text[start + 1 : first_line].strip() or number > _LONGEST_LIST:

@@ -25,6 +25,6 @@ def words_of(command: str, folder: Path) -> list[str]:
     return printed.stdout.decode().split("\0")[:-1]
 
 
-def shown(value: str) -> str:
+def one_line(value: str) -> str:
     """A value as a message of one line can show it."""
     return value.replace("\x1b[2J", "").replace("\ud800", "\ufffd").replace("\n", " ")

@@ -10,13 +10,13 @@ from bezel_base.front.refusals import page_words, refusal_named, refusal_of
 
 @pytest.mark.parametrize(("status", "body", "kind"), ANSWERS)
 def test_each_answer_of_the_front_end_has_its_cause_and_a_command(status: int, body: str, kind: str) -> None:
-    found = refusal_of(status, body, "my stack")
-    assert found is not None
-    assert found.kind == kind
-    assert not any(sign in found.cause + found.advice for sign in "<>{}")
-    assert "STACK" not in found.advice
-    assert "bezel advise" not in found.repair  # where that is said, advise itself shows it
-    assert "bezel status" not in found.advice or kind == "no_service"  # it asks the platform, not the server
+    refusal = refusal_of(status, body, "my stack")
+    assert refusal is not None
+    assert refusal.kind == kind
+    assert not any(sign in refusal.cause + refusal.advice for sign in "<>{}")
+    assert "STACK" not in refusal.advice
+    assert "bezel advise" not in refusal.repair  # where that is said, advise itself shows it
+    assert "bezel status" not in refusal.advice or kind == "no_service"  # it asks the platform, not the server
 
 
 def test_a_page_is_shown_as_its_words() -> None:

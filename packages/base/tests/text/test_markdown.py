@@ -63,7 +63,7 @@ class _Visible(HTMLParser):
             self.words[-1] += data
 
 
-def seen(markdown: str) -> _Visible:
+def render(markdown: str) -> _Visible:
     page = _Visible()
     page.feed(PARSER.render(markdown))
     page.close()
@@ -80,23 +80,23 @@ def without_code(tags: list[str]) -> list[str]:
 @example("`a``b`", "{}")
 @example("1. x", "{}")
 def test_prose_adds_no_element_and_keeps_its_text(text: str, place: str) -> None:
-    words = flat(text, LONGEST)
-    shown = seen(place.format(prose(text, LONGEST) or "tame"))
-    assert without_code(shown.tags) == seen(place.format("tame")).tags
+    plain = flat(text, LONGEST)
+    shown = render(place.format(prose(text, LONGEST) or "tame"))
+    assert without_code(shown.tags) == render(place.format("tame")).tags
     bare = shown.text.replace(ZERO_WIDTH, "")
-    assert all(part in bare for part in re.split(r"[`\s]+", words))
+    assert all(part in bare for part in re.split(r"[`\s]+", plain))
 
 
 @settings(max_examples=400)
 @pytest.mark.slow
 @given(TEXTS, st.sampled_from(PLACES), st.sampled_from([code, code_element]))
 def test_code_shows_its_text_character_for_character(text: str, place: str, write) -> None:
-    shown = seen(place.format(write(text, LONGEST)))
-    assert without_code(shown.tags) == seen(place.format("tame")).tags
+    shown = render(place.format(write(text, LONGEST)))
+    assert without_code(shown.tags) == render(place.format("tame")).tags
     assert shown.tags.count("code") == 1
     expected = flat(text, LONGEST).strip()
     if expected or write is code:
-        assert seen(place.format("tame")).text.replace("tame", expected or "(empty)") == shown.text
+        assert render(place.format("tame")).text.replace("tame", expected or "(empty)") == shown.text
 
 
 LINKING = re.compile(r"(?<![\w`])@\w|#\d|\bGH-\d|!\d|://\w|\bwww\.\w|:[a-z_]+:|mailto:\w|\w@\w", re.IGNORECASE)
@@ -105,8 +105,8 @@ LINKING = re.compile(r"(?<![\w`])@\w|#\d|\bGH-\d|!\d|://\w|\bwww\.\w|:[a-z_]+:|m
 @pytest.mark.slow
 @given(TEXTS)
 def test_words_hold_nothing_that_a_forge_makes_a_link_of(text: str) -> None:
-    for words in seen(f"- {prose(text, LONGEST)}").words:
-        assert not LINKING.search(words), words
+    for phrase in render(f"- {prose(text, LONGEST)}").words:
+        assert not LINKING.search(phrase), phrase
 
 
 @pytest.mark.slow
@@ -115,22 +115,22 @@ def test_each_mark_of_markdown_is_only_text(piece: str) -> None:
     for text in (piece, f"a {piece} b", f"{piece}{piece}", f"x{piece}", f"{piece}x y", f"`{piece}` and {piece}"):
         for place in PLACES:
             for write in (prose, code, code_element):
-                tags = seen(place.format(write(text) or "tame")).tags
-                assert without_code(tags) == seen(place.format("tame")).tags, (write.__name__, text, place)
-        assert not any(LINKING.search(words) for words in seen(f"- {prose(text)}").words), text
+                tags = render(place.format(write(text) or "tame")).tags
+                assert without_code(tags) == render(place.format("tame")).tags, (write.__name__, text, place)
+        assert not any(LINKING.search(phrase) for phrase in render(f"- {prose(text)}").words), text
 
 
 def test_code_stays_code_within_an_element_that_markdown_does_not_read() -> None:
     text = "<b>`x`</b> @user | #1 **x**"
-    shown = seen(f"<details><summary>{code_element(text)}</summary>\n\n</details>")
+    shown = render(f"<details><summary>{code_element(text)}</summary>\n\n</details>")
     assert text in shown.text
     assert shown.tags == ["details", "summary", "code"]
 
 
 def test_a_command_is_copied_as_it_was_written() -> None:
     command = "bezel ci deploy 'a`b;c|d' --approve \"$x\" <&1"
-    assert command in seen(f"| a |\n|---|\n| {code(command)} |").text
-    assert command in seen(f"- {code(command)}").text
+    assert command in render(f"| a |\n|---|\n| {code(command)} |").text
+    assert command in render(f"- {code(command)}").text
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_command_is_copied_as_it_was_written() -> None:
     ],
 )
 def test_a_link_leads_to_a_plain_web_address_only(address: str, links: bool) -> None:
-    assert seen(link("log", address)).tags == (["p", "a"] if links else ["p"])
+    assert render(link("log", address)).tags == (["p", "a"] if links else ["p"])
 
 
 def test_no_function_shows_a_credential() -> None:
@@ -175,7 +175,7 @@ def test_cell_keeps_markdown_of_its_own() -> None:
 
 @pytest.mark.parametrize("text", ["<b>x</b>", "[a](http://b)", "www.a.example", "a | b", "`x`", "@user"])
 def test_report_text_with_marks_is_code(text: str) -> None:
-    page = seen(plain_or_code(text))
+    page = render(plain_or_code(text))
     assert without_code(page.tags) == ["p"]
     assert page.text.strip() == text
 

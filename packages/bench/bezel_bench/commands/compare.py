@@ -2,7 +2,7 @@
 
 import argparse
 
-from bezel_base.console import aligned, say
+from bezel_base.console import align_columns, say
 from bezel_base.errors import Problem, UserError
 from bezel_bench.commands.targets import Targets
 from bezel_bench.report.comparison import Comparison, Value, compare
@@ -58,7 +58,7 @@ def _text(comparison: Comparison) -> str:
             for each in comparison.figures
             if each.load == one
         ]
-        lines += ["", one, *aligned(("figure", "before", "after", "change", "judged", "unit"), rows)]
+        lines += ["", one, *align_columns(("figure", "before", "after", "change", "judged", "unit"), rows)]
     lines += ["", *(f"cannot be compared: {reason}" for reason in comparison.refusals)] if comparison.refusals else [""]
     return "\n".join(lines).strip("\n") + "\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bezel_base.command_line.exits import write_output
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.commands.targets import Targets
 from bezel_bench.report.export import as_csv, as_vllm, of_stage
 from bezel_bench.report.open_metrics import as_open_metrics
@@ -77,6 +77,6 @@ def _cell(result: Result, name: str | None) -> Cell:
     if name is None and len(cells) == 1:
         return result.cells[0]
     if name not in cells:
-        consequence = "there is no such cell." if name else f"the result has {counted(len(cells), 'cells')}."
+        consequence = "there is no such cell." if name else f"the result has {format_count(len(cells), 'cells')}."
         raise UserError(Problem("--cell", name or NOT_SET, consequence, f"choose one of {', '.join(cells)}."))
     return cells[name]

@@ -36,7 +36,7 @@ from bezel_bench.result.document import Cell, Finding, Result, Slo
 from bezel_bench.result.sample import Measured
 from bezel_bench.sweep.measurement.journal import Ledger, Taken
 from bezel_bench.sweep.measurement.second_try import is_disturbed
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 
 # Users of a warm-up where the load has a rate.
 _WARM_USERS = 8
@@ -213,12 +213,12 @@ def _warm_up(
     Raises:
         UserError: They cannot be sent.
     """
-    show(f"warms the server up with {counted(requests, 'requests')}")
+    show(f"warms the server up with {format_count(requests, 'requests')}")
     warm = warm_up_of(load, requests)
     bodies = make_prompts(warm, reached.ask, vocabulary).bodies
     measured = (sender.send if sender else run_load)(warm, bodies, reached.headers, show)
     failed = sum(bool(sample.failure) for sample in measured.samples)
-    note = f"{counted(len(measured.samples), 'warm-up requests')} sent before the load, counted in no figure"
+    note = f"{format_count(len(measured.samples), 'warm-up requests')} sent before the load, counted in no figure"
     return f"{note}; {failed} of them failed" if failed else note
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.commands.measure.cell_runner import (
     Variant,
     infeasible_contexts,
@@ -152,7 +152,7 @@ def progress_bar(sweep: Sweep, now: Progress) -> str:
     filled = min(_BAR, round(_BAR * max(shares)))
     ahead = "" if now.seconds_left is None else f"; at most {amount(now.seconds_left, limits)} left"
     bar = (
-        f"[{'#' * filled}{'.' * (_BAR - filled)}] {counted(now.measured, 'cells')}, "
+        f"[{'#' * filled}{'.' * (_BAR - filled)}] {format_count(now.measured, 'cells')}, "
         f"{amount(now.seconds, limits)}{ahead}"
     )
     return bar if now.place is None else f"{bar} | {sweep.grid.describe(now.place)}:"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bezel_base.errors import UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.client.workers import merge_measured
 from bezel_bench.distributed.protocol import ClockOffset, Part
 from bezel_bench.result.sample import INSTANTS, Measured
@@ -74,7 +74,7 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
     ordered = sorted(parts, key=lambda part: part.task)
     numbers = [part.task for part in ordered]
     if missing := sorted(set(range(tasks)) - set(numbers)):
-        raise UserError(f"of {counted(tasks, 'tasks')} {missing} have no part in the result: run it again.")
+        raise UserError(f"of {format_count(tasks, 'tasks')} {missing} have no part in the result: run it again.")
     if len(numbers) > tasks:
         raise UserError(f"a task has several parts in the result (parts of {numbers}): run it again.")
     for part in ordered:
@@ -90,7 +90,7 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
         [] if all(part.by == ordered[0].by for part in ordered) else ["The tasks ran on several kinds of machines."]
     )
     return Merged(
-        measured, skew, ordered[0].by, (f"{counted(tasks, 'tasks')} sent this load: {skew}.", *unlike, *notes)
+        measured, skew, ordered[0].by, (f"{format_count(tasks, 'tasks')} sent this load: {skew}.", *unlike, *notes)
     )
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.result.columns import Columns, Flags, Floats, Ints
 
 # With fewer batches of five the minimum of MSER is chance.
@@ -89,7 +89,7 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
         return _because(
             whole,
             f"too few responses to cut the ends off ({len(good)} of "
-            f"{counted(users, 'users') if users else 'no fixed number of users'})",
+            f"{format_count(users, 'users') if users else 'no fixed number of users'})",
         )
     rule = "from the last response to the requests that started together to the sending of the last request"
     if more := _truncation((good["done"] - good["sent"])[inside]):

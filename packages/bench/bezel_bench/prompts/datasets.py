@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 
 _SPEAKERS: Mapping[str, str] = {
     "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant",
@@ -64,7 +64,7 @@ def read_entries(file: Path) -> list[Entry]:
             entries.append(entry)
     if problems:
         raise UserError(
-            *problems[:_SHOWN_PROBLEMS], title=f"{counted(len(problems), 'entries')} of {file.name} cannot be sent"
+            *problems[:_SHOWN_PROBLEMS], title=f"{format_count(len(problems), 'entries')} of {file.name} cannot be sent"
         )
     if not entries:
         raise UserError(Problem(str(file), None, "the file holds no text to send.", "write one text per line."))

@@ -284,7 +284,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
         if isinstance(counted, str):
             doubt = counted
         elif len(counted) != wanted:
-            doubt = f"the server counts {counting.counted(len(counted), 'tokens')} in a prompt made for {wanted}"
+            doubt = f"the server counts {counting.format_count(len(counted), 'tokens')} in a prompt made for {wanted}"
     if load.prompts.served_answers and not doubt:
         doubt = "later turns hold the server's own responses"
     notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
@@ -314,7 +314,7 @@ def _of_file(load: Load, made: Frame) -> Prompts:
         for entry, text in zip(entries, texts, strict=True)
     ]
     note = (
-        f"{counting.counted(len(entries), 'entries')} of {name}, repeated in order: a repeated one may "
+        f"{counting.format_count(len(entries), 'entries')} of {name}, repeated in order: a repeated one may "
         "come from a cache"
     )
     return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
@@ -340,7 +340,7 @@ def _of_trace(load: Load, vocabulary: Vocabulary, tokenizer: Tokenizer) -> Promp
         if isinstance(counted, str) or len(counted) != wanted:
             doubt = counted if isinstance(counted, str) else f"the server counts {len(counted)} tokens, not {wanted}"
     note = (
-        f"{counting.counted(len(entries), 'requests')} of {file.name}: lengths and shared prefixes are "
+        f"{counting.format_count(len(entries), 'requests')} of {file.name}: lengths and shared prefixes are "
         "those of the trace, the words are not"
     )
     return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.metrics.statistics import of_repeats
 from bezel_bench.result.document import Cell, Result
 
@@ -129,7 +129,7 @@ def _loads(result: Result) -> dict[str, list[Cell]]:
     cells_by_load: dict[str, list[Cell]] = {}
     for cell in (part for whole in result.cells for part in whole.parts()):
         load = (
-            counted(cell.users, "users")
+            format_count(cell.users, "users")
             if cell.users is not None
             else f"{cell.rate:g}/s"
             if cell.rate

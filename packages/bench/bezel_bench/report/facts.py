@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.report.charts.html import plain
 from bezel_bench.report.figure import Table
 from bezel_bench.report.format import STATES, UNKNOWN, number, percent, shorten, span
@@ -237,7 +237,10 @@ def manifest(result: Result) -> Table:
         ("price", None if about.price.usd_per_hour is None else f"{number(about.price.usd_per_hour)} USD per hour"),
         ("price as of", about.price.as_of),
         ("price by", about.price.source),
-        ("client", f"bezel {client.bezel}, Python {client.python}, {counted(client.workers, 'workers')}, TLS {tls}"),
+        (
+            "client",
+            f"bezel {client.bezel}, Python {client.python}, {format_count(client.workers, 'workers')}, TLS {tls}",
+        ),
         ("client's machine", f"{client.machine.cores} cores, {client.machine.cpu}, {client.machine.kernel}"),
         ("started at", about.started_at.isoformat(timespec="seconds")),
         ("seed", about.seed),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.report.charts.axes import Axis, without_outlier
 from bezel_bench.report.charts.plot import Chart, Dot, Line
 from bezel_bench.report.figure import Figure, Table
@@ -224,7 +224,7 @@ def _inferred_dots(curve: Curve) -> list[Dot]:
             cell.low,
             cell.high,
             hollow=True,
-            tooltip=f"{curve.label}, {counted(cell.users, 'users')}: {number(cell.value)} tokens/s "
+            tooltip=f"{curve.label}, {format_count(cell.users, 'users')}: {number(cell.value)} tokens/s "
             f"inferred{_no_range(cell)}",
             ring=curve.mark[1] if curve.mark and curve.mark[0] == cell.users else "",
         )

@@ -6,7 +6,7 @@ Its Content-Security-Policy forbids scripts and requests, in case one were ever 
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.report.charts.html import Node, Value, add, el, html
 from bezel_bench.report.charts.style import page as style
 from bezel_bench.report.facts import measured_load, representative_load
@@ -155,7 +155,7 @@ def _long(table: Table) -> Element:
     shown = _table(table)
     if len(table.rows) <= _ALWAYS_OPEN:
         return shown
-    return el("details", {}, el("summary", {}, counted(len(table.rows), "rows")), shown)
+    return el("details", {}, el("summary", {}, format_count(len(table.rows), "rows")), shown)
 
 
 def _table(table: Table, kind: str = "") -> Element:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from bezel_base.text.cleaning import cleaned
+from bezel_base.text.cleaning import clean_text
 from bezel_bench.report import facts
 from bezel_bench.report.ab_figures import ab_figures
 from bezel_bench.report.figure import Figure, Table
@@ -94,11 +94,11 @@ class ReportSummary(TypedDict):
 def summary_of(report: Report, markdown: str, written: tuple[str, ...]) -> ReportSummary:
     """The summary of a report with its tables as Markdown, and with the files that were written."""
     return ReportSummary(
-        title=cleaned(report.title, 300),
+        title=clean_text(report.title, 300),
         nature=report.nature,
-        warnings=tuple(cleaned(text, 600) for text in report.warnings[:_MOST_TEXTS]),
-        findings=tuple(cleaned(text, 600) for text in report.findings[:_MOST_TEXTS]),
-        markdown=cleaned(markdown, _LONGEST),
+        warnings=tuple(clean_text(text, 600) for text in report.warnings[:_MOST_TEXTS]),
+        findings=tuple(clean_text(text, 600) for text in report.findings[:_MOST_TEXTS]),
+        markdown=clean_text(markdown, _LONGEST),
         written=written,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.report.charts.heat import Box, HeatMap
 from bezel_bench.report.figure import Figure, Table
 from bezel_bench.report.format import MARKS, STATES, UNKNOWN, number
@@ -73,7 +73,7 @@ def _caption(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str
     counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
     states = [f"{count} {STATES[state]} ({mark})" for state, mark in MARKS.items() if (count := counts[state])]
     counts_text = ", ".join(
-        [f"{counted(ok, 'cells')} ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states]
+        [f"{format_count(ok, 'cells')} ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states]
     )
     caption = [f"{metric}, {unit}." if unit else f"{metric}.", f"{counts_text}."]
     if inferred:
@@ -95,7 +95,7 @@ def _measured_box(spot: Spot, metric: str, left_out: set[str]) -> Box:
 
 
 def _inferred_box(cell: Inferred) -> Box:
-    where = f"context {cell.context_tokens:,}, {counted(cell.users or 0, 'users')}"
+    where = f"context {cell.context_tokens:,}, {format_count(cell.users or 0, 'users')}"
     has_range = cell.low is not None
     span = f"90 % range {number(cell.low)} to {number(cell.high)}" if has_range else f"no range: {cell.why}"
     tooltip = f"{where}: inferred {number(cell.value)}, {cell.how}, {span}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.result.failures import FAILED_SHARE
 from bezel_bench.result.sample import CLIENT
 
@@ -87,14 +87,16 @@ def state_of(
     apart = [text for text in wrong if text.startswith(f"{_APART}: ")]
     counts = [text for text in wrong if text not in apart]
     failed = sum(failures.values())
-    ended = f"; the load was ended after {counted(failing_requests, 'failures')} in a row" if failing_requests else ""
+    ended = (
+        f"; the load was ended after {format_count(failing_requests, 'failures')} in a row" if failing_requests else ""
+    )
     end: tuple[State, str] | None
     if interrupted:
-        end = "failed", f"interrupted after {counted(requests - failed, 'answers')}: run it again"
+        end = "failed", f"interrupted after {format_count(requests - failed, 'answers')}: run it again"
     elif silent_seconds:
         reason = (
             f"the server hangs: no request was answered for {silent_seconds:.3g} s, as long as one may take "
-            f"(--deadline), so the load was ended after {counted(requests - failed, 'answers')}. Look at the "
+            f"(--deadline), so the load was ended after {format_count(requests - failed, 'answers')}. Look at the "
             "server's log, then "
             "run it again"
         )
@@ -206,7 +208,7 @@ def queueing_reason(in_flight: int, *, instances: int | None, concurrency: int |
         return ""
     room = instances * concurrency
     return (
-        f"{counted(in_flight, 'requests')} at once > {counted(instances, 'instances')} x concurrency "
+        f"{format_count(in_flight, 'requests')} at once > {format_count(instances, 'instances')} x concurrency "
         f"{concurrency} = {room}: "
         "the rest waited in the platform's queue, and every latency holds that wait"
     )
@@ -217,7 +219,7 @@ def crowding_reason(in_flight: int | None) -> str:
     if not in_flight:
         return ""
     return (
-        f"{counted(in_flight, 'requests')} {'was' if in_flight == 1 else 'were'} under way, the most that "
+        f"{format_count(in_flight, 'requests')} {'was' if in_flight == 1 else 'were'} under way, the most that "
         "were allowed (--max-in-flight), so no "
         "more were sent: the "
         "server completes fewer than are offered. Send at a lower rate, or allow more"

@@ -18,7 +18,7 @@ from itertools import product
 from statistics import fmean
 
 from bezel_base.errors import NOT_SET, Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.metrics.statistics import of_trimmed
 from bezel_bench.result.document import Cell, Finding, Numbers
 from bezel_bench.sweep.cell_request import CellRequest
@@ -238,7 +238,7 @@ def _sentence(first: str, shift: Difference) -> str:
     pair = f"{shift.figure}, {shift.arm} against {first}"
     if shift.change is None or shift.low is None or shift.high is None:
         return f"{pair}: too few rounds have both figures to compare ({shift.rounds})."
-    span = f"{shift.low:+.1%} to {shift.high:+.1%} over {counted(shift.rounds, 'rounds')}"
+    span = f"{shift.low:+.1%} to {shift.high:+.1%} over {format_count(shift.rounds, 'rounds')}"
     if shift.is_shown:
         return f"{shift.figure}: {shift.arm} has {shift.change:+.1%} against {first} ({span})."
     return f"{pair}: no difference shown ({span}; a smaller one may exist)."

@@ -23,7 +23,7 @@ from bezel_bench.sweep.inference.repeats import REPEATABLE
 from bezel_bench.sweep.measurement.journal import Taken
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, LostError, Once, is_unreached
 from bezel_bench.sweep.measurement.second_try import TRIES, is_disturbed
-from bezel_bench.sweep.wording import counted, edge_position
+from bezel_bench.sweep.wording import edge_position, format_count
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16
@@ -136,7 +136,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
         if len(taken) == most_runs or ended or (sure >= CONFIDENCE and not edge.is_beyond):
             if not ended and (sure < CONFIDENCE or edge.is_beyond):
                 ended = (
-                    f"{counted(most_runs, 'runs')} {'was' if most_runs == 1 else 'were'} not enough for "
+                    f"{format_count(most_runs, 'runs')} {'was' if most_runs == 1 else 'were'} not enough for "
                     f"{CONFIDENCE:.0%}"
                 )
             cells, seconds = [run.cell for run in taken], once.ledger.spent_seconds
@@ -167,7 +167,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
 def _measure(once: Once, request: CellRequest, estimate: float | None, unit: str) -> Taken | str:
     """Measure a load; return why it could not be measured, and the search ends, instead."""
     if why := once.keeps_out(estimate):
-        return f"the limits allow no further run: {counted(_load(request), unit)} would need {why}"
+        return f"the limits allow no further run: {format_count(_load(request), unit)} would need {why}"
     try:
         run = once.measure(request, estimate)
     except (KeyboardInterrupt, LostError) as error:
@@ -293,34 +293,30 @@ def conclude(plan: Search, outcome: Found) -> Finding:
         text = "Nothing was measured"
     elif outcome.kept == outcome.able < len(plan.levels) and not (outcome.able and outcome.is_limit):
         text = f"The highest load that keeps {slos} is unknown"
-        text += f": loads up to {counted(plan.levels[outcome.kept - 1], unit)} keep them" if outcome.kept else ""
+        text += f": loads up to {format_count(plan.levels[outcome.kept - 1], unit)} keep them" if outcome.kept else ""
         numbers["highest"] = None
     elif outcome.kept in (0, outcome.able) and outcome.sure < CONFIDENCE:
         # "None" or "all of them keep the limits" would be a claim that so few data do not support.
         text = f"The highest load that keeps {slos} is unknown: at {CONFIDENCE:.0%} the edge is {edge}"
         numbers["highest"] = None
     elif outcome.kept == 0:
-        text = f"Even the lowest load, {counted(plan.levels[0], unit)}, misses {slos}"
+        text = f"Even the lowest load, {format_count(plan.levels[0], unit)}, misses {slos}"
     elif outcome.kept == outcome.able:
         best_load = "highest load" if outcome.able == len(plan.levels) else "highest load that this client can send"
-        text = (
-            f"The {best_load}, {counted(plan.levels[outcome.able - 1], unit)}, still keeps {slos}: the edge is higher"
-        )
+        text = f"The {best_load}, {format_count(plan.levels[outcome.able - 1], unit)}, still keeps {slos}: the edge is higher"
     else:
         best = _at(plan, outcome)
         goodput = best.value("goodput") if best else None
-        highest = counted(plan.levels[outcome.kept - 1], unit)
+        highest = format_count(plan.levels[outcome.kept - 1], unit)
         text = f"Loads up to {highest} keep {slos} (at {CONFIDENCE:.0%} the edge is {edge})"
         text += f"; there {goodput:.4g} requests/s keep every limit" if goodput else ""
         numbers["goodput"] = goodput
-    text += f" ({counted(len(outcome.cells), 'runs')})."
+    text += f" ({format_count(len(outcome.cells), 'runs')})."
     if outcome.able < len(plan.levels):
         busy = all(cell.state == "busy_machine" for cell in outcome.disturbed)
         what = "other work kept the machine busy" if busy else "the client was the limit"
         tries = f"in {len(outcome.disturbed)} tries" if outcome.is_limit else "when it was tried"
-        text += (
-            f" At {counted(plan.levels[outcome.able], unit)} {what} {tries}, so this and higher loads are not judged."
-        )
+        text += f" At {format_count(plan.levels[outcome.able], unit)} {what} {tries}, so this and higher loads are not judged."
         if outcome.is_limit:
             text += " More workers, or several machines, send more."
             numbers["client_limited_from"] = plan.levels[outcome.able]

@@ -9,7 +9,7 @@ from typing import Literal
 
 from bezel_bench.result.cell_status import infeasible
 from bezel_bench.sweep.cell_request import CellRequest
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 
 # As in published sweeps of this family: 13 contexts by 12 numbers of users.
 CONTEXTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -66,7 +66,7 @@ class Grid:
 
     def describe(self, place: Place) -> str:
         """Return the cell as text."""
-        return f"context {self.contexts[place[0]]}, {counted(self.users[place[1]], 'users')}"
+        return f"context {self.contexts[place[0]]}, {format_count(self.users[place[1]], 'users')}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def refusal(grid: Grid, bounds: Bounds, place: Place) -> Refusal | None:
         return Refusal("infeasible", rule)
     if bounds.capacity is not None and users > bounds.capacity:
         reason = (
-            f"{counted(users, 'users')} > instances x concurrency = {bounds.capacity}: the cell would "
+            f"{format_count(users, 'users')} > instances x concurrency = {bounds.capacity}: the cell would "
             "measure the platform's queue"
         )
         return Refusal("queueing", reason)

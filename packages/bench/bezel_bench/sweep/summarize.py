@@ -14,7 +14,7 @@ from bezel_bench.sweep.inference.surface import Estimate
 from bezel_bench.sweep.measurement.budget import notes as notes_of
 from bezel_bench.sweep.next_cell import beyond
 from bezel_bench.sweep.run import Ended, SweepStatus
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 
 _NO_NEIGHBOUR = "no measured cell beside it on both sides, so it is not inferred"
 
@@ -89,7 +89,7 @@ def _inferred_cell(status: SweepStatus, place: Place, estimate: Estimate) -> Inf
         if line.axis == "contexts"
         else f"{grid.users[line.below[1]]} and {grid.users[line.above[1]]} users at the same context"
     )
-    few = f"only {counted(estimate.errors, 'cells')} measured between others; a 90 % range needs {LEAST}"
+    few = f"only {format_count(estimate.errors, 'cells')} measured between others; a 90 % range needs {LEAST}"
     return Inferred(
         context_tokens=grid.contexts[place[0]],
         users=grid.users[place[1]],
@@ -132,7 +132,7 @@ def _surface(status: SweepStatus, inferred: list[Estimate]) -> Finding:
         "usd": status.sweep.limits.cost(status.spent_seconds),
     }
     text = (
-        f"{counted(len(status.cells), 'cells')} measured with {counted(status.sent_requests, 'requests')}, "
+        f"{format_count(len(status.cells), 'cells')} measured with {format_count(status.sent_requests, 'requests')}, "
         f"{share:.1%} of a full sweep's"
     )
     if inferred:

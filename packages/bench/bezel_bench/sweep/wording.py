@@ -1,8 +1,8 @@
 """Wording of loads and ranges of them: one complete phrase for each case. Pure."""
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 
-__all__ = ["counted", "edge_position"]
+__all__ = ["edge_position", "format_count"]
 
 
 def edge_position(low: float | None, high: float | None, tried: tuple[float, float], unit: str) -> str:
@@ -15,9 +15,9 @@ def edge_position(low: float | None, high: float | None, tried: tuple[float, flo
         unit: The unit of the loads, in the plural.
     """
     if low is not None and high is not None:
-        return f"between {low:g} and {counted(high, unit)}"
+        return f"between {low:g} and {format_count(high, unit)}"
     if low is not None:
-        return f"above {counted(low, unit)}, perhaps beyond {tried[1]:g}, the highest"
+        return f"above {format_count(low, unit)}, perhaps beyond {tried[1]:g}, the highest"
     if high is not None:
-        return f"below {counted(high, unit)}"
-    return f"anywhere: below {tried[0]:g}, above {counted(tried[1], unit)}, or between"
+        return f"below {format_count(high, unit)}"
+    return f"anywhere: below {tried[0]:g}, above {format_count(tried[1], unit)}, or between"

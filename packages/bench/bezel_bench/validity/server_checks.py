@@ -7,7 +7,7 @@ bezel_bench.validity.load_checks, and collecting the values to bezel_bench.valid
 from dataclasses import dataclass
 from functools import partial
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Check, Counters, Numbers
 from bezel_bench.result.records import Manifest, ServedBy
 from bezel_bench.server.drain import Drained
@@ -128,7 +128,7 @@ def drained_before(drained: Drained) -> Check:
         return check(state="unknown", text=f"it is unknown whether the server was idle: {drained.why}", numbers={})
     if not drained.idle:
         text = (
-            f"{counted(drained.running or 0, 'requests')} ran and {drained.waiting or 0} waited after "
+            f"{format_count(drained.running or 0, 'requests')} ran and {drained.waiting or 0} waited after "
             f"{drained.seconds:.0f} s: the figures "
             "are of this load and another one"
         )

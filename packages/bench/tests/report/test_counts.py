@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench_support.results import manifest
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.commands.render.tables import grid_text, run_text, search_text
 from bezel_bench.report.comparison import compare
 from bezel_bench.report.markdown import as_markdown
@@ -88,7 +88,7 @@ def test_reasons_name_counts_in_their_form(number: int) -> None:
     ],
 )  # fmt: skip
 def test_count_has_its_form(number: float, unit: str, text: str) -> None:
-    assert counted(number, unit) == text
+    assert format_count(number, unit) == text
 
 
 def test_scan_finds_what_it_looks_for() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_localcloud import PROGRAM, control_client
 from bezel_localcloud.command.cloud import LocalCloud
 from bezel_localcloud.command.program import Program
@@ -75,7 +75,7 @@ def add_fault(endpoint: Endpoint, name: str, words: Sequence[str], *, program: s
     if "struck" not in response:
         sys.stdout.write(
             f"active: {_line(response)}\n"
-            f"It stays active, also after a restart, until `{program} fault clear {quoted(kind.name)}`.\n"
+            f"It stays active, also after a restart, until `{program} fault clear {shell_word(kind.name)}`.\n"
         )
     return 0
 

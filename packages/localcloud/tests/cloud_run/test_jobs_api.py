@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from bezel_base.process_status import marked
+from bezel_base.process_status import processes_with_variable
 from bezel_localcloud import control
 from localcloud_support.client import PARENT, REGION, RUNTIME, Client, is_alive, until
 
@@ -146,7 +146,7 @@ def test_a_cancelled_execution_says_so_and_leaves_no_process(jobs):
 
 def processes_of(execution):
     """Process ids of an execution's tasks."""
-    return marked("CLOUD_RUN_EXECUTION", execution.rpartition("/")[2])
+    return processes_with_variable("CLOUD_RUN_EXECUTION", execution.rpartition("/")[2])
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from bezel_base.process_status import DIRECTORY_VARIABLE, marked
+from bezel_base.process_status import DIRECTORY_VARIABLE, processes_with_variable
 from localcloud_support.client import PARENT, REGION, RUNTIME, Client, until
 from localcloud_support.node_harness import SHORT_SCRIPT
 
@@ -64,10 +64,10 @@ def test_a_leased_machine_lives_and_dies_with_its_lease_and_its_daemon(own_daemo
     assert asked.status_code == 200, asked.text
     until(lambda: "up" in told(client), 60)
     os.kill(endpoint.pid, signal.SIGKILL)
-    until(lambda: not marked(DIRECTORY_VARIABLE, str(endpoint.directory)))
+    until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory)))
     client = Client(own_daemon())
     until(lambda: "up" in told(client), 60)
-    assert marked(DIRECTORY_VARIABLE, str(endpoint.directory))
+    assert processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory))
     assert client.http.delete(f"{TPU}/queuedResources/lease", params={"force": "true"}).is_success
-    until(lambda: not marked(DIRECTORY_VARIABLE, str(endpoint.directory)), 30)
+    until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory)), 30)
     until(lambda: not list((endpoint.directory / "nodes").iterdir()))

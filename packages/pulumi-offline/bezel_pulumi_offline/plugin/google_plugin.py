@@ -13,7 +13,7 @@ from typing import TypeVar
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel_base.text.shell import quoted
+from bezel_base.text.shell import shell_word
 from bezel_pulumi_offline.google.cloud import VARIABLES, Cloud
 from bezel_pulumi_offline.google.errors import (
     ExistsError,
@@ -225,7 +225,7 @@ def adoption_advice(operation: str) -> str:
     stack = operation.partition("urn:pulumi:")[2].partition("::")[0]
     return (
         "It exists, and is not in the state of this stack. If an earlier run of this stack created it (the run was "
-        f"killed, or a response was lost), adopt it: `.venv/bin/bezel local recover {quoted(stack)} --adopt`. If "
+        f"killed, or a response was lost), adopt it: `.venv/bin/bezel local recover {shell_word(stack)} --adopt`. If "
         "it has "
         "another owner, give this one another name.\n"
     )

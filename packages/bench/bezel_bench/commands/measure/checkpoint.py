@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.cell.cell import MeasuredCell
 from bezel_bench.commands.measure.cell_runner import Variant
 from bezel_bench.result.columns import Columns
@@ -193,7 +193,7 @@ class ResultFiles:
             shutil.rmtree(self._path(".cells"), ignore_errors=True)
             note("--force: discarded the cells of an unfinished command with other settings")
         if journal.taken:
-            note(f"continues after {counted(len(journal.taken), 'cells')} measured before")
+            note(f"continues after {format_count(len(journal.taken), 'cells')} measured before")
         return journal
 
     def keep(self, measured: MeasuredCell) -> None:

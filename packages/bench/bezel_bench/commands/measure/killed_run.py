@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bezel_base.console import note
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.cell.build_cell import cell_record
 from bezel_bench.cell.plan import CellPlan, ServerView
 from bezel_bench.commands.measure.checkpoint import ResultFiles, write
@@ -55,7 +55,7 @@ def keep_killed(
     unread = Counters(before=None, after=None, gained=None, why=_WHY)
     cell = cell_record(plan, server, Drained(None, 0.0, why=_WHY), unread, measured, columns)
     responses = cell.requests - sum(cell.failures.values())
-    reason = f"the run was killed after {counted(responses, 'responses')}: these are the samples until then"
+    reason = f"the run was killed after {format_count(responses, 'responses')}: these are the samples until then"
     out = files.killed_file(attempt)
     result = Result(
         kind="run",
@@ -66,7 +66,7 @@ def keep_killed(
     )
     write(result, {cell.id: (columns, measured.began)}, out)
     files.clear(name)
-    note(f"an earlier run was killed after {counted(responses, 'responses')}, stored in {out}; measuring again")
+    note(f"an earlier run was killed after {format_count(responses, 'responses')}, stored in {out}; measuring again")
 
 
 def attempt_load(load: Load, attempt: int, *, again: bool) -> Load:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bezel_base.errors import Problem, UserError
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.commands.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
 from bezel_bench.commands.targets import Targets
 from bezel_bench.load.plan import Target, TokenSource
@@ -106,7 +106,7 @@ def renewals(headers: TokenSource) -> list[str]:
     """Notes for the result's reader: a failed renewal of the tokens, if there was one."""
     failures = getattr(headers, "failures", 0)
     return (
-        [f"the identity token could not be renewed ({counted(failures, 'times')}): look for http_401"]
+        [f"the identity token could not be renewed ({format_count(failures, 'times')}): look for http_401"]
         if failures
         else []
     )

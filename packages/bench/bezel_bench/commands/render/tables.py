@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from bezel_bench.load.plan import GENERATING
 from bezel_bench.result.document import Cell, Inferred, Result
 from bezel_bench.result.records import Distribution, Metric
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 
 _RATES = (
     *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
@@ -64,7 +64,7 @@ def grid_text(result: Result, metric: str) -> str:
         [f"{metric}, contexts down, users across", "", header, *rows, "", _LEGEND, ""],
         [
             *(finding.text for name in _CONCLUSIONS for finding in result.findings if finding.name == name),
-            *(f"not measured, {counted(count, 'cells')}: {reason}" for reason, count in reasons.items()),
+            *(f"not measured, {format_count(count, 'cells')}: {reason}" for reason, count in reasons.items()),
             *result.notes,
         ],
     )
@@ -89,8 +89,10 @@ def _text(result: Result, lines: Iterable[str], notes: Iterable[str]) -> str:
 
 
 def _cell(cell: Cell) -> Iterator[str]:
-    load = counted(cell.users, "users") if cell.users else f"{cell.rate:g} requests/s" if cell.rate else cell.pattern
-    seconds = "" if cell.seconds is None else f", {counted(cell.requests, 'requests')} in {cell.seconds:.1f} s"
+    load = (
+        format_count(cell.users, "users") if cell.users else f"{cell.rate:g} requests/s" if cell.rate else cell.pattern
+    )
+    seconds = "" if cell.seconds is None else f", {format_count(cell.requests, 'requests')} in {cell.seconds:.1f} s"
     yield f"{cell.id}: {cell.state.upper() if cell.state != 'ok' else 'ok'} ({load}, {_sizes(cell)}{seconds})"
     if cell.reason:
         yield from _wrap(f"why: {cell.reason}")
@@ -103,8 +105,8 @@ def _cell(cell: Cell) -> Iterator[str]:
     unit, word = ("users", "sent") if closed else ("requests/s", "due")
     for number, stage in enumerate(cell.stages, 1):
         failed = f", {stage.failed} failed" if stage.failed else ""
-        sent = f"{counted(stage.requests, 'requests')} {word}{failed}"
-        yield f"  stage {number}: {counted(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {sent}"
+        sent = f"{format_count(stage.requests, 'requests')} {word}{failed}"
+        yield f"  stage {number}: {format_count(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {sent}"
         yield from _figures(stage.metrics, stage.distributions)
     if cell.window:
         yield from _wrap(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")

@@ -13,7 +13,7 @@ from statistics import median
 
 from bezel_bench.result.document import Finding
 from bezel_bench.sweep.grid import Grid, Place
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 
 SHARE = 0.9
 CELLS = 3  # from the knee on: the rise of fewer may have been ended by one stalled cell
@@ -82,7 +82,7 @@ def _judge(users: Sequence[float], values: Sequence[float], agreeing: Sequence[i
     if last > first and log(values[last] / values[first]) > GROWTH * log(users[last] / users[first]):
         return Verdict(None, RISES)
     if doubt := _doubt(users, values, plateau, first):
-        return Verdict(None, f"{doubt} just below {counted(users[first], 'users')}")
+        return Verdict(None, f"{doubt} just below {format_count(users[first], 'users')}")
     return Verdict(first)
 
 
@@ -111,7 +111,7 @@ def knees(grid: Grid, metric: str, measured: Mapping[Place, float]) -> list[Find
             columns = list(values)
             verdict = knee([grid.users[column] for column in columns], list(values.values()))
             if verdict.index and columns[verdict.index] - columns[verdict.index - 1] > 1 + _LEFT_OUT:
-                users = counted(grid.users[columns[verdict.index]], "users")
+                users = format_count(grid.users[columns[verdict.index]], "users")
                 verdict = Verdict(None, f"too few numbers of users below {users} were measured")
             findings.append(
                 _sparse(grid, row, values)
@@ -128,7 +128,7 @@ def _knee(grid: Grid, metric: str, row: int, figures: Mapping[int, float], colum
     highest = max(figures, key=lambda column: figures[column])
     return Finding(
         name="knee",
-        text=f"At a context of {counted(context, 'tokens')} {counted(users, 'users')} "
+        text=f"At a context of {format_count(context, 'tokens')} {format_count(users, 'users')} "
         f"{'gets' if users == 1 else 'get'} {SHARE:.0%} of the plateau: {value:.4g} {metric}.",
         numbers={
             "context_tokens": context,
@@ -146,7 +146,7 @@ def _sparse(grid: Grid, row: int, values: Mapping[int, float]) -> Finding:
     numbers = f"{len(values)} of {max(values) + 1} numbers of users up to {grid.users[max(values)]}"
     return Finding(
         name="no_plateau",
-        text=f"At a context of {counted(context, 'tokens')} no knee is named: only {numbers} were measured.",
+        text=f"At a context of {format_count(context, 'tokens')} no knee is named: only {numbers} were measured.",
         numbers={"context_tokens": context},
         cells=[grid.request((row, column)).id for column in sorted(values)],
     )
@@ -155,11 +155,11 @@ def _sparse(grid: Grid, row: int, values: Mapping[int, float]) -> Finding:
 def _no_plateau(grid: Grid, metric: str, row: int, values: Mapping[int, float], why: str) -> Finding:
     context = grid.contexts[row]
     last = sorted(values)[-_SHOWN:]
-    levels = ", ".join(f"{values[column]:.4g} at {counted(grid.users[column], 'users')}" for column in last)
+    levels = ", ".join(f"{values[column]:.4g} at {format_count(grid.users[column], 'users')}" for column in last)
     highest = max(values, key=lambda column: values[column])
     return Finding(
         name="no_plateau",
-        text=f"At a context of {counted(context, 'tokens')} no plateau was seen, so no knee is named: {metric} was "
+        text=f"At a context of {format_count(context, 'tokens')} no plateau was seen, so no knee is named: {metric} was "
         f"{levels}; {why}.",
         numbers={
             "context_tokens": context,

@@ -6,7 +6,7 @@ Owns the rule that needs several cells. The results of a cell's own checks are i
 
 from collections.abc import Mapping
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.result.document import Cell
 from bezel_bench.sweep.grid import Grid, Place
 
@@ -57,7 +57,7 @@ def _superlinear(grid: Grid, row: int, values: dict[Place, float], excluded: dic
         other = conflicts[worst][0]
         times = max(share[worst], share[other]) / min(share[worst], share[other])
         excluded[worst] = (
-            f"{values[worst]:.3g} for {counted(grid.users[worst[1]], 'users')} and {values[other]:.3g} for "
+            f"{values[worst]:.3g} for {format_count(grid.users[worst[1]], 'users')} and {values[other]:.3g} for "
             f"{grid.users[other[1]]} "
             f"at the same context: {times:.1f} x as much for each of more users. "
             "An additional user makes no other faster: the lower cell began before the server was idle or warm, or the "

@@ -6,7 +6,7 @@ Pure. An unknown price stays unknown: then only the time limit applies.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bezel_base.text.counting import counted
+from bezel_base.text.counting import format_count
 from bezel_bench.sweep.grid import Grid, Place
 
 RATES = ("requests_per_second", "output_tokens_per_second", "input_tokens_per_second")
@@ -44,7 +44,7 @@ class Limits:
         """Return why a cell is not begun, "" where it is; without an estimate, it is begun while anything is left."""
         if self.requests is not None and sent + requests > self.requests:
             return (
-                f"{counted(requests, 'requests')} more than the {self.requests - sent} left of the "
+                f"{format_count(requests, 'requests')} more than the {self.requests - sent} left of the "
                 f"{self.requests} of --share"
             )
         left = self.seconds_left(spent)

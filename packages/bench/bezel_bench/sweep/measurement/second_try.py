@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from bezel_bench.result.document import Cell
 from bezel_bench.sweep.grid import Place
-from bezel_bench.sweep.wording import counted
+from bezel_bench.sweep.wording import format_count
 
 DISTURBED = ("client_limited", "busy_machine")
 TRIES = 2
@@ -39,11 +39,13 @@ def describe_unmeasured(cells: Iterable[Cell], left_out: Collection[Place] = ())
     states = [cell.state for cell in cells]
     parts = []
     if limited := states.count("client_limited"):
-        parts.append(f"at {counted(limited, 'cells')} the client was the limit (more --workers may send them)")
+        parts.append(f"at {format_count(limited, 'cells')} the client was the limit (more --workers may send them)")
     if left_out:
-        parts.append(f"{counted(len(left_out), 'cells')} with still more users {_were(len(left_out))} not requested")
+        parts.append(
+            f"{format_count(len(left_out), 'cells')} with still more users {_were(len(left_out))} not requested"
+        )
     if busy := states.count("busy_machine"):
-        parts.append(f"at {counted(busy, 'cells')} other work kept the machine busy")
+        parts.append(f"at {format_count(busy, 'cells')} other work kept the machine busy")
     return ", ".join(parts)
 
 
