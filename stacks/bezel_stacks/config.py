@@ -14,7 +14,7 @@ from bezel.planner import PlanError
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, problems_of_spellings, read_stack_file
 from bezel_base.errors import ENCRYPTED, Problem, UserError
-from bezel_catalog.option_values import structured
+from bezel_catalog.option_values import as_structure
 
 
 def settings() -> dict[str, object]:
@@ -29,7 +29,7 @@ def settings() -> dict[str, object]:
     values = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
     if encrypted := sorted(filter(engine_config.is_config_secret, values)):
         raise UserError(*map(_encrypted, encrypted))
-    return {key.removeprefix(prefix): structured(value) for key, value in values.items()}
+    return {key.removeprefix(prefix): as_structure(value) for key, value in values.items()}
 
 
 def check_stack_file(stack: str, folder: Path, project: str) -> None:

@@ -16,7 +16,7 @@ from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
 from bezel_base.errors import UserError
 from bezel_catalog import DataFileError
 from bezel_catalog.prices import PRICES, parse_prices
-from catalog_support.fake_billing_catalog import COMPUTE, RUN, listed, sku
+from catalog_support.fake_billing_catalog import COMPUTE, RUN, list_skus, sku
 from localcloud_support.discovery_check import problems
 from localcloud_support.discovery_documents import document
 from tests.support.rest.fake_google import Answer, serving
@@ -62,7 +62,7 @@ class Clock:
 @pytest.fixture
 def api(monkeypatch):
     with serving() as server:
-        billing = Billing(listed(ROWS))
+        billing = Billing(list_skus(ROWS))
         server.routes.append(billing)
         monkeypatch.setenv("GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT", f"{server.url}/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN)
@@ -87,7 +87,7 @@ def run(file, *, write, clock=None):
 
 def priced(usd, **given):
     """The whole list with another price for the flex-start chip of us-east5."""
-    skus = listed(ROWS)
+    skus = list_skus(ROWS)
     skus[COMPUTE] = [each for each in skus[COMPUTE] if each["description"] != FLEX]
     return {**skus, COMPUTE: [*skus[COMPUTE], sku(FLEX, usd, regions=["us-east5"], name="FLEX", **given)]}
 
@@ -251,7 +251,7 @@ def test_the_command_compares_the_file_of_the_package(capsys):
 def test_a_check_of_the_committed_files_finds_nothing(capsys):
     assert main(["catalog", "check"]) == 0
     out = capsys.readouterr().out
-    assert f"{len(ROWS)} prices, {sum(row.derived for row in ROWS)} of them derived" in out
+    assert f"{len(ROWS)} prices, {sum(row.is_derived for row in ROWS)} of them derived" in out
     assert "Offered but unpriced, so that a stack there is refused: nvidia-l4 in asia-southeast1" in out
 
 

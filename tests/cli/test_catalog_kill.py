@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bezel_catalog.prices import parse_prices
-from catalog_support.fake_billing_catalog import listed
+from catalog_support.fake_billing_catalog import list_skus
 from tests.support.rest.fake_google import Answer, serving
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def test_a_kill_between_pages_writes_nothing_and_without_one_all_is_written(pack
     data = package / "bezel_catalog" / "data"
     before = (data / "prices.csv").read_text()
     rows = parse_prices(before)
-    names, skus, go_on = sorted(path.name for path in data.iterdir()), listed(rows), threading.Event()
+    names, skus, go_on = sorted(path.name for path in data.iterdir()), list_skus(rows), threading.Event()
 
     def route(call):
         service = call.path.split("/")[3]

@@ -10,9 +10,9 @@ from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.parse import read_settings
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.risk_checks import check_risks
-from bezel_catalog import tpu_variables, unjudged, vllm_options, vllm_risks, vllm_versions
+from bezel_catalog import tpu_variables, unjudged_risks, vllm_options, vllm_risks, vllm_versions
 from bezel_catalog.vllm.options import RECORDINGS, read_options
-from bezel_catalog.vllm.risks import judged, option_texts, variable_texts
+from bezel_catalog.vllm.risks import judged_names, option_texts, variable_texts
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
@@ -123,18 +123,18 @@ def test_every_recorded_risk_is_one_of_a_release():
 
 @pytest.mark.parametrize("version", vllm_versions())
 def test_nothing_of_a_recording_takes_text_that_nobody_has_judged(version):
-    assert not unjudged(vllm_options(version)), "a row of vllm/risks.toml, or a name in vllm/judged.toml"
+    assert not unjudged_risks(vllm_options(version)), "a row of vllm/risks.toml, or a name in vllm/judged.toml"
 
 
 def test_nothing_that_tpu_inference_reads_takes_text_that_nobody_has_judged():
-    assert {*variable_texts(tpu_variables().variables)} <= judged() | {*vllm_risks()}
+    assert {*variable_texts(tpu_variables().variables)} <= judged_names() | {*vllm_risks()}
 
 
 def test_what_was_judged_is_there_and_no_risk():
     recorded = [vllm_options(version) for version in vllm_versions()]
     texts = {name for one in recorded for name in (*option_texts(one), *variable_texts(one.variables))}
-    assert judged() <= texts | {*variable_texts(tpu_variables().variables)}
-    assert not judged() & set(vllm_risks())
+    assert judged_names() <= texts | {*variable_texts(tpu_variables().variables)}
+    assert not judged_names() & set(vllm_risks())
 
 
 def with_more(**more):
@@ -166,7 +166,7 @@ def with_more(**more):
     ids=json.dumps,
 )
 def test_a_new_setting_that_takes_any_text_is_one_that_nobody_has_judged(more, found):
-    assert [*unjudged(with_more(**more))] == found
+    assert [*unjudged_risks(with_more(**more))] == found
 
 
 def test_a_part_of_each_map_of_a_list_is_looked_at():

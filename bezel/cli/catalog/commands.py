@@ -20,7 +20,7 @@ from bezel_base.errors import Problem, UserError
 from bezel_catalog.checks.integrity import check_catalogue, read_catalogue
 from bezel_catalog.checks.prices import unpriced_places
 from bezel_catalog.prices import PRICES, Price, format_prices, parse_prices
-from bezel_catalog.refresh import Compared, Matches, Outcome, SkuCollector, compare, refreshed, regions_to_refresh
+from bezel_catalog.refresh import Compared, Matches, Outcome, SkuCollector, compare, refreshed_rows, regions_to_refresh
 from bezel_catalog.skus import sku_rules
 
 PAGE = 5000  # the largest page that the API returns; it has no filter for SKUs
@@ -37,7 +37,7 @@ def check(_: argparse.Namespace) -> int:
         raise UserError(*errors, title="The catalogue is inconsistent")
     records = [*catalogue.accelerators.values(), *catalogue.tpus.values(), *catalogue.models.values()]
     records += [*catalogue.machines.values(), *catalogue.vllm.values()]
-    derived = sum(row.derived for row in catalogue.prices)
+    derived = sum(row.is_derived for row in catalogue.prices)
     sys.stdout.write(
         f"The catalogue is consistent: {len(records)} records and {len(catalogue.prices)} prices, {derived} of them "
         f"derived; the oldest price is of {min(row.as_of for row in catalogue.prices)}.\n"
@@ -72,7 +72,7 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
     rows = parse_prices(text)
     compared = compare_with_list(rows, month or f"{datetime.now(UTC):%Y-%m}", client)
     sys.stdout.write("\n".join(_differences(compared)) + "\n")
-    new = refreshed(compared)
+    new = refreshed_rows(compared)
     check_prices(new)
     if new == rows:
         sys.stdout.write(f"{file.name} agrees with the list: nothing to write.\n")
@@ -160,7 +160,7 @@ def _differences(compared: Sequence[Compared]) -> list[str]:
         if row.outcome in ("changed", "new") and new:
             before = f"{old.usd_per_unit:f} -> " if row.outcome == "changed" and old else ""
             text = f"{before}{new.usd_per_unit:f} USD per {new.unit} (SKU {new.sku})"
-        elif row.outcome == "confirmed" and old and old.derived:
+        elif row.outcome == "confirmed" and old and old.is_derived:
             text = "was derived, now read at the same price"
         elif row.outcome in ("not found", "refused"):
             text = f"{row.why}; {'the row is unchanged' if old else 'no row is added'}"

@@ -15,7 +15,7 @@ from bezel.gitops.prices.pull_request import base_branch, forge_for, send
 from bezel.gitops.prices.stack_effects import PRICE_FILE, effects
 from bezel.rest import endpoint
 from bezel_catalog.prices import format_prices, parse_prices
-from bezel_catalog.refresh import refreshed
+from bezel_catalog.refresh import refreshed_rows
 
 _VARIABLE = "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT"
 
@@ -33,7 +33,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     month = f"{datetime.now(UTC):%Y-%m}"
     address = endpoint("CLOUD_BILLING") if os.environ.get(_VARIABLE) else ""
     update = PriceUpdate(month, compare_with_list(rows, month), address, dry_run=forge is None)
-    new = refreshed(update.compared)
+    new = refreshed_rows(update.compared)
     check_prices(new)
     if update.is_needed:
         content = format_prices(new)

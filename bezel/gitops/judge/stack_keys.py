@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from bezel.gitops.judge.values import flat
 from bezel.planner.base.stack_file import StackFileError, read_stack_file, spellings
-from bezel_catalog.option_values import structured
+from bezel_catalog.option_values import as_structure
 
 ENVIRONMENT = "environment"
 _DEFAULT_ENVIRONMENT = "dev"
@@ -29,7 +29,7 @@ def judging_keys(content: bytes, project: str) -> dict[str, str]:
         read, _ = read_stack_file(content.decode(), "stack file")
         config = read.get("config") or {} if isinstance(read, Mapping) else {}
         spelled = {key: found for key, found in spellings(config, project).items() if key.startswith(f"{project}:")}
-        own = {key.removeprefix(f"{project}:"): structured(config[found[0]]) for key, found in spelled.items()}
+        own = {key.removeprefix(f"{project}:"): as_structure(config[found[0]]) for key, found in spelled.items()}
     except (ValueError, AttributeError, TypeError, RecursionError, StackFileError):
         return _unreadable(content)
     if any(len(found) > 1 for found in spelled.values()):

@@ -45,7 +45,9 @@ class PriceUpdate:
     @property
     def read_now(self) -> list[Compared]:
         """Rows whose price was derived so far, and is now read at the same value."""
-        return [row for row in self.of("confirmed") if row.old and row.row and row.old.derived and not row.row.derived]
+        return [
+            row for row in self.of("confirmed") if row.old and row.row and row.old.is_derived and not row.row.is_derived
+        ]
 
     @property
     def is_needed(self) -> bool:

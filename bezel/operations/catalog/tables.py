@@ -95,7 +95,7 @@ def _prices() -> Iterator[Row]:
             "billing model": price.model,
             "USD": f"{price.usd_per_unit:f}",
             "per": price.unit,
-            "kind": "derived" if price.derived else "list price",
+            "kind": "derived" if price.is_derived else "list price",
             "SKU": price.sku or "-",
             _BASIS: _basis(price),
         }

@@ -28,8 +28,8 @@ from bezel.planner.base.problems import one_of
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
 from bezel_base.errors import Problem, UserError
-from bezel_catalog import Model, closest_record, published, unservable_form
-from bezel_catalog.sizing.roofline import rounded
+from bezel_catalog import Model, closest_record, ids_by_hub_id, unservable_form
+from bezel_catalog.sizing.roofline import round_range
 
 Kind = Literal["estimate", "list price", "derived", "unknown"]
 
@@ -157,7 +157,7 @@ def compare(_: Context, arguments: CompareArguments) -> Comparison:
 def _check(name: str, models: Sequence[Model], context: int) -> None:
     if not models:
         consequence = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
-        near = closest_record(name, families(), published())
+        near = closest_record(name, families(), ids_by_hub_id())
         raise UserError(Problem("--model", name, consequence, one_of(families(), near)))
     limit = models[0].architecture.context
     if not MIN_CONTEXT <= context <= limit:
@@ -179,8 +179,8 @@ def _machine(row: Row) -> Machine:
         longest_context=Count(value=row.longest),
         usd_per_hour=Price(value=figure(offer.hourly, 4), kind=offer.price_kind, source=offer.source, reason=unpriced),
         users_at_a_time=Count(value=speed.batch if speed else None),
-        tokens_per_second_alone=_span(rounded(speed.tokens_per_second_alone, 1) if speed else None),
-        tokens_per_second_load=_span(rounded(speed.tokens_per_second_served, 1) if speed else None),
+        tokens_per_second_alone=_span(round_range(speed.tokens_per_second_alone, 1) if speed else None),
+        tokens_per_second_load=_span(round_range(speed.tokens_per_second_served, 1) if speed else None),
         usd_per_million_input_tokens=_span([figure(end, 3) for end in tokens.input] if tokens else None),
         usd_per_million_output_tokens=_span([figure(end, 3) for end in tokens.output] if tokens else None),
     )

@@ -8,7 +8,15 @@ from bezel.operations.explain.entry import Entry, facts, listed
 from bezel.planner.base.problems import setting
 from bezel.planner.vllm.argument_conflicts import NEEDS
 from bezel.planner.vllm.option_checks import OWNED
-from bezel_catalog import VllmOption, VllmOptions, removed_options, unjudged, vllm_options, vllm_risks, vllm_versions
+from bezel_catalog import (
+    VllmOption,
+    VllmOptions,
+    removed_options,
+    unjudged_risks,
+    vllm_options,
+    vllm_risks,
+    vllm_versions,
+)
 
 _TYPES = {
     "int": "a whole number",
@@ -122,7 +130,7 @@ def _reasons(name: str, options: VllmOptions) -> Iterable[str]:
         yield f"the plan refuses it: {consequence} Repair: {repair}"
     if name == "api-key":
         yield "the plan refuses it: callers are admitted by their identity, and vLLM's key would take its header."
-    risks = {**vllm_risks(), **unjudged(options)}
+    risks = {**vllm_risks(), **unjudged_risks(options)}
     for risk in risks.values():
         if risk.kind == "option" and (risk.name == name or risk.name.startswith(f"{name}.")):
             when = "set" if risk.when == "set" else "on"

@@ -257,8 +257,5 @@ def _rows(
 
 
 def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
-    if kind == "zone":
-        return f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')} --zone {shell_word(place)}"
-    return (
-        f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')} --region {shell_word(place)}"
-    )
+    option = "--zone" if kind == "zone" else "--region"
+    return f"bezel quota request {shell_word(known.id)} --amount {amount:g} {option} {shell_word(place)}"

@@ -48,9 +48,9 @@ from bezel_catalog import (
     Price,
     accelerator,
     closest_record,
+    ids_by_hub_id,
     model,
     price,
-    published,
     unservable_form,
     vllm_options,
 )
@@ -106,7 +106,7 @@ class Validation:
             return find(name) if name else None
         except NotInCatalogueError as error:
             known = sorted((*error.known, *leased_hardware())) if key == "accelerator" else error.known
-            near = closest_record(name, known, published() if key == "model" else None)
+            near = closest_record(name, known, ids_by_hub_id() if key == "model" else None)
             consequence = f"it is not in the catalogue: {consequence}"
             self.problems.append(Problem(setting(key), name, consequence, one_of(known, near)))
             return None

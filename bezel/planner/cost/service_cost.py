@@ -50,7 +50,7 @@ class CostLine:
         if not isinstance(self.price, Price):
             return Unpriced(str(self.price))
         hours = _UNITS_PER_HOUR[self.price.unit.rpartition("-")[2]]
-        return Priced(self.quantity * self.price.usd_per_unit * hours, self.price.derived)
+        return Priced(self.quantity * self.price.usd_per_unit * hours, self.price.is_derived)
 
     @property
     def kind(self) -> str:
@@ -59,7 +59,7 @@ class CostLine:
             return UNKNOWN
         if self.price.source.startswith(USER_ROW):
             return "own row"
-        return "derived" if self.price.derived else "list price"
+        return "derived" if self.price.is_derived else "list price"
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.deployment import PlannedOption
-from bezel_catalog.option_values import structured
+from bezel_catalog.option_values import as_structure
 from bezel_catalog.vllm.typed_values import SWITCHES, typed_value
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, o
     if option.kind in SWITCHES:
         switched = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
         return option.name, not switched if negated and isinstance(switched, bool) else switched
-    return option.name, structured(value)
+    return option.name, as_structure(value)
 
 
 def planned_options(arguments: Mapping[str, Argument], options: VllmOptions) -> dict[str, PlannedOption]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import setting
 from bezel_base.errors import NOT_SHOWN, Problem
-from bezel_catalog import closest, unjudged, vllm_risks
+from bezel_catalog import closest, unjudged_risks, vllm_risks
 from bezel_catalog.option_values import as_int
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: 
         options: the recording of the pinned release.
     """
     variables, secrets, accepted = settings.variables, settings.secrets, settings.access.accepted_risks
-    new = unjudged(options)
+    new = unjudged_risks(options)
     risks = {**vllm_risks(), **new}
     taken: dict[str, object] = {}
     for risk in risks.values():

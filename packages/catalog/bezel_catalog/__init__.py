@@ -8,7 +8,7 @@ from bezel_catalog.accelerators import Accelerator, accelerator, accelerators
 from bezel_catalog.likeness import agrees_in_numbers, closest, closest_record
 from bezel_catalog.loader import DataFileError, NotInCatalogueError
 from bezel_catalog.machines import ComparedMachine, GpuMachine, compared_machines, gpu_machine, gpu_machines
-from bezel_catalog.models import Architecture, Model, model, models, published, unservable_form
+from bezel_catalog.models import Architecture, Model, ids_by_hub_id, model, models, unservable_form
 from bezel_catalog.prices import Price, Unpriced, price, prices
 from bezel_catalog.tpus import TpuSlice, tpu, tpus
 from bezel_catalog.vllm.options import (
@@ -20,7 +20,7 @@ from bezel_catalog.vllm.options import (
     vllm_options,
     vllm_versions,
 )
-from bezel_catalog.vllm.risks import Risk, unjudged, vllm_risks
+from bezel_catalog.vllm.risks import Risk, unjudged_risks, vllm_risks
 
 __all__ = [
     "Accelerator",
@@ -45,16 +45,16 @@ __all__ = [
     "compared_machines",
     "gpu_machine",
     "gpu_machines",
+    "ids_by_hub_id",
     "model",
     "models",
     "price",
     "prices",
-    "published",
     "removed_options",
     "tpu",
     "tpu_variables",
     "tpus",
-    "unjudged",
+    "unjudged_risks",
     "unservable_form",
     "vllm_options",
     "vllm_risks",

@@ -18,57 +18,57 @@ _WORD_LIKENESS = 0.6
 _SHORT = 4  # in a shorter word, a further letter is another thing: `l4s`, `e12b`
 
 
-def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
+def closest(name: str, candidates: Iterable[str], *, likeness: float = 0.6) -> str | None:
     """Return the known name most like `name`; None when none is that like it with the same numbers.
 
     Args:
         name: as it was written.
-        known: names that exist.
+        candidates: names that exist.
         likeness: the least ratio that counts, 0 nothing in common, 1 equal.
     """
-    names = list(known)
-    if same := next((each for each in names if _joined(each) == _joined(name)), None):
+    names = list(candidates)
+    if same := next((each for each in names if _normalize(each) == _normalize(name)), None):
         return same
     near = [each for each in names if agrees_in_numbers(name, each)]
     return next(iter(difflib.get_close_matches(name, near, n=1, cutoff=likeness)), None)
 
 
-def closest_record(name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str | None:
+def closest_record(name: str, candidates: Iterable[str], aliases: Mapping[str, str] | None = None) -> str | None:
     """Return the one known record that a name can mean; None where each differs in a word or a number.
 
     For names whose every word tells things apart (`-pt`, `-awq`, `-assistant`).
 
     Args:
         name: as it was written, with an owner in front of it or not.
-        known: names that exist.
+        candidates: names that exist.
         aliases: names under which some of them are published, with or without an owner.
     """
-    own, names = name.lower().rpartition("/")[2], list(known)
-    published = {_joined(alias.rpartition("/")[2]): meant for alias, meant in (aliases or {}).items()}
-    if meant := published.get(_joined(own)):
+    bare, names = name.lower().rpartition("/")[2], list(candidates)
+    published = {_normalize(alias.rpartition("/")[2]): meant for alias, meant in (aliases or {}).items()}
+    if meant := published.get(_normalize(bare)):
         return meant
-    if same := next((each for each in names if _joined(each) == _joined(own)), None):
+    if same := next((each for each in names if _normalize(each) == _normalize(bare)), None):
         return same
-    words, numbers = [word for word in _words(own) if not _numbers(word)], _numbered(own)
+    terms, numbers = [word for word in _words(bare) if not _numbers(word)], _words_with_numbers(bare)
     near = {
         each: further
         for each in names
-        if all(_is_like(word, there) for word in words for there in [_words(each)])
-        and _numbered(each)[:1] == numbers[:1]
-        and (further := _further_numbers(own, each)) is not None
+        if all(_is_like(word, there) for word in terms for there in [_words(each)])
+        and _words_with_numbers(each)[:1] == numbers[:1]
+        and (further := _further_numbers(bare, each)) is not None
     }
     # Records with different further numbers (`gemma-4` with e2b, 12b) are equally near.
     if all(near.values()) and len({further[0] for further in near.values()}) > 1:
         return None
-    return next(iter(difflib.get_close_matches(own, near, n=1)), None)
+    return next(iter(difflib.get_close_matches(bare, near, n=1)), None)
 
 
-def agrees_in_numbers(name: str, known: str) -> bool:
+def agrees_in_numbers(name: str, candidate: str) -> bool:
     """Whether a known name has the numbers of a name, in their order."""
-    return _further_numbers(name, known) is not None
+    return _further_numbers(name, candidate) is not None
 
 
-def _joined(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", name.lower())
 
 
@@ -81,21 +81,21 @@ def _numbers(word: str) -> list[str]:
     return re.findall(r"\d+", word)
 
 
-def _numbered(name: str) -> list[str]:
+def _words_with_numbers(name: str) -> list[str]:
     return [word for word in _words(name) if _numbers(word)]
 
 
-def _is_like(word: str, known: list[str]) -> bool:
+def _is_like(word: str, candidates: list[str]) -> bool:
     return any(
         sorted(word) == sorted(other) or difflib.SequenceMatcher(None, word, other).ratio() >= _WORD_LIKENESS
-        for other in known
+        for other in candidates
     )
 
 
-def _further_numbers(name: str, known: str) -> list[str] | None:
+def _further_numbers(name: str, candidate: str) -> list[str] | None:
     """The words with numbers of a known name after those of a name; None where it lacks one of them."""
-    left = _numbered(known)
-    for word in _numbered(name):
+    left = _words_with_numbers(candidate)
+    for word in _words_with_numbers(name):
         here = next((place for place, other in enumerate(left) if _is_part(word, other)), None)
         if here is None:
             return None
@@ -103,11 +103,15 @@ def _further_numbers(name: str, known: str) -> list[str] | None:
     return left
 
 
-def _is_part(word: str, known: str) -> bool:
+def _is_part(word: str, candidate: str) -> bool:
     """Whether a word has the numbers of a known one, and its letters: some of them, in another order, or one twice."""
-    if _numbers(word) != _numbers(known):
+    if _numbers(word) != _numbers(candidate):
         return False
-    return _is_within(word, known) or sorted(word) == sorted(known) or (len(word) > _SHORT and _is_within(known, word))
+    return (
+        _is_within(word, candidate)
+        or sorted(word) == sorted(candidate)
+        or (len(word) > _SHORT and _is_within(candidate, word))
+    )
 
 
 def _is_within(part: str, whole: str) -> bool:

@@ -48,11 +48,11 @@ class NotInCatalogueError(KeyError):
         closest: the known name that was probably meant, if any.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, names: Iterable[str]) -> None:
         super().__init__(name)
         self.kind = kind
         self.name = name
-        self.known = tuple(sorted(known))
+        self.known = tuple(sorted(names))
         self.closest = closest(name, self.known)
 
     def __str__(self) -> str:
@@ -64,22 +64,22 @@ def region_names() -> frozenset[str]:
     return frozenset(read_toml("regions.toml")["names"])
 
 
-def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object) -> Record:
+def make(kind: type[Record], where: str, row: Mapping[str, Any], **computed: object) -> Record:
     """Return the record of a row: every field present, none unknown, each of its type.
 
     Args:
         kind: a dataclass; lists of the file become tuples.
         where: file and row, for the message.
         row: the row of the file.
-        given: fields that the caller computes; the row may not hold them.
+        computed: fields that the caller computes; the row may not hold them.
 
     Raises:
         DataFileError: the row does not fit; the message names every field that does not.
     """
-    fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in given}
-    known = f"remove it; the fields are {', '.join(fields)}."
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in computed}
+    repair = f"remove it; the fields are {', '.join(fields)}."
     problems = [
-        Problem(f"{where}: {name}", value, "no field has this name.", known)
+        Problem(f"{where}: {name}", value, "no field has this name.", repair)
         for name, value in row.items()
         if name not in fields
     ]
@@ -91,16 +91,16 @@ def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object
             continue
         annotation = str(field.type).removesuffix(" | None")
         try:
-            values[name] = _converted(annotation, row[name])
+            values[name] = _convert(annotation, row[name])
         except (ValueError, InvalidOperation):
             expected = f"expected {_EXPECTED[annotation]}."
             problems.append(Problem(f"{where}: {name}", row[name], expected, "correct the value."))
     if problems:
         raise DataFileError(*problems)
-    return kind(**values, **given)
+    return kind(**values, **computed)
 
 
-def _converted(annotation: str, value: object) -> object:
+def _convert(annotation: str, value: object) -> object:
     """Return the value of a field; a bool is not an int here, though it is one in Python.
 
     Raises:
@@ -127,15 +127,15 @@ def read_rows(kind: type[Record], file: str) -> dict[str, Record]:
     return {name: make(kind, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
 
 
-def find(kind: str, name: str, known: Mapping[str, Record]) -> Record:
+def find(kind: str, name: str, records: Mapping[str, Record]) -> Record:
     """Return the record of that id.
 
     Raises:
         NotInCatalogueError: no record of this kind has the id.
     """
-    if name not in known:
-        raise NotInCatalogueError(kind, name, known)
-    return known[name]
+    if name not in records:
+        raise NotInCatalogueError(kind, name, records)
+    return records[name]
 
 
 def read_toml(file: str) -> dict[str, Any]:

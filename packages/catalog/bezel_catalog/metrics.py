@@ -36,11 +36,11 @@ class Metric:
 def metrics() -> dict[str, Metric]:
     """Every recorded metric by its name."""
     table = tomllib.loads((Path(__file__).parent / "data" / "metrics.toml").read_text("utf-8"))
-    found: dict[str, Metric] = {}
+    by_name: dict[str, Metric] = {}
     for part in table.values():
         for resource, rows in part.items():
             if isinstance(rows, dict):
-                found |= {
+                by_name |= {
                     name: Metric(
                         name,
                         resource,
@@ -52,4 +52,4 @@ def metrics() -> dict[str, Metric]:
                     )
                     for name, row in rows.items()
                 }
-    return found
+    return by_name

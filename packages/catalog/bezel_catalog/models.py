@@ -103,15 +103,15 @@ def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
         name: make(Architecture, f"models.toml: architecture {name}", row, id=name)
         for name, row in data["architecture"].items()
     }
-    found = {}
+    records = {}
     for name, row in data["model"].items():
         where, shape = f"models.toml: {name}", row.pop("architecture", None)
         if shape not in shapes:
             repair = f"choose one of {', '.join(shapes)}."
             raise DataFileError(Problem(f"{where}: architecture", shape, "no architecture has this name.", repair))
         not_on = tuple(row.pop("not_on", {}).items())
-        found[name] = make(Model, where, row, id=name, architecture=shapes[shape], not_on=not_on)
-    return found, tuple((row["pattern"], row["reason"]) for row in data["unservable"])
+        records[name] = make(Model, where, row, id=name, architecture=shapes[shape], not_on=not_on)
+    return records, tuple((row["pattern"], row["reason"]) for row in data["unservable"])
 
 
 def models() -> dict[str, Model]:
@@ -128,9 +128,9 @@ def model(name: str) -> Model:
     return find("model", name, models())
 
 
-def published() -> dict[str, str]:
+def ids_by_hub_id() -> dict[str, str]:
     """Ids of the checkpoints by the name under which each is published."""
-    return {found.hub_id: found.id for found in models().values() if found.hub_id}
+    return {checkpoint.hub_id: checkpoint.id for checkpoint in models().values() if checkpoint.hub_id}
 
 
 def unservable_form(name: str) -> str | None:

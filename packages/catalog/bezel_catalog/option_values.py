@@ -56,7 +56,7 @@ def human_int(value: object) -> int | None:
     return int(number) if match[2] in "kmgt" or "." not in match[1] else None
 
 
-def structured(value: object) -> object:
+def as_structure(value: object) -> object:
     """The map or list of a JSON text, as `pulumi config set` stores it; any other value unchanged."""
     if not (isinstance(value, str) and value.lstrip().startswith(("{", "["))):
         return value

@@ -45,7 +45,7 @@ class Price:
         return self.service, self.item, self.region, self.model
 
     @property
-    def derived(self) -> bool:
+    def is_derived(self) -> bool:
         """Whether the price was computed from another row or total instead of read for this region."""
         return self.source.startswith("derived")
 

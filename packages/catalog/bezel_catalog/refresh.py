@@ -102,7 +102,7 @@ def compare(rows: Sequence[Price], rules: Sequence[SkuRule], matches: Matches, *
     return tuple(compared)
 
 
-def refreshed(compared: Iterable[Compared]) -> tuple[Price, ...]:
+def refreshed_rows(compared: Iterable[Compared]) -> tuple[Price, ...]:
     """Return the rows of the file after a refresh: every old one, changed or not, and the new ones."""
     return tuple(comparison.row for comparison in compared if comparison.row is not None)
 

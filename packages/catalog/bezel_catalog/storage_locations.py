@@ -65,8 +65,8 @@ def location_kind(location: str, placed_in: Iterable[str] = ()) -> str | None:
         return "dual-region"
     if location.lower() in region_names():
         return "region"
-    known = storage_locations().get(location.upper())
-    return known.kind if known else None
+    record = storage_locations().get(location.upper())
+    return record.kind if record else None
 
 
 def location_regions(location: str, placed_in: Iterable[str] = ()) -> tuple[str, ...]:
@@ -75,5 +75,5 @@ def location_regions(location: str, placed_in: Iterable[str] = ()) -> tuple[str,
         return regions
     if location.lower() in region_names():
         return (location.lower(),)
-    known = storage_locations().get(location.upper())
-    return known.regions if known else ()
+    record = storage_locations().get(location.upper())
+    return record.regions if record else ()

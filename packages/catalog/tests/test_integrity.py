@@ -32,9 +32,9 @@ def with_shape(name, **changes):
 
 def with_price(item, region, model, /, **changes):
     """The catalogue with one price row changed."""
-    found = [row for row in GOOD.prices if (row.item, row.region, row.model) == (item, region, model)]
-    assert len(found) == 1
-    rows = tuple(dataclasses.replace(row, **changes) if row is found[0] else row for row in GOOD.prices)
+    matches = [row for row in GOOD.prices if (row.item, row.region, row.model) == (item, region, model)]
+    assert len(matches) == 1
+    rows = tuple(dataclasses.replace(row, **changes) if row is matches[0] else row for row in GOOD.prices)
     return dataclasses.replace(GOOD, prices=rows)
 
 
@@ -335,10 +335,10 @@ INCONSISTENT = {
 }
 
 
-@pytest.mark.parametrize(("change", "row", "words"), INCONSISTENT.values(), ids=INCONSISTENT)
-def test_an_integrity_error_is_noticed_and_reported_with_its_repair(change, row, words):
+@pytest.mark.parametrize(("change", "row", "message"), INCONSISTENT.values(), ids=INCONSISTENT)
+def test_an_integrity_error_is_noticed_and_reported_with_its_repair(change, row, message):
     errors = check_catalogue(change())
-    assert [error for error in errors if row in error.key and words in str(error)], errors
+    assert [error for error in errors if row in error.key and message in str(error)], errors
     assert all(error.consequence and error.repair for error in errors)
 
 
@@ -356,7 +356,7 @@ def test_the_price_file_is_written_as_it_is_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("service,item\n", "the columns are service, item, region"),
         (format_prices(GOOD.prices[:1]) + "cloud-run,vcpu\n", "line 3 = cloud-run,vcpu"),
@@ -364,6 +364,6 @@ def test_the_price_file_is_written_as_it_is_read():
         ("", "the columns are"),
     ],
 )
-def test_a_wrong_price_file_is_refused_with_its_line(text, words):
-    with pytest.raises(ValueError, match=words):
+def test_a_wrong_price_file_is_refused_with_its_line(text, message):
+    with pytest.raises(ValueError, match=message):
         parse_prices(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel_catalog import closest, closest_record, models, published
+from bezel_catalog import closest, closest_record, ids_by_hub_id, models
 
 SIZES_OF_OTHERS = {
     "gemma": ("2b", "2b-it", "7b", "7b-it", "1.1-2b-it", "1.1-7b-it"),
@@ -59,16 +59,16 @@ MISSPELT = {
 
 @pytest.mark.parametrize("name", [*OTHER_MODELS, *OTHERS_OF_GEMMA_4])
 def test_a_name_of_another_family_size_or_form_suggests_nothing(name: str) -> None:
-    assert closest_record(name, models(), published()) is None
+    assert closest_record(name, models(), ids_by_hub_id()) is None
 
 
-@pytest.mark.parametrize(("name", "meant"), [*MISSPELT.items(), *published().items()])
+@pytest.mark.parametrize(("name", "meant"), [*MISSPELT.items(), *ids_by_hub_id().items()])
 def test_a_misspelt_or_published_name_suggests_what_was_meant(name: str, meant: str) -> None:
-    assert closest_record(name, models(), published()) == meant
+    assert closest_record(name, models(), ids_by_hub_id()) == meant
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "meant"),
+    ("name", "candidates", "meant"),
     [
         ("0.31.0", ("0.32.0",), None),
         ("0.32", ("0.32.0",), "0.32.0"),
@@ -80,5 +80,5 @@ def test_a_misspelt_or_published_name_suggests_what_was_meant(name: str, meant: 
         ("l4-26b", ("l4-31b-qat", "l4-26b-qat"), "l4-26b-qat"),
     ],
 )
-def test_names_with_other_numbers_are_not_near(name: str, known: tuple[str, ...], meant: str | None) -> None:
-    assert closest(name, known) == meant
+def test_names_with_other_numbers_are_not_near(name: str, candidates: tuple[str, ...], meant: str | None) -> None:
+    assert closest(name, candidates) == meant

@@ -37,8 +37,8 @@ def test_a_derived_price_says_so():
         region: price("cloud-run", "gpu nvidia-l4 no zonal redundancy", region, "instance-based")
         for region in ("us-central1", "us-east4")
     }
-    assert not rows["us-central1"].derived
-    assert rows["us-east4"].derived
+    assert not rows["us-central1"].is_derived
+    assert rows["us-east4"].is_derived
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_derived_price_says_so():
         (vllm_options, "0.32", "0.32.0"),
     ],
 )
-def test_a_look_up_of_what_is_not_there_names_the_nearest_and_returns_nothing(look_up, wrong, near):
+def test_a_failed_look_up_names_the_nearest_record(look_up, wrong, near):
     with pytest.raises(NotInCatalogueError) as caught:
         look_up(wrong)
     assert caught.value.closest == near

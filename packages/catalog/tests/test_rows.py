@@ -17,7 +17,7 @@ def test_a_row_becomes_its_record_with_tuples_for_lists():
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         (
             {"min_cpus": 4},
@@ -33,8 +33,8 @@ def test_a_row_becomes_its_record_with_tuples_for_lists():
         ({"driver": 535}, "driver = 535\n   expected a text"),
     ],
 )
-def test_a_field_that_does_not_fit_is_named(changes, words):
-    with pytest.raises(ValueError, match=f"(?s)^here: .*{words}"):
+def test_a_field_that_does_not_fit_is_named(changes, message):
+    with pytest.raises(ValueError, match=f"(?s)^here: .*{message}"):
         make(Accelerator, "here", ROW | changes, id="nvidia-l4")
 
 

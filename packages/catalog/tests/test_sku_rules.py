@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel_catalog import prices
-from bezel_catalog.refresh import SkuCollector, compare, refreshed, regions_to_refresh
+from bezel_catalog.refresh import SkuCollector, compare, refreshed_rows, regions_to_refresh
 from bezel_catalog.skus import sku_rules
-from catalog_support.fake_billing_catalog import COMPUTE, DECOYS, RUN, listed, sku, sku_of, tier
+from catalog_support.fake_billing_catalog import COMPUTE, DECOYS, RUN, list_skus, sku, sku_of, tier
 
 ROWS = tuple(prices().values())
 CHIP = next(row for row in ROWS if (row.region, row.model) == ("us-east5", "flex-start"))
 
 
-def compared(skus, rows=ROWS):
+def compare_skus(skus, rows=ROWS):
     """What a reading of these SKUs says of the rows: billing service -> SKUs."""
     rules, matches = sku_rules(), {}
     for service, each in skus.items():
@@ -29,8 +29,8 @@ def compared(skus, rows=ROWS):
     return compare(rows, rules, matches, as_of="2027-01")
 
 
-def of_row(found, row):
-    return next(each for each in found if each.old == row)
+def of_row(comparisons, row):
+    return next(each for each in comparisons if each.old == row)
 
 
 @pytest.mark.parametrize("decoy", DECOYS, ids=lambda decoy: decoy["description"])
@@ -48,17 +48,17 @@ def test_each_row_has_its_sku_by_exactly_one_rule(row):
 
 
 def test_a_list_that_says_the_same_confirms_every_row_and_keeps_its_digits():
-    found = compared(listed(ROWS))
-    assert {each.outcome for each in found if each.old} == {"confirmed"}
-    kept = refreshed(found)[: len(ROWS)]
+    comparisons = compare_skus(list_skus(ROWS))
+    assert {each.outcome for each in comparisons if each.old} == {"confirmed"}
+    kept = refreshed_rows(comparisons)[: len(ROWS)]
     assert [str(row.usd_per_unit) for row in kept] == [str(row.usd_per_unit) for row in ROWS]
-    assert all(row.as_of == "2027-01" and row.sku and not row.derived for row in kept)
+    assert all(row.as_of == "2027-01" and row.sku and not row.is_derived for row in kept)
 
 
 @pytest.mark.parametrize("usd", ["1.20", "1.50"])
 def test_a_price_that_went_up_or_down_is_taken_over(usd):
     skus = {COMPUTE: [sku("DWS Defined Duration V6e running in Columbus", usd, regions=["us-east5"], name="A1")]}
-    each = of_row(compared(skus), CHIP)
+    each = of_row(compare_skus(skus), CHIP)
     assert (each.outcome, each.row.usd_per_unit, each.row.sku) == ("changed", Decimal(usd), "A1")
     assert each.row.key == CHIP.key
 
@@ -77,8 +77,10 @@ UNTRUSTED = {
 
 @pytest.mark.parametrize(("changes", "why"), UNTRUSTED.values(), ids=UNTRUSTED)
 def test_a_price_that_cannot_be_trusted_leaves_the_row_as_it_is(changes, why):
-    given = {"regions": ["us-east5"], "name": "A1"} | changes
-    each = of_row(compared({COMPUTE: [sku("DWS Defined Duration V6e running in Columbus", "1.35", **given)]}), CHIP)
+    attributes = {"regions": ["us-east5"], "name": "A1"} | changes
+    each = of_row(
+        compare_skus({COMPUTE: [sku("DWS Defined Duration V6e running in Columbus", "1.35", **attributes)]}), CHIP
+    )
     assert (each.outcome, each.row) == ("refused", CHIP)
     assert "SKU A1" in each.why
     assert why in each.why
@@ -86,7 +88,7 @@ def test_a_price_that_cannot_be_trusted_leaves_the_row_as_it_is(changes, why):
 
 @pytest.mark.parametrize("broken", [{"pricingInfo": []}, {"pricingInfo": [{}]}, {"pricingInfo": None}])
 def test_a_sku_without_a_price_leaves_the_row_as_it_is(broken):
-    each = of_row(compared({COMPUTE: [sku_of(CHIP) | broken]}), CHIP)
+    each = of_row(compare_skus({COMPUTE: [sku_of(CHIP) | broken]}), CHIP)
     assert (each.outcome, each.row) == ("refused", CHIP)
     assert "it has no price" in each.why
 
@@ -94,63 +96,63 @@ def test_a_sku_without_a_price_leaves_the_row_as_it_is(broken):
 def test_a_free_tier_before_the_paid_one_is_no_price():
     tiers = [tier("0"), tier("1.35", start=10)]
     skus = [sku("DWS Defined Duration V6e running in Columbus", "0", regions=["us-east5"], tiers=tiers)]
-    assert of_row(compared({COMPUTE: skus}), CHIP).outcome == "confirmed"
+    assert of_row(compare_skus({COMPUTE: skus}), CHIP).outcome == "confirmed"
 
 
 def test_two_skus_that_disagree_decide_nothing_and_two_that_agree_are_one():
     one, other = (
         sku("DWS Defined Duration V6e running in Ohio", usd, regions=["us-east5"], name=usd) for usd in ("1", "2")
     )
-    each = of_row(compared({COMPUTE: [one, other]}), CHIP)
+    each = of_row(compare_skus({COMPUTE: [one, other]}), CHIP)
     assert (each.outcome, each.row) == ("refused", CHIP)
     assert "several SKUs match with different prices: 1 1, 2 2" in each.why
     same = [sku("DWS Defined Duration V6e running in Ohio", "1", regions=["us-east5"], name=name) for name in "AB"]
-    each = of_row(compared({COMPUTE: same}), CHIP)
+    each = of_row(compare_skus({COMPUTE: same}), CHIP)
     assert (each.outcome, each.row.sku) == ("changed", "A")
 
 
 def test_a_row_whose_sku_is_gone_stays_and_is_named():
-    found = compared({RUN: DECOYS, COMPUTE: DECOYS})
-    assert {each.outcome for each in found} == {"not found"}
-    assert {each.why for each in found} == {"no SKU has its description, region and usage type"}
-    assert refreshed(found) == ROWS
+    comparisons = compare_skus({RUN: DECOYS, COMPUTE: DECOYS})
+    assert {each.outcome for each in comparisons} == {"not found"}
+    assert {each.why for each in comparisons} == {"no SKU has its description, region and usage type"}
+    assert refreshed_rows(comparisons) == ROWS
 
 
 def test_a_row_of_an_item_without_a_rule_stays_and_says_so():
     row = dataclasses.replace(CHIP, item="v9 chip")
-    (each,) = compared({COMPUTE: []}, (row,))
+    (each,) = compare_skus({COMPUTE: []}, (row,))
     assert (each.outcome, each.row, each.why) == ("not found", row, "skus.toml has no rule for such an item")
 
 
 @pytest.mark.parametrize("region", ["asia-southeast1", "asia-south1"])
 def test_a_region_that_is_offered_and_was_unpriced_becomes_a_row(region):
     description = f"NVIDIA L4 GPU with no zonal redundancy in {region}"
-    found = compared({RUN: [sku(description, "0.00022", regions=[region], unit="s", name="NEW")]})
-    (new,) = [each for each in found if each.outcome == "new"]
+    comparisons = compare_skus({RUN: [sku(description, "0.00022", regions=[region], unit="s", name="NEW")]})
+    (new,) = [each for each in comparisons if each.outcome == "new"]
     assert new.row.key == ("cloud-run", "gpu nvidia-l4 no zonal redundancy", region, "instance-based")
     assert (new.row.usd_per_unit, new.row.sku, new.row.unit) == (Decimal("0.00022"), "NEW", "gpu-second")
-    assert refreshed(found) == (*ROWS, new.row)
+    assert refreshed_rows(comparisons) == (*ROWS, new.row)
 
 
 def test_a_zone_that_takes_flex_start_and_was_unpriced_becomes_a_row():
-    found = compared(
+    comparisons = compare_skus(
         {COMPUTE: [sku("DWS Defined Duration V6e running in Santiago", "1.5", regions=["southamerica-west1"])]}
     )
-    (new,) = [each for each in found if each.outcome == "new"]
+    (new,) = [each for each in comparisons if each.outcome == "new"]
     assert new.row.key == ("tpu", "v6e chip", "southamerica-west1", "flex-start")
 
 
 def test_a_region_where_nothing_is_offered_becomes_no_row():
     description = "NVIDIA L4 GPU with no zonal redundancy in me-west1"
-    assert len(compared({RUN: [sku(description, "0.00022", regions=["me-west1"], unit="s")]})) == len(ROWS)
+    assert len(compare_skus({RUN: [sku(description, "0.00022", regions=["me-west1"], unit="s")]})) == len(ROWS)
 
 
 def test_an_unpriced_region_for_nothing_stays_unpriced():
     description = "NVIDIA L4 GPU with no zonal redundancy in asia-southeast1"
-    found = compared({RUN: [sku(description, "0", regions=["asia-southeast1"], unit="s")]})
-    (new,) = [each for each in found if each.outcome == "refused"]
+    comparisons = compare_skus({RUN: [sku(description, "0", regions=["asia-southeast1"], unit="s")]})
+    (new,) = [each for each in comparisons if each.outcome == "refused"]
     assert (new.old, new.row) == (None, None)
-    assert refreshed(found) == ROWS
+    assert refreshed_rows(comparisons) == ROWS
 
 
 ANY_TIERS = st.lists(
@@ -177,7 +179,7 @@ def test_whatever_the_list_says_no_row_is_lost_and_none_is_free(data):
         expression["tieredRates"] = data.draw(ANY_TIERS)
         made["category"]["usageType"] = data.draw(st.sampled_from(["OnDemand", "Preemptible", "Commit1Yr"]))
         skus[COMPUTE if row.service == "tpu" else RUN].append(made)
-    after = refreshed(compared(skus, tuple(rows)))
+    after = refreshed_rows(compare_skus(skus, tuple(rows)))
     assert [row.key for row in after[: len(rows)]] == [row.key for row in rows]
     assert all(row.usd_per_unit > 0 for row in after)
     for old, new in zip(rows, after, strict=False):

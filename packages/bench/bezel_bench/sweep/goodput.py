@@ -303,7 +303,8 @@ def conclude(plan: Search, outcome: Found) -> Finding:
         text = f"Even the lowest load, {format_count(plan.levels[0], unit)}, misses {slos}"
     elif outcome.kept == outcome.able:
         best_load = "highest load" if outcome.able == len(plan.levels) else "highest load that this client can send"
-        text = f"The {best_load}, {format_count(plan.levels[outcome.able - 1], unit)}, still keeps {slos}: the edge is higher"
+        load = format_count(plan.levels[outcome.able - 1], unit)
+        text = f"The {best_load}, {load}, still keeps {slos}: the edge is higher"
     else:
         best = _at(plan, outcome)
         goodput = best.value("goodput") if best else None
@@ -316,7 +317,8 @@ def conclude(plan: Search, outcome: Found) -> Finding:
         busy = all(cell.state == "busy_machine" for cell in outcome.disturbed)
         what = "other work kept the machine busy" if busy else "the client was the limit"
         tries = f"in {len(outcome.disturbed)} tries" if outcome.is_limit else "when it was tried"
-        text += f" At {format_count(plan.levels[outcome.able], unit)} {what} {tries}, so this and higher loads are not judged."
+        text += f" At {format_count(plan.levels[outcome.able], unit)} {what} {tries}, so this and higher loads "
+        text += "are not judged."
         if outcome.is_limit:
             text += " More workers, or several machines, send more."
             numbers["client_limited_from"] = plan.levels[outcome.able]

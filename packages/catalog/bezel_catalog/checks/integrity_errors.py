@@ -40,7 +40,7 @@ def check_between(row: str, name: str, value: float, low: float, high: float, co
         yield Problem(f"{row}: {name}", f"{value:g}", consequence, repair)
 
 
-def check_known(row: str, name: str, value: str, known: Collection[str], consequence: str) -> Iterable[Problem]:
+def check_known(row: str, name: str, value: str, choices: Collection[str], consequence: str) -> Iterable[Problem]:
     """A name is one of the known ones."""
-    if value not in known:
-        yield Problem(f"{row}: {name}", value, consequence, f"choose one of {', '.join(known)}.")
+    if value not in choices:
+        yield Problem(f"{row}: {name}", value, consequence, f"choose one of {', '.join(choices)}.")

@@ -64,11 +64,11 @@ def check_prices(
     yield from _parts(rows, keys)
     for gpu in accelerators.values():
         priced = {row.region for row in rows if row.item.startswith(f"gpu {gpu.id} ")} & set(gpu.regions)
-        yield from _priced(f"accelerators.toml: {gpu.id}", gpu.unpriced, priced, "region open to all")
+        yield from _price_or_reason(f"accelerators.toml: {gpu.id}", gpu.unpriced, priced, "region open to all")
     for tpu in tpus.values():
         priced = {row.region for row in rows if row.item == f"{tpu.chip} chip" and row.model == "flex-start"}
         priced &= {region_of(zone) for zone in tpu.zones}
-        yield from _priced(f"tpus.toml: {tpu.id}", tpu.unpriced, priced, "zone that accepts flex-start")
+        yield from _price_or_reason(f"tpus.toml: {tpu.id}", tpu.unpriced, priced, "zone that accepts flex-start")
 
 
 def unpriced_places(
@@ -105,13 +105,13 @@ def _row(row: Price, regions: frozenset[str]) -> Iterable[Problem]:
         )
     models = MODELS | OPTIONAL_MODELS
     if row.model not in models.get(row.service, ()):
-        known = "; ".join(f"{service}: {', '.join(names)}" for service, names in models.items())
+        choices = "; ".join(f"{service}: {', '.join(names)}" for service, names in models.items())
         consequence = f"no plan looks for such a row of {row.service}."
-        yield Problem(f"{where}: model", row.model, consequence, f"choose one of {known}.")
+        yield Problem(f"{where}: model", row.model, consequence, f"choose one of {choices}.")
     if row.region not in regions:
         consequence = "no such region exists, so the row is never used."
         yield Problem(f"{where}: region", row.region, consequence, "correct its name.")
-    if "derived" in row.source and not row.derived:
+    if "derived" in row.source and not row.is_derived:
         consequence = "a computed price is shown as a list price."
         yield Problem(f"{where}: source", row.source, consequence, "begin the source with `derived`.")
 
@@ -144,7 +144,7 @@ def _parts(rows: Sequence[Price], keys: Container[tuple[str, str, str, str]]) ->
             yield Problem(f"prices.csv: {service}, {model}", NOT_SET, consequence, "add its rows.")
 
 
-def _priced(where: str, unpriced: str | None, regions: set[str], offer: str) -> Iterable[Problem]:
+def _price_or_reason(where: str, unpriced: str | None, regions: set[str], offer: str) -> Iterable[Problem]:
     if not regions and not unpriced:
         consequence = f"every stack with it is refused as unpriced in each {offer}."
         yield Problem(f"{where}: price", NOT_SET, consequence, 'add a row to prices.csv, or set `unpriced = "REASON"`.')

@@ -82,19 +82,19 @@ def host_parts(model: Model, options: HostOptions, *, offloaded_bytes: int, shar
     layers = groups.count(shape.layers) * layer_bytes(model, shards) if groups else 0
     adapters = adapter_bytes(shape, Adapters(options.cached_adapters, options.adapter_rank))
     servers = API_SERVER_BYTES * (options.api_servers - 1)
-    found = (
-        _pinned("cpu-offload-gb", offloaded_bytes * shards),
-        _pinned("offload-group-size", layers * shards),
+    parts = (
+        _pinned_part("cpu-offload-gb", offloaded_bytes * shards),
+        _pinned_part("offload-group-size", layers * shards),
         HostPart(options.kv_option, options.kv_bytes, power_of_two(options.kv_bytes)),
         HostPart("mm-processor-cache-gb", options.image_cache_bytes, options.image_cache_bytes),
         HostPart("max-cpu-loras", adapters, adapters),
         HostPart("api-server-count", servers, servers),
         HostPart("enable-sleep-mode", model.weight_bytes, model.weight_bytes if options.sleeps else 0),
     )
-    return tuple(part for part in found if part.needed_bytes > 0)
+    return tuple(part for part in parts if part.needed_bytes > 0)
 
 
-def _pinned(option: str, asked: int) -> HostPart:
+def _pinned_part(option: str, asked: int) -> HostPart:
     return HostPart(option, asked, int(asked * PINNED_FACTOR), loading=True)
 
 

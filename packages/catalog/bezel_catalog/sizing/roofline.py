@@ -106,10 +106,10 @@ class Estimate:
         return {
             "prompt_tokens": self.prompt_tokens,
             "output_tokens": self.output_tokens,
-            "ttft_seconds": rounded(self.ttft_seconds, 3),
-            "output_tokens_per_second_alone": rounded(self.tokens_per_second_alone, 1),
-            "output_tokens_per_second_batched": rounded(self.tokens_per_second_batched, 1),
-            "output_tokens_per_second_served": rounded(self.tokens_per_second_served, 1),
+            "ttft_seconds": round_range(self.ttft_seconds, 3),
+            "output_tokens_per_second_alone": round_range(self.tokens_per_second_alone, 1),
+            "output_tokens_per_second_batched": round_range(self.tokens_per_second_batched, 1),
+            "output_tokens_per_second_served": round_range(self.tokens_per_second_served, 1),
             "batch": self.batch,
             "basis": (
                 f"roofline; decoding at {percent(DECODE_EFFICIENCY)} of the memory bandwidth, "
@@ -220,7 +220,7 @@ def verdict(expected: Range, measured: float) -> Verdict:
     return "above" if measured > expected[1] else "within"
 
 
-def rounded(values: Range, digits: int) -> list[float]:
+def round_range(values: Range, digits: int) -> list[float]:
     """A range as rounded values for an output."""
     return [round(value, digits) for value in values]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel_catalog.sizing.roofline import DECODE_EFFICIENCY, STEP_SECONDS, percent, rounded, step_seconds
+from bezel_catalog.sizing.roofline import DECODE_EFFICIENCY, STEP_SECONDS, percent, round_range, step_seconds
 
 if TYPE_CHECKING:
     from bezel_catalog import Model
@@ -35,8 +35,8 @@ class Gain:
         """Plain values for a stack's output, with the assumption."""
         return {
             "draft_tokens": self.draft_tokens,
-            "gain_alone": rounded(self.alone, 2),
-            "gain_batched": rounded(self.batched, 2),
+            "gain_alone": round_range(self.alone, 2),
+            "gain_batched": round_range(self.batched, 2),
             "basis": self.basis,
         }
 

@@ -18,11 +18,11 @@ OPTIONS = ("moe-backend", "linear-backend")
 
 
 @functools.cache
-def _recorded() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
-    found: Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]] = json.loads(
+def _recorded_kernels() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]]:
+    kernels: Mapping[str, Mapping[str, Mapping[str, Mapping[str, str]]]] = json.loads(
         (DATA / "vllm" / "start_relations" / "kernels.json").read_text(encoding="utf-8")
     )
-    return found
+    return kernels
 
 
 def refused_kernels(option: str, encoding: str, capability: str) -> Mapping[str, str]:
@@ -33,4 +33,4 @@ def refused_kernels(option: str, encoding: str, capability: str) -> Mapping[str,
         encoding: of the weights, as in the catalogue of models.
         capability: compute capability of the GPU, e.g. "8.9".
     """
-    return _recorded()[option].get(encoding, {}).get(capability, {})
+    return _recorded_kernels()[option].get(encoding, {}).get(capability, {})

@@ -106,12 +106,12 @@ def _row(action: argparse.Action) -> dict[str, object]:
 
 def _takes_capitals(action: argparse.Action) -> bool:
     """Whether the choices may be written in capitals too: the option's converter lowers them."""
-    known = list(action.choices or ())
-    words = [word for word in known if isinstance(word, str) and word != word.upper()]
-    if not words or not callable(action.type):
+    choices = list(action.choices or ())
+    lower_case = [word for word in choices if isinstance(word, str) and word != word.upper()]
+    if not lower_case or not callable(action.type):
         return False
     try:
-        return all(action.type(word.upper()) in known for word in words)
+        return all(action.type(word.upper()) in choices for word in lower_case)
     except (TypeError, ValueError, argparse.ArgumentTypeError):
         return False
 
@@ -133,16 +133,16 @@ def _is_plain(value: object) -> bool:
     return type(value) in (bool, int, float, str)
 
 
-def registered() -> dict[str, list[str]]:
+def registered_values() -> dict[str, list[str]]:
     """Return, by option name, the values that the started server knows, in its own order."""
-    found: dict[str, list[str]] = {}
+    recorded: dict[str, list[str]] = {}
     for name, (module, attribute, read) in _REGISTERED.items():
         try:
             values = read(getattr(importlib.import_module(module), attribute))
-            found[name] = list(dict.fromkeys(str(value) for value in values))
+            recorded[name] = list(dict.fromkeys(str(value) for value in values))
         except (ImportError, AttributeError) as error:
             sys.stderr.write(f"the values of {name} are not recorded: {error}\n")
-    return found
+    return recorded
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -174,34 +174,34 @@ def _type(name: str, read: Callable[[], object]) -> object:
         chosen = inspect.getclosurevars(chosen["_get_validated_env_list"]).nonlocals
     if "choices" in chosen:
         return _choices(name, read, chosen)
-    found = {word: _read(name, word, read) for word in _TRIED}
-    words = {word for word, value in found.items() if value is not _REFUSED}
-    if found["{}"] == {}:
+    answers = {word: _read(name, word, read) for word in _TRIED}
+    accepted = {word for word, value in answers.items() if value is not _REFUSED}
+    if answers["{}"] == {}:
         return "json"
-    if any(isinstance(found[word], bool) for word in words):
-        return _switch(found)
-    if words.isdisjoint({"", "no such word"}):
-        return "float" if "1.5" in words else "int" if "7" in words else "text"
+    if any(isinstance(answers[word], bool) for word in accepted):
+        return _switch(answers)
+    if accepted.isdisjoint({"", "no such word"}):
+        return "float" if "1.5" in accepted else "int" if "7" in accepted else "text"
     return "text"
 
 
-def _switch(found: Mapping[str, object]) -> object:
+def _switch(answers: Mapping[str, object]) -> object:
     """Return the words that switch a variable on and off; "text" where no word does one of the two."""
-    on, off = [word for word in _ON if found[word] is True], [word for word in _OFF if found[word] is False]
+    on, off = [word for word in _ON if answers[word] is True], [word for word in _OFF if answers[word] is False]
     if not (on and off):
         return "text"
-    return {"on": on, "off": off} | ({"strict": True} if found["no such word"] is _REFUSED else {})
+    return {"on": on, "off": off} | ({"strict": True} if answers["no such word"] is _REFUSED else {})
 
 
 def _choices(name: str, read: Callable[[], object], chosen: Mapping[str, Any]) -> object:
     """Return the choices of a reader that takes fixed words; `list` where it takes two of them with a comma."""
-    words = chosen["choices"]() if callable(chosen["choices"]) else chosen["choices"]
-    found: dict[str, object] = {"choices": [str(word) for word in words]}
+    choices = chosen["choices"]() if callable(chosen["choices"]) else chosen["choices"]
+    description: dict[str, object] = {"choices": [str(word) for word in choices]}
     if not chosen.get("case_sensitive", True):
-        found["any_case"] = True
-    if words and _read(name, f"{words[0]},{words[-1]}", read) is not _REFUSED:
-        found["list"] = True
-    return found
+        description["any_case"] = True
+    if choices and _read(name, f"{choices[0]},{choices[-1]}", read) is not _REFUSED:
+        description["list"] = True
+    return description
 
 
 def _read(name: str, word: str, read: Callable[[], object]) -> object:
@@ -223,7 +223,7 @@ def values(parser: argparse.ArgumentParser) -> dict[str, object]:
     """
     configuration = importlib.import_module("vllm.config")
     whole = _schema(configuration.VllmConfig)
-    found: dict[str, object] = {}
+    schemas: dict[str, object] = {}
     for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to its groups
         owner = getattr(configuration, group.title or "", None)
         # An option without a class's own group may still be a field of VllmConfig.
@@ -233,10 +233,10 @@ def values(parser: argparse.ArgumentParser) -> dict[str, object]:
             field = _RENAMED.get(action.dest, action.dest)
             place = next((place for place in places if field in place.get("properties", {})), None)
             shared = {**whole.get("$defs", {}), **schema.get("$defs", {})}
-            kept = _kept(place["properties"][field], shared, ()) if place else {}
+            kept = _simplify(place["properties"][field], shared, ()) if place else {}
             if place and kept and kept not in ({"type": "string"}, {"type": "boolean"}):
-                found[action.dest] = {"title": place["title"], **kept}
-    return dict(sorted(found.items()))
+                schemas[action.dest] = {"title": place["title"], **kept}
+    return dict(sorted(schemas.items()))
 
 
 def _schema(owner: Any) -> dict[str, Any]:
@@ -249,8 +249,8 @@ def _schema(owner: Any) -> dict[str, Any]:
         ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})
 
         def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
-            given = [field for field in schema["fields"] if field.get("init", True)]
-            return dict(super().dataclass_args_schema({**schema, "fields": given}))
+            fields = [field for field in schema["fields"] if field.get("init", True)]
+            return dict(super().dataclass_args_schema({**schema, "fields": fields}))
 
         def function_before_schema(self, schema: Any) -> dict[str, Any]:
             inner = dict(super().function_before_schema(schema))
@@ -268,8 +268,8 @@ def _schema(owner: Any) -> dict[str, Any]:
             del schema, error_info
             return {_UNWRITABLE: True}
 
-    found: dict[str, Any] = pydantic.TypeAdapter(owner).json_schema(schema_generator=Schemas)
-    return found
+    result: dict[str, Any] = pydantic.TypeAdapter(owner).json_schema(schema_generator=Schemas)
+    return result
 
 
 def _accepted_kinds(schema: Any, kinds: set[Any]) -> dict[str, Any]:
@@ -298,26 +298,26 @@ def _takes(judge: Any, sample: object) -> bool:
     return True
 
 
-def _kept(schema: Any, shared: Mapping[str, Any], above: tuple[str, ...]) -> Any:
+def _simplify(schema: Any, shared: Mapping[str, Any], above: tuple[str, ...]) -> Any:
     """Return a schema with its references resolved and without descriptions; {} where any value is valid."""
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return {} if name in _INNER or name in above else _kept(shared[name], shared, (*above, name))
+        return {} if name in _INNER or name in above else _simplify(shared[name], shared, (*above, name))
     kept: dict[str, Any] = {}
     for key in _KEPT:
         if key not in schema:
             continue
         if key == "properties":
-            kept[key] = {name: _kept(part, shared, above) for name, part in sorted(schema[key].items())}
+            kept[key] = {name: _simplify(part, shared, above) for name, part in sorted(schema[key].items())}
         elif key == "anyOf":
-            branches = [_kept(part, shared, above) for part in schema[key] if _UNWRITABLE not in part]
+            branches = [_simplify(part, shared, above) for part in schema[key] if _UNWRITABLE not in part]
             if {} in branches or not branches:
                 return {}
             kept |= {key: branches} if len(branches) > 1 else branches[0]
         elif key in ("items", "additionalProperties"):
-            kept[key] = _kept(schema[key], shared, above)
+            kept[key] = _simplify(schema[key], shared, above)
         else:
             kept[key] = schema[key]
     return kept
@@ -350,7 +350,7 @@ def main(arguments: list[str]) -> None:
             parser = _parser()
             recording = {
                 "installed": importlib.import_module("importlib.metadata").version("vllm"),
-                "registered_values": registered(),
+                "registered_values": registered_values(),
                 "options": options(parser),
                 "variables": variables(importlib.import_module("vllm.envs")),
                 "values": values(parser),

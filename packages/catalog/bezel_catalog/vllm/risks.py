@@ -49,13 +49,13 @@ def vllm_risks() -> dict[str, Risk]:
 
 
 @functools.cache
-def judged() -> frozenset[str]:
+def judged_names() -> frozenset[str]:
     """Return the options, keys of options and variables that take free text and were reviewed as harmless."""
     return frozenset(name for names in read_toml("vllm/judged.toml").values() for name in names)
 
 
 @functools.lru_cache(maxsize=4)
-def unjudged(options: VllmOptions) -> Mapping[str, Risk]:
+def unjudged_risks(options: VllmOptions) -> Mapping[str, Risk]:
     """Return, as risks, the settings with free text that were not reviewed, as a newer build may have.
 
     Args:
@@ -65,7 +65,7 @@ def unjudged(options: VllmOptions) -> Mapping[str, Risk]:
         name: Risk(name, kind, "set", _UNKNOWN)
         for kind, names in (("option", option_texts(options)), ("variable", variable_texts(options.variables)))
         for name in names
-        if name not in judged() and not _is_risk(name)
+        if name not in judged_names() and not _is_risk(name)
     }
 
 
@@ -77,12 +77,12 @@ def _is_risk(name: str) -> bool:
 
 def option_texts(options: VllmOptions) -> tuple[str, ...]:
     """Return the options that take free text, and the keys of map options that do, after a dot."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for option in options.options:
         if _is_open(option, options):
             schema = options.values.get(option.dest)
-            found |= dict.fromkeys(_texts(schema, option.name) if schema else [option.name])
-    return tuple(found)
+            texts |= dict.fromkeys(_texts(schema, option.name) if schema else [option.name])
+    return tuple(texts)
 
 
 def variable_texts(variables: Mapping[str, Variable]) -> tuple[str, ...]:
@@ -91,8 +91,8 @@ def variable_texts(variables: Mapping[str, Variable]) -> tuple[str, ...]:
 
 
 def _is_open(option: VllmOption, options: VllmOptions) -> bool:
-    words = option.choices or options.registered.get(option.name)
-    return not words and option.type not in _NO_TEXT and option.kind not in ("switch", "switch-pair")
+    choices = option.choices or options.registered.get(option.name)
+    return not choices and option.type not in _NO_TEXT and option.kind not in ("switch", "switch-pair")
 
 
 def _texts(schema: Mapping[str, Any], path: str) -> Iterator[str]:

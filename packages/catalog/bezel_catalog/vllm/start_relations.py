@@ -47,9 +47,9 @@ def start_relations() -> Mapping[str, StartRelation]:
     Raises:
         DataFileError: a row lacks a field, or has an unknown one.
     """
-    found = {}
+    relations = {}
     for path in sorted((DATA / _FOLDER).glob("*.toml")):
         file = f"{_FOLDER}/{path.name}"
         for name, row in read_toml(file).items():
-            found[name] = make(StartRelation, f"{file}: {name}", {"id": name, **row})
-    return found
+            relations[name] = make(StartRelation, f"{file}: {name}", {"id": name, **row})
+    return relations

@@ -61,16 +61,16 @@ def sku_of(row):
     return sku(description, usd, regions=[row.region], unit=unit)
 
 
-def listed(rows):
+def list_skus(rows):
     """Billing service -> SKUs: the right ones of all rows, and the decoys in front of and behind them."""
-    found = {RUN: [], COMPUTE: []}
+    by_service = {RUN: [], COMPUTE: []}
     for row in rows:
         of_row = sku_of(row)
-        service = found[COMPUTE if row.service == "tpu" else RUN]
+        service = by_service[COMPUTE if row.service == "tpu" else RUN]
         if of_row["skuId"] not in {each["skuId"] for each in service}:
             service.append(of_row)
     middle = len(DECOYS) // 2
-    return {service: [*DECOYS[:middle], *skus, *DECOYS[middle:]] for service, skus in found.items()}
+    return {service: [*DECOYS[:middle], *skus, *DECOYS[middle:]] for service, skus in by_service.items()}
 
 
 # What stands beside the right SKUs, some of it for nothing and much of it "OnDemand".

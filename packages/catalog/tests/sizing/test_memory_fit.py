@@ -58,7 +58,8 @@ def test_the_engines_own_reckoning_is_that_of_a_recorded_start():
 
 @pytest.mark.slow
 @given(st.sampled_from(sorted(models())), st.integers(1, 262_144), st.integers(1, 262_144), st.integers(1, 8192))
-def test_the_cache_never_shrinks_with_length_and_sliding_layers_stop_growing(name, shorter, longer, in_flight):
+def test_the_cache_never_shrinks_with_length(name, shorter, longer, in_flight):
+    """Sliding layers stop growing at their window."""
     shape = model(name).architecture
     shorter, longer = sorted((shorter, longer))
     small, large = (kv_bytes(shape, length, element_bytes=1) for length in (shorter, longer))
@@ -144,7 +145,8 @@ def test_what_fits_which_gpu(name, gpu, starts):
     assert memory_fit(model(name), gpu, **SETTINGS).starts is starts
 
 
-def test_weights_that_do_not_fit_leave_no_sequence_rather_than_a_negative_number():
+def test_weights_that_do_not_fit_leave_no_sequence():
+    """Not a negative number of them."""
     fit = memory_fit(model("gemma-4-31b-it"), L4, **SETTINGS)
     assert fit.kv_available_bytes < 0
     assert fit.full_context_sequences == 0
@@ -208,7 +210,7 @@ def test_the_part_that_breaks_is_the_first_that_exceeds_the_budget(change, break
     assert fit.starts is (breaks is None)
 
 
-def test_as_many_sequences_decode_together_as_the_cache_holds_and_no_more_than_may():
+def test_cache_and_option_bound_the_sequences_that_decode_together():
     fit = memory_fit(QAT, L4, **{**SETTINGS, "max_num_seqs": 64})
     assert sequences_at_a_time(fit, QAT, 1000, kv_cache_dtype="fp8") == 64
     few = sequences_at_a_time(fit, QAT, 32_768, kv_cache_dtype="fp8")
@@ -216,8 +218,8 @@ def test_as_many_sequences_decode_together_as_the_cache_holds_and_no_more_than_m
 
 
 def test_the_output_names_each_part_of_the_overhead_and_what_it_rests_on():
-    told = memory_fit(QAT, L4, **SETTINGS, cpu_offload_gib=1).as_output()
-    parts = told["working_memory_gib"] + told["context_kernels_graphs_gib"]
-    assert parts == pytest.approx(told["overhead_gib"], abs=0.02)
-    assert told["offloaded_gib"] == 1
-    assert "fitted to the 31B w4a16 on an L4" in told["basis"]
+    output = memory_fit(QAT, L4, **SETTINGS, cpu_offload_gib=1).as_output()
+    parts = output["working_memory_gib"] + output["context_kernels_graphs_gib"]
+    assert parts == pytest.approx(output["overhead_gib"], abs=0.02)
+    assert output["offloaded_gib"] == 1
+    assert "fitted to the 31B w4a16 on an L4" in output["basis"]

@@ -159,8 +159,8 @@ def _no_plateau(grid: Grid, metric: str, row: int, values: Mapping[int, float], 
     highest = max(values, key=lambda column: values[column])
     return Finding(
         name="no_plateau",
-        text=f"At a context of {format_count(context, 'tokens')} no plateau was seen, so no knee is named: {metric} was "
-        f"{levels}; {why}.",
+        text=f"At a context of {format_count(context, 'tokens')} no plateau was seen, so no knee is named: "
+        f"{metric} was {levels}; {why}.",
         numbers={
             "context_tokens": context,
             "highest": values[highest],
