@@ -16,7 +16,7 @@ from bezel.planner.base.hardware import leased_hardware
 from bezel_catalog import accelerator, accelerators, model
 from bezel_catalog.sizing.roofline import estimate, gpu_peaks, tpu_peaks, verdict
 from bezel_catalog.sizing.speculation import speculative_gain
-from bezel_simulated_vllm.scheduling.virtual_load import Rig, load, served
+from bezel_simulated_vllm.scheduling.virtual_load import Rig, load, settings_of_server
 from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.planner.v6e_stack import L4X8
 
@@ -65,7 +65,7 @@ def twin(plan, folder, speed=1.0):
     drafts.mkdir(parents=True)
     for name, content in model_files(ASSISTANT).items():
         (drafts / name).write_bytes(content)
-    settings = served(folder, plan.model, arguments[1:], hardware)
+    settings = settings_of_server(folder, plan.model, arguments[1:], hardware)
     chip = settings.machine.accelerator
     faster = dataclasses.replace(
         chip,

@@ -12,7 +12,7 @@ import pytest
 from bezel_simulated_vllm.scheduling.engine import Engine
 from bezel_simulated_vllm.scheduling.request import Request
 from bezel_simulated_vllm.scheduling.roofline import Load, Roofline
-from bezel_simulated_vllm.scheduling.virtual_load import Rig, VirtualClock, load, served
+from bezel_simulated_vllm.scheduling.virtual_load import Rig, VirtualClock, load, settings_of_server
 from tests.support.record_results import check_results
 from tools.docs import timing_curves
 
@@ -105,7 +105,7 @@ def test_a_sequence_loses_its_blocks_exactly_when_they_run_out_and_still_says_th
 
     def run(name, *arguments):
         folder = tmp_path / name
-        settings = served(
+        settings = settings_of_server(
             folder, "gemma-4-12b-it-qat-w4a16", (*SCARCE, "--no-enable-prefix-caching", *arguments), hardware
         )
         rig = Rig(settings)
@@ -127,7 +127,7 @@ def test_a_sequence_loses_its_blocks_exactly_when_they_run_out_and_still_says_th
 def test_every_token_computed_lies_in_a_block_and_who_was_preempted_goes_first(tmp_path):
     hardware = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}
     arguments = (*SCARCE, "--num-gpu-blocks-override=1000", "--no-enable-prefix-caching")
-    rig = Rig(served(tmp_path, "gemma-4-12b-it-qat-w4a16", arguments, hardware))
+    rig = Rig(settings_of_server(tmp_path, "gemma-4-12b-it-qat-w4a16", arguments, hardware))
     scheduler, layout = rig.engine.scheduler, rig.engine.settings.memory.layout
     outcomes = [rig.ask(200, 600) for _ in range(24)]
     lost = 0

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.scheduling.virtual_load import load, served
+from bezel_simulated_vllm.scheduling.virtual_load import load, settings_of_server
 
 if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.settings import EngineSettings
@@ -39,7 +39,7 @@ def settings_of(machine: str, *more: str) -> EngineSettings:
     """A server of 12B on one of the machines."""
     model, hardware = MACHINES[machine]
     with tempfile.TemporaryDirectory() as folder:
-        return served(Path(folder), model, (*ARGUMENTS, *more), hardware)
+        return settings_of_server(Path(folder), model, (*ARGUMENTS, *more), hardware)
 
 
 def by_users(users: tuple[int, ...] = USERS, prompts: tuple[int, ...] = PROMPTS) -> list[dict[str, float]]:

@@ -28,7 +28,7 @@ from bezel_bench.client.load_engine import run_load
 from bezel_bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
-from bezel_simulated_vllm.scheduling.virtual_load import Rig, served
+from bezel_simulated_vllm.scheduling.virtual_load import Rig, settings_of_server
 from localcloud_support.client import Client, until
 from tools.measure.own_cloud import own_cloud
 
@@ -66,7 +66,7 @@ def main() -> None:
 
 def streams(folder: Path, count: int, core: int) -> None:
     """Measure many streams at one server, beside the same engine in virtual time."""
-    settings = served(folder, MODEL, ARGUMENTS, RTX)
+    settings = settings_of_server(folder, MODEL, ARGUMENTS, RTX)
     with instance(folder, core) as (port, pid):
         before, waited = cpu_seconds(pid), queued_seconds(pid)
         streams = ask_all(port, count)

@@ -68,7 +68,12 @@ def main() -> int:
         else:
             _server(folder, name)
     real = _outcome([*names, "bench"])
-    print(f"real vLLM: {real.passed} passed, {len(real.failed)} failed", *real.failed, sep="\n  ", flush=True)
+    print(
+        f"real vLLM: {real.count_passed} passed, {len(real.failed_tests)} failed",
+        *real.failed_tests,
+        sep="\n  ",
+        flush=True,
+    )
     if options.record:
         _pytest("simulated", {})
         stamp = {
@@ -81,7 +86,7 @@ def main() -> int:
         bench = ["`vllm bench serve`", 1, int(real.tests.get("bench", False)), NOT_RUN, BENCH]
         text = json.dumps(table(_outcome(["simulated"]), real, stamp, bench), indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
-    return 1 if real.failed or differs else 0
+    return 1 if real.failed_tests or differs else 0
 
 
 def _report(name: str) -> Path:

@@ -26,7 +26,7 @@ import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.loopback.listeners import free_port
 from bezel_simulated_vllm.api import administration
 from simulated_vllm_support import replayed
-from simulated_vllm_support.generated import BASES, generated, varied
+from simulated_vllm_support.generated import BASES, constant_fields, generate
 from simulated_vllm_support.process import simulated_vllm
 from simulated_vllm_support.servers import CONFIGURATIONS
 from simulated_vllm_support.shapes import alike, shape_of
@@ -56,7 +56,7 @@ def main() -> int:
     with _real(folder) as port:
         if options.record:
             _record_schema(folder, port)
-        requests = generated(options.count, options.seed)
+        requests = generate(options.count, options.seed)
         theirs = [_ask(port, request) for request in requests]
     with (
         tempfile.TemporaryDirectory() as models,
@@ -66,7 +66,7 @@ def main() -> int:
     pairs = [(shape_of(*one), shape_of(*other)) for one, other in zip(theirs, ours, strict=True)]
     wrong = 0
     for request, (real, simulated) in zip(requests, pairs, strict=True):
-        if not alike(real, simulated) and not replayed.explained(request, real, simulated):
+        if not alike(real, simulated) and not replayed.is_explained(request, real, simulated):
             wrong += 1
             print(json.dumps([request.path, request.field, request.body]), f"  real      {json.dumps(real)[:300]}",
                   f"  simulated {json.dumps(simulated)[:300]}", sep="\n")  # fmt: skip
@@ -75,7 +75,7 @@ def main() -> int:
     print(
         f"generated: {len(pairs)} requests, {answered} answered 200, {same} the same, {wrong} unexplained", flush=True
     )
-    missing = list(varied(requests))
+    missing = list(constant_fields(requests))
     print(*(f"not varied: {name}" for name in missing), sep="\n", end="")
     if options.record:
         text = json.dumps(_table(requests, pairs), indent=1, ensure_ascii=False)

@@ -12,7 +12,7 @@ from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZA
 from bezel_catalog.sizing.roofline import Verdict, verdict
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import accelerators
-from bezel_simulated_vllm.scheduling.virtual_load import load, served
+from bezel_simulated_vllm.scheduling.virtual_load import load, settings_of_server
 
 _ROUNDS = 2  # requests of each user
 _HOST_GIB = 80
@@ -35,7 +35,7 @@ def simulate(row: Row, context: int) -> tuple[float, Verdict] | None:
     hardware: dict[str, object] = {"accelerator": machine, "accelerators": 1, "cpu": 20, "memory_gib": _HOST_GIB}
     with tempfile.TemporaryDirectory() as folder:
         try:
-            settings = served(Path(folder), row.checkpoint.id, arguments, hardware)
+            settings = settings_of_server(Path(folder), row.checkpoint.id, arguments, hardware)
         except StartError:
             return None
     rate = load(settings, USERS, prompt=speed.prompt_tokens, output=speed.output_tokens, rounds=_ROUNDS).rate

@@ -58,8 +58,8 @@ def start(
     """
     chip = machine.accelerator
     log("banner", version=VERSION, model=options.model, accelerators=machine.accelerators, accelerator=chip.name)
-    given = {name: value for name, value in vars(options).items() if name in options.given and name != "api_key"}
-    log("arguments", given=given)
+    arguments = {name: value for name, value in vars(options).items() if name in options.given and name != "api_key"}
+    log("arguments", given=arguments)
     sleep(IMPORT_SECONDS)
     try:
         with hub_models(options, machine, environment) as machine_with_models:
@@ -67,10 +67,10 @@ def start(
     except StartError as failure:
         _fail(failure, machine, sleep)
         raise
-    _configured(settings)
+    _log_configuration(settings)
     sleep(ENGINE_SECONDS)
     try:
-        _loaded(settings, tpu.Graphs(settings, environment), sleep, ordered, eager=bool(options.enforce_eager))
+        _load(settings, tpu.Graphs(settings, environment), sleep, ordered, eager=bool(options.enforce_eager))
     except StartError as failure:
         _engine_failed(failure)
         raise
@@ -84,7 +84,7 @@ def start(
     return replace(settings, adapters=adapters)
 
 
-def _configured(settings: EngineSettings) -> None:
+def _log_configuration(settings: EngineSettings) -> None:
     model, drafting = settings.model, settings.speculation
     log("architecture", architecture=model.architecture)
     log("max-model-len", length=settings.max_model_len)
@@ -101,7 +101,7 @@ def _configured(settings: EngineSettings) -> None:
         log(drafting.method)
 
 
-def _loaded(
+def _load(
     settings: EngineSettings,
     graphs: tpu.Graphs,
     sleep: Callable[[float], None],

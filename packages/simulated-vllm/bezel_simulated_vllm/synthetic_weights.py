@@ -119,9 +119,9 @@ def _assistant_config(row: Model) -> dict[str, Any]:
     }
 
 
-def _layer_types(own: int, full: int, layers: int) -> list[str]:
-    """Return layer types with evenly spaced full attention: `full` of the first `own` layers, the last included."""
-    every = own / full
+def _layer_types(cached: int, full: int, layers: int) -> list[str]:
+    """Return layer types with evenly spaced full attention: `full` of the first `cached` layers, the last included."""
+    every = cached / full
     marks = {round(every * (number + 1)) - 1 for number in range(round(layers / every))}
     return ["full_attention" if layer in marks else "sliding_attention" for layer in range(layers)]
 

@@ -16,10 +16,10 @@ FAILED = "Call to add_lora method failed: "
 
 
 @pytest.fixture(scope="module")
-def started(mount: Path):
+def start_with(mount: Path):
     """Start with adapters of the folders that a test writes."""
 
-    def run(*words: str, lora: bool = True, **configs: object) -> EngineSettings:
+    def run(*arguments: str, lora: bool = True, **configs: object) -> EngineSettings:
         for name, config in configs.items():
             folder = mount / "adapters" / name
             folder.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def started(mount: Path):
             (folder / "adapter_model.safetensors").write_bytes(b"\0" * 8)
         environment = {"LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(mount)})}
         flags = ["--enable-lora"] if lora else []
-        named = ["/mnt/models/tiny", "--served-model-name=tiny", *flags, "--lora-modules", *words]
+        named = ["/mnt/models/tiny", "--served-model-name=tiny", *flags, "--lora-modules", *arguments]
         return start(parse(named), machine_from_environment(environment), {}, lambda _: None)
 
     return run
@@ -37,8 +37,8 @@ def at(name: str) -> str:
     return f"{name}=/mnt/models/adapters/{name}"
 
 
-def test_adapters_are_loaded_in_order_and_asked_for_by_name(started, capsys: pytest.CaptureFixture[str]) -> None:
-    made = started(at("sql"), '{"name": "law", "path": "/mnt/models/adapters/sql"}', sql=CONFIG)
+def test_adapters_are_loaded_in_order_and_asked_for_by_name(start_with, capsys: pytest.CaptureFixture[str]) -> None:
+    made = start_with(at("sql"), '{"name": "law", "path": "/mnt/models/adapters/sql"}', sql=CONFIG)
     assert [(each.name, each.path) for each in made.adapters] == [
         ("sql", "/mnt/models/adapters/sql"),
         ("law", "/mnt/models/adapters/sql"),
@@ -48,7 +48,7 @@ def test_adapters_are_loaded_in_order_and_asked_for_by_name(started, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    ("name", "config", "said"),
+    ("name", "config", "message"),
     [
         ("nowhere", None, "Loading lora nowhere failed: No adapter found for <path>"),
         ("rank", CONFIG | {"r": 64}, f"{FAILED}LoRA rank 64 is greater than max_lora_rank 16."),
@@ -67,34 +67,35 @@ def test_adapters_are_loaded_in_order_and_asked_for_by_name(started, capsys: pyt
     ],
 )
 def test_an_adapter_that_cannot_be_loaded_ends_the_start(
-    started, capsys: pytest.CaptureFixture[str], name: str, config: object, said: str
+    start_with, capsys: pytest.CaptureFixture[str], name: str, config: object, message: str
 ) -> None:
     with pytest.raises(StartError) as ended:
-        started(at(name), **({name: config} if config else {}))
-    assert ended.value.message.startswith(said)
+        start_with(at(name), **({name: config} if config else {}))
+    assert ended.value.message.startswith(message)
     assert ended.value.status == 1
-    assert f"ValueError: {said}" in capsys.readouterr().err
+    assert f"ValueError: {message}" in capsys.readouterr().err
 
 
-def test_an_adapter_without_weights_or_lora_or_a_name_of_its_own_ends_the_start(started, mount: Path) -> None:
-    started(at("sql"), sql=CONFIG)
+def test_an_adapter_that_cannot_be_registered_ends_the_start(start_with, mount: Path) -> None:
+    """Its weights, the option or a name of its own is missing."""
+    start_with(at("sql"), sql=CONFIG)
     cases = {
         (at("sql"), at("sql")): "The lora adapter 'sql' has already been loaded.",
         ("tiny=/mnt/models/adapters/sql",): "The lora adapter 'tiny' conflicts with a served base model.",
         ("sql=",): "Both 'lora_name' and 'lora_path' must be provided.",
     }
-    for words, said in cases.items():
-        with pytest.raises(StartError, match=said):
-            started(*words)
+    for arguments, message in cases.items():
+        with pytest.raises(StartError, match=message):
+            start_with(*arguments)
     with pytest.raises(StartError, match="LoRA is not enabled"):
-        started(at("sql"), lora=False)
+        start_with(at("sql"), lora=False)
     (mount / "adapters" / "sql" / "adapter_model.safetensors").unlink()
     with pytest.raises(StartError, match="doesn't contain tensors"):
-        started(at("sql"))
+        start_with(at("sql"))
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("sql", "Invalid JSON format for --lora-modules: sql"),
         ('{"name": "a", "path": "b", "rank": 8}', "got an unexpected keyword argument 'rank'"),
@@ -102,17 +103,17 @@ def test_an_adapter_without_weights_or_lora_or_a_name_of_its_own_ends_the_start(
         ("[1]", "Invalid fields for --lora-modules: [1] - "),
     ],
 )
-def test_a_word_of_another_form_ends_with_status_2(capsys: pytest.CaptureFixture[str], word: str, said: str) -> None:
+def test_a_word_of_another_form_ends_with_status_2(capsys: pytest.CaptureFixture[str], word: str, message: str) -> None:
     with pytest.raises(SystemExit) as ended:
         parse(["/mnt/models/tiny", "--lora-modules", word])
     assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_adapters_are_listed_and_answer_and_others_are_unknown(serve, started) -> None:
+def test_adapters_are_listed_and_answer_and_others_are_unknown(serve, start_with) -> None:
     from dataclasses import replace
 
-    adapters = started(at("sql"), sql=CONFIG).adapters
+    adapters = start_with(at("sql"), sql=CONFIG).adapters
     arguments = ("/mnt/models/tiny", "--served-model-name=tiny", "--max-model-len=4096")
     with serve(*arguments, speed=200.0, change=lambda made: replace(made, adapters=adapters)) as client:
         rows = client.get("/v1/models").json()["data"]

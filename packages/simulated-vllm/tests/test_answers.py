@@ -60,7 +60,8 @@ def test_without_a_parser_thoughts_are_part_of_the_text(plain):
     assert answer["usage"]["completion_tokens_details"] is None
 
 
-def test_an_answer_without_text_is_nothing_behind_a_parser_and_empty_without_one(parsing, plain):
+def test_an_answer_without_text_is_null_behind_a_parser(parsing, plain):
+    """It is an empty text without one."""
     for client, content in ((parsing, None), (plain, "")):
         whole = chat(client, CHAT).json()["choices"][0]["message"]["content"]
         cut = chat(client, CHAT | {"stop": [whole[:4]]}).json()["choices"][0]
@@ -69,7 +70,7 @@ def test_an_answer_without_text_is_nothing_behind_a_parser_and_empty_without_one
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
-def test_an_answer_longer_than_the_context_is_refused_by_the_name_that_the_client_used(plain, name):
+def test_a_too_long_answer_is_refused_by_the_clients_option_name(plain, name):
     body = {key: value for key, value in CHAT.items() if key != "max_tokens"} | {name: 4097}
     refused = plain.post("/v1/chat/completions", json=body)
     assert refused.status_code == 400
@@ -185,12 +186,12 @@ MESSAGE = {"model": "tiny-gemma4", "max_tokens": 700, "messages": CHAT["messages
 FUNCTION = [{"name": "look", "input_schema": PARAMETERS}]
 
 
-def typed(text: str) -> list[tuple[str, dict]]:
+def typed_events(text: str) -> list[tuple[str, dict]]:
     """Events that name their kind."""
     blocks = [block.split("\n") for block in text.strip().split("\n\n")]
-    found = [(kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for kind, data in blocks]
-    assert all(data["type"] == kind for kind, data in found)
-    return found
+    rows = [(kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for kind, data in blocks]
+    assert all(data["type"] == kind for kind, data in rows)
+    return rows
 
 
 def test_a_message_has_blocks_of_thinking_text_and_tools(parsing):
@@ -217,27 +218,27 @@ def test_a_message_has_blocks_of_thinking_text_and_tools(parsing):
 def test_a_streamed_message_opens_and_closes_each_block(parsing):
     thinking = MESSAGE | {"chat_template_kwargs": {"enable_thinking": True}}
     whole = parsing.post("/v1/messages", json=thinking).json()
-    found = typed(parsing.post("/v1/messages", json=thinking | {"stream": True}).text)
-    outer = [kind for kind, _ in found if kind != "content_block_delta"]
+    streamed = typed_events(parsing.post("/v1/messages", json=thinking | {"stream": True}).text)
+    outer = [kind for kind, _ in streamed if kind != "content_block_delta"]
     block = ["content_block_start", "content_block_stop"]
     assert outer == ["message_start", *block, *block, "message_delta", "message_stop"]
-    starts = [data["content_block"]["type"] for kind, data in found if kind == "content_block_start"]
+    starts = [data["content_block"]["type"] for kind, data in streamed if kind == "content_block_start"]
     assert starts == ["thinking", "text"]
-    assert {data["index"] for kind, data in found if "index" in data} == {0, 1}
-    deltas = [data["delta"] for kind, data in found if kind == "content_block_delta"]
+    assert {data["index"] for kind, data in streamed if "index" in data} == {0, 1}
+    deltas = [data["delta"] for kind, data in streamed if kind == "content_block_delta"]
     assert "".join(delta.get("thinking", "") for delta in deltas) == whole["content"][0]["thinking"]
     assert "".join(delta.get("text", "") for delta in deltas) == whole["content"][1]["text"]
-    assert found[-2][1]["usage"] == whole["usage"]
-    assert found[-2][1]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
+    assert streamed[-2][1]["usage"] == whole["usage"]
+    assert streamed[-2][1]["delta"] == {"stop_reason": "end_turn", "stop_sequence": None}
 
 
 def test_a_streamed_message_writes_a_tools_input(parsing):
     body = MESSAGE | {"tools": FUNCTION, "tool_choice": {"type": "any"}, "stream": True}
-    found = typed(parsing.post("/v1/messages", json=body).text)
-    assert found[1][1]["content_block"] | {"id": ""} == {"type": "tool_use", "id": "", "name": "look", "input": {}}
-    written = [data["delta"]["partial_json"] for kind, data in found if kind == "content_block_delta"]
+    streamed = typed_events(parsing.post("/v1/messages", json=body).text)
+    assert streamed[1][1]["content_block"] | {"id": ""} == {"type": "tool_use", "id": "", "name": "look", "input": {}}
+    written = [data["delta"]["partial_json"] for kind, data in streamed if kind == "content_block_delta"]
     assert json.loads("".join(written)) == {"ok": False}
-    assert found[-2][1]["delta"]["stop_reason"] == "tool_use"
+    assert streamed[-2][1]["delta"]["stop_reason"] == "tool_use"
 
 
 RESPONSE = {"model": "tiny-gemma4", "input": "hi", "temperature": 0, "max_output_tokens": 700}
@@ -256,18 +257,18 @@ def test_a_response_has_an_item_of_thoughts_and_one_of_text(parsing):
 @pytest.mark.slow
 def test_a_streamed_response_numbers_its_events_and_ends_with_the_whole(parsing):
     whole = parsing.post("/v1/responses", json=THOUGHTFUL).json()
-    found = typed(parsing.post("/v1/responses", json=THOUGHTFUL | {"stream": True}).text)
-    assert [data["sequence_number"] for _, data in found] == list(range(len(found)))
+    streamed = typed_events(parsing.post("/v1/responses", json=THOUGHTFUL | {"stream": True}).text)
+    assert [data["sequence_number"] for _, data in streamed] == list(range(len(streamed)))
     deltas = {f"response.{name}.delta" for name in ("output_text", "reasoning_text")}
     item = ["response.output_item.added", "response.content_part.added"]
     end = ["response.content_part.done", "response.output_item.done"]
-    assert [kind for kind, _ in found if kind not in deltas] == [
+    assert [kind for kind, _ in streamed if kind not in deltas] == [
         *("response.created", "response.in_progress", *item, "response.reasoning_text.done", *end),
         *(*item, "response.output_text.done", *end, "response.completed"),
     ]
-    text = "".join(data["delta"] for kind, data in found if kind == "response.output_text.delta")
+    text = "".join(data["delta"] for kind, data in streamed if kind == "response.output_text.delta")
     assert text == whole["output"][1]["content"][0]["text"]
-    last = found[-1][1]["response"]
+    last = streamed[-1][1]["response"]
     assert last["output"][1]["content"] == whole["output"][1]["content"]
     assert last["usage"] == whole["usage"]
 
@@ -284,14 +285,14 @@ def test_a_response_calls_the_function_that_it_must_call_as_chat_does(parsing, c
     assert (item["type"], item["name"], item["status"]) == ("function_call", name, "completed")
     assert json.loads(item["arguments"]) == {"ok": False}
     assert (item["id"][:3], item["call_id"][:14]) == ("fc_", "chatcmpl-tool-")
-    found = typed(parsing.post("/v1/responses", json=body | {"stream": True}).text)
-    deltas = [data["delta"] for kind, data in found if kind == "response.function_call_arguments.delta"]
+    streamed = typed_events(parsing.post("/v1/responses", json=body | {"stream": True}).text)
+    deltas = [data["delta"] for kind, data in streamed if kind == "response.function_call_arguments.delta"]
     assert "".join(deltas) == item["arguments"]
-    assert [kind.removeprefix("response.") for kind, _ in found if not kind.endswith("arguments.delta")] == [
+    assert [kind.removeprefix("response.") for kind, _ in streamed if not kind.endswith("arguments.delta")] == [
         *("created", "in_progress", "output_item.added", "function_call_arguments.done"),
         *("output_item.done", "completed"),
     ]
-    added, done, last = found[2][1]["item"], found[-2][1]["item"], found[-1][1]["response"]
+    added, done, last = streamed[2][1]["item"], streamed[-2][1]["item"], streamed[-1][1]["response"]
     assert (added["arguments"], added["status"]) == ("", "in_progress")
     assert last["output"] == [done] == [added | {"arguments": item["arguments"], "status": "completed"}]
     assert last["usage"] == answer["usage"]

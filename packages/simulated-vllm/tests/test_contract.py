@@ -30,11 +30,11 @@ def test_an_answer_is_the_recorded_one(servers, record_property, configuration, 
     response = ask(servers(configuration), sample(name))
     # A real server on a busy machine puts tokens that have waited for their client into one chunk.
     merged = configuration == "keyed" or real_url() is not None
-    found = compare(sample(name), response, free=ROWS[name].free, merged=merged)
-    reasons = " ".join(sorted(found.explained))
+    comparison = compare(sample(name), response, free=ROWS[name].free, merged=merged)
+    reasons = " ".join(sorted(comparison.explained))
     record_property("explained", reasons)
-    assert found.wrong == []
-    assert found.equal > 5
+    assert comparison.wrong == []
+    assert comparison.equal > 5
     if RESULTS.exists() and not real_url():
         committed = {row[0]: row[4] for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]}
         assert committed.get(name, reasons).startswith(reasons), f"tools/vllm/contract.py --record: {reasons}"
@@ -44,9 +44,9 @@ def test_an_answer_is_the_recorded_one(servers, record_property, configuration, 
 @pytest.mark.parametrize("name", MORE)
 def test_a_further_answer_is_the_recorded_one(servers, name):
     recorded = sample(name)
-    found = compare(recorded, ask(servers("parsers"), recorded), merged=True)
-    assert found.wrong == []
-    assert found.equal > 5
+    comparison = compare(recorded, ask(servers("parsers"), recorded), merged=True)
+    assert comparison.wrong == []
+    assert comparison.equal > 5
 
 
 @pytest.mark.parametrize(("configuration", "name"), STREAMS)
@@ -142,11 +142,11 @@ def test_a_key_is_asked_for_where_it_was(servers):
     asked = 0
     for block in blocks:
         head, _, body = block.strip("\n").partition("\n\n")
-        first, *told = head.strip().split("\n")
+        first, *answer_head = head.strip().split("\n")
         key = {"authorization": "Bearer wrong"} if first.startswith("-H") else {"authorization": ""}
-        if not told:
+        if not answer_head:
             continue  # cut off when it was recorded
-        status, *headers = told
+        status, *headers = answer_head
         response = servers("keyed").get(first.split()[-1], headers=key)
         assert f"HTTP/1.1 {response.status_code} {response.reason_phrase}" == status
         assert [name for name in response.headers if name != "connection"] == [

@@ -23,26 +23,26 @@ RECORDED = [
 
 def families(text: str) -> dict[str, tuple[str, str, set[tuple[str, ...]]]]:
     """Name -> help, type and the sets of label names with their fixed values."""
-    found: dict[str, tuple[str, str, set[tuple[str, ...]]]] = {}
+    by_name: dict[str, tuple[str, str, set[tuple[str, ...]]]] = {}
     name = ""
     for line in text.splitlines():
         if line.startswith("# HELP "):
             name, _, help_text = line[7:].partition(" ")
-            found[name] = (help_text, "", set())
+            by_name[name] = (help_text, "", set())
         elif line.startswith("# TYPE "):
-            found[name] = (found[name][0], line.split()[3], set())
+            by_name[name] = (by_name[name][0], line.split()[3], set())
         elif line and name and line.startswith(name):
-            found[name][2].add(series(line))
-    return found
+            by_name[name][2].add(series(line))
+    return by_name
 
 
 def series(line: str) -> tuple[str, ...]:
     """A series without its number and without values that differ from server to server."""
     name, _, inside = line.rpartition(" ")[0].partition("{")
-    own = ("handler=", "method=", "status=", "generation=", "version=", "patchlevel=", "minor=", "le=")
+    varying = ("handler=", "method=", "status=", "generation=", "version=", "patchlevel=", "minor=", "le=")
     pairs = inside.rstrip("}").split('",') if "cache_config_info" in name else inside.rstrip("}").split(",")
     hidden = "cache_config_info" in name
-    return (name, *(pair.partition("=")[0] if hidden or pair.startswith(own) else pair for pair in pairs))
+    return (name, *(pair.partition("=")[0] if hidden or pair.startswith(varying) else pair for pair in pairs))
 
 
 @pytest.mark.parametrize(("configuration", "name"), RECORDED)
@@ -71,14 +71,14 @@ def test_buckets_are_the_recorded_ones(servers, configuration, name):
 
 def numbers(client) -> dict[str, float]:
     """Every series of the engine and of http by its name and the labels that tell it from its brothers."""
-    found = {}
+    by_series = {}
     for line in client.get("/metrics").text.splitlines():
         if line.startswith(("vllm:", "http_")) and "_created{" not in line:
             name, value = line.rsplit(" ", 1)
-            found[re.sub(r'(engine|model_name)="[^"]*",?', "", name).replace(",}", "}").replace("{}", "")] = float(
+            by_series[re.sub(r'(engine|model_name)="[^"]*",?', "", name).replace(",}", "}").replace("{}", "")] = float(
                 value
             )
-    return found
+    return by_series
 
 
 def growth(client, *bodies: dict, path: str = "/v1/completions") -> tuple[dict[str, float], list[dict]]:
@@ -92,7 +92,7 @@ def growth(client, *bodies: dict, path: str = "/v1/completions") -> tuple[dict[s
     ]
 
 
-def moved(delta: dict[str, float], prefix: str) -> dict[str, float]:
+def untimed_values(delta: dict[str, float], prefix: str) -> dict[str, float]:
     """The histograms' counts and sums and the counters, without buckets and without measured times."""
     timed = ("_seconds_sum", "iteration_tokens_total")
     return {
@@ -117,7 +117,7 @@ def test_counters_grow_by_what_was_asked_and_answered(servers):
         "request_max_num_generation_tokens", "request_params_n", "request_params_max_tokens",
         "request_num_preemptions", "request_prefill_kv_computed_tokens",
     )  # fmt: skip
-    assert moved(delta, "vllm:") == {
+    assert untimed_values(delta, "vllm:") == {
         "prompt_tokens_total": read,
         'prompt_tokens_by_source_total{source="local_compute"}': read,
         "prefix_cache_queries_total": read,
@@ -206,11 +206,11 @@ def test_a_repeated_prompt_is_counted_as_a_hit_of_the_cache(servers):
 def test_gauges_return_to_rest(servers):
     client = servers("plain")
     client.post("/v1/completions", json=ENDLESS | {"max_tokens": 2})
-    found = numbers(client)
+    values = numbers(client)
     still = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
-    assert {name: found[f"vllm:{name}"] for name in still} == dict.fromkeys(still, 0.0)
-    assert found['vllm:engine_sleep_state{sleep_state="awake"}'] == 1.0
-    assert [value for name, value in found.items() if "cache_config_info" in name] == [1.0]
+    assert {name: values[f"vllm:{name}"] for name in still} == dict.fromkeys(still, 0.0)
+    assert values['vllm:engine_sleep_state{sleep_state="awake"}'] == 1.0
+    assert [value for name, value in values.items() if "cache_config_info" in name] == [1.0]
 
 
 def test_running_requests_show_while_they_run(servers):
@@ -219,9 +219,9 @@ def test_running_requests_show_while_they_run(servers):
     with client.stream("POST", "/v1/completions", json=body) as response:
         lines = response.iter_lines()
         next(lines)
-        found = numbers(client)
-        assert found["vllm:num_requests_running"] == 1.0
-        assert found["vllm:kv_cache_usage_perc"] > 0
+        values = numbers(client)
+        assert values["vllm:num_requests_running"] == 1.0
+        assert values["vllm:kv_cache_usage_perc"] > 0
     # What the client has left is stopped: nothing of it is counted in the tests that follow.
     deadline = time.monotonic() + 20
     while numbers(client)["vllm:num_requests_running"] and time.monotonic() < deadline:

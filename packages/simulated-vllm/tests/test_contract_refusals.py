@@ -97,7 +97,7 @@ def test_the_engines_refusal_is_inside_a_stream_and_the_apis_before_it(servers):
     assert servers(SERVER).post(TEXT, json=BODIES[TEXT] | {"stream": True, "temperature": -1}).status_code == 400
 
 
-def test_a_response_echoes_the_form_the_tools_and_the_probabilities_that_were_asked_for(servers):
+def test_a_response_echoes_its_form_tools_and_probabilities(servers):
     form = {"format": {"type": "json_schema", "name": "x", "schema": {"type": "object"}}}
     asked = {"text": form, "tools": [{"type": "function", "name": "look", "parameters": {}}], "truncation": "auto"}
     more = {"include": ["message.output_text.logprobs"], "top_logprobs": 2}

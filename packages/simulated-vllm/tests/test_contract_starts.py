@@ -32,19 +32,19 @@ def first_answers(environment):
         if real_configuration() != "plain":
             pytest.skip("looked at once")
         return os.environ["BEZEL_VLLM_STARTUP"].split()
-    port, found = free_port(), []
+    port, answers = free_port(), []
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}"}
     command = [sys.executable, "-m", "bezel_simulated_vllm", "/mnt/models/tiny"]
     deadline = time.monotonic() + 20
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while "200" not in found and time.monotonic() < deadline:
+        while "200" not in answers and time.monotonic() < deadline:
             try:
-                said = str(httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).status_code)
+                answer = str(httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).status_code)
             except httpx.ConnectError:
-                said = "refused"
-            found += [] if said in found else [said]
+                answer = "refused"
+            answers += [] if answer in answers else [answer]
         process.kill()
-    return found
+    return answers
 
 
 def test_nothing_listens_until_the_server_is_healthy(first_answers):
@@ -54,18 +54,18 @@ def test_nothing_listens_until_the_server_is_healthy(first_answers):
     assert first_answers == recorded == ["refused", "200"]
 
 
-@pytest.mark.parametrize(("command", "said"), FAILING, ids=[command for command, _ in FAILING])
-def test_a_failing_start_ends_as_recorded(container, command, said):
+@pytest.mark.parametrize(("command", "recording"), FAILING, ids=[command for command, _ in FAILING])
+def test_a_failing_start_ends_as_recorded(container, command, recording):
     if real_url() and real_configuration() != "starts":
         pytest.skip("starts servers of its own")
     if not real_url() and command.endswith(ON_CPU):
         pytest.skip("starts on an accelerator")
     arguments = command.replace("models/tiny-gemma4", os.environ.get("BEZEL_VLLM_MODEL", "/mnt/models/tiny")).split()
     ended = container(*arguments, variables={"HF_HUB_OFFLINE": "1"})  # as the recorded one
-    assert ended.returncode == int(re.search(r"rc=(\d+)", said)[1]) == 1
+    assert ended.returncode == int(re.search(r"rc=(\d+)", recording)[1]) == 1
     # The interpreter may warn of what the engine's process has left behind, after the exception.
     last = [line for line in ended.stderr.splitlines() if re.match(r"[\w.]+Error: ", line)][-1]
-    recorded = said.rstrip().splitlines()[-1]
+    recorded = recording.rstrip().splitlines()[-1]
     # The process that has failed is named if it has been reaped by then; the recording was cut in the list of parsers.
     last, recorded = (line.partition("Failed core proc(s)")[0] for line in (last, recorded))
     assert last[:300] == recorded[:300]

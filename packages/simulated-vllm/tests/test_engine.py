@@ -19,7 +19,8 @@ def rig(settings):
     return make
 
 
-def test_a_prompt_ten_times_as_long_takes_about_ten_times_to_the_first_token(rig):
+def test_the_time_to_the_first_token_grows_with_the_prompt(rig):
+    """A prompt ten times as long takes about ten times as long."""
     rigs = [rig(), rig()]
     short, long = rigs[0].ask(2000, 1), rigs[1].ask(20_000, 1)
     for one in rigs:
@@ -114,7 +115,7 @@ def test_throughput_saturates_at_the_number_of_places(rig):
     assert rates[3] == pytest.approx(rates[2], rel=0.1)
 
 
-def test_a_long_prompt_is_computed_in_chunks_and_holds_others_up_by_one_chunk_at_most(rig):
+def test_a_long_prompt_delays_others_by_one_chunk_at_most(rig):
     one = rig()
     steady = one.ask(100, 60)
     for _ in range(5):

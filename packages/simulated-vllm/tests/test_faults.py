@@ -49,7 +49,8 @@ def last_line(ended: subprocess.CompletedProcess[str]) -> str:
     return ended.stderr.rstrip().splitlines()[-1]
 
 
-def test_a_load_without_memory_ends_as_a_failing_engine_ends_and_names_its_cause_above(container, order):
+def test_a_load_without_memory_ends_as_a_failing_engine_does(container, order):
+    """Its cause is logged above the last line."""
     ended = container(*TINY, variables=order({"kind": "out-of-memory"}))
     recorded = (FIXTURES / "failing-starts.txt").read_text(encoding="utf-8").rstrip().splitlines()[-1]
     assert (ended.returncode, last_line(ended)) == (1, recorded)
@@ -62,15 +63,15 @@ def test_a_full_disk_ends_the_engine_when_it_has_compiled(environment, order, ca
     faults = start_faults(order({"kind": "disk-full"}))
     with pytest.raises(StartError, match="No space left on device") as caught:
         start(parse(TINY), machine_from_environment(environment()), {}, lambda _: None, faults)
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert caught.value.status == 1
-    assert "Loading weights took" in said.out
-    assert "torch.compile took" not in said.out
-    assert "EngineCore failed to start." in said.out
-    assert "Engine core initialization failed. See root cause above." in said.err
+    assert "Loading weights took" in output.out
+    assert "torch.compile took" not in output.out
+    assert "EngineCore failed to start." in output.out
+    assert "Engine core initialization failed. See root cause above." in output.err
 
 
-def test_an_argument_that_this_image_does_not_know_is_refused_by_its_parser(container, order):
+def test_an_unknown_argument_of_this_image_is_refused_by_its_parser(container, order):
     ended = container(
         *TINY, "--max_num_seqs=4", variables=order({"kind": "unknown-argument", "argument": "--max-num-seqs"})
     )
@@ -149,7 +150,7 @@ def test_a_crash_loop_serves_and_then_exits_with_status_1(environment, order):
 ENDLESS = {"prompt": "a", "max_tokens": 4000, "ignore_eos": True}
 
 
-def test_a_dying_engine_breaks_what_is_under_way_and_takes_the_server_with_it(environment, order):
+def test_a_dying_engine_breaks_its_requests_and_ends_the_server(environment, order):
     with (
         running(environment, order({"kind": "engine-death", "after_requests": 3})) as (client, process),
         ThreadPoolExecutor(1) as pool,

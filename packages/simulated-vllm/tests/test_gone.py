@@ -30,41 +30,41 @@ async def leaves():
 def test_an_answer_that_is_done_leaves_no_task_that_waits_for_its_client():
     call = Call()
 
-    async def answered():
+    async def answer():
         async with stopping_when_gone(call, stays):
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         return asyncio.all_tasks() - {asyncio.current_task()}
 
-    assert asyncio.run(answered()) == set()
+    assert asyncio.run(answer()) == set()
     assert call.aborted == 1
 
 
 def test_a_client_that_goes_away_ends_the_answer_quietly():
     call = Call()
 
-    async def answered():
+    async def answer():
         async with stopping_when_gone(call, leaves):
             await asyncio.Event().wait()
         return "ended"
 
-    assert asyncio.run(asyncio.wait_for(answered(), 10)) == "ended"
+    assert asyncio.run(asyncio.wait_for(answer(), 10)) == "ended"
     assert call.aborted == 1
 
 
 def test_a_handler_that_is_cancelled_for_another_reason_stays_cancelled():
     call = Call()
 
-    async def answered():
+    async def answer():
         async with stopping_when_gone(call, stays):
             await asyncio.Event().wait()
 
-    async def stopped():
-        handler = asyncio.create_task(answered())
+    async def cancel():
+        handler = asyncio.create_task(answer())
         await asyncio.sleep(0)
         handler.cancel()
         await handler
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(stopped())
+        asyncio.run(cancel())
     assert call.aborted == 1

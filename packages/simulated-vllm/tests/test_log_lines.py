@@ -31,7 +31,7 @@ FAILING = {
 }
 
 
-def simulated(folder: Path, *options: str, model: str = "tiny-gemma4") -> Recorder:
+def simulated_recorder(folder: Path, *options: str, model: str = "tiny-gemma4") -> Recorder:
     """The simulated server of a tiny model, about to be recorded."""
     path = folder / "tiny-gemma4"
     path.mkdir()
@@ -50,14 +50,14 @@ def simulated(folder: Path, *options: str, model: str = "tiny-gemma4") -> Record
 
 @pytest.mark.slow
 def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(tmp_path: Path) -> None:
-    log = simulated(tmp_path).run(partial(requests_of_the_record, model="tiny-gemma4"))
+    log = simulated_recorder(tmp_path).run(partial(requests_of_the_record, model="tiny-gemma4"))
     assert without_counterpart((LOGS / "serve.log").read_text(), log) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAILING)
 def test_each_line_of_a_real_failing_start_is_in_the_simulated_one(name: str, tmp_path: Path) -> None:
-    log = simulated(tmp_path, *FAILING[name], model="nothing" if name == "fail-model" else "tiny-gemma4").run()
+    log = simulated_recorder(tmp_path, *FAILING[name], model="nothing" if name == "fail-model" else "tiny-gemma4").run()
     assert without_counterpart((LOGS / f"{name}.log").read_text(), log, name) == []
 
 
@@ -76,7 +76,7 @@ def test_each_line_of_a_live_real_log_is_in_the_simulated_one(tmp_path: Path) ->
     command = [f"{installed}/venv/bin/vllm", "serve", f"{installed}/models/tiny-gemma4", *address, *SERVING]
     real = Recorder(command, dict(environ), tmp_path, f"http://127.0.0.1:{port}")
     script = partial(requests_of_the_record, model="tiny-gemma4")
-    assert without_counterpart(real.run(script), simulated(tmp_path).run(script)) == []
+    assert without_counterpart(real.run(script), simulated_recorder(tmp_path).run(script)) == []
 
 
 STARTED = "INFO:     Application startup complete."

@@ -45,8 +45,8 @@ def settings_of(folder, keys, arguments, accelerator):
             "accelerator": accelerator, "accelerators": 1, "cpu": 8, "memory_gib": 32,
         }),
     })  # fmt: skip
-    words = [f"/mnt/models/{folder.name}", "--max-model-len=1024", "--max-num-seqs=4", *arguments]
-    return make_settings(parse(words), machine, {})
+    command_line = [f"/mnt/models/{folder.name}", "--max-model-len=1024", "--max-num-seqs=4", *arguments]
+    return make_settings(parse(command_line), machine, {})
 
 
 @pytest.mark.parametrize(("keys", "arguments", "accelerator", "longest"), CASES)

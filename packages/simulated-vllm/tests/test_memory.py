@@ -98,8 +98,11 @@ def test_offloaded_weights_move_to_the_host_and_are_read_over_its_link(settings)
     assert pace[1] - pace[0] == pytest.approx((2 << 30) / chip.host_bytes_per_second - on_device, rel=1e-6)
 
 
-def test_an_offloaded_cache_is_mapped_at_the_start_and_the_host_must_hold_it(settings):
-    stay, moved = (settings("/mnt/models/qat", *L4_QAT, *words).memory for words in ((), ("--kv-offloading-size=10",)))
+def test_the_host_must_hold_an_offloaded_cache(settings):
+    """It is mapped at the start."""
+    stay, moved = (
+        settings("/mnt/models/qat", *L4_QAT, *options).memory for options in ((), ("--kv-offloading-size=10",))
+    )
     assert moved.host_peak > stay.host_peak
     with pytest.raises(StartError) as caught:
         settings("/mnt/models/qat", *L4_QAT, "--kv-offloading-size=64")
@@ -135,46 +138,50 @@ def test_made_up_files_carry_the_catalogues_shape_and_size(tmp_path, name):
     files = model_files(name)
     for file, content in files.items():
         (tmp_path / file).write_bytes(content)
-    found = read_checkpoint(tmp_path)
+    checkpoint = read_checkpoint(tmp_path)
     shape = row.architecture
-    assert found.weight_bytes == row.weight_bytes
-    assert (found.sliding_layers, found.full_layers) == (shape.sliding_layers, shape.full_layers)
-    assert (found.full_kv_heads, found.sliding_kv_heads) == (shape.full_kv_heads, shape.sliding_kv_heads)
-    assert sum(found.attending_layers) == shape.layers
-    assert (found.full_head_dim, found.window, found.context) == (shape.full_head_dim, shape.window, shape.context)
-    assert found.bits_per_weight == {"bf16": 16.0, "fp8": 8.0, "w4a16": 4.25}[row.encoding]
+    assert checkpoint.weight_bytes == row.weight_bytes
+    assert (checkpoint.sliding_layers, checkpoint.full_layers) == (shape.sliding_layers, shape.full_layers)
+    assert (checkpoint.full_kv_heads, checkpoint.sliding_kv_heads) == (shape.full_kv_heads, shape.sliding_kv_heads)
+    assert sum(checkpoint.attending_layers) == shape.layers
+    assert (checkpoint.full_head_dim, checkpoint.window, checkpoint.context) == (
+        shape.full_head_dim,
+        shape.window,
+        shape.context,
+    )
+    assert checkpoint.bits_per_weight == {"bf16": 16.0, "fp8": 8.0, "w4a16": 4.25}[row.encoding]
     assert sum(map(len, files.values())) < 20_000
 
 
 def test_the_cache_of_a_sequence_is_the_published_one(tmp_path):
     for file, content in model_files("gemma-4-31b-it").items():
         (tmp_path / file).write_bytes(content)
-    found = read_checkpoint(tmp_path)
-    assert found.kv_bytes_read(32_768, 2) == 3_523_215_360
-    assert found.kv_bytes_read(131_072, 2) == 11_576_279_040
+    checkpoint = read_checkpoint(tmp_path)
+    assert checkpoint.kv_bytes_read(32_768, 2) == 3_523_215_360
+    assert checkpoint.kv_bytes_read(131_072, 2) == 11_576_279_040
 
 
 @pytest.mark.parametrize(("name", "layers", "all_layers"), [("e2b", (12, 3), (28, 7)), ("e4b", (20, 4), (35, 7))])
 def test_layers_that_share_a_cache_need_no_room_and_read_all_the_same(tmp_path, name, layers, all_layers):
     for file, content in model_files(f"gemma-4-{name}-it").items():
         (tmp_path / file).write_bytes(content)
-    found = read_checkpoint(tmp_path)
-    assert (found.sliding_layers, found.full_layers) == layers
-    assert found.attending_layers == all_layers
-    alone = dataclasses.replace(found, shared_sliding_layers=0, shared_full_layers=0)
-    assert kv_layout(found, dtype="auto", in_flight_tokens=1) == kv_layout(alone, dtype="auto", in_flight_tokens=1)
-    assert found.kv_bytes_read(4096, 2) > alone.kv_bytes_read(4096, 2)
+    checkpoint = read_checkpoint(tmp_path)
+    assert (checkpoint.sliding_layers, checkpoint.full_layers) == layers
+    assert checkpoint.attending_layers == all_layers
+    alone = dataclasses.replace(checkpoint, shared_sliding_layers=0, shared_full_layers=0)
+    assert kv_layout(checkpoint, dtype="auto", in_flight_tokens=1) == kv_layout(alone, dtype="auto", in_flight_tokens=1)
+    assert checkpoint.kv_bytes_read(4096, 2) > alone.kv_bytes_read(4096, 2)
 
 
 def test_an_assistant_shares_every_cache(mount):
-    found = read_checkpoint(mount / "assistant")
-    assert (found.sliding_layers, found.full_layers) == (0, 0)
-    assert found.attending_layers == (3, 1)
+    checkpoint = read_checkpoint(mount / "assistant")
+    assert (checkpoint.sliding_layers, checkpoint.full_layers) == (0, 0)
+    assert checkpoint.attending_layers == (3, 1)
 
 
 def test_experts_leave_most_weights_untouched(mount):
-    found = read_checkpoint(mount / "moe")
-    assert 0.1 < found.active_fraction < 0.35
+    checkpoint = read_checkpoint(mount / "moe")
+    assert 0.1 < checkpoint.active_fraction < 0.35
 
 
 def test_every_accelerator_has_a_source_and_possible_figures():
@@ -193,12 +200,13 @@ def test_the_arithmetic_is_that_of_the_published_active_parameters(mount, folder
 def test_embeddings_of_single_layers_are_resident_but_no_step_reads_them(tmp_path):
     for file, content in model_files("gemma-4-e2b-it").items():
         (tmp_path / file).write_bytes(content)
-    found = read_checkpoint(tmp_path)
-    assert found.active_parameters / 1e9 == pytest.approx(2.3, rel=0.35)
-    assert found.step_weight_bytes == found.weight_bytes - 2 * 262_144 * 35 * 256
+    checkpoint = read_checkpoint(tmp_path)
+    assert checkpoint.active_parameters / 1e9 == pytest.approx(2.3, rel=0.35)
+    assert checkpoint.step_weight_bytes == checkpoint.weight_bytes - 2 * 262_144 * 35 * 256
 
 
-def test_room_for_adapters_is_taken_from_the_cache_as_the_real_server_takes_it(settings):
+def test_room_for_adapters_is_taken_from_the_cache(settings):
+    """As much as the real server takes."""
     bare = settings("/mnt/models/tiny").memory
     with_lora = settings("/mnt/models/tiny", "--enable-lora", "--max-loras", "8", "--max-lora-rank", "64").memory
     assert with_lora.weights - bare.weights == bare.available - with_lora.available == 2_293_760  # measured

@@ -50,7 +50,8 @@ MANUAL = (
     ("text", "least", "most"),
     [(STORY, 1.2, 1.4), (MANUAL, 1.2, 1.4), ("xqzvkw jfpqzxv wvbkqjz zzxqwvkpj", 1.5, 3)],
 )
-def test_english_takes_as_many_tokens_a_word_as_with_a_real_vocabulary_and_gibberish_more(text, least, most):
+def test_english_takes_as_many_tokens_as_with_a_real_vocabulary(text, least, most):
+    """Gibberish takes more."""
     assert least <= len(encode(text)) / len(text.split()) <= most
 
 
@@ -71,24 +72,24 @@ def test_an_unknown_token_is_shown_as_such():
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 40)), max_size=40))
 def test_blocks_are_neither_lost_nor_invented(operations):
-    pool, held = BlockPool(100), []
+    pool, sequences = BlockPool(100), []
     for kind, count in operations:
         if kind < 2:
             if pool.take(count):
-                held.append((count, []))
-        elif held and kind == 2:
-            private, shared = held.pop()
+                sequences.append((count, []))
+        elif sequences and kind == 2:
+            private, shared = sequences.pop()
             pool.give_back(private)
             pool.release(shared)
-        elif held:
-            private, shared = held.pop()
+        elif sequences:
+            private, shared = sequences.pop()
             hashes = list(range(1000, 1000 + min(private, count)))
             new = [value for value in hashes if value not in shared]
             pool.publish(new)
-            held.append((private - len(new), shared + new))
-        used = sum(private for private, _ in held) + len({value for _, shared in held for value in shared})
+            sequences.append((private - len(new), shared + new))
+        used = sum(private for private, _ in sequences) + len({value for _, shared in sequences for value in shared})
         assert pool.available == 100 - used >= 0
-    for private, shared in held:
+    for private, shared in sequences:
         pool.give_back(private)
         pool.release(shared)
     assert (pool.available, pool.usage) == (100, 0)
@@ -99,10 +100,10 @@ def test_idle_blocks_stay_known_until_others_need_the_room():
     assert pool.take(4)
     pool.publish([1, 2, 3, 4])
     pool.release([1, 2, 3, 4])
-    assert pool.cached([1, 2, 3, 4]) == 4
+    assert pool.count_cached([1, 2, 3, 4]) == 4
     assert pool.take(8)
     # The end of a prompt goes first: its beginning is what others share.
-    assert pool.cached([1, 2, 3, 4]) == 2
+    assert pool.count_cached([1, 2, 3, 4]) == 2
     assert not pool.take(3)
 
 
@@ -128,7 +129,7 @@ class _Request:
     finished = None
 
 
-def written(text: str, *, stops=(), keep=False, streams=True, parses=False):
+def write(text: str, *, stops=(), keep=False, streams=True, parses=False):
     """Pieces of a choice that writes `text` token by token."""
     channel, engine = Channel(lambda channel: channel.wake()), _Engine()
     choice = Choice(0, stops, keep, streams, parses, channel, engine)
@@ -140,29 +141,29 @@ def written(text: str, *, stops=(), keep=False, streams=True, parses=False):
 
 
 def test_a_stop_string_ends_the_answer_before_it_and_is_named():
-    pieces, engine, _ = written("one two three four", stops=["three"])
+    pieces, engine, _ = write("one two three four", stops=["three"])
     assert "".join(piece.text for piece in pieces) == "one two "
     assert (pieces[-1].finish, pieces[-1].stop_reason, engine.stopped) == ("stop", "three", 1)
 
 
 def test_a_stop_string_across_tokens_never_shows_its_beginning():
-    pieces, _, _ = written("one two abcdef three", stops=["abcdef"])
+    pieces, _, _ = write("one two abcdef three", stops=["abcdef"])
     assert all("a" not in piece.text for piece in pieces)
 
 
 def test_a_stop_string_is_kept_when_asked():
-    pieces, _, _ = written("one two three four", stops=["three"], keep=True)
+    pieces, _, _ = write("one two three four", stops=["three"], keep=True)
     assert "".join(piece.text for piece in pieces) == "one two three"
 
 
 def test_without_a_stop_string_everything_is_written_at_once():
-    pieces, _, _ = written("one two three", stops=["never"])
+    pieces, _, _ = write("one two three", stops=["never"])
     assert "".join(piece.text for piece in pieces) == "one two three"
     assert (pieces[-1].finish, pieces[-1].stop_reason) == ("length", None)
 
 
 def test_an_answer_that_is_not_streamed_wakes_its_handler_once():
-    pieces, _, choice = written("one two three", streams=False)
+    pieces, _, choice = write("one two three", streams=False)
     assert [piece.text for piece in pieces] == ["one two three"]
     assert choice.produced == pieces[0].produced == len(encode("one two three"))
 
@@ -171,20 +172,20 @@ THINKING = "<|channel>thought\nlet us see<channel|>the answer"
 
 
 def test_thoughts_are_distinguished_from_the_answer_and_counted():
-    pieces, _, choice = written(THINKING, parses=True)
+    pieces, _, choice = write(THINKING, parses=True)
     assert "".join(piece.thought for piece in pieces) == "let us see"
     assert "".join(piece.text for piece in pieces) == "the answer"
     assert choice.thought_tokens == len(encode("thought\nlet us see"))
 
 
 def test_without_a_parser_thoughts_are_part_of_the_answer():
-    pieces, _, choice = written(THINKING)
+    pieces, _, choice = write(THINKING)
     assert "".join(piece.text for piece in pieces) == "thought\nlet us seethe answer"
     assert (choice.thought_tokens, "".join(piece.thought for piece in pieces)) == (0, "")
 
 
 def test_a_character_of_several_bytes_is_written_when_it_is_whole():
-    pieces, _, _ = written("a\u00e9\u20acz")
+    pieces, _, _ = write("a\u00e9\u20acz")
     assert "".join(piece.text for piece in pieces) == "a\u00e9\u20acz"
     assert all("\ufffd" not in piece.text for piece in pieces)
 
@@ -209,5 +210,6 @@ def test_the_smallest_value_fits_its_schema(schema, value):
         ("unix:/run/sockets/9f:8080", ("0.0.0.0", 8080, "/run/sockets/9f:8080")),  # the daemon connects to this name
     ],
 )
-def test_a_listen_address_names_a_port_or_a_socket_file_with_the_port_in_its_name(listen, address):
+def test_a_listen_address_names_a_port_or_a_socket_file(listen, address):
+    """The file's name ends in the port."""
     assert listen_address(listen, "0.0.0.0") == Address(*address)

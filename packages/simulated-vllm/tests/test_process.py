@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow  # whole processes
 
 
 @contextmanager
-def started(environment):
+def run_instance(environment):
     """A started instance: its client and its process; the log is on the process's standard output."""
     port = free_port()
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
@@ -46,8 +46,8 @@ def started(environment):
 @pytest.fixture(scope="module")
 def instance(environment):
     """One that all of them ask, and none ends."""
-    with started(environment) as found:
-        yield found
+    with run_instance(environment) as pair:
+        yield pair
 
 
 def test_a_started_instance_answers_under_its_served_name(instance):
@@ -56,7 +56,7 @@ def test_a_started_instance_answers_under_its_served_name(instance):
     assert (model["id"], model["root"], model["max_model_len"]) == ("gemma", "/mnt/models/qat", 32768)
 
 
-def test_a_body_that_cloud_run_would_not_let_through_is_not_read_to_the_end(instance):
+def test_a_body_too_large_for_cloud_run_is_not_read_to_the_end(instance):
     client, _ = instance
     pieces = (b" " * (1 << 20) for _ in range(33))
     assert client.post("/v1/completions", content=pieces).status_code == 413
@@ -105,7 +105,7 @@ def test_a_client_that_goes_away_stops_its_request(instance, streamed):
 
 
 def test_sigterm_ends_it_and_the_log_has_the_start(environment):
-    with started(environment) as (client, process):
+    with run_instance(environment) as (client, process):
         client.get("/v1/models")
         for streamed in (True, False):
             go_away(client, streamed)

@@ -45,7 +45,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 
 
 @contextmanager
-def started(speed: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def run_command(speed: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command as a process."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
@@ -66,7 +66,7 @@ def line_with(process: subprocess.Popen[str], text: str) -> str:
     return next(line for line in process.stdout if text in line)
 
 
-def connected(process: subprocess.Popen[str], port: int) -> socket.socket:
+def connect(process: subprocess.Popen[str], port: int) -> socket.socket:
     """A connection to the command's port, which it accepts a moment after it has named it."""
     while process.poll() is None:
         with suppress(ConnectionRefusedError):
@@ -215,9 +215,9 @@ def test_models_of_the_catalogue_need_no_hub(name: str, variables: dict[str, str
 
 @pytest.mark.slow
 def test_command_serves_a_model_and_ends_with_status_0() -> None:
-    with started(FAST, "serve", MODEL, *HERE) as process:
+    with run_command(FAST, "serve", MODEL, *HERE) as process:
         port = int(line_with(process, "Starting vLLM server on http://127.0.0.1:").rpartition(":")[2])
-        with connected(process, port) as connection:
+        with connect(process, port) as connection:
             connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         assert answer.startswith(b"HTTP/1.1 200 ")
@@ -229,7 +229,7 @@ def test_command_serves_a_model_and_ends_with_status_0() -> None:
 
 @pytest.mark.slow
 def test_interrupt_ends_a_start_without_a_traceback() -> None:
-    with started(SLOW, MODEL, *HERE) as process:
+    with run_command(SLOW, MODEL, *HERE) as process:
         line_with(process, "non-default args")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130

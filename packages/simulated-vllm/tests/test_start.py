@@ -26,8 +26,8 @@ def verdicts() -> list[tuple[str, str]]:
 
 def local(arguments: str) -> list[str]:
     """The recorded arguments with the assistant where these tests keep it."""
-    words = [re.sub(r"\bA\b", "/mnt/models/tiny-assistant", word) for word in shlex.split(arguments)]
-    return ["/mnt/models/tiny", *words]
+    rest = [re.sub(r"\bA\b", "/mnt/models/tiny-assistant", word) for word in shlex.split(arguments)]
+    return ["/mnt/models/tiny", *rest]
 
 
 # These verdicts are the configuration's; an unknown tool parser is refused later, when the server starts.
@@ -55,9 +55,9 @@ def test_what_the_real_engine_refuses_is_refused_with_its_words(settings, argume
         settings(*local(arguments))
     kind, _, message = verdict.split(" ", 1)[1].partition(": ")
     assert caught.value.kind.endswith(kind)
-    said = " ".join(caught.value.message.split()).split(" [type")[0]
+    refusal = " ".join(caught.value.message.split()).split(" [type")[0]
     # The list of methods has another order, and long messages were cut when they were recorded.
-    start = said.partition(" Input should be '")[0][:150]
+    start = refusal.partition(" Input should be '")[0][:150]
     assert " ".join(message.split()).startswith(start)
 
 
@@ -120,7 +120,8 @@ def test_a_key_is_in_no_printed_form_of_the_settings(settings):
     assert settings("/mnt/models/tiny", variables={"VLLM_API_KEY": "sk-other"}).api_keys == ("sk-other",)
 
 
-def test_the_fingerprint_tells_settings_apart_and_not_the_address_that_a_server_listens_on(settings):
+def test_the_fingerprint_tells_settings_apart(settings):
+    """Not the address that a server listens on."""
     one = settings("/mnt/models/tiny").fingerprint
     assert settings("/mnt/models/tiny", "--host=127.0.0.1").fingerprint == one
     assert settings("/mnt/models/tiny", "--max-model-len=512").fingerprint != one
@@ -130,9 +131,9 @@ def test_the_fingerprint_tells_settings_apart_and_not_the_address_that_a_server_
     ("status", "end"),
     [(200, "200 OK"), (404, "404 Not Found"), (499, "499 "), (599, "599 "), (422, "422 Unprocessable Entity")],
 )
-def test_the_access_log_has_a_phrase_for_a_standard_status_and_none_for_another(status, end):
-    given = ("127.0.0.1:5", "GET", "/x", "1.1", status)
-    record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', given, None)
+def test_the_access_log_has_a_phrase_for_a_standard_status_only(status, end):
+    arguments = ("127.0.0.1:5", "GET", "/x", "1.1", status)
+    record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', arguments, None)
     assert UvicornFormatter().format(record).endswith(f'"GET /x HTTP/1.1" {end}')
 
 
@@ -148,7 +149,7 @@ def test_a_known_variable_is_accepted(settings):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "message"),
     [
         ("VLLM_PORT", "abc", "VLLM_PORT 'abc' must be a valid integer"),
         ("VLLM_IMAGE_FETCH_TIMEOUT", "5s", "invalid literal for int"),
@@ -159,8 +160,8 @@ def test_a_known_variable_is_accepted(settings):
         ("VLLM_HUMMING_INPUT_QUANT_CONFIG", "{", "JSONDecodeError"),
     ],
 )
-def test_a_value_that_its_reader_refuses_ends_the_start(settings, name, value, words):
-    with pytest.raises(StartError, match=re.escape(words)):
+def test_a_value_that_its_reader_refuses_ends_the_start(settings, name, value, message):
+    with pytest.raises(StartError, match=re.escape(message)):
         settings("/mnt/models/tiny", variables={name: value})
 
 

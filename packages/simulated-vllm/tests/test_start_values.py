@@ -46,7 +46,7 @@ CONNECTORS = {
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory):
+def start_with(tmp_path_factory: pytest.TempPathFactory):
     """Settings of a model with images and video, whose blocks have 16 and 32 tokens, or of its text alone."""
     folder = tmp_path_factory.mktemp("models")
     text = MODEL | {"head_dim": 32, "global_head_dim": 64, "num_key_value_heads": 1, "num_global_key_value_heads": 1}
@@ -62,30 +62,30 @@ def started(tmp_path_factory: pytest.TempPathFactory):
     return make
 
 
-@pytest.mark.parametrize(("limits", "said"), LIMITS.items())
-def test_limits_of_media_are_judged_as_by_vllm(started, limits: str, said: str | None) -> None:
+@pytest.mark.parametrize(("limits", "message"), LIMITS.items())
+def test_limits_of_media_are_judged_as_by_vllm(start_with, limits: str, message: str | None) -> None:
     option = f"--limit-mm-per-prompt={limits}"
-    if said is None:
-        assert started(option)
+    if message is None:
+        assert start_with(option)
         return
     with pytest.raises(StartError) as ended:
-        started(option)
-    assert said in ended.value.message
-    if said != WHOLE:  # a model of text alone has its types judged, and nothing else
-        assert started(option, model="text")
+        start_with(option)
+    assert message in ended.value.message
+    if message != WHOLE:  # a model of text alone has its types judged, and nothing else
+        assert start_with(option, model="text")
 
 
-@pytest.mark.parametrize(("name", "said"), CONNECTORS.items())
-def test_a_connector_is_one_of_the_factory_whose_package_is_there(started, name: str, said: str | None) -> None:
+@pytest.mark.parametrize(("name", "message"), CONNECTORS.items())
+def test_a_connector_is_one_of_the_factory_whose_package_is_there(start_with, name: str, message: str | None) -> None:
     one = TRANSFER | {"kv_connector": name, "kv_connector_extra_config": {"cpu_bytes_to_use": 1 << 30}}
     several = {"kv_connector": "MultiConnector", "kv_connector_extra_config": {"connectors": [one]}}
     for transfer in (one, TRANSFER | several):
         option = f"--kv-transfer-config={json.dumps(transfer)}"
-        if said is None:
-            assert started(option)
+        if message is None:
+            assert start_with(option)
             continue
-        with pytest.raises(StartError, match=said):
-            started(option)
+        with pytest.raises(StartError, match=message):
+            start_with(option)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_a_connector_is_one_of_the_factory_whose_package_is_there(started, name:
         (("64", "--block-size=64"), False),
     ],
 )
-def test_the_unit_of_prefix_matches_divides_the_blocks(started, arguments: tuple[str, ...], refused: bool) -> None:
+def test_the_unit_of_prefix_matches_divides_the_blocks(start_with, arguments: tuple[str, ...], refused: bool) -> None:
     option = ("--prefix-match-unit", *arguments)
     if not refused:
-        assert started(*option)
+        assert start_with(*option)
         return
     with pytest.raises(StartError, match="block sizes must be divisible by prefix_match_unit") as ended:
-        started(*option)
+        start_with(*option)
     assert ended.value.stage == "engine"

@@ -88,12 +88,18 @@ def test_streamed_probabilities_of_a_completion_go_on_where_they_stopped(plain):
 def test_an_echoed_prompt_stands_before_the_text_and_moves_its_offsets(plain):
     echoed, bare = (text(plain, echo=echo, logprobs=1)["choices"][0] for echo in (True, False))
     assert echoed["text"] == TEXT["prompt"] + bare["text"]
-    told, own = echoed["logprobs"], bare["logprobs"]
-    count = len(own["tokens"])
-    assert (told["text_offset"][0], told["token_logprobs"][0], told["top_logprobs"][0]) == (0, None, None)
-    assert "".join(told["tokens"][:-count]) == TEXT["prompt"]
-    assert [offset - len(TEXT["prompt"]) for offset in told["text_offset"][-count:]] == own["text_offset"]
-    assert told["tokens"][-count:] == own["tokens"]
+    echoed_logprobs, bare_logprobs = echoed["logprobs"], bare["logprobs"]
+    count = len(bare_logprobs["tokens"])
+    assert (
+        echoed_logprobs["text_offset"][0],
+        echoed_logprobs["token_logprobs"][0],
+        echoed_logprobs["top_logprobs"][0],
+    ) == (0, None, None)
+    assert "".join(echoed_logprobs["tokens"][:-count]) == TEXT["prompt"]
+    assert [offset - len(TEXT["prompt"]) for offset in echoed_logprobs["text_offset"][-count:]] == bare_logprobs[
+        "text_offset"
+    ]
+    assert echoed_logprobs["tokens"][-count:] == bare_logprobs["tokens"]
 
 
 def test_an_echoed_prompt_is_streamed_once_for_each_choice(plain):

@@ -20,7 +20,7 @@ V6E4 = ("/mnt/models/bf16", "--max-model-len=65536", "--max-num-batched-tokens=4
 MOE = ("/mnt/models/moe", "--max-model-len=16384", "--max-num-batched-tokens=4096", "--tensor-parallel-size=4")
 
 
-def started(environment, *arguments: str, hardware=ONE, **variables: str) -> float:
+def startup_seconds(environment, *arguments: str, hardware=ONE, **variables: str) -> float:
     waits: list[float] = []
     start(parse(arguments), machine_from_environment(environment(**hardware)), variables, waits.append)
     return sum(waits)
@@ -50,9 +50,9 @@ def test_sliding_layers_keep_every_token_there_and_not_on_a_gpu(settings):
 def test_an_8_bit_cache_saves_nothing_and_becomes_another_type(settings, environment, capsys):
     plain, fp8 = settings(*V6E4, **FOUR), settings(*V6E4, "--kv-cache-dtype=fp8", **FOUR)
     assert plain.memory.blocks == fp8.memory.blocks
-    started(environment, *V6E4, "--kv-cache-dtype=fp8", hardware=FOUR)
+    startup_seconds(environment, *V6E4, "--kv-cache-dtype=fp8", hardware=FOUR)
     assert "Automatically using fp8_e5m2" in capsys.readouterr().out
-    started(environment, "/mnt/models/qat", *L4_QAT, hardware={})
+    startup_seconds(environment, "/mnt/models/qat", *L4_QAT, hardware={})
     assert "fp8_e5m2" not in capsys.readouterr().out
 
 
@@ -88,27 +88,29 @@ def test_batches_are_padded_to_so_many_sizes(gap, count):
 
 
 def test_compiling_is_most_of_a_start_and_finer_padding_compiles_more(environment):
-    cold = started(environment, *V6E1)
+    cold = startup_seconds(environment, *V6E1)
     assert cold == pytest.approx(600, rel=0.05), "622 s were measured from the machine's start"
-    finer = started(environment, *V6E1, VLLM_TPU_BUCKET_PADDING_GAP="256")
+    finer = startup_seconds(environment, *V6E1, VLLM_TPU_BUCKET_PADDING_GAP="256")
     assert finer - cold == pytest.approx(11 / 9 * (cold - 45), rel=0.02)
-    assert started(environment, *MOE, hardware=FOUR, VLLM_TPU_BUCKET_PADDING_GAP="256") == pytest.approx(1800, rel=0.1)
+    assert startup_seconds(environment, *MOE, hardware=FOUR, VLLM_TPU_BUCKET_PADDING_GAP="256") == pytest.approx(
+        1800, rel=0.1
+    )
 
 
 def test_a_kept_compile_cache_shortens_the_next_start_of_the_same_graphs(environment, tmp_path):
     kept = {"VLLM_XLA_CACHE_PATH": str(tmp_path / "cache")}
-    cold, warm = started(environment, *V6E1, **kept), started(environment, *V6E1, **kept)
+    cold, warm = startup_seconds(environment, *V6E1, **kept), startup_seconds(environment, *V6E1, **kept)
     assert warm / cold == pytest.approx(497 / 857, rel=0.03)
     assert len(list((tmp_path / "cache").iterdir())) == 1
-    assert started(environment, *V6E1, "--max-num-seqs=64", **kept) == cold, "other graphs"
+    assert startup_seconds(environment, *V6E1, "--max-num-seqs=64", **kept) == cold, "other graphs"
     assert len(list((tmp_path / "cache").iterdir())) == 2
-    assert started(environment, *V6E1) == cold, "nowhere to keep them"
+    assert startup_seconds(environment, *V6E1) == cold, "nowhere to keep them"
 
 
 def test_a_compile_cache_that_cannot_be_written_is_none(environment, tmp_path):
     (tmp_path / "file").write_text("")
-    cold = started(environment, *V6E1, VLLM_XLA_CACHE_PATH=str(tmp_path / "file" / "cache"))
-    assert cold == started(environment, *V6E1)
+    cold = startup_seconds(environment, *V6E1, VLLM_XLA_CACHE_PATH=str(tmp_path / "file" / "cache"))
+    assert cold == startup_seconds(environment, *V6E1)
 
 
 @pytest.mark.parametrize(("arguments", "hardware", "speed"), [(V6E1, ONE, 45), (V6E4, FOUR, 150)])

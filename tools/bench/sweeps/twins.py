@@ -12,7 +12,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from bezel_simulated_vllm.scheduling.virtual_load import load, served
+from bezel_simulated_vllm.scheduling.virtual_load import load, settings_of_server
 from tools.docs.generated_sections import ROOT
 from tools.docs.timing_curves import L4, RTX
 
@@ -54,7 +54,7 @@ def rows(name: str, contexts: tuple[int, ...] = CONTEXTS, users: tuple[int, ...]
     steps = (f"--max-num-seqs={sequences}", f"--max-num-batched-tokens={tokens}")
     arguments = ("--max-model-len=16384", *steps, _NO_VIDEO, *more)
     with tempfile.TemporaryDirectory() as folder:
-        settings = served(Path(folder), model, arguments, hardware)
+        settings = settings_of_server(Path(folder), model, arguments, hardware)
 
     def rate(context: int, count: int) -> float:
         rounds = max(REQUESTS_PER_USER, -(-LEAST_REQUESTS // count))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from bezel_simulated_vllm.api.bodies import content_of
-from bezel_simulated_vllm.api.errors import json_response, refused
+from bezel_simulated_vllm.api.errors import api_error, json_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -43,10 +43,10 @@ async def _scale(request: Request) -> Response:
     body = content_of(request.headers.get("content-type", ""), await request.body())
     size = body.get("new_data_parallel_size") if isinstance(body, dict) else None
     if size is None:
-        raise refused("no-size")
+        raise api_error("no-size")
     if not isinstance(size, int) or size <= 0:
-        raise refused("size")
-    raise refused("scale")
+        raise api_error("size")
+    raise api_error("scale")
 
 
 async def _is_scaling(_: Request) -> Response:
@@ -58,7 +58,7 @@ async def _kv_event_sources(_: Request) -> Response:
 
 
 async def _scale_out(_: Request) -> Response:
-    raise refused("scale-out")
+    raise api_error("scale-out")
 
 
 @cache

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import ValidationError
 from starlette.exceptions import HTTPException
 
-from bezel_simulated_vllm.api.errors import malformed, refused
+from bezel_simulated_vllm.api.errors import api_error, shape_error
 from bezel_simulated_vllm.api.validation.recorded import validator
 
 
@@ -27,7 +27,7 @@ class Body(BaseModel):
     _validated: Any = None
 
     @property
-    def validated(self) -> Any:
+    def validated_body(self) -> Any:
         """What the recorded model made of the body: its lists may be read once, and are validated then."""
         return self._validated
 
@@ -181,7 +181,7 @@ def check(recorded: str, content: object) -> Any:
     try:
         return validator(recorded).validate_python(content, from_attributes=True)
     except ValidationError as error:
-        raise malformed([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
+        raise shape_error([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
 
 
 def content_of(content_type: str, raw: bytes) -> object:
@@ -191,17 +191,17 @@ def content_of(content_type: str, raw: bytes) -> object:
         ApiError: it is not JSON.
     """
     if content_type.partition(";")[0].strip().lower() != "application/json":
-        raise refused("media-type")
+        raise api_error("media-type")
     missing = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
     if not raw:
-        raise malformed([missing])
+        raise shape_error([missing])
     try:
         content = json.loads(raw)
     except json.JSONDecodeError as error:
         row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
-        raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
+        raise shape_error([{**row, "ctx": {"error": error.msg}}]) from None
     except UnicodeDecodeError:
         raise HTTPException(400, "There was an error parsing the body") from None
     if content is None:
-        raise malformed([missing])
+        raise shape_error([missing])
     return content

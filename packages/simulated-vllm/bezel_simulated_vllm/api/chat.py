@@ -6,7 +6,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.api import rendering, streams
-from bezel_simulated_vllm.api.errors import TEMPLATES, compact, refused
+from bezel_simulated_vllm.api.errors import TEMPLATES, api_error, compact
 from bezel_simulated_vllm.api.generation import Call, start_call, thinks
 from bezel_simulated_vllm.api.structured import required_tool, tool_call_id
 from bezel_simulated_vllm.scheduling.detokenize import chat_logprobs
@@ -72,12 +72,12 @@ def prompt_tokens(engine: Engine, body: ChatBody) -> Sequence[int]:
         ApiError: there are no messages, they hold media that the model cannot read, or they are too long.
     """
     settings = engine.settings
-    messages = body.messages if body.validated is None else body.validated.messages
+    messages = body.messages if body.validated_body is None else body.validated_body.messages
     text = rendering.messages_text(
         messages, settings, generate=body.add_generation_prompt, think=thinks(body, settings)
     )
     if body.continue_final_message and body.add_generation_prompt:
-        raise refused("continued")
+        raise api_error("continued")
     return rendering.tokens_of(text, settings.max_model_len, body.truncate_prompt_tokens, body.truncation_side)
 
 
@@ -89,10 +89,10 @@ def _check_tools(engine: Engine, body: ChatBody) -> None:
     if choice in (None, "none") or (settings.auto_tools and settings.tool_parser):
         return
     if choice == "auto":
-        raise refused("auto-tools")
+        raise api_error("auto-tools")
     if settings.tool_parser is None:
         shown = f'function "{choice["function"]["name"]}"' if isinstance(choice, dict) else f'"{choice}"'
-        raise refused("tool-parser", choice=shown)
+        raise api_error("tool-parser", choice=shown)
 
 
 def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
     # With a parser of tools or thoughts, the content of an answer without text is null.
     content = "" if tool else piece.text or (None if parses(call) else "")
     if body.echo:
-        content = _echoed(body) + (content or "")
+        content = _echo_text(body) + (content or "")
     message: dict[str, Any] = TEMPLATES["chat_message"] | {"role": role_of(body), "content": content}
     if tool:
         function = {"name": tool.get("name", ""), "arguments": piece.text}
@@ -122,7 +122,7 @@ def role_of(body: ChatBody) -> str:
     return "assistant" if body.add_generation_prompt else str(body.messages[-1].get("role"))
 
 
-def _echoed(body: ChatBody) -> str:
+def _echo_text(body: ChatBody) -> str:
     """Return the text of the last message, where the answer has its role."""
     last = body.messages[-1] if body.messages else {}
     content = last.get("content")
@@ -168,13 +168,13 @@ class ChatStream(streams.OpenAiStream):
         self._named: set[int] = set()
         self._plain = not (body.logprobs or body.return_token_ids or self._tool)
 
-    def begun(self) -> str:
+    def first_events(self) -> str:
         """Return the chunks with the role of every choice, sent with the first token."""
         prompt = self.call.choices[0].request.prompt if self._body.return_token_ids else None
         text = decode(self.call.choices[0].request.prompt) if self._body.return_prompt_text else None
         extra = {"prompt_token_ids": prompt, "prompt_text": text}
         starts = [({"role": role_of(self._body), "content": ""}, extra)]
-        if self._body.echo and (echoed := _echoed(self._body)):
+        if self._body.echo and (echoed := _echo_text(self._body)):
             starts.append(({"content": echoed}, {}))
         bare = {"logprobs": None, "finish_reason": None}
         return "".join(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.api import rendering, streams
 from bezel_simulated_vllm.api.bodies import Body, CompletionBody
-from bezel_simulated_vllm.api.errors import compact, refused
+from bezel_simulated_vllm.api.errors import api_error, compact
 from bezel_simulated_vllm.api.generation import Call, start_call
 from bezel_simulated_vllm.scheduling.detokenize import completion_logprobs
 from bezel_simulated_vllm.scheduling.fake_text import chance
@@ -31,7 +31,7 @@ async def answer_completion(engine: Engine, body: CompletionBody, receive: Recei
         ApiError: the call is refused.
     """
     if body.stream and body.use_beam_search:
-        raise refused("beam-stream")
+        raise api_error("beam-stream")
     _check_prompt(body)
     rendering.check_length(body, body.max_tokens, engine.settings.max_model_len, "max_tokens")
     call = start_call(engine, body, _prompts(engine, body), max_tokens=body.max_tokens)
@@ -48,26 +48,26 @@ def _check_prompt(body: CompletionBody) -> None:
     if body.suffix is not None:
         texts = isinstance(body.prompt, str) or all(isinstance(part, str) for part in body.prompt or ())
         if body.echo:
-            raise refused("suffix-echo")
+            raise api_error("suffix-echo")
         if body.prompt_embeds is not None:
-            raise refused("suffix-with", what="prompt_embeds")
+            raise api_error("suffix-with", what="prompt_embeds")
         if body.truncate_prompt_tokens is not None:
-            raise refused("suffix-with", what="truncate_prompt_tokens")
-        raise refused("suffix" if texts else "suffix-text")
+            raise api_error("suffix-with", what="truncate_prompt_tokens")
+        raise api_error("suffix" if texts else "suffix-text")
     if body.prompt_embeds is None:
         return
     if body.echo:
-        raise refused("echo-embeddings")
+        raise api_error("echo-embeddings")
     if body.prompt_logprobs is not None:
-        raise refused("logprobs-embeddings")
+        raise api_error("logprobs-embeddings")
     if body.prompt_embeds != []:
-        raise refused("no-embeddings")
+        raise api_error("no-embeddings")
 
 
 def _prompts(engine: Engine, body: CompletionBody) -> list[Sequence[int]]:
     prompt = body.prompt
     if not prompt:
-        raise refused("no-prompts")
+        raise api_error("no-prompts")
     prompts: list[Any] = prompt if isinstance(prompt, list) and not isinstance(prompt[0], int) else [prompt]
     longest = engine.settings.max_model_len
     cut, side = body.truncate_prompt_tokens, body.truncation_side
@@ -122,7 +122,7 @@ class CompletionStream(streams.OpenAiStream):
 
     def events(self, piece: Piece) -> str:
         """Return the chunk of a piece; its text is empty where the tokens have none."""
-        echoed = self._echoed(piece.index)
+        echoed = self._echo(piece.index)
         generated = "" if _only_echo(self._body) else piece.text
         shown = echoed and self._body.echo and not self._body.return_token_ids
         text = encode_basestring(decode(echoed) + generated if echoed and shown else generated)
@@ -138,7 +138,7 @@ class CompletionStream(streams.OpenAiStream):
         )
         return self.chunk(choice, piece.produced, piece.index, self.finishing() if piece.finish else None)
 
-    def _echoed(self, index: int) -> Sequence[int] | None:
+    def _echo(self, index: int) -> Sequence[int] | None:
         """Return the prompt, once for each choice, where it is echoed or returned as ids."""
         if index not in self._echoes:
             return None
@@ -167,11 +167,11 @@ async def answer_scoring(engine: Engine, body: ScoringBody, receive: Receive) ->
     longest, vocabulary = engine.settings.max_model_len, engine.settings.model.vocabulary
     for token in body.label_token_ids:
         if not 0 <= token < vocabulary:
-            raise refused("unknown-label", token=token, size=vocabulary)
+            raise api_error("unknown-label", token=token, size=vocabulary)
     if not body.label_token_ids:
-        raise refused("no-labels")
+        raise api_error("no-labels")
     if not body.items:
-        raise refused("no-items")
+        raise api_error("no-items")
     query, *items = (
         [*rendering.tokens_of(part, longest)] if isinstance(part, str) else list(part)
         for part in (body.query, *body.items)

@@ -62,12 +62,12 @@ class EngineRefusedError(ApiError):
 
 def invalid(message: str, parameter: str, *value: object) -> ApiError:
     """Return the error of a refused parameter; vLLM appends its name and, where there is one, its value."""
-    known = value and value[0] is not None
-    suffix = f"(parameter={parameter}, value={value[0]})" if known else f"(parameter={parameter})"
+    has_value = value and value[0] is not None
+    suffix = f"(parameter={parameter}, value={value[0]})" if has_value else f"(parameter={parameter})"
     return ApiError(f"{message} {suffix}", param=parameter)
 
 
-def refused(name: str, /, **values: object) -> ApiError:
+def api_error(name: str, /, **values: object) -> ApiError:
     """Return vLLM's error of that name in `errors.toml`, with the values in its text; `value` is that of `param`."""
     row = _errors()[name]
     text, param = row["text"].format(**values), row.get("param", "").format(**values)
@@ -81,7 +81,7 @@ def _errors() -> dict[str, dict[str, Any]]:
     return tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
 
 
-def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
+def shape_error(errors: Sequence[Mapping[str, Any]]) -> ApiError:
     """Return the error of a body that does not have the right shape.
 
     Args:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from bezel_simulated_vllm.api import rendering
 from bezel_simulated_vllm.api.beam_search import BeamSearch
 from bezel_simulated_vllm.api.bodies import ChatBody, CompletionBody
-from bezel_simulated_vllm.api.errors import EngineRefusedError, refused
+from bezel_simulated_vllm.api.errors import EngineRefusedError, api_error
 from bezel_simulated_vllm.api.structured import required_tool, scripted_answer
 from bezel_simulated_vllm.api.validation.parameters import check_engine, check_experts, check_sampling
 from bezel_simulated_vllm.scheduling.channel import Channel
 from bezel_simulated_vllm.scheduling.detokenize import Choice, prompt_logprobs
 from bezel_simulated_vllm.scheduling.engine import Engine, QueueFullError
-from bezel_simulated_vllm.scheduling.fake_text import key_of, thought
+from bezel_simulated_vllm.scheduling.fake_text import key_of, thought_tokens
 from bezel_simulated_vllm.scheduling.request import Group, Request
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ class Call:
     def _cached_details(self, *, all_keys: bool) -> dict[str, int | None]:
         """Return the details of the prompt's tokens; only chat has created tokens, and a stream leaves out nulls."""
         created = self.created_tokens if isinstance(self.body, ChatBody) else None
-        found = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
-        return found if all_keys else {key: value for key, value in found.items() if value is not None}
+        details = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
+        return details if all_keys else {key: value for key, value in details.items() if value is not None}
 
     def answer(
         self, kind: str, choices: list[dict[str, object]], extra: dict[str, object] | None = None
@@ -163,7 +163,7 @@ class Call:
         """Count the pieces that the parser of tool calls has read, where the server has one."""
         if self.engine.settings.tool_parser and isinstance(self.body, ChatBody):
             called = required_tool(self.body) is not None
-            self.engine.metrics.parsed(kind, streaming=streaming, called=called, times=len(pieces))
+            self.engine.metrics.count_parser_use(kind, streaming=streaming, called=called, times=len(pieces))
 
     @property
     def parses_thoughts(self) -> bool:
@@ -202,12 +202,12 @@ def start_call(
     if refusal is not None and not body.stream:
         raise refusal
     if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
-        raise refused("tpu-seed")  # vLLM's TPU plugin, at each request
+        raise api_error("tpu-seed")  # vLLM's TPU plugin, at each request
     count = (body.n or 1) * len(prompts)
     try:
         engine.check_admission(count)
     except QueueFullError:
-        raise refused("busy") from None
+        raise api_error("busy") from None
     chat = isinstance(body, ChatBody)
     scripted = scripted_answer(body) if refusal is None else None
     call = Call(
@@ -242,7 +242,7 @@ def start_call(
             min_tokens=body.min_tokens,
             group=groups[index // (body.n or 1)],
             cache_salt=body.cache_salt or "",
-            thought=thought(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),
+            thought=thought_tokens(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),
             scripted=scripted,
         )
         call.choices.append(choice)

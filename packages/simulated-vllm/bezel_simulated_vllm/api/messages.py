@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bezel_simulated_vllm.api import rendering, streams
 from bezel_simulated_vllm.api.bodies import Body, ChatBody, StreamOptions, check
 from bezel_simulated_vllm.api.chat import prompt_tokens, start_chat
-from bezel_simulated_vllm.api.errors import ApiError, json_response, refused
+from bezel_simulated_vllm.api.errors import ApiError, api_error, json_response
 from bezel_simulated_vllm.api.structured import required_tool, tool_call_id
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 
@@ -63,7 +63,7 @@ def count_tokens(engine: Engine, body: CountBody) -> Response:
     Raises:
         ApiError: the prompt is refused.
     """
-    chat = {"model": body.model, "messages": _messages(body.validated), **_template(body.validated)}
+    chat = {"model": body.model, "messages": _messages(body.validated_body), **_template(body.validated_body)}
     check(ChatBody.recorded, chat)
     asked = ChatBody(**chat)
     rendering.check_template(asked)
@@ -74,7 +74,7 @@ def count_tokens(engine: Engine, body: CountBody) -> Response:
 def refusal(error: ApiError | EngineDeadError) -> Response:
     """Return an error in Anthropic's shape."""
     if isinstance(error, EngineDeadError):
-        error = refused("engine-dead")
+        error = api_error("engine-dead")
     body = error.body["error"]
     return json_response({"type": "error", "error": {"type": body["type"], "message": body["message"]}}, error.status)
 
@@ -92,7 +92,7 @@ def _chat(body: MessagesBody) -> ChatBody:
     Raises:
         ApiError: the chat API refuses it.
     """
-    asked = body.validated
+    asked = body.validated_body
     base = {
         **{name: getattr(asked, name) for name in _SHARED},
         **_template(asked),
@@ -128,24 +128,24 @@ def _template(asked: Any) -> dict[str, Any]:
 def _messages(asked: Any) -> list[dict[str, Any]]:
     """Return the messages of a chat body: texts, images, calls of tools and what those found."""
     system = asked.system if isinstance(asked.system, str) else "".join(map(_text, asked.system or ()))
-    found: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for message in asked.messages:
         if isinstance(message.content, str):
             text = message.content
-            found += [{"role": message.role, "content": text}] if text or message.role != "system" else []
+            messages += [{"role": message.role, "content": text}] if text or message.role != "system" else []
         elif message.role == "system":
             text = "".join(map(_text, message.content))
-            found += [{"role": "system", "content": text}] if text else []
+            messages += [{"role": "system", "content": text}] if text else []
         else:
-            found += _spoken(message.role, message.content)
-    return found
+            messages += _messages_of_blocks(message.role, message.content)
+    return messages
 
 
 def _text(block: Any) -> str:
     return (block.text or "") if block.type == "text" else ""
 
 
-def _spoken(role: str, blocks: list[Any]) -> list[dict[str, Any]]:
+def _messages_of_blocks(role: str, blocks: list[Any]) -> list[dict[str, Any]]:
     """Return a message of the user or of the assistant, after the results of tools that it holds."""
     results: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
@@ -216,7 +216,7 @@ class MessageStream(streams.BlockStream):
         self._chat = chat
         self._tool = required_tool(chat)
 
-    def begun(self) -> str:
+    def first_events(self) -> str:
         """Return the event of the empty message, sent with the first token."""
         call = self.call
         head = {"id": call.id, "type": "message", "role": "assistant", "content": [], "model": call.model}
@@ -230,20 +230,20 @@ class MessageStream(streams.BlockStream):
             return text + self._delta("tool_use", "input_json_delta", "partial_json", piece.text)
         return text + self._delta("text", "text_delta", "text", piece.text)
 
-    def ended(self) -> str:
+    def last_events(self) -> str:
         """Return the end of the last block, the stop reason and the end of the message."""
         reason, sequence = _stop(self._chat, self.last) if self.last else ("end_turn", None)
         delta = {"stop_reason": reason, "stop_sequence": sequence}
         usage = _usage(self.call, self.call.completion_tokens)
         return self.leave() + _event("message_delta", delta=delta, usage=usage) + _event("message_stop")
 
-    def broken(self) -> str:
+    def failure_event(self) -> str:
         """Return the error event of a dead engine, in Anthropic's form."""
         return _event("error", error={"type": "internal_error", "message": "Invalid data format received"})
 
-    def refused(self, _: ApiError) -> str:
+    def refusal_event(self, _: ApiError) -> str:
         """Return the error event: the real server does not translate a refusal inside a stream."""
-        return self.broken()
+        return self.failure_event()
 
     def open_block(self, block: str) -> str:
         """Return the start of a block without content."""

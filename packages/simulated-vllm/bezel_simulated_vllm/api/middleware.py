@@ -44,8 +44,8 @@ class AddHeader:
 
 def request_id(scope: Scope) -> tuple[bytes, bytes]:
     """Return the header of `--enable-request-id-headers`: the client's X-Request-Id, or a new one."""
-    given = dict(scope.get("headers") or []).get(b"x-request-id")
-    return b"x-request-id", given or secrets.token_hex(16).encode()
+    value = dict(scope.get("headers") or []).get(b"x-request-id")
+    return b"x-request-id", value or secrets.token_hex(16).encode()
 
 
 class RequireKey:
@@ -58,10 +58,10 @@ class RequireKey:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection's request."""
         if scope["type"] == "http" and scope["method"] != "OPTIONS" and scope["path"].startswith(_GUARDED):
-            given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
-            scheme, _, key = given.partition(" ")
+            credentials = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+            scheme, _, key = credentials.partition(" ")
             digest = hashlib.sha256(key.encode()).digest()
-            if scheme.lower() != "bearer" or not any(hmac.compare_digest(digest, known) for known in self._keys):
+            if scheme.lower() != "bearer" or not any(hmac.compare_digest(digest, expected) for expected in self._keys):
                 await json_response({"error": "Unauthorized"}, 401)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import ValidationError
 
-from bezel_simulated_vllm.api.errors import ApiError, refused
+from bezel_simulated_vllm.api.errors import ApiError, api_error
 from bezel_simulated_vllm.scheduling.tokenizer import encode
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def check_template(body: ChatBody | TokenizeBody) -> None:
         ApiError: the server does not trust requests so far.
     """
     if body.chat_template is not None or (body.chat_template_kwargs or {}).get("chat_template") is not None:
-        raise refused("template")
+        raise api_error("template")
     for name, what in (("mm_processor_kwargs", "preprocessing"), ("media_io_kwargs", "media loading")):
         if getattr(body, name):
-            raise refused("media-options", name=name, what=what)
+            raise api_error("media-options", name=name, what=what)
 
 
 def check_length(body: ChatBody | CompletionBody, limit: int | None, max_model_len: int, name: str) -> None:
@@ -52,9 +52,9 @@ def check_length(body: ChatBody | CompletionBody, limit: int | None, max_model_l
         ApiError: one of them is longer.
     """
     if limit is not None and limit > max_model_len:
-        raise refused("max-tokens", name=name, value=limit, length=max_model_len)
+        raise api_error("max-tokens", name=name, value=limit, length=max_model_len)
     if body.truncate_prompt_tokens is not None and body.truncate_prompt_tokens > max_model_len:
-        raise refused("truncation", value=body.truncate_prompt_tokens, length=max_model_len)
+        raise api_error("truncation", value=body.truncate_prompt_tokens, length=max_model_len)
 
 
 def messages_text(
@@ -67,11 +67,11 @@ def messages_text(
     """
     for message in messages:
         if not isinstance(message, dict):  # a message of another library's form, which a body may have
-            raise refused("python", text="'Message' object is not subscriptable")
+            raise api_error("python", text="'Message' object is not subscriptable")
     contents = [_content(message.get("content"), settings) for message in messages]
     _check_calls(messages)
     if not messages:
-        raise refused("no-messages")
+        raise api_error("no-messages")
     text = "<bos>"
     if think:
         system = ""
@@ -102,15 +102,17 @@ def _part(part: object, settings: EngineSettings) -> str:
     if kind is None:
         kind = next((name for name in part if name in _MEDIA), None)
         if kind is None:
-            raise refused("part-untyped")
+            raise api_error("part-untyped")
     if kind in _TEXTS:
         return str(part.get(_TEXTS[kind]) or "").strip()
     if kind == "tool_reference":
         return str(part.get("name") or "")
     if kind not in _MEDIA:
-        raise refused("part-type", kind=kind, known=", ".join(sorted({*_TEXTS, *_MEDIA, "tool_reference"})), value=kind)
+        raise api_error(
+            "part-type", kind=kind, known=", ".join(sorted({*_TEXTS, *_MEDIA, "tool_reference"})), value=kind
+        )
     if not settings.model.multimodal:
-        raise refused("no-media", model=settings.served_names[0])
+        raise api_error("no-media", model=settings.served_names[0])
     return "<|image|>" * _IMAGE_TOKENS if "image" in kind else "<|audio|>" * _AUDIO_TOKENS
 
 
@@ -120,9 +122,9 @@ def _check_calls(messages: list[dict[str, Any]]) -> None:
         calls = message.get("tool_calls") if message.get("role") == "assistant" else None
         for call in calls or ():
             if not isinstance(call, dict):
-                raise refused("call-form")
+                raise api_error("call-form")
             if call.get("type", "function") != "function" or not isinstance(call.get("function"), dict):
-                raise refused("call-type")
+                raise api_error("call-type")
 
 
 def tokens_of(
@@ -141,19 +143,21 @@ def tokens_of(
     """
     bound = _CHARACTERS_PER_TOKEN * max_model_len
     if isinstance(prompt, str) and len(prompt) > bound and truncation is None:
-        raise refused("too-many-characters", length=max_model_len, bound=bound, value=len(prompt))
-    tokens = encoded(prompt) if isinstance(prompt, str) else prompt
+        raise api_error("too-many-characters", length=max_model_len, bound=bound, value=len(prompt))
+    tokens = encode_prompt(prompt) if isinstance(prompt, str) else prompt
     if truncation is not None:
         kept = max_model_len - 1 if truncation == -1 else truncation
         tokens = tokens[:kept] if side == "right" or kept == 0 else tokens[-kept:]
     if len(tokens) > max_model_len:
-        known = isinstance(prompt, str) or len(tokens) == max_model_len + 1
-        count = max_model_len + 1 if known else len(tokens)
-        raise refused("too-many-tokens", length=max_model_len, least="at least " if known else "", value=count)
+        is_lower_bound = isinstance(prompt, str) or len(tokens) == max_model_len + 1
+        count = max_model_len + 1 if is_lower_bound else len(tokens)
+        raise api_error(
+            "too-many-tokens", length=max_model_len, least="at least " if is_lower_bound else "", value=count
+        )
     return tokens
 
 
-def encoded(text: str) -> list[int]:
+def encode_prompt(text: str) -> list[int]:
     """Return the token ids of a text.
 
     Raises:
@@ -162,7 +166,7 @@ def encoded(text: str) -> list[int]:
     try:
         return encode(text)
     except UnicodeEncodeError:
-        raise refused("surrogate") from None
+        raise api_error("surrogate") from None
 
 
 def reused_ids(body: ChatBody) -> None:
@@ -175,7 +179,7 @@ def reused_ids(body: ChatBody) -> None:
     if ids is None or body.echo:
         return
     if not isinstance(ids, list) or not ids or any(type(token) is not int or token < 0 for token in ids):
-        raise refused("reused-ids")
+        raise api_error("reused-ids")
 
 
 def check_ids(tokens: Sequence[int]) -> None:
@@ -185,6 +189,6 @@ def check_ids(tokens: Sequence[int]) -> None:
         ApiError: there are none, or one is negative.
     """
     if not tokens:
-        raise refused("no-tokens")
+        raise api_error("no-tokens")
     if min(tokens) < 0:
-        raise refused("unknown-token", token=min(tokens))
+        raise api_error("unknown-token", token=min(tokens))

@@ -64,7 +64,7 @@ class ResponseObject:
         """Return the object with all its keys."""
         body, call = self._body, self.call
         copied = {name: plain(getattr(body, name)) for name in _COPIED}
-        given = {
+        sampling = {
             name: default if getattr(body, name) is None else getattr(body, name)
             for name, default in (("temperature", 1.0), ("top_p", 1.0), ("presence_penalty", 0.0),
                                   ("frequency_penalty", 0.0), ("parallel_tool_calls", True))
@@ -80,17 +80,17 @@ class ResponseObject:
             "top_logprobs": self.top,
             "status": status,
             "usage": usage,
-            **given,
+            **sampling,
             **copied,
             "input_messages": [_raw(call.choices[0].request.prompt)] if raw else None,
             "output_messages": [_raw(call.choices[0].tokens)] if raw else None,
         }
 
-    def finished(self, piece: Piece) -> dict[str, Any]:
+    def whole_of(self, piece: Piece) -> dict[str, Any]:
         """Return the object of a completed answer."""
         choice = self.call.choices[0]
         thought = choice.thought[len(THOUGHT) :] if self._body.include_reasoning else ""
-        output = [self.thought(thought)] if thought else []
+        output = [self.thought_item(thought)] if thought else []
         if choice.text and self.tool:
             output.append(self.function_call(choice.text))
         elif choice.text:
@@ -116,7 +116,7 @@ class ResponseObject:
         named = {"name": (self.tool or {}).get("name", ""), "id": self.call_id, "call_id": self._tool_call_id}
         return TEMPLATES["response_call"] | {"arguments": arguments, **named}
 
-    def thought(self, text: str) -> dict[str, Any]:
+    def thought_item(self, text: str) -> dict[str, Any]:
         """Return the item with the thoughts."""
         content = [{"text": text, "type": "reasoning_text"}]
         return TEMPLATES["response_thought"] | {"id": self.thought_id, "content": content}
@@ -140,7 +140,7 @@ def _raw(tokens: Sequence[int]) -> dict[str, Any]:
 def _probability(row: dict[str, Any], *, brief: bool) -> dict[str, Any]:
     """Return a token's probability with the keys in the order of this API."""
     names = ("token", "logprob") if brief else ("token", "bytes", "logprob")
-    found = {name: row[name] for name in names}
+    result = {name: row[name] for name in names}
     if "top_logprobs" in row:
-        found["top_logprobs"] = [_probability(inner, brief=brief) for inner in row["top_logprobs"]]
-    return found
+        result["top_logprobs"] = [_probability(inner, brief=brief) for inner in row["top_logprobs"]]
+    return result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bezel_simulated_vllm.api import streams
 from bezel_simulated_vllm.api.bodies import Body, ChatBody
 from bezel_simulated_vllm.api.chat import start_chat
-from bezel_simulated_vllm.api.errors import refused
+from bezel_simulated_vllm.api.errors import api_error
 from bezel_simulated_vllm.api.response_object import ResponseObject, plain
 from bezel_simulated_vllm.api.structured import required_tool
 from bezel_simulated_vllm.api.validation.responses import SEPARATOR
@@ -61,13 +61,13 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
     Raises:
         ApiError: the call is refused.
     """
-    asked = body.validated
+    asked = body.validated_body
     if asked.background and asked.store:
-        raise refused("no-store")
+        raise api_error("no-store")
     if asked.previous_input_messages and asked.previous_response_id:
-        raise refused("two-histories")
+        raise api_error("two-histories")
     if asked.previous_response_id is not None:
-        raise refused("unknown-response", name=asked.previous_response_id)
+        raise api_error("unknown-response", name=asked.previous_response_id)
     top = asked.top_logprobs if _LOGPROBS in (asked.include or ()) else None
     chat = _chat(asked, top, calls_tools=engine.settings.tool_parser is not None)
     call = start_chat(engine, chat, "max_output_tokens")
@@ -76,12 +76,12 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
     if broken and not asked.stream:
         call.abort()
         kind, expected = _EXPECTED[broken]
-        raise refused("response-field", name=broken, expected=expected, kind=kind)
+        raise api_error("response-field", name=broken, expected=expected, kind=kind)
     answer = ResponseObject(call, asked, top, required_tool(chat))
 
     def response(pieces: list[Piece]) -> dict[str, Any]:
         call.count_parsed(pieces, ResponseStream.request_type)
-        return answer.finished(pieces[0])
+        return answer.whole_of(pieces[0])
 
     stream = ResponseStream(call, answer, broken=broken is not None) if asked.stream else None
     return await streams.respond(call, receive, stream, response)
@@ -96,7 +96,7 @@ def _chat(asked: Any, top: int | None, *, calls_tools: bool) -> ChatBody:
     chat = {name: getattr(asked, name) for name in _SHARED}
     form = asked.text and asked.text.format
     if form is not None and asked.structured_outputs is not None:
-        raise refused("two-forms")
+        raise api_error("two-forms")
     kind = getattr(form, "type", None) or (form or {}).get("type") if form is not None else None
     schema = plain(form).get("schema") if kind == "json_schema" else None
     if kind == "json_object":
@@ -114,18 +114,18 @@ def _chat(asked: Any, top: int | None, *, calls_tools: bool) -> ChatBody:
         logprobs=top is not None,
         top_logprobs=top,
         truncate_prompt_tokens=-1 if asked.truncation != "disabled" else None,
-        **(_prescribed(asked) if calls_tools else {}),
+        **(_prescribed_call(asked) if calls_tools else {}),
     )
 
 
-def _prescribed(asked: Any) -> dict[str, Any]:
+def _prescribed_call(asked: Any) -> dict[str, Any]:
     """Return the tools and the choice of a chat body, where the choice prescribes the call of a function."""
     choice, functions = plain(asked.tool_choice), list(_functions(plain(asked.tools) or []))
     named = choice.get("name") if isinstance(choice, dict) and choice.get("type") == "function" else None
     if not functions or (choice != "required" and named not in {function["name"] for function in functions}):
         return {}
-    given = choice if named is None else {"type": "function", "function": {"name": named}}
-    return {"tools": [{"type": "function", "function": each} for each in functions], "tool_choice": given}
+    tool_choice = choice if named is None else {"type": "function", "function": {"name": named}}
+    return {"tools": [{"type": "function", "function": each} for each in functions], "tool_choice": tool_choice}
 
 
 def _functions(tools: list[Any], namespace: str = "") -> Iterator[dict[str, Any]]:
@@ -145,18 +145,18 @@ def _messages(asked: Any) -> list[dict[str, Any]]:
     """
     if isinstance(asked, str):
         return [{"role": "user", "content": asked}]
-    found = []
+    messages = []
     for item in map(plain, asked):
         kind = item.get("type") or "message"
         if kind == "message":
-            found.append({"role": item["role"], "content": item["content"]})
+            messages.append({"role": item["role"], "content": item["content"]})
         elif kind in _ITEMS:
             role, field = _ITEMS[kind]
             content = item.get(field)
-            found.append({"role": role, "content": content if isinstance(content, str) else ""})
+            messages.append({"role": role, "content": content if isinstance(content, str) else ""})
         else:
-            raise refused("item-type", kind=kind)
-    return found
+            raise api_error("item-type", kind=kind)
+    return messages
 
 
 class ResponseStream(streams.BlockStream):
@@ -170,10 +170,10 @@ class ResponseStream(streams.BlockStream):
         self._broken = broken
         self._number = -1
 
-    def refused(self, _: ApiError) -> None:
+    def refusal_event(self, _: ApiError) -> None:
         """Break the stream off, as the real server does."""
 
-    def opened(self) -> str:
+    def opening_events(self) -> str:
         """Return the events of the accepted response, which do not wait for a token."""
         if self._broken:
             raise streams.BrokenOffError
@@ -197,10 +197,10 @@ class ResponseStream(streams.BlockStream):
             text += self._event("response.output_text.delta", **place, delta=piece.text, logprobs=logprobs)
         return text
 
-    def ended(self) -> str:
+    def last_events(self) -> str:
         """Return the end of the last item and the whole response."""
         closed = self.leave()
-        response = {} if self.last is None else self._answer.finished(self.last)
+        response = {} if self.last is None else self._answer.whole_of(self.last)
         return closed + self._event("response.completed", response=response)
 
     def open_block(self, block: str) -> str:
@@ -212,7 +212,7 @@ class ResponseStream(streams.BlockStream):
             item = {**self._answer.message(""), "content": [], "status": "in_progress"}
             part: dict[str, Any] = {"annotations": [], "text": "", "type": "output_text", "logprobs": []}
         else:
-            item = {**self._answer.thought(""), "content": None, "status": "in_progress"}
+            item = {**self._answer.thought_item(""), "content": None, "status": "in_progress"}
             part = {"text": "", "type": "reasoning_text"}
         added = self._event("response.output_item.added", item=item, output_index=self.index)
         return added + self._event("response.content_part.added", **self._place(block), part=part)
@@ -230,7 +230,7 @@ class ResponseStream(streams.BlockStream):
             done = self._event("response.output_text.done", **place, logprobs=[], text=choice.text)
         else:
             text = choice.thought[len(THOUGHT) :]
-            item = self._answer.thought(text) | {"status": "completed"}
+            item = self._answer.thought_item(text) | {"status": "completed"}
             done = self._event("response.reasoning_text.done", **place, text=text)
         done += self._event("response.content_part.done", **place, part=item["content"][0])
         return done + self._event("response.output_item.done", item=item, output_index=self.index)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from bezel_simulated_vllm.api.errors import compact, json_response, refused
+from bezel_simulated_vllm.api.errors import api_error, compact, json_response
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class EventStream(Response):
         super().__init__()
         self.call = call
 
-    def opened(self) -> str:
+    def opening_events(self) -> str:
         """Return the events that do not wait for the first token."""
         return ""
 
-    def begun(self) -> str:
+    def first_events(self) -> str:
         """Return the events that are sent with the first token."""
         return ""
 
@@ -53,16 +53,16 @@ class EventStream(Response):
         """Return the events of a piece; none where it has no content for the client."""
         raise NotImplementedError
 
-    def ended(self) -> str:
+    def last_events(self) -> str:
         """Return the events after the last piece."""
         raise NotImplementedError
 
-    def broken(self) -> str:
+    def failure_event(self) -> str:
         """Return the error as an event, for an engine that dies after the status line was sent."""
         # The only place where the real server writes JSON with spaces.
-        return f"data: {json.dumps(refused('engine-dead').body)}\n\n{_DONE}"
+        return f"data: {json.dumps(api_error('engine-dead').body)}\n\n{_DONE}"
 
-    def refused(self, error: ApiError) -> str | None:
+    def refusal_event(self, error: ApiError) -> str | None:
         """Return the refusal of the engine as an event; None to break the connection off."""
         return f"data: {json.dumps(error.body)}\n\n{_DONE}"
 
@@ -74,7 +74,7 @@ class EventStream(Response):
 
         async with stopping_when_gone(self.call, receive):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            if opened := self.opened():
+            if opened := self.opening_events():
                 await write(opened)
             if self.call.refusal is not None:
                 await self._refuse(self.call.refusal, write)
@@ -83,18 +83,18 @@ class EventStream(Response):
             while unfinished:
                 pieces = await self.call.channel.get()
                 written = [piece for piece in pieces if piece.finish != "error"]
-                text = "".join(["" if begun or not written else self.begun(), *map(self.events, written)])
+                text = "".join(["" if begun or not written else self.first_events(), *map(self.events, written)])
                 if len(written) < len(pieces):
-                    await write(text + self.broken(), more=False)
+                    await write(text + self.failure_event(), more=False)
                     return
                 begun = True
                 unfinished -= sum(piece.finish is not None for piece in pieces)
                 if text and unfinished:
                     await write(text)
-            await write(text + self.ended(), more=False)
+            await write(text + self.last_events(), more=False)
 
     async def _refuse(self, error: ApiError, write: Callable[..., Awaitable[None]]) -> None:
-        text = self.refused(error)
+        text = self.refusal_event(error)
         if text is None:
             raise BrokenOffError
         await write(text, more=False)
@@ -179,7 +179,7 @@ class OpenAiStream(EventStream):
         """Return the extra keys of the chunk that ends a choice; where there is a usage chunk, they are in it."""
         return None if self._usage else {"system_fingerprint": self.call.engine.settings.fingerprint}
 
-    def ended(self) -> str:
+    def last_events(self) -> str:
         """Return the usage, if requested, and the end mark."""
         if not self._usage:
             return _DONE

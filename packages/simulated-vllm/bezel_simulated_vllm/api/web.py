@@ -27,7 +27,7 @@ from bezel_simulated_vllm.api.bodies import (
 )
 from bezel_simulated_vllm.api.chat import answer_chat
 from bezel_simulated_vllm.api.completions import ScoringBody, answer_completion, answer_scoring
-from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, json_response, refused
+from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, api_error, json_response
 from bezel_simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
 from bezel_simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id
 from bezel_simulated_vllm.api.responses import ResponsesBody, answer_responses
@@ -178,13 +178,13 @@ class Server:
         body = await self._body(TokenizeBody, request)
         if body.messages is not None:
             rendering.check_template(body)
-            messages = body.validated.messages
+            messages = body.validated_body.messages
             text = rendering.messages_text(messages, self._settings, generate=body.add_generation_prompt)
             if body.continue_final_message and body.add_generation_prompt:
-                raise refused("continued")
+                raise api_error("continued")
         else:
             text = body.prompt or ""
-        tokens = rendering.encoded(text)
+        tokens = rendering.encode_prompt(text)
         strings = token_strings(tokens) if body.return_token_strs else None
         return json_response({
             "count": len(tokens),
@@ -202,7 +202,7 @@ class Server:
         try:
             self._check_model(body.model)
             self._check_alive()
-            return await self._counted(answer_messages(self._engine, body, request.receive))
+            return await self._count_call(answer_messages(self._engine, body, request.receive))
         except (ApiError, EngineDeadError) as error:
             return refusal(error)
 
@@ -215,7 +215,7 @@ class Server:
             return refusal(error)
 
     async def _unknown_response(self, request: Request) -> Response:
-        raise refused("unknown-response", name=request.path_params["response_id"])
+        raise api_error("unknown-response", name=request.path_params["response_id"])
 
     async def _description(self, _: Request) -> Response:
         return json_response(description(self._paths))
@@ -225,9 +225,9 @@ class Server:
         try:
             content = json.loads(await request.body())
         except json.JSONDecodeError as error:
-            raise refused("no-body", error=error) from None
+            raise api_error("no-body", error=error) from None
         if not isinstance(content, dict):
-            raise refused("python", text=_NO_OBJECT.get(type(content), "object is not iterable"))
+            raise api_error("python", text=_NO_OBJECT.get(type(content), "object is not iterable"))
         # A body that fits neither is refused as a completion, which the real server tries first.
         completion = "prompt" in content or "messages" not in content
         generating = (CompletionBody, answer_completion) if completion else (ChatBody, answer_chat)
@@ -239,11 +239,11 @@ class Server:
         """Return the handler that reads a body of that kind and has the engine answer it."""
 
         async def handle(request: Request) -> Response:
-            return await self._counted(answer(self._engine, await self._body(kind, request), request.receive))
+            return await self._count_call(answer(self._engine, await self._body(kind, request), request.receive))
 
         return handle
 
-    async def _counted(self, answer: Awaitable[Response]) -> Response:
+    async def _count_call(self, answer: Awaitable[Response]) -> Response:
         """Count a call in /load until its response begins to be sent."""
         self._load += 1
         try:
@@ -268,13 +268,13 @@ class Server:
 
     def _check_model(self, name: str | None) -> None:
         if name and name not in self._settings.callable_names:
-            error = refused("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
+            error = api_error("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
             log("model-refused", message=str(error))
             raise error
 
     async def _engine_dead(self, _: Request, __: Exception) -> Response:
         self._engine.death_reported.set()
-        return refused("engine-dead").response()
+        return api_error("engine-dead").response()
 
 
 async def _api_error(_: Request, error: ApiError) -> Response:

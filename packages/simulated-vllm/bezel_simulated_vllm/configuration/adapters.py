@@ -42,17 +42,17 @@ class LoRAModulePath:
     is_3d_lora_weight: bool = False
 
 
-def parse_modules(words: Sequence[str] | None, fail: Callable[[str], object]) -> list[LoRAModulePath] | None:
+def parse_modules(texts: Sequence[str] | None, fail: Callable[[str], object]) -> list[LoRAModulePath] | None:
     """Return the adapters of the words of `--lora-modules`; `fail` ends the process with a message.
 
     Args:
-        words: of the option; None where it is not given.
+        texts: of the option; None where it is not given.
         fail: the parser's `error`.
     """
-    if words is None:
+    if texts is None:
         return None
     modules = []
-    for word in words:
+    for word in texts:
         if not word:
             continue
         if "=" in word and "," not in word:
@@ -136,18 +136,18 @@ def refused_config(config: object, max_rank: int) -> str | None:
         return f"'<=' not supported between instances of '{type(rank).__name__}' and 'int'"
     if rank <= 0:
         return f"LoRA rank `r` must be a positive integer, got {rank}."
-    for key, own in pattern.items():
-        if not isinstance(own, int) or own <= 0:
-            return f"LoRA rank for `{key}` in `rank_pattern` must be a positive integer, got {own}."
-    found = list(_unsupported(config))
+    for key, module_rank in pattern.items():
+        if not isinstance(module_rank, int) or module_rank <= 0:
+            return f"LoRA rank for `{key}` in `rank_pattern` must be a positive integer, got {module_rank}."
+    reasons = list(_unsupported_parts(config))
     if (largest := max([rank, *pattern.values()])) > max_rank:
-        found.append(f"LoRA rank {largest} is greater than max_lora_rank {max_rank}.")
+        reasons.append(f"LoRA rank {largest} is greater than max_lora_rank {max_rank}.")
     if config.get("bias", "none") != "none":
-        found.append("Adapter bias is not supported.")
-    return f"{' '.join(found)}" if found else None
+        reasons.append("Adapter bias is not supported.")
+    return f"{' '.join(reasons)}" if reasons else None
 
 
-def _unsupported(config: dict[str, Any]) -> Iterable[str]:
+def _unsupported_parts(config: dict[str, Any]) -> Iterable[str]:
     if saved := [name for name in config.get("modules_to_save") or () if name not in ("classifier", "score")]:
         yield (
             'vLLM only supports modules_to_save being either None or ["classifier", "score"] for classification '

@@ -122,8 +122,8 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         int(text[key]) for key in ("max_position_embeddings", "vocab_size", "num_attention_heads")
     )
     kinds: list[str] = text.get("layer_types") or ["full_attention"] * int(text["num_hidden_layers"])
-    own = kinds[: len(kinds) - number("num_kv_shared_layers")]
-    sliding, all_sliding = own.count("sliding_attention"), kinds.count("sliding_attention")
+    cached_kinds = kinds[: len(kinds) - number("num_kv_shared_layers")]
+    sliding, all_sliding = cached_kinds.count("sliding_attention"), kinds.count("sliding_attention")
     head_dim = number("head_dim", number("hidden_size") // heads)
     # A checkpoint may list the sizes of single layers instead.
     by_layer = [(int(layer), row.get("head_dim")) for layer, row in (text.get("per_layer_config") or {}).items()]
@@ -140,9 +140,9 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         hidden_size=int(text["hidden_size"]),
         attention_heads=heads,
         sliding_layers=sliding,
-        full_layers=len(own) - sliding,
+        full_layers=len(cached_kinds) - sliding,
         shared_sliding_layers=all_sliding - sliding,
-        shared_full_layers=len(kinds) - all_sliding - len(own) + sliding,
+        shared_full_layers=len(kinds) - all_sliding - len(cached_kinds) + sliding,
         sliding_kv_heads=kv_heads,
         full_kv_heads=number("num_global_key_value_heads", kv_heads),
         sliding_head_dim=head_dim,

@@ -57,8 +57,8 @@ def check_names(options: argparse.Namespace) -> None:
     if reasoning and reasoning not in registered["reasoning-parser"]:
         raise refusal("reasoning-parser", name=reasoning, known=", ".join(registered["reasoning-parser"]))
     if backend and str(backend).upper() not in (*registered["attention-backend"], "AUTO"):
-        known = ", ".join(name for name in registered["attention-backend"] if name != "auto")
-        raise refusal("attention-backend", name=backend, known=known)
+        backends = ", ".join(name for name in registered["attention-backend"] if name != "auto")
+        raise refusal("attention-backend", name=backend, known=backends)
 
 
 def check_combinations(options: argparse.Namespace, model: Checkpoint, *, accelerators: int) -> None:
@@ -110,23 +110,23 @@ def check_quantisation(options: argparse.Namespace, model: Checkpoint, *, tpu: b
     Raises:
         StartError: with the text of vLLM or of its TPU plugin.
     """
-    name, own = options.quantization, model.quantisation
-    known = vllm_options(VERSION).registered["quantization"]
-    if name and name not in known:
-        raise refusal("quantization", name=name, known=list(known))
-    if tpu and (name or own) and (name or own) not in _TPU_QUANTISATIONS:
-        raise refusal("tpu-quantization", name=name or own)
-    if name == "compressed-tensors" and own is None:
+    name, stored = options.quantization, model.quantisation
+    methods = vllm_options(VERSION).registered["quantization"]
+    if name and name not in methods:
+        raise refusal("quantization", name=name, known=list(methods))
+    if tpu and (name or stored) and (name or stored) not in _TPU_QUANTISATIONS:
+        raise refusal("tpu-quantization", name=name or stored)
+    if name == "compressed-tensors" and stored is None:
         raise refusal("plain-compressed-tensors")
-    if name in _STORED and own is None:
+    if name in _STORED and stored is None:
         raise refusal("no-quantization-config", name=name)
-    if name in _ARGUMENTS and own is None and not (name == "online" and options.quantization_config):
+    if name in _ARGUMENTS and stored is None and not (name == "online" and options.quantization_config):
         kind, argument = _ARGUMENTS[name]
         raise refusal("plain-quantization", name=kind, argument=argument)
-    if name and own and name not in (own, "humming"):
-        raise refusal("other-quantization", own=own, name=name)
+    if name and stored and name not in (stored, "humming"):
+        raise refusal("other-quantization", own=stored, name=name)
     check_online(options, model)
-    if tpu and own == "compressed-tensors" and model.bits_per_weight < _PACKED_BITS:
+    if tpu and stored == "compressed-tensors" and model.bits_per_weight < _PACKED_BITS:
         raise refusal("tpu-scheme")
 
 
@@ -202,8 +202,8 @@ def check_variables(environment: Mapping[str, str], *, xla: bool, names: bool) -
     Raises:
         StartError: the reader of a variable refuses its value, with the reader's own text; or a name is unknown.
     """
-    known = vllm_options(VERSION).variables
-    readers = {**tpu_variables().variables, **known} if xla else known
+    variables = vllm_options(VERSION).variables
+    readers = {**tpu_variables().variables, **variables} if xla else variables
     for name in (name for name in environment if name in readers):
         try:
             _read(readers[name], environment[name])
@@ -211,7 +211,7 @@ def check_variables(environment: Mapping[str, str], *, xla: bool, names: bool) -
             kind = "json.decoder.JSONDecodeError" if isinstance(error, json.JSONDecodeError) else "ValueError"
             raise StartError(kind, str(error)) from None
     for name in environment if names else ():
-        if name.startswith("VLLM_") and name not in known:
+        if name.startswith("VLLM_") and name not in variables:
             raise refusal("unknown-variable", name=name)
 
 
@@ -232,10 +232,10 @@ def _read(variable: Variable, value: str) -> None:
 
 
 def _choose(variable: Variable, value: str) -> None:
-    words = [word.strip() for word in value.split(",") if word.strip()] if variable.listed else [value]
-    known = [choice.lower() for choice in variable.choices] if variable.any_case else variable.choices
-    for word in words:
-        if (word.lower() if variable.any_case else word) not in known:
+    parts = [word.strip() for word in value.split(",") if word.strip()] if variable.listed else [value]
+    choices = [choice.lower() for choice in variable.choices] if variable.any_case else variable.choices
+    for word in parts:
+        if (word.lower() if variable.any_case else word) not in choices:
             raise ValueError(
                 f"Invalid value '{word}' {'in' if variable.listed else 'for'} {variable.name}. "
                 f"Valid options: {list(variable.choices)}."

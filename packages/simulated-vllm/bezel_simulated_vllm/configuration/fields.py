@@ -56,10 +56,10 @@ def _type(schema: Mapping[str, Any], name: str) -> Any:
     if "anyOf" in schema:
         return Union[tuple(_type(branch, name) for branch in schema["anyOf"])]  # noqa: UP007 - made of a list
     if "enum" in schema:
-        words = schema["enum"]
-        if all(isinstance(word, int) for word in words):
-            return enum.IntEnum(name, {f"n{word}": word for word in words})
-        return Literal[tuple(words)]
+        members = schema["enum"]
+        if all(isinstance(word, int) for word in members):
+            return enum.IntEnum(name, {f"n{word}": word for word in members})
+        return Literal[tuple(members)]
     if "const" in schema:
         return Literal[schema["const"]]
     kind = schema.get("type")

@@ -118,15 +118,15 @@ def machine_from_environment(environment: Mapping[str, str]) -> SimulatedMachine
     """
     row: dict[str, Any] = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 4, "memory_gib": 16}
     row.update(_object(environment, "LOCALCLOUD_HARDWARE", _HARDWARE))
-    known = accelerators()
+    chips = accelerators()
     name = str(row["accelerator"])
-    if name not in known:
-        repair = f"choose one of {', '.join(sorted(known))}, or add a table to hardware.toml."
+    if name not in chips:
+        repair = f"choose one of {', '.join(sorted(chips))}, or add a table to hardware.toml."
         raise UserError(Problem("LOCALCLOUD_HARDWARE: accelerator", name, "it cannot be simulated.", repair))
     mounts = _object(environment, "LOCALCLOUD_MOUNTS", _MOUNTS)
     try:
         return SimulatedMachine(
-            accelerator=known[name],
+            accelerator=chips[name],
             accelerators=int(row["accelerators"]),
             cpu=int(row["cpu"]),
             memory_gib=float(row["memory_gib"]),

@@ -62,7 +62,7 @@ def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> ar
         UserError: the file given with `--config` cannot be read.
     """
     parser = _parser(unknown)
-    space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
+    space = parser.parse_args(_json_from_dotted(_normalise(_with_config(list(arguments)))))
     if refused := configuration_error(space):
         parser.error(refused)
     space.model = space.model_tag or space.model
@@ -168,13 +168,13 @@ def _human_int_or_auto(text: str) -> int:
 
 
 def _optional(convert: Callable[[str], object]) -> Callable[[str], object]:
-    def converted(text: str) -> object:
+    def convert_optional(text: str) -> object:
         try:
             return None if text in {"", "None"} else convert(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(f"Value {text} cannot be converted to {convert}.") from error
 
-    return converted
+    return convert_optional
 
 
 def _small(text: str) -> str:
@@ -206,7 +206,7 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
 _MAP_OR_TEXT = ("additional_config", "hf_overrides", "model_loader_extra_config", "pt_load_map_location")
 
 
-def _normalised(arguments: list[str]) -> list[str]:
+def _normalise(arguments: list[str]) -> list[str]:
     """Replace underscores by dashes before the first dot of an option's name, where vLLM takes both."""
     return [re.sub(r"^--[^=.]*", lambda name: name[0].replace("_", "-"), argument) for argument in arguments]
 

@@ -63,7 +63,7 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Specu
     Raises:
         StartError: a combination that vLLM refuses, with its own message.
     """
-    config = _merged(options)
+    config = _merge(options)
     if not config and options.speculative_config is None:
         return None
     _check_values(config)
@@ -86,7 +86,7 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Specu
     return replace(_KINDS["mtp"], tokens=int(tokens), draft=draft)
 
 
-def _merged(options: argparse.Namespace) -> dict[str, Any]:
+def _merge(options: argparse.Namespace) -> dict[str, Any]:
     """Merge the JSON option and its three short forms."""
     config: dict[str, Any] = dict(options.speculative_config or {})
     for option, key in _SHORT.items():
@@ -101,15 +101,15 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
 
 def _check_values(config: dict[str, Any]) -> None:
     schema = vllm_options(VERSION).values["speculative_config"]
-    known = {key for branch in schema["anyOf"] for key in branch.get("properties", ())} - _OF_ENGINE
+    keys = {key for branch in schema["anyOf"] for key in branch.get("properties", ())} - _OF_ENGINE
     for key in config:
-        if key not in known:
+        if key not in keys:
             raise refusal("draft-key", key=key)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
     option = vllm_options(VERSION).find("--spec-method")
     methods = option[0].choices if option else ()
     if method is not None and method not in methods:
-        raise refusal("draft-method-name", known=", ".join(repr(known) for known in methods if known != "None"))
+        raise refusal("draft-method-name", known=", ".join(repr(name) for name in methods if name != "None"))
     try:
         number = 1 if tokens is None else int(tokens)
     except (TypeError, ValueError):

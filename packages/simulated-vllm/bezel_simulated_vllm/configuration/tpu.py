@@ -52,18 +52,18 @@ class Graphs:
         self._file = settings.machine.resolve(path) / name if path else None
 
     @property
-    def kept(self) -> bool:
+    def are_kept(self) -> bool:
         """Whether an earlier start has left them in the compile cache."""
         return self._file is not None and self._file.is_file()
 
     def seconds(self, xla: Xla) -> float:
         """Return the seconds to compile or load them."""
         each = xla.graph_seconds + xla.graph_seconds_per_gb * self._settings.model.weight_bytes / _GB
-        return self.count * each * (xla.cached_share if self.kept else 1.0)
+        return self.count * each * (xla.cached_share if self.are_kept else 1.0)
 
     def keep(self) -> None:
         """Store them in the compile cache; a cache that cannot be written is ignored, as by the real server."""
-        if self._file is None or self.kept:
+        if self._file is None or self.are_kept:
             return
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ class BlockPool:
         """Return blocks that no later prompt can use."""
         self._private -= count
 
-    def cached(self, hashes: Sequence[int]) -> int:
+    def count_cached(self, hashes: Sequence[int]) -> int:
         """Return the number of leading hashes that are in the pool."""
         missing = (at for at, value in enumerate(hashes) if value not in self._users and value not in self._idle)
         return next(missing, len(hashes))

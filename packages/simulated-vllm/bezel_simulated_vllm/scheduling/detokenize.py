@@ -62,7 +62,7 @@ class Choice:
             self.tokens.append(token)
             self._pending.append(token)
             before = len(self.text)
-            if self._take(token) and self.stops and self._stopped(before):
+            if self._take(token) and self.stops and self._cut_at_stop(before):
                 finish = "stop"
                 break
         if finish:
@@ -79,7 +79,7 @@ class Choice:
             return False
         if token in ENDS:
             return False
-        text = self._decoded(token)
+        text = self._decode(token)
         if self._thinks:
             self.thought += text
             self.thought_tokens += 1
@@ -87,7 +87,7 @@ class Choice:
         self.text += text
         return True
 
-    def _decoded(self, token: int) -> str:
+    def _decode(self, token: int) -> str:
         """Return a token's text; bytes of one character are held back until it is complete."""
         byte = raw_byte(token)
         if byte is None and self._bytes is None:
@@ -108,12 +108,12 @@ class Choice:
         pending, self._pending = self._pending, []
         self.channel.push(Piece(self.index, fresh, thought, pending, self.produced, finish, self.stop_reason))
 
-    def _stopped(self, before: int) -> bool:
+    def _cut_at_stop(self, before: int) -> bool:
         start = max(0, before - max(map(len, self.stops)) + 1)
-        found = [(at, stop) for stop in self.stops if (at := self.text.find(stop, start)) >= 0]
-        if not found:
+        stops = [(at, stop) for stop in self.stops if (at := self.text.find(stop, start)) >= 0]
+        if not stops:
             return False
-        at, stop = min(found)
+        at, stop = min(stops)
         self.text = self.text[: at + (len(stop) if self.keep_stop else 0)]
         self.stop_reason = stop
         return True
@@ -144,13 +144,13 @@ def chat_logprobs(
 def _logprob(key: int, place: int, token: int, rank: int, *, as_ids: bool) -> dict[str, object]:
     text = decode((token,))
     return {
-        "token": shown(token, as_ids=as_ids),
+        "token": shown_text(token, as_ids=as_ids),
         "logprob": log_probability(key, place, rank),
         "bytes": list(text.encode()),
     }
 
 
-def shown(token: int, *, as_ids: bool, skip_special: bool = False) -> str:
+def shown_text(token: int, *, as_ids: bool, skip_special: bool = False) -> str:
     """Return a token as it is shown beside its probability: its text, or its id."""
     return f"token_id:{token}" if as_ids else decode((token,), skip_special=skip_special)
 
@@ -193,11 +193,11 @@ def completion_logprobs(
         first: whether the first token begins a prompt, and has no probability.
         as_ids: whether tokens are shown as their ids.
     """
-    texts = [shown(token, as_ids=as_ids, skip_special=True) for token in tokens]
+    texts = [shown_text(token, as_ids=as_ids, skip_special=True) for token in tokens]
     offsets = [offset + sum(map(len, texts[:at])) for at in range(len(texts))]
     values: list[float | None] = [log_probability(key, place) for place in range(start, start + len(tokens))]
     ranked: list[dict[str, float] | None] = [
-        {shown(token + rank, as_ids=as_ids): log_probability(key, start + at, rank) for rank in range(max(top, 1))}
+        {shown_text(token + rank, as_ids=as_ids): log_probability(key, start + at, rank) for rank in range(max(top, 1))}
         for at, token in enumerate(tokens)
     ]
     if first:

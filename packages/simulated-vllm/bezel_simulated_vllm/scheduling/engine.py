@@ -100,7 +100,7 @@ class Engine:
         elif token_limit is not None and queue.prompt_tokens() >= token_limit:
             reason = "max_num_queued_tokens"
         if reason:
-            self.metrics.rejected(reason)
+            self.metrics.count_rejection(reason)
             raise QueueFullError(reason)
         self._call = self._faults.take() if self._faults else 0
 
@@ -119,7 +119,7 @@ class Engine:
     def stop(self, request: Request) -> None:
         """End a request early because its text is complete (a stop string was found)."""
         if self._finish(request, "stop"):
-            self.metrics.finished(request, self.clock.now())
+            self.metrics.count_finish(request, self.clock.now())
 
     def _finish(self, request: Request, reason: FinishReason) -> bool:
         if request.finished is not None:
@@ -163,7 +163,7 @@ class Engine:
         if step is None:
             return None
         for request in step.admitted:
-            self.metrics.admitted(request)
+            self.metrics.count_admission(request)
         self.metrics.levels(self.scheduler)
         return step
 

@@ -77,7 +77,7 @@ class EngineMetrics:
         self._set(waiting, "num_requests_waiting_by_reason", "capacity")
         self._set(scheduler.pool.usage, "kv_cache_usage_perc")
 
-    def admitted(self, request: Request) -> None:
+    def count_admission(self, request: Request) -> None:
         """Count the look-up of a prompt in the prefix cache, when its request runs for the first time."""
         if self._settings.prefix_caching:
             self._add(len(request.prompt), "prefix_cache_queries_total")
@@ -104,13 +104,13 @@ class EngineMetrics:
                 self._observe("inter_token_latency_seconds", end - request.last_token)
             request.last_token = end
             if request.finished:
-                self.finished(request, end)
+                self.count_finish(request, end)
 
-    def rejected(self, reason: str) -> None:
+    def count_rejection(self, reason: str) -> None:
         """Count a request that a queue limit rejected."""
         self._add(1, "admission_rejections_total", reason)
 
-    def parsed(self, kind: str, *, streaming: bool, called: bool, times: int = 1) -> None:
+    def count_parser_use(self, kind: str, *, streaming: bool, called: bool, times: int = 1) -> None:
         """Count the invocations of the parser of tool calls: one for an answer, or one for each of its pieces."""
         mode, outcome = "streaming" if streaming else "non_streaming", "tool_call" if called else "no_tool_call"
         self._add(times, TOOL_CALLS, mode, outcome, kind)
@@ -131,7 +131,7 @@ class EngineMetrics:
         self._add(request.cached, "prompt_tokens_cached_by_source_total", "device")
         self._observe("time_to_first_token_seconds", (request.first_token or 0.0) - request.arrival)
 
-    def finished(self, request: Request, end: float) -> None:
+    def count_finish(self, request: Request, end: float) -> None:
         """Count a finished request."""
         scheduled = request.scheduled if request.scheduled is not None else end
         first = request.first_token if request.first_token is not None else end
@@ -192,7 +192,7 @@ def _one_two_five(limit: int) -> list[float]:
 
 def _cache_config(settings: EngineSettings, fixed: dict[str, str]) -> dict[str, str]:
     memory = settings.memory
-    known = {
+    labels = {
         "block_size": str(memory.layout.sliding_block),
         "cache_dtype": settings.kv_cache_dtype,
         "effective_attention_block_size": str(memory.layout.sliding_block),
@@ -203,4 +203,4 @@ def _cache_config(settings: EngineSettings, fixed: dict[str, str]) -> dict[str, 
         "kv_cache_size_tokens": str(memory.tokens),
         "num_gpu_blocks": str(memory.blocks),
     }
-    return fixed | known
+    return fixed | labels

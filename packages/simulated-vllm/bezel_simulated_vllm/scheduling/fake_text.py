@@ -41,8 +41,8 @@ def token_at(key: int, position: int) -> int:
     number = chance(key, position)
     if position and number * _WORDS_PER_STOP < 1:
         return _STOPS[number * _WORDS_PER_STOP > 0.5]
-    words = word_tokens()
-    return words[int(chance(key, position, 1) ** 2 * len(words))]
+    tokens = word_tokens()
+    return tokens[int(chance(key, position, 1) ** 2 * len(tokens))]
 
 
 def natural_length(key: int) -> int:
@@ -50,10 +50,10 @@ def natural_length(key: int) -> int:
     return int(_SHORTEST * 2 ** (_DOUBLINGS * chance(key, -2)))
 
 
-def thought(key: int) -> list[int]:
+def thought_tokens(key: int) -> list[int]:
     """Return the tokens of the thoughts that begin an answer, with their marks: 20 to 320 words."""
-    words = [token_at(key, -3 - place) for place in range(natural_length(key ^ 1) // 2)]
-    return [CHANNEL, *encode(THOUGHT), *words, CHANNEL_END]
+    tokens = [token_at(key, -3 - place) for place in range(natural_length(key ^ 1) // 2)]
+    return [CHANNEL, *encode(THOUGHT), *tokens, CHANNEL_END]
 
 
 def log_probability(key: int, position: int, rank: int = 0) -> float:

@@ -45,7 +45,7 @@ class Request:
         arrival: time of its arrival; all times here are in the clock's seconds.
         scheduled: time of its first step, None before it.
         computed: tokens of prompt and answer whose KV cache is computed.
-        held: number of its private blocks.
+        private_blocks: number of its private blocks.
         shared: hashes of the blocks that it shares through the prefix cache.
     """
 
@@ -67,7 +67,7 @@ class Request:
     answer: list[int] = field(default_factory=list)
     computed: int = 0
     cached: int = 0
-    held: int = 0
+    private_blocks: int = 0
     shared: list[int] = field(default_factory=list)
     hashes: list[int] | None = None
     preemptions: int = 0
@@ -100,7 +100,7 @@ class Request:
                 self.finished = "length"
         return self.answer[start:]
 
-    def accepted(self, drafts: int, probability: float) -> int:
+    def count_accepted(self, drafts: int, probability: float) -> int:
         """Return how many of `drafts` drafted tokens the model accepts at this place."""
         for position in range(drafts):
             if chance(self.key, len(self.answer), 100 + position) >= probability:

@@ -106,7 +106,9 @@ class Scheduler:
             return []
         self._publish(request)
         accepted = (
-            request.accepted(share.drafts, self._settings.speculation.acceptance) if self._settings.speculation else 0
+            request.count_accepted(share.drafts, self._settings.speculation.acceptance)
+            if self._settings.speculation
+            else 0
         )
         new = request.write(1 + accepted)
         request.computed = request.tokens - 1
@@ -151,11 +153,11 @@ class Scheduler:
         return True
 
     def _grow(self, request: Request, tokens: int) -> bool:
-        missing = self._layout.blocks(tokens) - request.held - len(request.shared)
+        missing = self._layout.blocks(tokens) - request.private_blocks - len(request.shared)
         if missing > 0:
             if not self.pool.take(missing):
                 return False
-            request.held += missing
+            request.private_blocks += missing
         return True
 
     def _preempt(self, victim: Request, step: Step) -> None:
@@ -196,17 +198,17 @@ class Scheduler:
         if request.hashes is None:
             request.hashes = chained_hashes(request.prompt, self._layout.full_block, request.cache_salt)
         usable = (request.tokens - 1) // self._layout.full_block
-        return request.hashes[: min(self.pool.cached(request.hashes), usable)]
+        return request.hashes[: min(self.pool.count_cached(request.hashes), usable)]
 
     def _publish(self, request: Request) -> None:
         """Share the blocks of a prompt once it is computed."""
         if not self._settings.prefix_caching or request.answer or request.hashes is None:
             return
         new = request.hashes[len(request.shared) :]
-        request.held -= self.pool.publish(new)
+        request.private_blocks -= self.pool.publish(new)
         request.shared = request.shared + new
 
     def _free(self, request: Request) -> None:
-        self.pool.give_back(request.held)
+        self.pool.give_back(request.private_blocks)
         self.pool.release(request.shared)
-        request.held, request.shared = 0, []
+        request.private_blocks, request.shared = 0, []

@@ -37,14 +37,14 @@ _LETTERS = 26
 
 @cache
 def _words() -> dict[str, int]:
-    words = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split()
+    common = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split()
     return {
-        form: _WORDS + 2 * at + space for at, word in enumerate(words) for space, form in enumerate((word, " " + word))
+        form: _WORDS + 2 * at + space for at, word in enumerate(common) for space, form in enumerate((word, " " + word))
     }
 
 
 @cache
-def _spelled() -> dict[int, str]:
+def _forms_by_id() -> dict[int, str]:
     return {number: form for form, number in _words().items()}
 
 
@@ -57,15 +57,15 @@ def word_tokens() -> tuple[int, ...]:
 def encode(text: str, *, specials: bool = True) -> list[int]:
     """Return the token ids of a text. Spelled-out special tokens become their ids unless `specials` is False."""
     result: list[int] = []
-    words = _words()
+    ids_of_words = _words()
     for at, part in enumerate(_SPECIAL.split(text) if specials else [text]):
         if at % 2:
             result.append(SPECIAL.index(part))
             continue
         for piece in _PIECES.findall(part):
-            known = words.get(piece)
-            if known is not None:
-                result.append(known)
+            word_id = ids_of_words.get(piece)
+            if word_id is not None:
+                result.append(word_id)
             elif piece[-1].isascii() and piece[-1].isalpha():
                 result.extend(_letters(piece))
             elif piece[0] == " " and len(piece) > 1:
@@ -96,13 +96,13 @@ def token_strings(tokens: Sequence[int]) -> list[str]:
     return [SPECIAL[token] if token < _BYTES else "".join(_SHOWN[byte] for byte in _bytes(token)) for token in tokens]
 
 
-def _shown() -> dict[int, str]:
+def _byte_characters() -> dict[int, str]:
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     other = [byte for byte in range(256) if byte not in plain]
     return {byte: chr(byte) for byte in plain} | {byte: chr(256 + at) for at, byte in enumerate(other)}
 
 
-_SHOWN = _shown()
+_SHOWN = _byte_characters()
 
 
 @cache
@@ -150,7 +150,7 @@ def _bytes(token: int, *, skip_special: bool = False) -> bytes:
     if token < _WORDS:
         return b" " * (token - _SPACES + 2)
     if token < _groups():
-        return _spelled()[token].encode()
+        return _forms_by_id()[token].encode()
     return _group_text(token - _groups()).encode()
 
 

@@ -164,7 +164,9 @@ class Point:
         }
 
 
-def served(folder: Path, model: str, arguments: tuple[str, ...], hardware: dict[str, object]) -> EngineSettings:
+def settings_of_server(
+    folder: Path, model: str, arguments: tuple[str, ...], hardware: dict[str, object]
+) -> EngineSettings:
     """Return the settings of a server of a synthetic checkpoint.
 
     Args:

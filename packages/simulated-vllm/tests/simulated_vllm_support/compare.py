@@ -64,77 +64,77 @@ def compare(recorded, response, *, free: frozenset[str] = frozenset(), merged: b
         response: the answer of the server under test.
         free: further fields whose values are not looked at (a test of its own looks at them).
     """
-    found = Comparison()
-    found.check("status", response.status_code == recorded.status, recorded.status, response.status_code)
-    found.check("reason", response.reason_phrase == recorded.reason, recorded.reason, response.reason_phrase)
+    comparison = Comparison()
+    comparison.check("status", response.status_code == recorded.status, recorded.status, response.status_code)
+    comparison.check("reason", response.reason_phrase == recorded.reason, recorded.reason, response.reason_phrase)
     headers = [(name.decode(), value.decode()) for name, value in response.headers.raw]
     names = [name.lower() for name, _ in headers]
-    found.check("headers", names == [name for name, _ in recorded.headers], recorded.headers, headers)
+    comparison.check("headers", names == [name for name, _ in recorded.headers], recorded.headers, headers)
     for (name, expected), (_, actual) in zip(recorded.headers, headers, strict=False):
         pattern = _HEADERS.get(name)
         good = bool(re.fullmatch(pattern, actual)) if pattern else actual == expected
-        found.check(name, good, expected, actual)
+        comparison.check(name, good, expected, actual)
     if "content-length" in names and recorded.method != "HEAD":
-        told = int(response.headers["content-length"])
-        found.check("length", told == len(response.content), len(response.content), told)
+        length = int(response.headers["content-length"])
+        comparison.check("length", length == len(response.content), len(response.content), length)
     if response.headers.get("content-type", "").startswith("text/event-stream"):
-        _stream(found, recorded, response.text, free, merged)
+        _stream(comparison, recorded, response.text, free, merged)
     elif recorded.answer.startswith("{") and recorded.status < 400:
-        _value(found, recorded.json, response.json(), "", free)
+        _value(comparison, recorded.json, response.json(), "", free)
     else:
         # A refusal is the same to the byte.
-        found.check("body", response.text == recorded.answer, recorded.answer, response.text)
-    return found
+        comparison.check("body", response.text == recorded.answer, recorded.answer, response.text)
+    return comparison
 
 
-def _stream(found: Comparison, recorded, text: str, free: frozenset[str], merged: bool) -> None:
+def _stream(comparison: Comparison, recorded, text: str, free: frozenset[str], merged: bool) -> None:
     kinds = "event: " in recorded.answer
-    found.check("framing", kinds or text.endswith("data: [DONE]\n\n"), "[DONE]", text[-20:])
+    comparison.check("framing", kinds or text.endswith("data: [DONE]\n\n"), "[DONE]", text[-20:])
     line = r"event: [^\n]+\ndata: [^\n]+\n\n" if kinds else r"data: [^\n]+\n\n"
-    found.check("lines", re.fullmatch(f"({line})+", text) is not None, line, text[:80])
+    comparison.check("lines", re.fullmatch(f"({line})+", text) is not None, line, text[:80])
     expected, actual = recorded.events, events(text)
     if merged and len(actual) != len(expected):
-        found.explain(DRAFTS)
+        comparison.explain(DRAFTS)
         # Those in the middle are alike: as many as the shorter stream has.
         keep = min(len(actual), len(expected))
         last = 4 if kinds else 3
         expected, actual = (rows[: keep - last] + rows[-last:] for rows in (expected, actual))
         free |= {"usage"} if "continuous" in str(recorded.body) else {"sequence_number"}
-    found.check("events", len(actual) == len(expected), len(expected), len(actual))
-    _value(found, expected, actual, "", free)
+    comparison.check("events", len(actual) == len(expected), len(expected), len(actual))
+    _value(comparison, expected, actual, "", free)
 
 
-def _value(found: Comparison, expected, actual, path: str, free: frozenset[str]) -> None:
+def _value(comparison: Comparison, expected, actual, path: str, free: frozenset[str]) -> None:
     if isinstance(expected, dict) and isinstance(actual, dict):
-        found.check(path or "keys", list(expected) == list(actual), list(expected), list(actual))
+        comparison.check(path or "keys", list(expected) == list(actual), list(expected), list(actual))
         for key in expected.keys() & actual.keys():
-            _field(found, key, expected[key], actual[key], f"{path}.{key}", free)
+            _field(comparison, key, expected[key], actual[key], f"{path}.{key}", free)
     elif isinstance(expected, list) and isinstance(actual, list):
-        found.check(path, len(expected) == len(actual), expected, actual)
+        comparison.check(path, len(expected) == len(actual), expected, actual)
         for at, (left, right) in enumerate(zip(expected, actual, strict=False)):
-            _value(found, left, right, f"{path}[{at}]", free)
+            _value(comparison, left, right, f"{path}[{at}]", free)
     else:
-        found.check(path, expected == actual and type(expected) is type(actual), expected, actual)
+        comparison.check(path, expected == actual and type(expected) is type(actual), expected, actual)
 
 
-def _field(found: Comparison, key: str, expected, actual, path: str, free: frozenset[str]) -> None:
+def _field(comparison: Comparison, key: str, expected, actual, path: str, free: frozenset[str]) -> None:
     if key in free:
         return
     pattern = _PATTERNS.get(key)
     if pattern and isinstance(expected, str) and re.fullmatch(pattern, expected):
         prefix = re.match(r"\w+", expected)[0][:3]
         good = isinstance(actual, str) and re.fullmatch(pattern, actual) is not None and actual.startswith(prefix)
-        found.check(path, good, expected, actual)
+        comparison.check(path, good, expected, actual)
     elif key in _TIMES:
-        found.check(path, isinstance(actual, int) and abs(actual - time.time()) < 60, "now", actual)
-    elif key in _EXPLAINED and expected != actual and not isinstance(expected, dict) and not _nested(expected):
+        comparison.check(path, isinstance(actual, int) and abs(actual - time.time()) < 60, "now", actual)
+    elif key in _EXPLAINED and expected != actual and not isinstance(expected, dict) and not _is_nested(expected):
         # Of the same type, and there where the real one was there.
-        found.check(path, type(expected) is type(actual) and bool(expected) == bool(actual), expected, actual)
-        found.explain(_EXPLAINED[key])
+        comparison.check(path, type(expected) is type(actual) and bool(expected) == bool(actual), expected, actual)
+        comparison.explain(_EXPLAINED[key])
     else:
-        _value(found, expected, actual, path, free)
+        _value(comparison, expected, actual, path, free)
 
 
-def _nested(value: object) -> bool:
+def _is_nested(value: object) -> bool:
     """Whether a list holds objects with fields of their own (content blocks) and not just values."""
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "type" in value[0]

@@ -28,11 +28,11 @@ class Outcome:
     explained: dict[str, str] = field(default_factory=dict)
 
     @property
-    def passed(self) -> int:
+    def count_passed(self) -> int:
         return sum(self.tests.values())
 
     @property
-    def failed(self) -> list[str]:
+    def failed_tests(self) -> list[str]:
         return [name for name, good in self.tests.items() if not good]
 
     def add(self, report: Path) -> None:
@@ -61,8 +61,8 @@ class Outcome:
         if test == GENERIC:
             return self.tests.get(f"{GENERIC}[{row.configuration}-{name}]", False)
         cases = {case: good for case, good in self.tests.items() if re.match(rf"{test}(\[|$)", case)}
-        own = {case: good for case, good in cases.items() if case.endswith(f"[{row.configuration}-{name}]")}
-        return bool(cases) and all((own or cases).values())
+        exact = {case: good for case, good in cases.items() if case.endswith(f"[{row.configuration}-{name}]")}
+        return bool(cases) and all((exact or cases).values())
 
 
 def checks_of(row: Row) -> tuple[str, ...]:
@@ -92,5 +92,5 @@ def table(simulated: Outcome, real: Outcome, stamp: dict[str, str], bench: list[
         "stamp": stamp,
         "columns": ["sample", "tests", "simulated", "real", "explained"],
         "rows": [*rows, later, bench],
-        "notes": [dict(zip(("what", "why", "evidence"), known, strict=True)) for known in KNOWN],
+        "notes": [dict(zip(("what", "why", "evidence"), note, strict=True)) for note in KNOWN],
     }

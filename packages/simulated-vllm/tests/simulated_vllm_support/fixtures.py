@@ -132,7 +132,7 @@ def servers(serve, tmp_path_factory):
     """
     started: dict[str, httpx.Client] = {}
 
-    def simulated(name: str) -> contextlib.AbstractContextManager[httpx.Client]:
+    def start_simulated(name: str) -> contextlib.AbstractContextManager[httpx.Client]:
         row, faults = CONFIGURATIONS[name], None
         if row.dead:
             orders = tmp_path_factory.mktemp("faults") / "faults.json"
@@ -148,7 +148,7 @@ def servers(serve, tmp_path_factory):
             if real_url() and name != real_configuration():
                 pytest.skip(f"needs a server of the configuration {name!r}")
             if name not in started:
-                server = simulated(name) if not real_url() else httpx.Client(base_url=real_url(), timeout=60)
+                server = start_simulated(name) if not real_url() else httpx.Client(base_url=real_url(), timeout=60)
                 started[name] = stack.enter_context(server)
                 started[name].headers.update(CONFIGURATIONS[name].headers)
                 if CONFIGURATIONS[name].dead:

@@ -48,15 +48,15 @@ class Generated:
         return f"{self.path} {self.field}"
 
 
-def generated(count: int, seed: int = 22) -> list[Generated]:
+def generate(count: int, seed: int = 22) -> list[Generated]:
     """Return that many requests, each field of each endpoint about equally often."""
     rng = random.Random(seed)  # noqa: S311 - the same requests each time
     classes = [(path, name) for path in BASES for name in fields_of(path)]
-    found: list[Generated] = []
+    requests: list[Generated] = []
     seen: set[str] = set()
-    while len(found) < count:
+    while len(requests) < count:
         for path, name in classes:
-            if len(found) == count:
+            if len(requests) == count:
                 break
             for _ in range(200):
                 request = Generated(path, name, _body(rng, path, name))
@@ -64,8 +64,8 @@ def generated(count: int, seed: int = 22) -> list[Generated]:
                 if text not in seen and request.body.get("n") not in _MANY:
                     break
             seen.add(text)
-            found.append(request)
-    return found
+            requests.append(request)
+    return requests
 
 
 @cache
@@ -75,7 +75,7 @@ def _schemas() -> dict[str, Any]:
     return document
 
 
-def _resolved(schema: Any) -> Any:
+def _resolve(schema: Any) -> Any:
     while isinstance(schema, dict) and "$ref" in schema:
         schema = _schemas()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return schema
@@ -85,8 +85,8 @@ def _resolved(schema: Any) -> Any:
 def fields_of(path: str) -> dict[str, Any]:
     """Return the schemas of a body's fields by name."""
     body = _schemas()["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    branches = [_resolved(branch) for branch in body.get("anyOf", [body])]
-    return {name: schema for branch in branches for name, schema in _resolved(branch)["properties"].items()}
+    branches = [_resolve(branch) for branch in body.get("anyOf", [body])]
+    return {name: schema for branch in branches for name, schema in _resolve(branch)["properties"].items()}
 
 
 def _body(rng: random.Random, path: str, name: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _usual(rng: random.Random, path: str, name: str) -> Any:
 
 def _fitting(rng: random.Random, schema: Any, depth: int) -> Any:
     """Return a value that fits a published schema."""
-    schema = _resolved(schema)
+    schema = _resolve(schema)
     for key in ("anyOf", "oneOf"):
         if key in schema:
             return _fitting(rng, rng.choice(schema[key]), depth + 1)
@@ -146,15 +146,15 @@ def _fitting(rng: random.Random, schema: Any, depth: int) -> Any:
 def _object(rng: random.Random, schema: Any, depth: int) -> dict[str, Any]:
     required = schema.get("required", [])
     chosen = [name for name in schema.get("properties", {}) if name in required or rng.random() < 0.3]
-    found = {
+    result = {
         name: _fitting(rng, schema["properties"][name], depth + 1)
         for name in chosen
         if name in required or depth < _DEEPEST
     }
     inner = schema.get("additionalProperties")
-    if isinstance(inner, dict) and inner and not found and rng.random() < 0.7:
-        found[rng.choice(_WORDS)] = _fitting(rng, inner, depth + 1)
-    return found
+    if isinstance(inner, dict) and inner and not result and rng.random() < 0.7:
+        result[rng.choice(_WORDS)] = _fitting(rng, inner, depth + 1)
+    return result
 
 
 def _wrong(rng: random.Random, schema: Any) -> Any:
@@ -170,7 +170,7 @@ def _wrong(rng: random.Random, schema: Any) -> Any:
     return rng.choice(_WRONG)
 
 
-def varied(requests: list[Generated]) -> Iterator[str]:
+def constant_fields(requests: list[Generated]) -> Iterator[str]:
     """Yield the fields that no request gives two different values."""
     for path in BASES:
         for name in fields_of(path):

@@ -42,13 +42,13 @@ def shape(line: str) -> str:
     """The shape of a recorded line."""
     stream, _, rest = line.partition(" ")
     front, text = "", rest
-    if own := _OWN.match(rest):
+    if line_match := _OWN.match(rest):
         # On a CPU the engine's worker is a process of its own.
-        process = "EngineCore" if own["process"] in {"Worker", "VllmWorker"} else own["process"]
-        front, text = f"({process}) {own['level']} [{own['place']}] ", own["text"]
-        if own["place"].startswith("api_utils.py:347"):
+        process = "EngineCore" if line_match["process"] in {"Worker", "VllmWorker"} else line_match["process"]
+        front, text = f"({process}) {line_match['level']} [{line_match['place']}] ", line_match["text"]
+        if line_match["place"].startswith("api_utils.py:347"):
             text = "banner"
-        if own["place"].startswith("launcher.py:195"):
+        if line_match["place"].startswith("launcher.py:195"):
             text = "Route"
     text = _TO_THE_COLON.sub(r"\1", text)
     if access := re.match(r'^(INFO: +\S+ - "[A-Z]+ )\S+( HTTP/\S+ \d{3}.*)', text):

@@ -32,7 +32,7 @@ NOTES = [
 ]
 
 
-def explained(request: Generated, real: list[Any], simulated: list[Any]) -> bool:
+def is_explained(request: Generated, real: list[Any], simulated: list[Any]) -> bool:
     """Whether a difference is one of the notes'."""
     if "out of vocabulary" in json.dumps(real) and request.body.get("prompt") is not None:
         return bool(simulated[0] == 200)
@@ -46,8 +46,8 @@ def write(answers: Sequence[tuple[Generated, list[Any]]]) -> None:
     for answer in answers:
         first.setdefault(answer[0].kind, answer)
     chosen = [*first.values()]
-    known = {id(answer) for answer in chosen}
-    chosen += [answer for answer in answers if id(answer) not in known][-max(0, _KEPT - len(chosen)) :]
+    ids = {id(answer) for answer in chosen}
+    chosen += [answer for answer in answers if id(answer) not in ids][-max(0, _KEPT - len(chosen)) :]
     rows = [[request.path, request.field, request.body, shape] for request, shape in chosen]
     FILE.write_bytes(gzip.compress(json.dumps(rows, separators=(",", ":")).encode(), mtime=0))
 

@@ -63,9 +63,9 @@ def _client(lines: list[str]) -> Sample:
             body = line
     if body and "content-type" not in asked:
         asked["content-type"] = "application/json"
-    told = [line[2:] for line in lines if line.startswith("< ")]
-    status, reason = re.match(r"(\d+) (.*?)(?:  .*)?$", told[0]).groups()
-    headers = [(name, value) for name, _, value in (line.partition(": ") for line in told[1:])]
+    answer_head = [line[2:] for line in lines if line.startswith("< ")]
+    status, reason = re.match(r"(\d+) (.*?)(?:  .*)?$", answer_head[0]).groups()
+    headers = [(name, value) for name, _, value in (line.partition(": ") for line in answer_head[1:])]
     rest = lines[max(at for at, line in enumerate(lines) if line.startswith("< ")) + 2 :]
     if rest and re.match(r"\+ +[\d.]+ ms '", rest[0]):
         rest = [ast.literal_eval(line.split(" ms ", 1)[1]).rstrip("\n") for line in rest if line]
@@ -73,16 +73,16 @@ def _client(lines: list[str]) -> Sample:
 
 
 def _curl(lines: list[str]) -> Sample:
-    found = re.match(r"> (-X POST )?http://[^/]+(\S+)(?: -H content-type:(\S+))?(?: -d (.*))?$", lines[0])
-    assert found
-    body = (found[4] or "").encode()
-    method = "POST" if found[1] or body else "GET"
+    match = re.match(r"> (-X POST )?http://[^/]+(\S+)(?: -H content-type:(\S+))?(?: -d (.*))?$", lines[0])
+    assert match
+    body = (match[4] or "").encode()
+    method = "POST" if match[1] or body else "GET"
     end = lines.index("", 1)
     headers = [(name, value) for name, _, value in (line.partition(": ") for line in lines[2:end])]
     _, status, reason = lines[1].split(" ", 2)
     answer = "\n".join(lines[end:]).strip("\n")
     return Sample(
-        method, found[2], body, int(status), reason, headers, answer, {"content-type": found[3]} if found[3] else {}
+        method, match[2], body, int(status), reason, headers, answer, {"content-type": match[3]} if match[3] else {}
     )
 
 

@@ -45,7 +45,7 @@ def alike(one: Any, other: Any) -> bool:
 
 def _events(text: str) -> list[Any]:
     """Return the shapes of the events of a stream, those alike in a row once."""
-    found: list[Any] = []
+    shapes: list[Any] = []
     for line in text.splitlines():
         if line.startswith("data: "):
             data = line.removeprefix("data: ")
@@ -55,9 +55,9 @@ def _events(text: str) -> list[Any]:
                 event = "cut"
             if isinstance(event, dict) and "error" in event:
                 event = {"error": json.loads(data)["error"]}
-            if event not in found:
-                found.append(event)
-    return found
+            if event not in shapes:
+                shapes.append(event)
+    return shapes
 
 
 def _shape(key: str, value: Any) -> Any:

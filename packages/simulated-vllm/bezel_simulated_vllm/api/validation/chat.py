@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from bezel_simulated_vllm.api.errors import refused
+from bezel_simulated_vllm.api.errors import api_error
 from bezel_simulated_vllm.api.validation import shared
 
 
 def messages(data: Any) -> Any:
     """Rename the old field of a message's thoughts, and check that its tool calls can be listed."""
-    found = data.get("messages") if isinstance(data, dict) else None
-    for message in found if isinstance(found, list) else ():
+    items = data.get("messages") if isinstance(data, dict) else None
+    for message in items if isinstance(items, list) else ():
         if not isinstance(message, dict):
             continue
         calls = message.get("tool_calls")
         if calls is not None and not isinstance(calls, list):
             if not isinstance(calls, str | dict):
-                raise refused("python", text=f"'{type(calls).__name__}' object is not iterable")
+                raise api_error("python", text=f"'{type(calls).__name__}' object is not iterable")
             message["tool_calls"] = list(calls)
         thought = message.pop("reasoning_content", None)
         if thought is not None and message.get("reasoning") is None:
@@ -27,9 +27,9 @@ def messages(data: Any) -> Any:
 
 def system_messages(data: Any) -> Any:
     """Look at the messages as vLLM does to warn of media in them: what cannot be looped over fails."""
-    found = data.get("messages", []) if isinstance(data, dict) else []
-    if not isinstance(found, list | str | dict):
-        raise refused("python", text=f"'{type(found).__name__}' object is not iterable")
+    items = data.get("messages", []) if isinstance(data, dict) else []
+    if not isinstance(items, list | str | dict):
+        raise api_error("python", text=f"'{type(items).__name__}' object is not iterable")
     return data
 
 
@@ -38,16 +38,16 @@ def logprobs(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if data.get("logprob_token_ids") and data.get("use_beam_search"):
-        raise refused("label-ids-beam")
+        raise api_error("label-ids-beam")
     if data.get("logprob_token_ids") and not data.get("logprobs"):
-        raise refused("label-ids-chat")
+        raise api_error("label-ids-chat")
     shared.number(data, "prompt_logprobs")
     top = shared.number(data, "top_logprobs")
     shared.prompt_logprobs(data)
     if top is not None and top < 0 and top != -1:
-        raise refused("top-logprobs-negative", value=top)
+        raise api_error("top-logprobs-negative", value=top)
     if top is not None and (top == -1 or top > 0) and not data.get("logprobs"):
-        raise refused("top-logprobs")
+        raise api_error("top-logprobs")
     return data
 
 
@@ -57,9 +57,9 @@ def structured_outputs(data: Any) -> Any:
         return data
     count = shared.constraints(data)
     if count > 1:
-        raise refused("one-constraint-chat")
+        raise api_error("one-constraint-chat")
     if count and data.get("tool_choice", "none") not in ("none", "auto", "required"):
-        raise refused("constraint-or-tool")
+        raise api_error("constraint-or-tool")
     shared.structural_tag(data)
     return data
 
@@ -69,34 +69,34 @@ def tools(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if data.get("tools") == []:
-        raise refused("tools-empty")
+        raise api_error("tools-empty")
     if "tool_choice" not in data and data.get("tools"):
         data["tool_choice"] = "auto"
     choice = data.get("tool_choice")
     if choice in (None, "none"):
         return data
     if data.get("tools") is None:
-        raise refused("no-tools")
+        raise api_error("no-tools")
     if choice not in ("auto", "required") and not isinstance(choice, dict):
-        raise refused("tool-choice", choice=choice)
+        raise api_error("tool-choice", choice=choice)
     if isinstance(choice, dict):
-        _named(choice, data["tools"])
+        _check_named_tool(choice, data["tools"])
     return data
 
 
-def _named(choice: dict[str, Any], known: Any) -> None:
+def _check_named_tool(choice: dict[str, Any], tools: Any) -> None:
     function = choice.get("function")
     if not isinstance(function, dict):
-        raise refused("tool-function", function=function)
+        raise api_error("tool-function", function=function)
     if "name" not in function:
-        raise refused("tool-no-name")
+        raise api_error("tool-no-name")
     name = function["name"]
     if not isinstance(name, str) or not name:
-        raise refused("tool-name", name=name)
-    for tool in known:
+        raise api_error("tool-name", name=name)
+    for tool in tools:
         # The real server looks at the tools before it checks their form.
         if not isinstance(tool, dict) or not isinstance(tool.get("function"), dict):
-            raise refused("python-500", text="'function'")
+            raise api_error("python-500", text="'function'")
         if tool["function"].get("name") == name:
             return
-    raise refused("unknown-tool")
+    raise api_error("unknown-tool")

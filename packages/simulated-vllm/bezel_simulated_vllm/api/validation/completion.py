@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bezel_simulated_vllm.api.errors import refused
+from bezel_simulated_vllm.api.errors import api_error
 from bezel_simulated_vllm.api.validation import shared
 
 _DEFAULT_TOKENS = 16
@@ -23,7 +23,7 @@ def structured_outputs(data: Any) -> Any:
     if not isinstance(data, dict) or data.get("structured_outputs") is None:
         return data
     if shared.constraints(data) > 1:
-        raise refused("one-constraint")
+        raise api_error("one-constraint")
     shared.structural_tag(data)
     return data
 
@@ -34,18 +34,18 @@ def logprobs(data: Any) -> Any:
         return data
     labels, echo = data.get("logprob_token_ids"), data.get("echo")
     if labels and data.get("use_beam_search"):
-        raise refused("label-ids-beam")
+        raise api_error("label-ids-beam")
     if data.get("use_beam_search") and echo and data.get("logprobs") is not None:
-        raise refused("echo-beam")
+        raise api_error("echo-beam")
     if labels and echo and data.get("max_tokens") == 0:
-        raise refused("label-ids-echo")
+        raise api_error("label-ids-echo")
     if labels and data.get("logprobs") is None:
-        raise refused("label-ids")
+        raise api_error("label-ids")
     shared.number(data, "prompt_logprobs")
     number = shared.number(data, "logprobs")
     shared.prompt_logprobs(data)
     if number is not None and number < 0 and number != -1:
-        raise refused("logprobs-negative", value=number)
+        raise api_error("logprobs-negative", value=number)
     return data
 
 
@@ -54,7 +54,7 @@ def prompt(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if data.get("prompt") in (None, "") and data.get("prompt_embeds") in (None, []):
-        raise refused("no-prompt")
+        raise api_error("no-prompt")
     return data
 
 
@@ -63,9 +63,9 @@ def prompts(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     for name in ("prompt", "prompt_embeds"):
-        found = data.get(name)
-        if not isinstance(found, list) or all(isinstance(part, int) for part in found):
+        values = data.get(name)
+        if not isinstance(values, list) or all(isinstance(part, int) for part in values):
             continue
-        if len(found) > _MOST_PROMPTS:
-            raise refused("prompts", name=name, count=len(found), limit=_MOST_PROMPTS)
+        if len(values) > _MOST_PROMPTS:
+            raise api_error("prompts", name=name, count=len(values), limit=_MOST_PROMPTS)
     return data

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from bezel_simulated_vllm.api.errors import ApiError, refused
+from bezel_simulated_vllm.api.errors import ApiError, api_error
 
 _TYPES = {"string", "number", "integer", "boolean", "null", "array", "object"}
 _FORMATS = {
@@ -49,15 +49,15 @@ def check(outputs: dict[str, Any]) -> None:
     """
     choice, grammar, schema, regex = (outputs.get(name) for name in ("choice", "grammar", "json", "regex"))
     if choice == []:
-        raise refused("choice-empty")
+        raise api_error("choice-empty")
     if isinstance(grammar, str) and not grammar.strip():
-        raise refused("output-empty", name="grammar")
+        raise api_error("output-empty", name="grammar")
     if isinstance(schema, str) and not schema.strip():
-        raise refused("output-empty", name="json")
+        raise api_error("output-empty", name="json")
     if _too_deep(schema, _DEEPEST) or _too_deep(outputs.get("structural_tag"), _DEEPEST + _WRAPPED):
-        raise refused("too-deep")
+        raise api_error("too-deep")
     if outputs.get("json_object") is False:
-        raise refused("no-json-object")
+        raise api_error("no-json-object")
     if regex:
         _check_regex(regex)
     if schema is not None:
@@ -106,11 +106,11 @@ def _check_format(form: Any) -> bool:
         return isinstance(form.get("excludes", []), list)
     if form["type"] == "const_string":
         return isinstance(form["value"], str) and bool(form["value"])
-    inner = [*_listed(form, "elements"), *_listed(form, "tags"), *([form["content"]] if "content" in form else [])]
+    inner = [*_list_at(form, "elements"), *_list_at(form, "tags"), *([form["content"]] if "content" in form else [])]
     return all(map(_check_format, inner))
 
 
-def _listed(form: dict[str, Any], key: str) -> list[Any]:
+def _list_at(form: dict[str, Any], key: str) -> list[Any]:
     if key not in form:
         return []
     return form[key] if isinstance(form[key], list) and form[key] else [None]
@@ -146,9 +146,9 @@ def _check_json(schema: Any) -> None:
         try:
             schema = json.loads(schema)
         except ValueError:
-            raise refused("no-json") from None
+            raise api_error("no-json") from None
         if not isinstance(schema, dict):
-            raise refused("grammar", text="Expecting object schema to apply options")
+            raise api_error("grammar", text="Expecting object schema to apply options")
     _check_schema(schema, schema)
 
 
@@ -189,7 +189,7 @@ def _check_words(schema: dict[str, Any]) -> None:
         if schema.get("format", "unknown") not in _FORMATS:
             raise _grammar_error(f"Unknown format: {schema['format']}")
         if isinstance(schema.get("pattern"), str) and (fault := _fault(schema["pattern"])):
-            raise _grammar_error(f"regex parse error:\n{_drawn(schema['pattern'])}\nerror: {fault}")
+            raise _grammar_error(f"regex parse error:\n{_underline(schema['pattern'])}\nerror: {fault}")
 
 
 def _check_bounds(schema: dict[str, Any]) -> None:
@@ -200,32 +200,32 @@ def _check_bounds(schema: dict[str, Any]) -> None:
 
 
 def _check_pointer(pointer: str, root: Any) -> None:
-    found = root
+    node = root
     for name in pointer.split("/")[1:]:
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(node, dict) or name not in node:
             raise _grammar_error(f"Pointer '{pointer}' does not exist")
-        found = found[name]
+        node = node[name]
 
 
 def _grammar_error(text: str) -> ApiError:
-    return refused("grammar-error", text=text)
+    return api_error("grammar-error", text=text)
 
 
 def _check_regex(pattern: str) -> None:
     if "\x00" in pattern:
-        raise refused("regex-nul")
+        raise api_error("regex-nul")
     if re.search(r"\\[pP]\{|\(\?i\)|\*\*|\\$", pattern):
-        raise refused("engine")  # one library takes it, and fails once the engine compiles it
+        raise api_error("engine")  # one library takes it, and fails once the engine compiles it
     if fault := _fault(pattern):
-        shown = f'at 1(8): invalid regex "{_escaped(pattern)}" (in regex): regex parse error:\n{_drawn(pattern)}'
+        shown = f'at 1(8): invalid regex "{_escape(pattern)}" (in regex): regex parse error:\n{_underline(pattern)}'
         raise _grammar_error(f"{shown}\nerror: {fault}\n   1 | start: /{pattern}/\n              ^")
 
 
-def _escaped(pattern: str) -> str:
+def _escape(pattern: str) -> str:
     return pattern.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _drawn(pattern: str) -> str:
+def _underline(pattern: str) -> str:
     return f"    {pattern}\n    ^"
 
 
@@ -240,7 +240,7 @@ def _fault(pattern: str) -> str | None:
     except (RecursionError, OverflowError):
         return "exceeds the size limit"
     except re.error as error:
-        words = {
+        texts = {
             "missing )": "unclosed group",
             "unterminated subpattern": "unclosed group",
             "unbalanced parenthesis": "unopened group",
@@ -249,8 +249,8 @@ def _fault(pattern: str) -> str | None:
             "min repeat greater than max repeat": "invalid repetition count range, the start must be <= the end",
             "multiple repeat": "repetition operator missing expression",
         }
-        found = next((text for start, text in words.items() if error.msg.startswith(start)), error.msg)
-        return found.replace("missing ), ", "")
+        message = next((text for start, text in texts.items() if error.msg.startswith(start)), error.msg)
+        return message.replace("missing ), ", "")
     return None
 
 
@@ -259,25 +259,25 @@ def _check_grammar(grammar: str) -> None:
     if not any("::=" in line for line in lines):
         _check_lark([line for line in lines if line])
         return
-    found = (re.match(r"([\w-]+)\s*::=(.*)", line.lstrip()) for line in grammar.split("\n"))
-    rules: dict[str, str] = {rule[1]: rule[2] for rule in found if rule}
+    matches = (re.match(r"([\w-]+)\s*::=(.*)", line.lstrip()) for line in grammar.split("\n"))
+    rules: dict[str, str] = {rule[1]: rule[2] for rule in matches if rule}
     if not all("::=" in line or line.startswith("|") for line in lines if line):
-        raise refused("gbnf", text=_unexpected(lines))
+        raise api_error("gbnf", text=_unexpected_text(lines))
     for body in rules.values():
         if not body.strip():
-            raise refused("engine")
+            raise api_error("engine")
         for name in re.findall(r"(?<![\w-])[A-Za-z_][\w-]*", re.sub(r'"(?:[^"\\]|\\.)*"?|\[[^\]]*\]?', "", body)):
             if name not in rules:
-                raise refused("gbnf", text=f"Rule '{name}' not found")
+                raise api_error("gbnf", text=f"Rule '{name}' not found")
     if "root" not in rules:
-        raise refused("gbnf", text="No 'root' rule found")
+        raise api_error("gbnf", text="No 'root' rule found")
 
 
 def _check_lark(lines: list[str]) -> None:
-    found = (re.match(r"[?!]?(\w+)(?:\.-?\d+)?\s*:(.*)$", line) for line in lines)
-    rules: dict[str, str] = {rule[1]: rule[2] for rule in found if rule}
+    matches = (re.match(r"[?!]?(\w+)(?:\.-?\d+)?\s*:(.*)$", line) for line in lines)
+    rules: dict[str, str] = {rule[1]: rule[2] for rule in matches if rule}
     if not rules:
-        raise refused("gbnf", text=_unexpected(lines))
+        raise api_error("gbnf", text=_unexpected_text(lines))
     for body in rules.values():
         plain = re.sub(r'"(?:[^"\\]|\\.)*"?|/(?:[^/\\]|\\.)+/?', "", body)
         for name in re.findall(r"[A-Za-z_]\w*", plain):
@@ -287,7 +287,7 @@ def _check_lark(lines: list[str]) -> None:
         raise _grammar_error("no start rule found")
 
 
-def _unexpected(lines: list[str]) -> str:
+def _unexpected_text(lines: list[str]) -> str:
     """Return the text of the error in a grammar whose first line is no rule."""
     word = re.match(r"[\w-]+|.?", lines[0] if lines else "")
     first = word[0] if word else ""

@@ -29,22 +29,22 @@ def no_tool_changes(content: Any) -> Any:
     return content
 
 
-def message(found: Any) -> Any:
+def message(value: Any) -> Any:
     """Check that only system messages change the tools."""
-    if found.role != "system":
-        no_tool_changes(found.content)
-    return found
+    if value.role != "system":
+        no_tool_changes(value.content)
+    return value
 
 
-def block(found: Any) -> Any:
+def block(value: Any) -> Any:
     """Check that a block that changes the tools names one."""
-    if found.type not in _CHANGES:
-        return found
-    if found.tool is None:
-        raise ValueError(f"tool is required for {found.type} blocks")
-    if found.type == "tool_removal" and found.tool.type != "tool_reference":
+    if value.type not in _CHANGES:
+        return value
+    if value.tool is None:
+        raise ValueError(f"tool is required for {value.type} blocks")
+    if value.type == "tool_removal" and value.tool.type != "tool_reference":
         raise ValueError("tool_removal only accepts a tool_reference")
-    return found
+    return value
 
 
 def input_schema(value: dict[str, Any]) -> dict[str, Any]:
@@ -52,11 +52,11 @@ def input_schema(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, "type": value.get("type", "object")}
 
 
-def tool_choice(found: Any) -> Any:
+def tool_choice(value: Any) -> Any:
     """Check that a named tool has a name."""
-    if found.type == "tool" and not found.name:
+    if value.type == "tool" and not value.name:
         raise ValueError("tool_choice.name is required when type is 'tool'")
-    return found
+    return value
 
 
 def thinking(body: Any) -> Any:

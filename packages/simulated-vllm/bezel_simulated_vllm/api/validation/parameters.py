@@ -10,7 +10,7 @@ import math
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.api.errors import ApiError, EngineRefusedError, invalid, refused
+from bezel_simulated_vllm.api.errors import ApiError, EngineRefusedError, api_error, invalid
 from bezel_simulated_vllm.api.validation import grammars
 from bezel_simulated_vllm.api.validation.shared import one_kind
 
@@ -72,13 +72,13 @@ def check_sampling(body: Any, max_tokens: int) -> None:
             text = message.format(value)
             raise invalid(text, name, value) if named else ApiError(text)
     if body.min_tokens > max_tokens:
-        raise refused("min-tokens", limit=max_tokens, tokens=body.min_tokens)
+        raise api_error("min-tokens", limit=max_tokens, tokens=body.min_tokens)
     if "" in body.stops:
-        raise refused("empty-stop")
+        raise api_error("empty-stop")
     if "" in body.bad_words:
-        raise refused("empty-bad-word", words=list(dict.fromkeys(body.bad_words)))
+        raise api_error("empty-bad-word", words=list(dict.fromkeys(body.bad_words)))
     if body.temperature is not None and body.temperature < _GREEDY and (body.n or 1) > 1:
-        raise refused("greedy-n", n=body.n)
+        raise api_error("greedy-n", n=body.n)
 
 
 def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool) -> None:
@@ -103,12 +103,12 @@ def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool) -> N
         if (outputs := constraint(body)) is not None:
             grammars.check(outputs)
             if body.allowed_token_ids is not None:
-                raise refused("engine")  # hardly any allowed token fits a form, and the engine fails without one
+                raise api_error("engine")  # hardly any allowed token fits a form, and the engine fails without one
         if body.thinking_token_budget not in (None, -1) and not thinks:
-            raise refused("no-thoughts")
+            raise api_error("no-thoughts")
         for value in (body.top_k, body.thinking_token_budget, *(body.repetition_detection or {}).values()):
             if isinstance(value, int) and not _LEAST_INTEGER <= value < _MOST_INTEGER:
-                raise refused("overflow")
+                raise api_error("overflow")
     except ApiError as error:
         raise EngineRefusedError(error) from None
 
@@ -126,9 +126,9 @@ def _check_tokens(body: Any, vocabulary: int) -> None:
     _check_ids("stop_token_ids", list(dict.fromkeys(body.stop_token_ids or ())), vocabulary)
     allowed = body.allowed_token_ids
     if allowed == []:
-        raise refused("allowed-empty", value=allowed)
+        raise api_error("allowed-empty", value=allowed)
     if wrong := [token for token in allowed or () if not 0 <= token < vocabulary]:
-        raise refused("allowed-unknown", value=wrong)
+        raise api_error("allowed-unknown", value=wrong)
 
 
 def check_experts(start: int, length: int) -> None:
@@ -138,7 +138,7 @@ def check_experts(start: int, length: int) -> None:
         EngineRefusedError: it is after the prompt.
     """
     if start > length:
-        raise EngineRefusedError(refused("experts", length=length, value=start))
+        raise EngineRefusedError(api_error("experts", length=length, value=start))
 
 
 def constraint(body: Any) -> dict[str, Any] | None:
@@ -148,18 +148,18 @@ def constraint(body: Any) -> dict[str, Any] | None:
     if kind == "text":
         return dict(outputs) if outputs is not None else None
     if kind == "json_object":
-        own: dict[str, Any] = {"json_object": True}
+        of_form: dict[str, Any] = {"json_object": True}
     elif kind == "json_schema":
-        own = {"json": (form.get("json_schema") or {}).get("schema")}
+        of_form = {"json": (form.get("json_schema") or {}).get("schema")}
     else:
-        own = {"structural_tag": json.dumps(form)}
-    return {**(outputs or {}), **own}
+        of_form = {"structural_tag": json.dumps(form)}
+    return {**(outputs or {}), **of_form}
 
 
 def _check_bias(bias: Mapping[str, float] | None) -> None:
     wrong = [key for key in bias or () if not _whole(key)]
     if wrong:
-        raise refused("bias-keys", keys=repr(wrong), value=wrong)
+        raise api_error("bias-keys", keys=repr(wrong), value=wrong)
 
 
 def _whole(text: str) -> bool:
@@ -174,7 +174,7 @@ def _check_count(count: int, name: str) -> None:
     if count < 1:
         raise ApiError(f"{name} must be at least 1, got {count}.")
     if count > _MOST_SEQUENCES:
-        raise refused("sequences", name=name, limit=_MOST_SEQUENCES, count=count)
+        raise api_error("sequences", name=name, limit=_MOST_SEQUENCES, count=count)
 
 
 def _check_integers(body: Any) -> None:
@@ -183,7 +183,7 @@ def _check_integers(body: Any) -> None:
     while pending:
         value = pending.pop()
         if isinstance(value, int) and not _LEAST_INTEGER <= value < _MOST_INTEGER:
-            raise refused("extra-integers")
+            raise api_error("extra-integers")
         if isinstance(value, dict):
             pending += [*value, *value.values()]
         elif isinstance(value, list):
@@ -193,17 +193,17 @@ def _check_integers(body: Any) -> None:
 def _check_number(name: str, number: int | None, vocabulary: int, kind: str = "prompt") -> None:
     count = vocabulary if number == -1 else number
     if count and count > _MOST_LOGPROBS:
-        raise refused("logprobs", name=name, kind=kind, value=count, limit=_MOST_LOGPROBS)
+        raise api_error("logprobs", name=name, kind=kind, value=count, limit=_MOST_LOGPROBS)
 
 
 def _check_labels(ids: list[int] | None, vocabulary: int) -> None:
     if ids is None:
         return
     if len(ids) > _MOST_LABELS:
-        raise refused("labels", value=len(ids), limit=_MOST_LABELS)
+        raise api_error("labels", value=len(ids), limit=_MOST_LABELS)
     _check_ids("logprob_token_ids", ids, vocabulary)
 
 
 def _check_ids(name: str, ids: list[int], vocabulary: int) -> None:
     if wrong := [token for token in ids if not 0 <= token < vocabulary]:
-        raise refused("unknown-ids", ids=wrong, name=name, size=vocabulary, value=wrong)
+        raise api_error("unknown-ids", ids=wrong, name=name, size=vocabulary, value=wrong)

@@ -40,18 +40,18 @@ def _recording() -> dict[str, Any]:
 @functools.cache
 def validator(name: str) -> SchemaValidator:
     """Return the validator of the body of that name; a field that passes may be changed in place, as in vLLM."""
-    return SchemaValidator(_built(_recording()["models"][name]))
+    return SchemaValidator(_build(_recording()["models"][name]))
 
 
 @functools.cache
 def fields(name: str) -> tuple[str, ...]:
     """Return the names of a body's fields; of both branches where it has two."""
-    found: list[str] = []
+    names: list[str] = []
 
     def collect(part: Any) -> None:
         if isinstance(part, dict):
             if part.get("type") == "model-fields":
-                found.extend(name for name in part["fields"] if name not in found)
+                names.extend(name for name in part["fields"] if name not in names)
             else:
                 for key in ("schema", "choices"):
                     collect(part.get(key))
@@ -60,23 +60,23 @@ def fields(name: str) -> tuple[str, ...]:
                 collect(branch)
 
     collect(_recording()["models"][name])
-    return tuple(found)
+    return tuple(names)
 
 
-def _built(part: Any) -> Any:
+def _build(part: Any) -> Any:
     """Return a recorded schema with its classes and functions."""
     if isinstance(part, list):
-        return [_built(branch) for branch in part]
+        return [_build(branch) for branch in part]
     if not isinstance(part, dict):
         return part
     built = dict(part)
     for key, value in part.items():
         if key in ("fields", "choices") and isinstance(value, dict):  # by names of fields, or of a union's branches
-            built[key] = {name: _built(inner) for name, inner in value.items()}
+            built[key] = {name: _build(inner) for name, inner in value.items()}
         elif key == "function":
             built[key] = {"type": value["type"], "function": RULES[value["name"]]}
         elif key != "default":
-            built[key] = _built(value)
+            built[key] = _build(value)
     return built | _classes(part)
 
 
@@ -90,8 +90,8 @@ def _classes(part: dict[str, Any]) -> dict[str, Any]:
         case "dataclass":
             return {"cls": type(part["cls"], (), {"__post_init__": RULES[part["cls"]]})}
         case "enum":
-            words = enum.EnumMeta.__call__(enum.Enum, part["cls"], {str(value): value for value in part["members"]})
-            return {"cls": words, "members": list(words)}
+            members = enum.EnumMeta.__call__(enum.Enum, part["cls"], {str(value): value for value in part["members"]})
+            return {"cls": members, "members": list(members)}
         case "is-instance":
             return {"cls": Sequence if part["cls"] == "Sequence" else _Nothing}
         case "typed-dict" if "cls" in part:

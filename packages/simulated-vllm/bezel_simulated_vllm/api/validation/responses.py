@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bezel_simulated_vllm.api.errors import refused
+from bezel_simulated_vllm.api.errors import api_error
 
 SEPARATOR = "__"
 
@@ -25,28 +25,28 @@ def image_details(item: Any) -> Any:
 def background(data: Any) -> Any:
     """Check that a response in the background is stored."""
     if isinstance(data, dict) and data.get("background") and not data.get("store", True):
-        raise refused("background-store")
+        raise api_error("background-store")
     return data
 
 
 def prompt(data: Any) -> Any:
     """Refuse a stored prompt."""
     if isinstance(data, dict) and data.get("prompt") is not None:
-        raise refused("prompt-template")
+        raise api_error("prompt-template")
     return data
 
 
 def items(data: Any) -> Any:
     """Complete the items of the input that may leave out required fields."""
-    found = data.get("input") if isinstance(data, dict) else None
-    if isinstance(found, dict):
-        found = list(found)
-    if isinstance(found, list):
-        data["input"] = [_completed(item) for item in found]
+    value = data.get("input") if isinstance(data, dict) else None
+    if isinstance(value, dict):
+        value = list(value)
+    if isinstance(value, list):
+        data["input"] = [_complete(item) for item in value]
     return data
 
 
-def _completed(item: Any) -> Any:
+def _complete(item: Any) -> Any:
     if not isinstance(item, dict):
         return item
     if item.get("type") == "reasoning" and "id" not in item:
@@ -66,7 +66,7 @@ def custom_tools(data: Any) -> Any:
     for tool in tools if isinstance(tools, list) else ():
         form = tool.get("format") if isinstance(tool, dict) else None
         if isinstance(form, dict) and tool.get("type") == "custom" and form.get("type") == "grammar":
-            raise refused("tool-grammar")
+            raise api_error("tool-grammar")
     return data
 
 
@@ -74,29 +74,29 @@ def tools(data: Any) -> Any:
     """Check that tools and the choice of one fit."""
     if not isinstance(data, dict):
         return data
-    known, choice = data.get("tools"), data.get("tool_choice", "auto")
-    if known is not None and not isinstance(known, list | str | dict):
-        raise refused("python", text=f"object of type '{type(known).__name__}' has no len()")
+    tool_list, choice = data.get("tools"), data.get("tool_choice", "auto")
+    if tool_list is not None and not isinstance(tool_list, list | str | dict):
+        raise api_error("python", text=f"object of type '{type(tool_list).__name__}' has no len()")
     named = isinstance(choice, dict) and choice.get("type") in ("function", "custom")
-    if not known:
+    if not tool_list:
         if choice in ("auto", "none"):
             data["tool_choice"] = "none"
         elif choice == "required":
-            raise refused("required-tool")
+            raise api_error("required-tool")
         elif named:
-            raise refused("tool-not-found")
+            raise api_error("tool-not-found")
     elif named:
         if not choice.get("name"):
-            raise refused("tool-not-found")
-        data["tool_choice"] = {**choice, "name": _resolved(choice["name"], known)}
+            raise api_error("tool-not-found")
+        data["tool_choice"] = {**choice, "name": _whole_name(choice["name"], tool_list)}
     return data
 
 
-def _resolved(name: Any, known: Any) -> Any:
+def _whole_name(name: Any, tool_list: Any) -> Any:
     """Return the whole name of a tool, with its namespace."""
     exact: set[str] = set()
     local: dict[str, list[str]] = {}
-    for tool in (tool for tool in known if isinstance(tool, dict)):
+    for tool in (tool for tool in tool_list if isinstance(tool, dict)):
         if tool.get("type") == "namespace":
             if not isinstance(tool.get("tools"), list) or not isinstance(tool.get("name"), str):
                 return name
@@ -111,7 +111,7 @@ def _resolved(name: Any, known: Any) -> Any:
     if name in exact:
         return name
     if len(candidates) > 1:
-        raise refused("tool-ambiguous", name=name, candidates=", ".join(candidates))
+        raise api_error("tool-ambiguous", name=name, candidates=", ".join(candidates))
     if not candidates:
-        raise refused("tool-not-found")
+        raise api_error("tool-not-found")
     return candidates[0]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 RULES: dict[str, Callable[..., Any]] = {
     "<lambda>": shared.null_is_zero,  # the only one: of `top_logprobs`
-    "OpenAIBaseModel.__log_extra_fields__": shared.wrapped,
+    "OpenAIBaseModel.__log_extra_fields__": shared.validate_wrapped,
     "sequence_validator": shared.sequence,
     "validate_thinking_token_budget": shared.thinking_budget,
     "StructuredOutputsParams": shared.one_kind,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import PydanticCustomError
 
-from bezel_simulated_vllm.api.errors import refused
+from bezel_simulated_vllm.api.errors import api_error
 from bezel_simulated_vllm.api.validation.grammars import check_tag
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def same(value: Any) -> Any:
     return value
 
 
-def wrapped(value: Any, validate: Callable[[Any], Any]) -> Any:
+def validate_wrapped(value: Any, validate: Callable[[Any], Any]) -> Any:
     """Return the validated value: for functions around a model that only log its unknown fields."""
     return validate(value)
 
@@ -44,7 +44,7 @@ def thinking_budget(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < -1:
-        raise refused("thinking-budget", value=value)
+        raise api_error("thinking-budget", value=value)
     return None if value == -1 else value
 
 
@@ -54,16 +54,16 @@ def cache_salt(data: Any) -> Any:
     if salt is None:
         return data
     if not isinstance(salt, str) or not salt:
-        raise refused("salt-empty")
+        raise api_error("salt-empty")
     if len(salt) > _SALT_CHARACTERS or _NOT_IN_SALT & set(salt):
-        raise refused("salt")
+        raise api_error("salt")
     return data
 
 
 def stream_options(data: Any) -> Any:
     """Check that options of a stream come with one."""
     if isinstance(data, dict) and data.get("stream_options") and not data.get("stream"):
-        raise refused("stream-options")
+        raise api_error("stream-options")
     return data
 
 
@@ -74,16 +74,16 @@ def response_format(data: Any) -> Any:
         # The real server fails on anything else than an object, with the words of Python.
         return data
     if form.get("type") == "json_schema" and form.get("json_schema") is None:
-        raise refused("no-schema")
+        raise api_error("no-schema")
     if form.get("type") == "structural_tag" and not check_tag(form):
-        raise refused("tag", parameter="response_format")
+        raise api_error("tag", parameter="response_format")
     return data
 
 
 def generation_prompt(data: Any) -> Any:
     """Check that a message is not both continued and followed by a new one."""
     if isinstance(data, dict) and data.get("continue_final_message") and data.get("add_generation_prompt"):
-        raise refused("two-prompts")
+        raise api_error("two-prompts")
     return data
 
 
@@ -91,7 +91,7 @@ def constraints(data: dict[str, Any]) -> int:
     """Return how many of the three usual kinds of structured output a body names, and check its structural tag."""
     outputs = data["structured_outputs"]
     if not isinstance(outputs, dict):
-        raise refused("python-500", text=f"'{type(outputs).__name__}' object has no attribute 'get'")
+        raise api_error("python-500", text=f"'{type(outputs).__name__}' object has no attribute 'get'")
     return sum(outputs.get(name) is not None for name in ("json", "regex", "choice"))
 
 
@@ -99,7 +99,7 @@ def structural_tag(data: dict[str, Any]) -> None:
     """Check the structural tag of a body's structured outputs."""
     tag = data["structured_outputs"].get("structural_tag")
     if tag is not None and not check_tag(tag):
-        raise refused("tag", parameter="structured_outputs")
+        raise api_error("tag", parameter="structured_outputs")
 
 
 def number(data: dict[str, Any], name: str) -> float | None:
@@ -110,7 +110,7 @@ def number(data: dict[str, Any], name: str) -> float | None:
     """
     value = data.get(name)
     if value is not None and not isinstance(value, int | float):
-        raise refused("no-integer", name=name, value=value)
+        raise api_error("no-integer", name=name, value=value)
     return value
 
 
@@ -120,9 +120,9 @@ def prompt_logprobs(data: dict[str, Any]) -> None:
     if value is None:
         return
     if data.get("stream") and (value > 0 or value == -1):
-        raise refused("prompt-logprobs-stream")
+        raise api_error("prompt-logprobs-stream")
     if value < 0 and value != -1:
-        raise refused("prompt-logprobs", value=value)
+        raise api_error("prompt-logprobs", value=value)
 
 
 def one_kind(outputs: Any) -> None:
@@ -131,12 +131,12 @@ def one_kind(outputs: Any) -> None:
     count = sum(getattr(outputs, kind) is not None for kind in kinds)
     if count != 1:
         shown = dict(vars(outputs))
-        raise refused("kinds" if count else "no-kind", shown=shown)
+        raise api_error("kinds" if count else "no-kind", shown=shown)
 
 
-def repetition(found: Any) -> None:
+def repetition(value: Any) -> None:
     """Check the sizes of the patterns whose repetition ends an answer."""
-    if found.max_pattern_size < 0 or not 0 <= found.min_pattern_size <= found.max_pattern_size:
-        raise refused("pattern-size")
-    if found.max_pattern_size > 0 and found.min_count < 2:
-        raise refused("pattern-count")
+    if value.max_pattern_size < 0 or not 0 <= value.min_pattern_size <= value.max_pattern_size:
+        raise api_error("pattern-size")
+    if value.max_pattern_size > 0 and value.min_count < 2:
+        raise api_error("pattern-count")

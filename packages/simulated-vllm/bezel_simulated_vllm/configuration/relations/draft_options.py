@@ -24,8 +24,12 @@ def check_draft_options(options: argparse.Namespace) -> None:
         StartError: with the text of the first validator that refuses.
     """
     config: dict[str, Any] = dict(options.speculative_config or {})
-    given = {"method": options.spec_method, "model": options.spec_model, "num_speculative_tokens": options.spec_tokens}
-    config |= {key: value for key, value in given.items() if value is not None}
+    short_forms = {
+        "method": options.spec_method,
+        "model": options.spec_model,
+        "num_speculative_tokens": options.spec_tokens,
+    }
+    config |= {key: value for key, value in short_forms.items() if value is not None}
     if not config.get("method") and not config.get("model"):
         if options.per_request_spec_decode_metrics != "none":
             raise refusal("draft-metrics")

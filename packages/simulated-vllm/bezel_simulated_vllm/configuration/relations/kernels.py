@@ -38,8 +38,8 @@ def check_kernels(options: argparse.Namespace, model: Checkpoint, capability: st
     for option, name in (("linear-backend", linear), ("moe-backend", experts if model.experts else "auto")):
         if name == "exllama" and options.dtype in {"float16", "half"}:
             continue  # what is recorded of it is that it refuses bfloat16
-        if said := refused_kernels(option, encoding, capability).get(name):
-            kind, _, text = said.partition(": ")
+        if error := refused_kernels(option, encoding, capability).get(name):
+            kind, _, text = error.partition(": ")
             raise StartError(kind, text, "engine")
 
 

@@ -37,8 +37,8 @@ def configuration_error(options: argparse.Namespace) -> str:
         if isinstance(value, dict) and (refused := refuse(value)):
             field, _, text = refused.rpartition("\n")
             where = f"{field}\n" if field else ""
-            said = text if "[type=" in text else f"Value error, {text}"
-            return f"argument {flags}: 1 validation error for {name}\n{where}  {said}"
+            message = text if "[type=" in text else f"Value error, {text}"
+            return f"argument {flags}: 1 validation error for {name}\n{where}  {message}"
     return ""
 
 
@@ -48,16 +48,18 @@ def _compilation(config: dict[str, Any]) -> str:
         return f"mode\nInvalid compilation mode: {mode}. Valid modes are: {', '.join(_MODES)}"
     if isinstance(mode, int) and not 0 <= mode < len(_MODES):
         return f"mode\nInput should be 0, 1, 2 or 3 [type=enum, input_value={mode}, input_type=int]"
-    words = [str(word) for word in custom] if isinstance(custom, list) else []
-    for word in words:
+    operations = [str(word) for word in custom] if isinstance(custom, list) else []
+    for word in operations:
         if word not in {"all", "none"} and (len(word) < 2 or word[0] not in "+-"):
             return (
                 f"Invalid syntax '{word}' for custom op, must be 'all', 'none', '+op' or '-op' "
                 "(where 'op' is the registered op name)"
             )
-    if len([word for word in words if word in {"all", "none"}]) > 1:
+    if len([word for word in operations if word in {"all", "none"}]) > 1:
         return "custom_ops can contain only one base mode: 'all' or 'none'"
-    both = sorted({word[1:] for word in words if word[0] == "+"} & {word[1:] for word in words if word[0] == "-"})
+    both = sorted(
+        {word[1:] for word in operations if word[0] == "+"} & {word[1:] for word in operations if word[0] == "-"}
+    )
     if both:
         return (
             f"custom_ops cannot both enable and disable the same operation(s): {', '.join(both)}. "
@@ -93,10 +95,10 @@ def _attention(config: dict[str, Any]) -> str:
                 f"backend_per_kind\nUnknown KV cache group kind '{kind}' in backend_per_kind. "
                 f"Valid kinds are: {', '.join(_KINDS)}."
             )
-    known = attention_backends()
+    backends = attention_backends()
     for field, name in [("backend", config.get("backend")), *(("backend_per_kind", name) for name in kinds.values())]:
-        if isinstance(name, str) and name.upper() not in (*known, "AUTO"):
-            return f"{field}\nUnknown attention backend: '{name.upper()}'. Valid options are: {', '.join(known)}"
+        if isinstance(name, str) and name.upper() not in (*backends, "AUTO"):
+            return f"{field}\nUnknown attention backend: '{name.upper()}'. Valid options are: {', '.join(backends)}"
     return ""
 
 

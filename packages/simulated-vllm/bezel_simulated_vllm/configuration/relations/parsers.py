@@ -42,9 +42,9 @@ def check_structured_outputs(options: argparse.Namespace) -> None:
     Raises:
         StartError: the server knows no such parser.
     """
-    name, known = _key(options.structured_outputs_config), parser_verdicts().reasoning
-    if name and name not in known and not options.reasoning_parser_plugin:
-        raise refusal("structured-parser", name=name, known=",".join(known))
+    name, parsers = _key(options.structured_outputs_config), parser_verdicts().reasoning
+    if name and name not in parsers and not options.reasoning_parser_plugin:
+        raise refusal("structured-parser", name=name, known=",".join(parsers))
 
 
 def check_tokenizer(options: argparse.Namespace) -> None:

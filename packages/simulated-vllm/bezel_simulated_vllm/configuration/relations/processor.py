@@ -50,11 +50,11 @@ def _check_scales(options: argparse.Namespace) -> None:
 
 
 def _check_backend(name: str | None) -> None:
-    known = vllm_options(VERSION).registered["attention-backend"]
+    backends = vllm_options(VERSION).registered["attention-backend"]
     if name is not None and name.upper() == "XFORMERS":
         raise refusal("xformers")
-    if name is not None and name.upper() not in known:
-        raise refusal("encoder-backend", name=name, known=", ".join(each for each in known if each != "auto"))
+    if name is not None and name.upper() not in backends:
+        raise refusal("encoder-backend", name=name, known=", ".join(each for each in backends if each != "auto"))
 
 
 def _check_device(device: object, *, accelerator: str) -> None:

@@ -35,11 +35,11 @@ def quantisation_error(config: dict[str, Any]) -> str:
         refused = _layer(key, value) if key in _LAYERS else _targets(value) if key == "targets" else ""
         if refused:
             return refused
-    given = {key: config.get(key) for key in _LAYERS}
-    if config.get("targets") is not None and any(value is not None for value in given.values()):
+    layers = {key: config.get(key) for key in _LAYERS}
+    if config.get("targets") is not None and any(value is not None for value in layers.values()):
         return (
             "quantization_config.targets is mutually exclusive with quantization_config.linear/moe, got "
-            f"targets={config['targets']}, linear={given['linear']}, moe={given['moe']}."
+            f"targets={config['targets']}, linear={layers['linear']}, moe={layers['moe']}."
         )
     return ""
 
@@ -72,8 +72,8 @@ def _targets(value: object) -> str:
         return ""  # refused by its type, in `fields.py`
     for pattern, form in value.items():
         if form not in _FORMS:
-            known = sorted(_FORMS)
-            return f"targets\ntargets[{pattern}] = {form} is not a valid online shorthand name; expected one of {known}"
+            forms = sorted(_FORMS)
+            return f"targets\ntargets[{pattern}] = {form} is not a valid online shorthand name; expected one of {forms}"
         if pattern.startswith("re:"):
             try:
                 re.compile(pattern[3:])
