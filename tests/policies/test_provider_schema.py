@@ -47,7 +47,7 @@ def token(each: Property) -> str:
 
 def nested_name(each: Property) -> str:
     """The class inside of a property, in the spelling of names."""
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", each.nested).lower()
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", each.nested_class).lower()
 
 
 def public(each: Property, value: object) -> list[str]:
@@ -62,7 +62,9 @@ def holding() -> list[Property]:
     found = []
     for each in properties():
         name = f"{each.name} {nested_name(each)}"
-        if (MACHINE.search(name) or HARDWARE.search(name) or SAID.search(each.words)) and not harmless.match(str(each)):
+        if (MACHINE.search(name) or HARDWARE.search(name) or SAID.search(each.documentation)) and not harmless.match(
+            str(each)
+        ):
             found.append(each)
     return found
 

@@ -17,7 +17,7 @@ SECRET = "gcp:secretmanager/secret:Secret"
 @pytest.mark.slow
 def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> None:
     provider = StartedProvider("gcp", google.environment())
-    sent = len(google.sent("POST"))
+    sent = len(google.requests_of("POST"))
     with reachable_by_other_user(provider.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
         theirs = provider_pb2_grpc.ResourceProviderStub(channel)
         request = pb.CreateRequest(urn=urn(SECRET), properties=provider.check(SECRET, PROGRAMS[SECRET]).inputs)
@@ -25,5 +25,5 @@ def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> 
             with pytest.raises(grpc.RpcError) as refused:
                 call()
             assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
-    assert len(google.sent("POST")) == sent
+    assert len(google.requests_of("POST")) == sent
     provider.close()

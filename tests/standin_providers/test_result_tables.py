@@ -10,7 +10,7 @@ from bezel_pulumi_offline.lifecycle.fields import Mark
 from bezel_pulumi_offline.resources import TYPES
 from pulumi_offline_support import replacements, sdk_properties
 from pulumi_offline_support.discovery import SCHEMAS, discovery
-from pulumi_offline_support.discovery_kinds import ELSEWHERE, differing, sent
+from pulumi_offline_support.discovery_kinds import ELSEWHERE, differing, wire_fields
 from pulumi_offline_support.discovery_methods import LOG, ODD, odd, requests
 from pulumi_offline_support.sdk import short
 from tests.support.docs.markdown import ROOT
@@ -89,7 +89,7 @@ def test_the_table_of_replacements() -> None:
 def test_the_table_of_kinds() -> None:
     rows = []
     for token, (document, name) in sorted(SCHEMAS.items()):
-        found = sum(1 for _ in sent(TYPES[token].fields))
+        found = sum(1 for _ in wire_fields(TYPES[token].fields))
         different = len(dict(differing(TYPES[token].fields, discovery(document)[name], document)))
         rows.append([short(token), f"{document} {name}", found, found - different, different])
     notes = [

@@ -10,7 +10,7 @@ import pytest
 
 from pulumi_offline_support.client import FailedError, Provider
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 ACCOUNT = "gcp:serviceaccount/account:Account"
 OBJECT = "gcp:storage/bucketObject:BucketObject"
@@ -53,8 +53,8 @@ def test_a_change_of_an_account_sends_what_it_has(
     path: str, value: Any, sent: Any, google: FakeGoogle, gcp: Provider
 ) -> None:
     resource_id, made = gcp.create(ACCOUNT, NAMED)
-    gcp.update(ACCOUNT, resource_id, made, changed(NAMED, path, value))
-    (patch,) = google.sent("PATCH")
+    gcp.update(ACCOUNT, resource_id, made, with_change(NAMED, path, value))
+    (patch,) = google.requests_of("PATCH")
     assert patch.body["serviceAccount"] == {**sent, "etag": "a"}
 
 
@@ -71,8 +71,8 @@ def test_a_refused_change_of_an_account_says_where(
 ) -> None:
     resource_id, made = gcp.create(ACCOUNT, NAMED)
     google.fail(pattern, 403, NO)
-    told = refusal(gcp.update, ACCOUNT, resource_id, made, changed(NAMED, path, value))
-    assert text.format(id=resource_id) in told
+    message = refusal(gcp.update, ACCOUNT, resource_id, made, with_change(NAMED, path, value))
+    assert text.format(id=resource_id) in message
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_a_refused_deletion_says_of_what(kind: str, text: str, google: FakeGoogl
 def test_a_hold_writes_the_object_back(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(OBJECT, PROGRAMS[OBJECT])
     google.requests.clear()
-    held = gcp.update(OBJECT, resource_id, made, changed(PROGRAMS[OBJECT], "temporaryHold", True))
+    with_hold = gcp.update(OBJECT, resource_id, made, with_change(PROGRAMS[OBJECT], "temporaryHold", True))
     assert [item.method for item in google.requests] == ["GET", "PUT", "GET"]
-    (put,) = google.sent("PUT")
+    (put,) = google.requests_of("PUT")
     assert (put.body["temporaryHold"], put.body["name"]) == (True, "a/readme.txt")
-    freed = gcp.update(OBJECT, resource_id, held, changed(PROGRAMS[OBJECT], "temporaryHold", False))
-    assert "temporaryHold" not in google.sent("PUT")[-1].body
+    freed = gcp.update(OBJECT, resource_id, with_hold, with_change(PROGRAMS[OBJECT], "temporaryHold", False))
+    assert "temporaryHold" not in google.requests_of("PUT")[-1].body
     assert freed["temporaryHold"] is False
 
 
@@ -123,4 +123,4 @@ def test_a_key_is_the_one_whose_version_google_shows(
     assert ("replace" if answer.replaces else "update" if answer.diffs else "same") == verdict
     if verdict == "same":
         gcp.update(OBJECT, resource_id, made, {**program, "content": "bye"})
-        assert "cryptoKeyVersions" not in str(google.sent("POST")[-1].body)
+        assert "cryptoKeyVersions" not in str(google.requests_of("POST")[-1].body)

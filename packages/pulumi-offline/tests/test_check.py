@@ -9,7 +9,7 @@ from bezel_pulumi_offline.lifecycle.resource import ResourceType
 from bezel_pulumi_offline.lifecycle.values import SECRET, SIGNATURE, UNKNOWN, decode
 from bezel_pulumi_offline.resources import TYPES
 from pulumi_offline_support.client import Provider
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -94,15 +94,15 @@ def test_a_value_of_another_kind_is_refused_without_being_shown(gcp: Provider) -
     ],
 )
 def test_a_single_value_is_a_list_of_one(kind: str, path: str, single: Any, gcp: Provider) -> None:
-    alone = gcp.inputs(kind, changed(PROGRAMS[kind], path, single))
-    assert alone == gcp.inputs(kind, changed(PROGRAMS[kind], path, [single]))
+    alone = gcp.inputs(kind, with_change(PROGRAMS[kind], path, single))
+    assert alone == gcp.inputs(kind, with_change(PROGRAMS[kind], path, [single]))
 
 
 @pytest.mark.parametrize("item", [{}, {"a": "b"}, ["a"], None], ids=str)
 @pytest.mark.parametrize("path", ["customAudiences", "template.containers.0.args", "template.containers.0.envs"])
 def test_an_item_of_another_kind_is_refused(path: str, item: Any, gcp: Provider) -> None:
     items = [{"name": "A"}, [item]] if path.endswith("envs") else ["a", item]
-    failures = gcp.check(SERVICE, changed(PROGRAMS[SERVICE], path, items)).failures
+    failures = gcp.check(SERVICE, with_change(PROGRAMS[SERVICE], path, items)).failures
     assert [failure.property.rsplit(".", 1)[-1] for failure in failures] == [f"{path.rsplit('.', 1)[-1]}[1]"]
 
 
@@ -113,10 +113,10 @@ def test_a_maps_value_of_another_kind_is_refused(gcp: Provider) -> None:
     assert not gcp.check(SERVICE, {**PROGRAMS[SERVICE], "labels": {"app": 7, "b": True, "c": UNKNOWN}}).failures
 
 
-@pytest.mark.parametrize(("given", "meant"), [("8", 8), (8.0, 8), ("true", True), (True, True)])
-def test_a_value_is_put_into_its_kind(given: object, meant: object, gcp: Provider) -> None:
+@pytest.mark.parametrize(("written", "meant"), [("8", 8), (8.0, 8), ("true", True), (True, True)])
+def test_a_value_is_put_into_its_kind(written: object, meant: object, gcp: Provider) -> None:
     kind = "maxInstanceRequestConcurrency" if meant == 8 else "sessionAffinity"
-    inputs = gcp.inputs(SERVICE, {"location": "a", "template": {kind: given}})
+    inputs = gcp.inputs(SERVICE, {"location": "a", "template": {kind: written}})
     assert inputs["template"][kind] == meant
     assert type(inputs["template"][kind]) is type(meant)
 

@@ -10,7 +10,7 @@ from bezel_pulumi_offline.lifecycle.comparisons import link, relative
 from bezel_pulumi_offline.resources.compute import version_one
 from pulumi_offline_support.client import FailedError
 from pulumi_offline_support.google_compute import STANDING
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 if TYPE_CHECKING:
     from pulumi_offline_support.client import Provider
@@ -26,11 +26,11 @@ def bodies(google: FakeGoogle, verb: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("wanted", "replaces"), [("10.64.0.0/19", []), ("10.64.0.0/21", ["ipCidrRange"])])
-def test_a_range_grows_in_place_and_a_smaller_or_other_one_takes_a_new_subnetwork(
+def test_a_range_grows_in_place_and_any_other_takes_a_new_subnetwork(
     wanted: str, replaces: list[str], google: FakeGoogle, gcp: Provider
 ) -> None:
     resource_id, made = gcp.create(SUBNETWORK, PROGRAMS[SUBNETWORK])
-    program = changed(PROGRAMS[SUBNETWORK], "ipCidrRange", wanted)
+    program = with_change(PROGRAMS[SUBNETWORK], "ipCidrRange", wanted)
     assert list(gcp.diff(SUBNETWORK, resource_id, made, program).replaces) == replaces
     if not replaces:
         google.requests.clear()
@@ -42,11 +42,11 @@ def test_a_range_grows_in_place_and_a_smaller_or_other_one_takes_a_new_subnetwor
 def test_a_network_given_by_its_link_its_path_or_its_name_is_the_same(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(FIREWALL, PROGRAMS[FIREWALL])
     for same in (f"{google.base}/compute/v1/projects/bezel-local/global/networks/nodes", "nodes"):
-        program = changed(PROGRAMS[FIREWALL], "network", same)
+        program = with_change(PROGRAMS[FIREWALL], "network", same)
         assert not gcp.diff(FIREWALL, resource_id, made, program).diffs
         gcp.create(FIREWALL, {**program, "name": f"by-{len(same)}"})
         assert bodies(google, "POST")[-1]["network"] == "projects/bezel-local/global/networks/nodes"
-    other = changed(PROGRAMS[FIREWALL], "network", "projects/other/global/networks/nodes")
+    other = with_change(PROGRAMS[FIREWALL], "network", "projects/other/global/networks/nodes")
     assert gcp.diff(FIREWALL, resource_id, made, other).diffs == ["network"]
 
 
@@ -61,9 +61,8 @@ def test_the_order_of_ranges_and_tags_means_nothing(gcp: Provider) -> None:
 
 
 @pytest.mark.slow
-def test_an_operation_that_ends_with_an_error_fails_the_call_and_leaves_nothing_in_the_state(
-    google: FakeGoogle, gcp: Provider
-) -> None:
+def test_an_operation_that_ends_with_an_error_fails_the_call(google: FakeGoogle, gcp: Provider) -> None:
+    """Nothing of it stays in the state."""
     ended = {
         "kind": "compute#operation",
         "operationType": "insert",
@@ -86,7 +85,7 @@ def test_a_nat_leaves_the_other_entries_of_its_router_alone(google: FakeGoogle, 
     gcp.create(NAT, {**PROGRAMS[NAT], "name": "second"})
     key = f"/compute/v1/projects/bezel-local/regions/us-east5/routers/{STANDING}"
     google.things[key]["nats"][1]["logConfig"] = {"enable": True}  # made outside of the program
-    program = changed(PROGRAMS[NAT], "sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES")
+    program = with_change(PROGRAMS[NAT], "sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES")
     made = gcp.update(NAT, first, made, program)
     assert [entry["sourceSubnetworkIpRangesToNat"] for entry in google.things[key]["nats"]] == [
         "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES",
@@ -97,14 +96,12 @@ def test_a_nat_leaves_the_other_entries_of_its_router_alone(google: FakeGoogle, 
     assert (left["name"], left["logConfig"]) == ("second", {"enable": True})
 
 
-def test_a_nat_that_is_there_is_not_made_again_and_one_that_is_gone_is_not_changed(
-    google: FakeGoogle, gcp: Provider
-) -> None:
+def test_a_nat_is_created_once_and_a_missing_one_is_not_changed(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(NAT, PROGRAMS[NAT])
     with pytest.raises(FailedError, match="existing object already found: nodes-us-east5"):
         gcp.create(NAT, PROGRAMS[NAT])
     gcp.delete(NAT, resource_id, made)
-    program = changed(PROGRAMS[NAT], "natIpAllocateOption", "MANUAL_ONLY")
+    program = with_change(PROGRAMS[NAT], "natIpAllocateOption", "MANUAL_ONLY")
     with pytest.raises(FailedError, match="not found in list"):
         gcp.update(NAT, resource_id, made, program)
     assert not [

@@ -8,7 +8,7 @@ from pulumi.runtime.proto import provider_pb2 as pb
 from bezel_pulumi_offline.lifecycle.values import UNKNOWN, decode
 from pulumi_offline_support.client import Provider
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -20,12 +20,12 @@ ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 KINDS = pb.PropertyDiff.Kind
 
 
-def refreshed(gcp: Provider, kind: str) -> tuple[str, dict[str, Any]]:
+def create_and_refresh(gcp: Provider, kind: str) -> tuple[str, dict[str, Any]]:
     resource_id, made = gcp.create(kind, PROGRAMS[kind])
     return resource_id, decode(gcp.read(kind, resource_id, made, gcp.inputs(kind, PROGRAMS[kind])).properties)
 
 
-def detailed(answer: Any) -> dict[str, str]:
+def kinds_by_path(answer: Any) -> dict[str, str]:
     return {path: KINDS.Name(item.kind) for path, item in answer.detailedDiff.items()}
 
 
@@ -51,7 +51,7 @@ RULE_REPLACED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "path", "value", "found"),
+    ("kind", "path", "value", "expected"),
     [
         (SERVICE, f"{CONTAINER}.args.1", "--max-model-len=8192", {"template.containers[0].args[1]": "UPDATE"}),
         (SERVICE, f"{CONTAINER}.args.1", None, {"template.containers[0].args[1]": "DELETE"}),
@@ -100,15 +100,15 @@ RULE_REPLACED = {
     ],
 )
 def test_a_change_shows_where_it_is(
-    kind: str, path: str, value: Any, found: dict[str, str], gcp: Provider, google: FakeGoogle
+    kind: str, path: str, value: Any, expected: dict[str, str], gcp: Provider, google: FakeGoogle
 ) -> None:
     del google
-    resource_id, made = refreshed(gcp, kind)
-    answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
-    shown = detailed(answer)
-    assert shown == found
-    assert list(answer.diffs) == sorted({name.split(".")[0].split("[")[0] for name in found})
-    assert list(answer.replaces) == sorted({name.split(".")[0] for name, how in found.items() if "REPLACE" in how})
+    resource_id, made = create_and_refresh(gcp, kind)
+    answer = gcp.diff(kind, resource_id, made, with_change(PROGRAMS[kind], path, value))
+    shown = kinds_by_path(answer)
+    assert shown == expected
+    assert list(answer.diffs) == sorted({name.split(".")[0].split("[")[0] for name in expected})
+    assert list(answer.replaces) == sorted({name.split(".")[0] for name, how in expected.items() if "REPLACE" in how})
     assert not set(answer.stables) & set(answer.replaces)
 
 
@@ -126,13 +126,13 @@ def test_a_change_shows_where_it_is(
 )
 def test_what_means_the_same_is_no_change(kind: str, path: str, value: Any, gcp: Provider) -> None:
     resource_id, made = gcp.create(kind, PROGRAMS[kind])
-    answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
-    assert detailed(answer) == {}
+    answer = gcp.diff(kind, resource_id, made, with_change(PROGRAMS[kind], path, value))
+    assert kinds_by_path(answer) == {}
     assert answer.changes == pb.DiffResponse.DIFF_NONE
 
 
 FULL: dict[str, dict[str, Any]] = {
-    SERVICE: changed(
+    SERVICE: with_change(
         {
             **PROGRAMS[SERVICE],
             "scaling": {"minInstanceCount": 1, "maxInstanceCount": 3},
@@ -201,15 +201,15 @@ def test_a_single_change_has_the_providers_verdict(
 ) -> None:
     program = FULL[kind]
     resource_id, made = gcp.create(kind, program)
-    answer = gcp.diff(kind, resource_id, made, changed(program, path, value))
+    answer = gcp.diff(kind, resource_id, made, with_change(program, path, value))
     assert ("replace" if answer.replaces else "update" if answer.diffs else "same") == verdict
 
 
 def test_a_removed_block_replaces_where_it_had_more_than_its_default(gcp: Provider) -> None:
-    posted = changed(PROGRAMS[UPTIME], "httpCheck.requestMethod", "POST")
+    posted = with_change(PROGRAMS[UPTIME], "httpCheck.requestMethod", "POST")
     resource_id, made = gcp.create(UPTIME, posted)
-    assert gcp.diff(UPTIME, resource_id, made, changed(posted, "httpCheck", None)).replaces
-    without = changed(PROGRAMS[UPTIME], "httpCheck", None)
+    assert gcp.diff(UPTIME, resource_id, made, with_change(posted, "httpCheck", None)).replaces
+    without = with_change(PROGRAMS[UPTIME], "httpCheck", None)
     resource_id, made = gcp.create(UPTIME, without)
     assert gcp.diff(UPTIME, resource_id, made, PROGRAMS[UPTIME]).replaces, (
         "a new one has the default, which is a change"
@@ -219,34 +219,36 @@ def test_a_removed_block_replaces_where_it_had_more_than_its_default(gcp: Provid
 def test_what_is_in_a_block_says_for_itself_what_its_change_takes(gcp: Provider) -> None:
     program = {**PROGRAMS[BUCKET], "customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]}}
     resource_id, made = gcp.create(BUCKET, program)
-    answer = gcp.diff(BUCKET, resource_id, made, changed(program, "customPlacementConfig.dataLocations.1", "US-EAST4"))
-    assert detailed(answer) == {"customPlacementConfig.dataLocations[1]": "UPDATE_REPLACE"}
+    answer = gcp.diff(
+        BUCKET, resource_id, made, with_change(program, "customPlacementConfig.dataLocations.1", "US-EAST4")
+    )
+    assert kinds_by_path(answer) == {"customPlacementConfig.dataLocations[1]": "UPDATE_REPLACE"}
     assert "customPlacementConfig" not in answer.stables
     repository = "gcp:artifactregistry/repository:Repository"
-    program = changed(PROGRAMS[repository], "remoteRepositoryConfig.upstreamCredentials", {})
+    program = with_change(PROGRAMS[repository], "remoteRepositoryConfig.upstreamCredentials", {})
     path = "remoteRepositoryConfig.upstreamCredentials.usernamePasswordCredentials"
-    program = changed(program, path, {"username": "a", "passwordSecretVersion": "s"})
+    program = with_change(program, path, {"username": "a", "passwordSecretVersion": "s"})
     resource_id, made = gcp.create(repository, program)
-    answer = gcp.diff(repository, resource_id, made, changed(program, f"{path}.username", "b"))
-    assert detailed(answer) == {f"{path}.username": "UPDATE"}
+    answer = gcp.diff(repository, resource_id, made, with_change(program, f"{path}.username", "b"))
+    assert kinds_by_path(answer) == {f"{path}.username": "UPDATE"}
     assert "remoteRepositoryConfig" in answer.stables
 
 
 def test_a_rule_that_was_changed_is_unchanged_from_then_on(gcp: Provider) -> None:
     resource_id, made = gcp.create(BUCKET, PROGRAMS[BUCKET])
     assert made["lifecycleRules"][0]["condition"]["withState"] == "ANY"
-    wanted = changed(PROGRAMS[BUCKET], "lifecycleRules.0.condition.age", 60)
+    wanted = with_change(PROGRAMS[BUCKET], "lifecycleRules.0.condition.age", 60)
     updated = gcp.update(BUCKET, resource_id, made, wanted)
     assert updated["lifecycleRules"][0]["condition"]["withState"] == ""
-    assert detailed(gcp.diff(BUCKET, resource_id, updated, wanted)) == {}
+    assert kinds_by_path(gcp.diff(BUCKET, resource_id, updated, wanted)) == {}
 
 
 def test_an_ignored_change_is_none_and_others_beside_it_show(gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     wanted["description"] = "new"
     answer = gcp.diff(SERVICE, resource_id, made, wanted, ignoreChanges=["template.containers"])
-    assert detailed(answer) == {"description": "UPDATE", **NEVER_READ}
+    assert kinds_by_path(answer) == {"description": "UPDATE", **NEVER_READ}
 
 
 NEVER_READ = {"template.annotations": "ADD", "template.labels": "ADD"}
@@ -255,21 +257,21 @@ NEVER_READ = {"template.annotations": "ADD", "template.labels": "ADD"}
 def test_a_map_that_was_never_read_shows_beside_any_change(gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     assert made["template"]["labels"] is None
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
-    assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    assert kinds_by_path(gcp.diff(SERVICE, resource_id, made, wanted)) == {
         "template.containers[0].args[1]": "UPDATE",
         **NEVER_READ,
     }
     updated = gcp.update(SERVICE, resource_id, made, wanted)
     assert updated["template"]["labels"] == {}
     assert updated["annotations"] is None, "that stays null until the first refresh"
-    elsewhere = changed(PROGRAMS[SERVICE], "description", "new")
-    assert detailed(gcp.diff(SERVICE, resource_id, made, elsewhere)) == {"description": "UPDATE", **NEVER_READ}
-    assert detailed(gcp.diff(SERVICE, resource_id, made, PROGRAMS[SERVICE])) == {}, "alone they are no change"
+    elsewhere = with_change(PROGRAMS[SERVICE], "description", "new")
+    assert kinds_by_path(gcp.diff(SERVICE, resource_id, made, elsewhere)) == {"description": "UPDATE", **NEVER_READ}
+    assert kinds_by_path(gcp.diff(SERVICE, resource_id, made, PROGRAMS[SERVICE])) == {}, "alone they are no change"
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "after", "found"),
+    ("path", "before", "after", "expected"),
     [
         ("customAudiences", None, ["a", "b"], {"customAudiences": "ADD"}),
         ("customAudiences", ["a"], ["a", "b"], {"customAudiences[1]": "ADD"}),
@@ -285,18 +287,18 @@ def test_a_map_that_was_never_read_shows_beside_any_change(gcp: Provider) -> Non
     ],
 )  # fmt: skip
 def test_a_whole_list_or_map_is_named_as_such(
-    path: str, before: Any, after: Any, found: dict[str, str], gcp: Provider
+    path: str, before: Any, after: Any, expected: dict[str, str], gcp: Provider
 ) -> None:
     def with_value(value: Any) -> dict[str, Any]:
-        return PROGRAMS[SERVICE] if value is None else changed(PROGRAMS[SERVICE], path, value)
+        return PROGRAMS[SERVICE] if value is None else with_change(PROGRAMS[SERVICE], path, value)
 
     resource_id, made = gcp.create(SERVICE, with_value(before))
-    shown = detailed(gcp.diff(SERVICE, resource_id, made, with_value(after)))
+    shown = kinds_by_path(gcp.diff(SERVICE, resource_id, made, with_value(after)))
     followers = {name for name in shown if name.startswith("effective")} | NEVER_READ.keys()
-    assert {name: how for name, how in shown.items() if name not in followers} == found
+    assert {name: how for name, how in shown.items() if name not in followers} == expected
 
 
 def test_an_unknown_value_is_a_change_until_it_is_known(gcp: Provider) -> None:
-    resource_id, made = refreshed(gcp, SERVICE)
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.image", UNKNOWN)
-    assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {"template.containers[0].image": "UPDATE"}
+    resource_id, made = create_and_refresh(gcp, SERVICE)
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.image", UNKNOWN)
+    assert kinds_by_path(gcp.diff(SERVICE, resource_id, made, wanted)) == {"template.containers[0].image": "UPDATE"}

@@ -22,8 +22,8 @@ def test_every_type_with_a_body_of_its_own_is_compared() -> None:
 @pytest.mark.parametrize("token", SCHEMAS)
 def test_each_property_is_of_the_kind_that_google_documents(token: str) -> None:
     document, name = SCHEMAS[token]
-    found = dict(differing(TYPES[token].fields, discovery(document)[name], document))
-    assert found == {path: kind for path, (kind, _) in ELSEWHERE.get(token, {}).items()}
+    differences = dict(differing(TYPES[token].fields, discovery(document)[name], document))
+    assert differences == {path: kind for path, (kind, _) in ELSEWHERE.get(token, {}).items()}
 
 
 def test_a_property_in_another_place_or_of_another_kind_would_be_noticed() -> None:

@@ -24,8 +24,8 @@ def docker(google: FakeGoogle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prov
 
 
 def test_the_digest_behind_a_tag(docker: Provider, google: FakeGoogle) -> None:
-    found = docker.invoke(LOOK_UP, {"name": "docker.io/vllm/vllm-openai:v1"})
-    assert found == {
+    image = docker.invoke(LOOK_UP, {"name": "docker.io/vllm/vllm-openai:v1"})
+    assert image == {
         "id": DIGEST,
         "name": "docker.io/vllm/vllm-openai:v1",
         "sha256Digest": DIGEST,

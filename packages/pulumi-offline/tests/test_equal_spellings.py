@@ -12,7 +12,7 @@ import pytest
 from bezel_pulumi_offline.lifecycle.values import decode
 from pulumi_offline_support.client import Provider
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 SERVICE = "gcp:cloudrunv2/service:Service"
@@ -67,7 +67,7 @@ def test_a_spelling_has_the_providers_verdict(
 ) -> None:
     del google
     resource_id, made = gcp.create(kind, program)
-    answer = gcp.diff(kind, resource_id, made, changed(program, path, value))
+    answer = gcp.diff(kind, resource_id, made, with_change(program, path, value))
     assert ("replace" if answer.replaces else "update" if answer.diffs else "same") == verdict
 
 
@@ -75,9 +75,9 @@ def test_a_spelling_has_the_providers_verdict(
     ("written", "sent"), [("7d", "604800s"), ("36h", "129600s"), ("90m", "5400s"), ("10s", "10s"), ("1w", "1w")]
 )
 def test_an_age_is_sent_in_seconds(written: str, sent: str, google: FakeGoogle, gcp: Provider) -> None:
-    program = changed(CLEANED, AGE, written)
+    program = with_change(CLEANED, AGE, written)
     resource_id, made = gcp.create(REPOSITORY, program)
-    (posted,) = google.sent("POST")
+    (posted,) = google.requests_of("POST")
     assert posted.body["cleanupPolicies"]["old"]["condition"]["olderThan"] == sent
     assert made["cleanupPolicies"][0]["condition"]["olderThan"] == sent, "the state has Google's spelling"
     assert not gcp.diff(REPOSITORY, resource_id, made, program).diffs
@@ -86,7 +86,7 @@ def test_an_age_is_sent_in_seconds(written: str, sent: str, google: FakeGoogle, 
 @pytest.mark.parametrize("percent", [0, 0.5])
 def test_a_threshold_of_zero_is_sent(percent: float, google: FakeGoogle, gcp: Provider) -> None:
     gcp.create(BUDGET, {**PROGRAMS[BUDGET], "thresholdRules": [{"thresholdPercent": percent}]})
-    sent = google.sent("POST")[-1].body["thresholdRules"]
+    sent = google.requests_of("POST")[-1].body["thresholdRules"]
     assert sent == [{"thresholdPercent": percent, "spendBasis": "CURRENT_SPEND"}]
 
 

@@ -15,7 +15,7 @@ from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from bezel_pulumi_offline.resources import TYPES
 from pulumi_offline_support.client import FailedError, Provider, ServedProvider, urn
 from pulumi_offline_support.google import DROPPED, FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, UPDATES, changed
+from pulumi_offline_support.programs import PROGRAMS, UPDATES, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 SECRET = "gcp:secretmanager/secret:Secret"
@@ -60,7 +60,7 @@ def test_a_read_that_fails_names_the_resource_with_its_product(
 def test_an_update_that_is_refused_says_so_under_the_resources_urn(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.fail("PATCH .*", 403, NO)
-    text = text_of(gcp.update, SERVICE, resource_id, made, changed(PROGRAMS[SERVICE], *UPDATES[SERVICE]))
+    text = text_of(gcp.update, SERVICE, resource_id, made, with_change(PROGRAMS[SERVICE], *UPDATES[SERVICE]))
     assert text == f"updating {urn(SERVICE)}: " + one(f'Error updating Service "{LLM}": {REFUSED}')
 
 
@@ -87,7 +87,7 @@ def test_what_was_waited_for_is_named_where_it_was_waited_for(
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.polls = polls
     google.failing["update"] = {"code": 9, "message": "Revision llm-00002-abc is not ready."}
-    text = text_of(gcp.update, SERVICE, resource_id, made, changed(PROGRAMS[SERVICE], *UPDATES[SERVICE]))
+    text = text_of(gcp.update, SERVICE, resource_id, made, with_change(PROGRAMS[SERVICE], *UPDATES[SERVICE]))
     failure = f"{waited}Error code 9, message: Revision llm-00002-abc is not ready."
     assert text == f"updating {urn(SERVICE)}: " + one(failure)
 
@@ -102,9 +102,7 @@ def test_a_create_names_both_its_waits(google: FakeGoogle, gcp: Provider) -> Non
 
 
 @pytest.mark.slow
-def test_an_operation_that_cannot_be_read_is_told_and_a_missing_one_is_waited_for(
-    google: FakeGoogle, gcp: Provider
-) -> None:
+def test_an_unreadable_operation_is_named_and_a_missing_one_awaited(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 2
     google.fail("GET .*/operations/.*", 404, {"error": {"code": 404, "message": "not yet"}}, times=3)
     gcp.create(REPOSITORY, PROGRAMS[REPOSITORY])
@@ -168,7 +166,7 @@ def test_an_api_that_cannot_be_enabled_is_named_in_the_words_of_the_batch(google
 def test_a_dropped_connection_is_told_as_eof_with_what_to_do_after_it(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.fail("PATCH .*", DROPPED, None)
-    text = text_of(gcp.update, SERVICE, resource_id, made, changed(PROGRAMS[SERVICE], *UPDATES[SERVICE]))
+    text = text_of(gcp.update, SERVICE, resource_id, made, with_change(PROGRAMS[SERVICE], *UPDATES[SERVICE]))
     eof = f'Error updating Service "{LLM}": Patch "{google.base}/run/v2/{LLM}?alt=json": EOF'
     assert text.startswith(f"updating {urn(SERVICE)}: " + one(eof))
     assert text.endswith("Is localcloud running? `make up` starts it.\n")
@@ -199,7 +197,7 @@ def engine() -> Iterator[tuple[Engine, str]]:
 
 
 @pytest.fixture
-def attached(google: FakeGoogle, engine: tuple[Engine, str]) -> Iterator[Provider]:
+def attached_provider(google: FakeGoogle, engine: tuple[Engine, str]) -> Iterator[Provider]:
     provider = ServedProvider(GooglePlugin(google.environment()))
     provider.call("Attach", plugin_pb2.PluginAttach(address=engine[1]))
     yield provider
@@ -207,12 +205,12 @@ def attached(google: FakeGoogle, engine: tuple[Engine, str]) -> Iterator[Provide
 
 
 def test_an_error_is_logged_as_the_sdks_line_beside_it(
-    google: FakeGoogle, engine: tuple[Engine, str], attached: Provider
+    google: FakeGoogle, engine: tuple[Engine, str], attached_provider: Provider
 ) -> None:
-    resource_id, made = attached.create(SECRET, PROGRAMS[SECRET])
+    resource_id, made = attached_provider.create(SECRET, PROGRAMS[SECRET])
     assert engine[0].logged == []
     google.fail("GET .*", 403, NO)
-    text_of(attached.read, SECRET, resource_id, made, attached.inputs(SECRET, PROGRAMS[SECRET]))
+    text_of(attached_provider.read, SECRET, resource_id, made, attached_provider.inputs(SECRET, PROGRAMS[SECRET]))
     (logged,) = engine[0].logged
     assert logged.severity == engine_pb2.ERROR
     assert logged.urn == urn(SECRET)
@@ -228,13 +226,13 @@ IGNORING = [(token, name) for token, kind in TYPES.items() for name in {"create"
 @pytest.mark.parametrize("preview", [True, False])
 @pytest.mark.parametrize(("kind", "operation"), sorted(IGNORING))
 def test_a_limit_that_a_type_ignores_is_warned_of(
-    kind: str, operation: str, preview: bool, engine: tuple[Engine, str], attached: Provider
+    kind: str, operation: str, preview: bool, engine: tuple[Engine, str], attached_provider: Provider
 ) -> None:
     if operation == "update":
-        resource_id, made = attached.create(kind, PROGRAMS[kind])
-        attached.update(kind, resource_id, made, PROGRAMS[kind], preview=preview, timeout=5400)
+        resource_id, made = attached_provider.create(kind, PROGRAMS[kind])
+        attached_provider.update(kind, resource_id, made, PROGRAMS[kind], preview=preview, timeout=5400)
     else:
-        attached.create(kind, PROGRAMS[kind], preview=preview, timeout=5400)
+        attached_provider.create(kind, PROGRAMS[kind], preview=preview, timeout=5400)
     (logged,) = engine[0].logged
     assert (logged.severity, logged.urn) == (engine_pb2.WARNING, urn(kind))
     assert logged.message == f"Resource does not support customTimeouts, ignoring: {operation}=1h30m0s"
@@ -242,12 +240,12 @@ def test_a_limit_that_a_type_ignores_is_warned_of(
 
 @pytest.mark.parametrize("kind", sorted(TYPES))
 def test_no_limit_is_warned_of_that_is_kept_or_not_set(
-    kind: str, engine: tuple[Engine, str], attached: Provider
+    kind: str, engine: tuple[Engine, str], attached_provider: Provider
 ) -> None:
     kept = {name: 5400.0 if name in TYPES[kind].timeouts else 0.0 for name in ("create", "update")}
-    attached.create(kind, PROGRAMS[kind], preview=True, timeout=kept["create"])
-    resource_id, made = attached.create(kind, PROGRAMS[kind])
-    attached.update(kind, resource_id, made, PROGRAMS[kind], preview=True, timeout=kept["update"])
+    attached_provider.create(kind, PROGRAMS[kind], preview=True, timeout=kept["create"])
+    resource_id, made = attached_provider.create(kind, PROGRAMS[kind])
+    attached_provider.update(kind, resource_id, made, PROGRAMS[kind], preview=True, timeout=kept["update"])
     assert engine[0].logged == []
 
 
@@ -262,18 +260,22 @@ def test_an_ignored_limit_bounds_nothing(google: FakeGoogle) -> None:
         quick.close()
 
 
-def test_a_create_that_is_refused_logs_no_advice_and_no_prefix(engine: tuple[Engine, str], attached: Provider) -> None:
-    attached.create(SECRET, PROGRAMS[SECRET])
-    text_of(attached.create, SECRET, PROGRAMS[SECRET])
+def test_a_create_that_is_refused_logs_no_advice_and_no_prefix(
+    engine: tuple[Engine, str], attached_provider: Provider
+) -> None:
+    attached_provider.create(SECRET, PROGRAMS[SECRET])
+    text_of(attached_provider.create, SECRET, PROGRAMS[SECRET])
     (logged,) = engine[0].logged
     assert "sdk.helper_schema: Error creating Secret: googleapi: Error 409: " in logged.message
     assert "adopt" not in logged.message
     assert "1 error occurred" not in logged.message
 
 
-def test_a_look_up_that_fails_logs_nothing(google: FakeGoogle, engine: tuple[Engine, str], attached: Provider) -> None:
+def test_a_look_up_that_fails_logs_nothing(
+    google: FakeGoogle, engine: tuple[Engine, str], attached_provider: Provider
+) -> None:
     google.fail("GET .*", 403, NO, times=9)
-    text_of(attached.invoke, "gcp:organizations/getProject:getProject", {})
+    text_of(attached_provider.invoke, "gcp:organizations/getProject:getProject", {})
     assert engine[0].logged == []
 
 

@@ -14,7 +14,7 @@ from bezel_pulumi_offline.resources.iam_members import MemberType
 from bezel_pulumi_offline.resources.services import Enabled
 from pulumi_offline_support.client import FailedError, Provider
 from pulumi_offline_support.google import DROPPED, FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, UPDATES, changed
+from pulumi_offline_support.programs import PROGRAMS, UPDATES, with_change
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -43,7 +43,7 @@ def failed_update(gcp: Provider, kind: str, resource_id: str, made: dict[str, An
 @pytest.mark.parametrize("kind", sorted(UPDATES))
 def test_what_was_refused_stands_in_the_state_until_the_next_read(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(kind, PROGRAMS[kind])
-    wanted = changed(PROGRAMS[kind], *UPDATES[kind])
+    wanted = with_change(PROGRAMS[kind], *UPDATES[kind])
     google.fail(WRITES, 400, REFUSED, times=99)
     state = failed_update(gcp, kind, resource_id, made, wanted)
     google.faults.clear()
@@ -63,7 +63,7 @@ def test_what_was_refused_stands_in_the_state_until_the_next_read(kind: str, goo
 @pytest.mark.parametrize("status", [400, 403, 409, 504, DROPPED])
 def test_no_failure_of_an_update_is_distinguished_from_another(status: int, google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     google.fail("PATCH .*", status, REFUSED, times=9)
     google.requests.clear()
     state = failed_update(gcp, SERVICE, resource_id, made, wanted)
@@ -87,7 +87,7 @@ def test_a_resource_that_is_gone_keeps_its_old_state(google: FakeGoogle, gcp: Pr
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.fail("GET .*/services/llm", 404, {"error": {"code": 404, "message": "gone", "status": "NOT_FOUND"}})
     with pytest.raises(FailedError, match="does not exist after its creation") as failed:
-        gcp.update(SERVICE, resource_id, made, changed(PROGRAMS[SERVICE], "deletionProtection", True))
+        gcp.update(SERVICE, resource_id, made, with_change(PROGRAMS[SERVICE], "deletionProtection", True))
     assert failed.value.kept is None
 
 
@@ -98,5 +98,5 @@ def test_what_was_made_and_cannot_be_read_is_kept(kind: str, google: FakeGoogle,
         gcp.create(kind, PROGRAMS[kind])
     assert failed.value.kept is not None, failed.value.text
     google.faults.clear()
-    found = gcp.update(kind, failed.value.kept.id, decode(failed.value.kept.properties), PROGRAMS[kind])
-    assert not gcp.diff(kind, failed.value.kept.id, found, PROGRAMS[kind]).diffs
+    updated = gcp.update(kind, failed.value.kept.id, decode(failed.value.kept.properties), PROGRAMS[kind])
+    assert not gcp.diff(kind, failed.value.kept.id, updated, PROGRAMS[kind]).diffs

@@ -16,7 +16,7 @@ from bezel_pulumi_offline.resources import TYPES
 from bezel_pulumi_offline.resources.iam_members import MemberType
 from pulumi_offline_support.client import FailedError, Provider, ServedProvider, urn
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -28,13 +28,13 @@ MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
 QUOTA = {"code": 8, "message": "Quota exceeded for total allowable count of GPUs per project per region."}
 
 
-def refused(code: int, message: str, **more: Any) -> dict[str, Any]:
+def error_body(code: int, message: str, **more: Any) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, **more}}
 
 
 def test_a_refused_create_leaves_nothing_and_says_why(google: FakeGoogle, gcp: Provider) -> None:
     detail = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SERVICE_DISABLED"}
-    google.fail("POST .*/secrets", 403, refused(403, "Secret Manager API is disabled.", details=[detail]))
+    google.fail("POST .*/secrets", 403, error_body(403, "Secret Manager API is disabled.", details=[detail]))
     with pytest.raises(FailedError) as failed:
         gcp.create(SECRET, PROGRAMS[SECRET])
     assert failed.value.kept is None
@@ -47,7 +47,7 @@ def test_a_refused_create_leaves_nothing_and_says_why(google: FakeGoogle, gcp: P
 
 def test_an_existing_bucket_is_not_adopted(google: FakeGoogle, gcp: Provider) -> None:
     errors = [{"reason": "conflict", "message": "x", "domain": "global"}]
-    google.fail("POST .*/b", 409, refused(409, "you already own it.", errors=errors))
+    google.fail("POST .*/b", 409, error_body(409, "you already own it.", errors=errors))
     with pytest.raises(FailedError) as failed:
         gcp.create(BUCKET, PROGRAMS[BUCKET])
     assert failed.value.text == (
@@ -60,16 +60,15 @@ def test_an_existing_bucket_is_not_adopted(google: FakeGoogle, gcp: Provider) ->
 def test_a_repair_is_named_where_something_is_in_the_way(
     status: str, named: bool, google: FakeGoogle, gcp: Provider
 ) -> None:
-    google.fail("POST .*/secrets", 409, refused(409, "no", status=status))
+    google.fail("POST .*/secrets", 409, error_body(409, "no", status=status))
     with pytest.raises(FailedError) as failed:
         gcp.create(SECRET, PROGRAMS[SECRET])
     assert failed.value.text.startswith("1 error occurred:\n\t* Error creating Secret: googleapi: Error 409: no\n\n")
     assert failed.value.text.endswith(adoption_advice(urn(SECRET))) is named
 
 
-def test_a_service_whose_create_fails_late_is_kept_and_the_next_update_only_reads(
-    google: FakeGoogle, gcp: Provider
-) -> None:
+def test_a_service_whose_create_fails_late_is_kept(google: FakeGoogle, gcp: Provider) -> None:
+    """The next update only reads it."""
     google.failing["create"] = QUOTA
     with pytest.raises(FailedError) as failed:
         gcp.create(SERVICE, PROGRAMS[SERVICE])
@@ -84,15 +83,15 @@ def test_a_service_whose_create_fails_late_is_kept_and_the_next_update_only_read
     assert decode(kept.inputs)["location"] == "us-central1"
 
     google.requests.clear()
-    found = gcp.update(SERVICE, kept.id, state, PROGRAMS[SERVICE])
+    updated = gcp.update(SERVICE, kept.id, state, PROGRAMS[SERVICE])
     assert [item.method for item in google.requests] == ["GET"]
-    assert found["latestReadyRevision"]
+    assert updated["latestReadyRevision"]
 
 
 def test_an_update_that_fails_late_keeps_what_was_asked_for(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.failing["update"] = {"code": 9, "message": "Revision llm-00002-abc is not ready."}
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     with pytest.raises(FailedError) as failed:
         gcp.update(SERVICE, resource_id, made, wanted)
     reason = "1 error occurred:\n\t* Error code 9, message: Revision llm-00002-abc is not ready.\n\n"
@@ -111,19 +110,21 @@ def test_a_repository_whose_create_fails_late_is_not_kept(google: FakeGoogle, gc
 
 
 def test_a_passing_trouble_is_outwaited(google: FakeGoogle, gcp: Provider) -> None:
-    google.fail("POST .*/secrets", 429, refused(429, "try later"))
+    google.fail("POST .*/secrets", 429, error_body(429, "try later"))
     begun = time.monotonic()
     gcp.create(SECRET, PROGRAMS[SECRET])
     assert time.monotonic() - begun >= 0.5  # no BEZEL_SPEED is set here: the pauses have their full length
-    assert [str(item) for item in google.sent("POST")] == ["POST /secretmanager/v1/projects/bezel-local/secrets"] * 2
+    assert [str(item) for item in google.requests_of("POST")] == [
+        "POST /secretmanager/v1/projects/bezel-local/secrets"
+    ] * 2
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 412])
 def test_a_refusal_is_not_tried_again(status: int, google: FakeGoogle, gcp: Provider) -> None:
-    google.fail("POST .*/secrets", status, refused(status, "no"), times=9)
+    google.fail("POST .*/secrets", status, error_body(status, "no"), times=9)
     with pytest.raises(FailedError):
         gcp.create(SECRET, PROGRAMS[SECRET])
-    assert len(google.sent("POST")) == 1
+    assert len(google.requests_of("POST")) == 1
 
 
 def test_an_operation_that_never_ends_ends_at_the_custom_timeout(google: FakeGoogle, gcp: Provider) -> None:
@@ -164,9 +165,9 @@ def test_a_protected_service_is_not_deleted_and_an_unprotected_is(google: FakeGo
         f"deleting {urn(SERVICE)}: 1 error occurred:\n"
         "\t* cannot destroy service without setting deletion_protection=false and running `terraform apply`\n\n"
     )
-    assert google.sent("DELETE") == []
+    assert google.requests_of("DELETE") == []
     gcp.delete(SERVICE, resource_id, made)
-    assert len(google.sent("DELETE")) == 1
+    assert len(google.requests_of("DELETE")) == 1
 
 
 @pytest.mark.parametrize("kind", sorted(kind for kind, row in TYPES.items() if not isinstance(row, MemberType)))
@@ -198,7 +199,7 @@ def test_a_bucket_with_objects_goes_only_where_that_was_allowed(google: FakeGoog
 
 
 def test_two_writers_of_one_policy_both_get_in(google: FakeGoogle, gcp: Provider) -> None:
-    google.fail("PUT .*/iam", 412, refused(412, "conditionNotMet"), times=2)
+    google.fail("PUT .*/iam", 412, error_body(412, "conditionNotMet"), times=2)
     members = [f"user:{name}@example.com" for name in "abcdefgh"]
     threads = [
         threading.Thread(target=gcp.create, args=(MEMBER, {**PROGRAMS[MEMBER], "member": member})) for member in members
@@ -235,19 +236,19 @@ def test_labels_of_others_survive_an_update_and_drift_of_ours_shows(google: Fake
     thing["labels"]["app"] = "changed"
     again = gcp.read(SERVICE, resource_id, made, gcp.inputs(SERVICE, PROGRAMS[SERVICE]))
     assert decode(again.inputs)["labels"] == {"app": "changed"}
-    found = decode(again.properties)
-    assert gcp.diff(SERVICE, resource_id, found, PROGRAMS[SERVICE]).diffs == [
+    actual = decode(again.properties)
+    assert gcp.diff(SERVICE, resource_id, actual, PROGRAMS[SERVICE]).diffs == [
         "effectiveLabels",
         "labels",
         "pulumiLabels",
     ]
-    gcp.update(SERVICE, resource_id, found, PROGRAMS[SERVICE])
+    gcp.update(SERVICE, resource_id, actual, PROGRAMS[SERVICE])
     (thing,) = google.things.values()
     assert thing["labels"] == {"app": "vllm", "foreign": "x", "goog-pulumi-provisioned": "true"}
 
 
 @pytest.fixture
-def planted(google: FakeGoogle) -> Iterator[Provider]:
+def provider_with_token(google: FakeGoogle) -> Iterator[Provider]:
     environment = {**google.environment(), "GOOGLE_OAUTH_ACCESS_TOKEN": "planted-token"}
     provider = ServedProvider(GooglePlugin(environment))
     yield provider
@@ -255,10 +256,12 @@ def planted(google: FakeGoogle) -> Iterator[Provider]:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-def test_no_error_carries_the_token_or_the_payload(status: int, google: FakeGoogle, planted: Provider) -> None:
-    google.fail(".*:addVersion", status, refused(status, "no"), times=9)
+def test_no_error_carries_the_token_or_the_payload(
+    status: int, google: FakeGoogle, provider_with_token: Provider
+) -> None:
+    google.fail(".*:addVersion", status, error_body(status, "no"), times=9)
     with pytest.raises(FailedError) as failed:
-        planted.create(
+        provider_with_token.create(
             "gcp:secretmanager/secretVersion:SecretVersion", {"secret": "projects/p/secrets/s", "secretData": "planted"}
         )
     assert google.requests[0].authorization == "Bearer planted-token"
@@ -298,13 +301,13 @@ def test_an_unknown_type_or_look_up_is_refused_by_name(gcp: Provider) -> None:
         gcp.invoke("gcp:compute/getZones:getZones", {})
 
 
-@pytest.mark.parametrize(("given", "named"), [(8.0, "timeout: 8s"), (90.0, "timeout: 1m30s")])
-def test_a_late_operation_names_the_limit_that_was_given(given: float, named: str) -> None:
+@pytest.mark.parametrize(("limit", "named"), [(8.0, "timeout: 8s"), (90.0, "timeout: 1m30s")])
+def test_a_late_operation_names_the_limit_that_was_given(limit: float, named: str) -> None:
     """However much of it the requests before have taken, as the SDK's own wait does."""
     late = Deadline(time.monotonic())
-    late.seconds = given
+    late.seconds = limit
     with pytest.raises(OperationError) as failed:
-        Cloud({}, {}).finished("run", {"name": "operations/a"}, "Creating Service", until=late)
+        Cloud({}, {}).wait_for_operation("run", {"name": "operations/a"}, "Creating Service", until=late)
     assert named in str(failed.value)
 
 

@@ -8,7 +8,7 @@ from bezel_pulumi_offline.lifecycle.comparisons import key_path
 from bezel_pulumi_offline.lifecycle.values import decode
 from pulumi_offline_support.client import FailedError, Provider
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 RING, KEY, MEMBER = (
     "gcp:kms/keyRing:KeyRing",
@@ -28,22 +28,21 @@ def due(text: str) -> timedelta:
 def test_a_period_of_rotation_is_sent_with_the_time_of_the_next_one(google: FakeGoogle, gcp: Provider) -> None:
     program = {**PROGRAMS[KEY], "rotationPeriod": QUARTER}
     resource_id, made = gcp.create(KEY, program)
-    body = google.sent("POST")[0].body
+    body = google.requests_of("POST")[0].body
     assert body["rotationPeriod"] == QUARTER
     assert timedelta(days=89, hours=23) < due(body["nextRotationTime"]) <= timedelta(days=90)
-    sooner = changed(program, "rotationPeriod", "864000s")
+    sooner = with_change(program, "rotationPeriod", "864000s")
     made = gcp.update(KEY, resource_id, made, sooner)
-    patch = google.sent("PATCH")[-1]
+    patch = google.requests_of("PATCH")[-1]
     assert patch.query["updateMask"] == "rotationPeriod,nextRotationTime"
     assert due(patch.body["nextRotationTime"]) <= timedelta(days=10)
-    gcp.update(KEY, resource_id, made, changed(sooner, "labels", {"a": "b"}))
-    patch = google.sent("PATCH")[-1]
+    gcp.update(KEY, resource_id, made, with_change(sooner, "labels", {"a": "b"}))
+    patch = google.requests_of("PATCH")[-1]
     assert (patch.query["updateMask"], "nextRotationTime" in patch.body) == ("labels", False)
 
 
-def test_a_deleted_key_rotates_no_more_and_its_destroyed_versions_are_left_alone(
-    google: FakeGoogle, gcp: Provider
-) -> None:
+def test_a_deleted_key_no_longer_rotates(google: FakeGoogle, gcp: Provider) -> None:
+    """Its destroyed versions are left alone."""
     resource_id, made = gcp.create(KEY, {**PROGRAMS[KEY], "rotationPeriod": QUARTER})
     google.requests.clear()
     gcp.delete(KEY, resource_id, made)
@@ -60,7 +59,7 @@ def test_a_deleted_key_rotates_no_more_and_its_destroyed_versions_are_left_alone
 
 def test_a_deleted_ring_is_only_removed_from_the_state(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(RING, PROGRAMS[RING])
-    assert google.sent("POST")[0].body is None
+    assert google.requests_of("POST")[0].body is None
     google.requests.clear()
     gcp.delete(RING, resource_id, made)
     assert google.requests == []
@@ -85,9 +84,9 @@ def test_an_import_takes_each_form_of_the_id(
 ) -> None:
     gcp.create(kind, PROGRAMS[kind])
     google.requests.clear()
-    found = gcp.read(kind, written)
-    assert found.id == whole
-    inputs = decode(found.inputs)
+    imported = gcp.read(kind, written)
+    assert imported.id == whole
+    inputs = decode(imported.inputs)
     assert inputs["name"] == PROGRAMS[kind]["name"]
     if kind == KEY:
         assert inputs["keyRing"] == RING_ID
@@ -103,7 +102,7 @@ def test_a_member_names_its_key_in_each_form(written: str, google: FakeGoogle, g
     program = {**PROGRAMS[MEMBER], "cryptoKeyId": written}
     resource_id, made = gcp.create(MEMBER, program)
     assert resource_id.startswith(f"{KEY_ID}/roles/")
-    assert google.sent("POST")[0].path == f"/cloudkms/v1/{KEY_ID}:setIamPolicy"
+    assert google.requests_of("POST")[0].path == f"/cloudkms/v1/{KEY_ID}:setIamPolicy"
     assert not gcp.diff(MEMBER, resource_id, made, program).diffs
     imported = gcp.read(MEMBER, f"{written} {program['role']} {program['member']}")
     assert imported.id == resource_id
@@ -124,21 +123,21 @@ def test_a_short_reference_is_that_of_the_same_key_only(left: str, right: str, s
 
 
 @pytest.mark.parametrize(
-    ("period", "words"),
+    ("period", "message"),
     [
         ("90d", "Invalid rotation period format: 90d"),
         ("3600s", "Rotation period must be greater than one day"),
         ("86400.1234567890s", "Rotation period cannot have more than 9 fractional digits"),
     ],
 )
-def test_check_refuses_a_period_that_the_published_provider_refuses(period: str, words: str, gcp: Provider) -> None:
+def test_check_refuses_a_period_that_the_published_provider_refuses(period: str, message: str, gcp: Provider) -> None:
     (failure,) = gcp.check(KEY, {**PROGRAMS[KEY], "rotationPeriod": period}).failures
-    assert words in failure.reason
+    assert message in failure.reason
     assert not gcp.check(KEY, {**PROGRAMS[KEY], "rotationPeriod": "86400.5s"}).failures
 
 
 def test_labels_change_in_place_and_the_ring_takes_a_new_key(gcp: Provider) -> None:
     resource_id, made = gcp.create(KEY, PROGRAMS[KEY])
-    assert not gcp.diff(KEY, resource_id, made, changed(PROGRAMS[KEY], "labels", {"a": "b"})).replaces
+    assert not gcp.diff(KEY, resource_id, made, with_change(PROGRAMS[KEY], "labels", {"a": "b"})).replaces
     for name, value in (("keyRing", f"{RING_ID}-2"), ("purpose", "MAC"), ("destroyScheduledDuration", "86400s")):
-        assert list(gcp.diff(KEY, resource_id, made, changed(PROGRAMS[KEY], name, value)).replaces) == [name]
+        assert list(gcp.diff(KEY, resource_id, made, with_change(PROGRAMS[KEY], name, value)).replaces) == [name]

@@ -24,17 +24,17 @@ def test_a_resource_is_made_and_then_unchanged_until_it_is_gone(kind: str, googl
 
     again = gcp.read(kind, resource_id, made, gcp.inputs(kind, program))
     assert again.id == resource_id
-    found = decode(again.properties)
-    assert not gcp.diff(kind, resource_id, found, program).diffs, "nothing differs after a refresh"
+    actual = decode(again.properties)
+    assert not gcp.diff(kind, resource_id, actual, program).diffs, "nothing differs after a refresh"
     assert decode(again.inputs).keys() >= program.keys()
 
     if kind != "gcp:storage/bucketObject:BucketObject":  # as with the published plugin, it has no import
         assert gcp.read(kind, resource_id).id == resource_id, "an import by id finds it"
 
-    gcp.delete(kind, resource_id, found)
+    gcp.delete(kind, resource_id, actual)
     left = resource_id if kind in STAYS else ""
-    assert gcp.read(kind, resource_id, found).id == left, "what is gone has no id"
-    gcp.delete(kind, resource_id, found)
+    assert gcp.read(kind, resource_id, actual).id == left, "what is gone has no id"
+    gcp.delete(kind, resource_id, actual)
 
 
 @pytest.mark.slow
@@ -56,6 +56,8 @@ def test_the_last_page_of_enabled_services_has_no_token_or_an_empty_one(
     google.fail("GET .*/services", 200, {"nextPageToken": "2"})
     google.fail("GET .*/services", 200, {"services": [service], **last})
     gcp.create("gcp:projects/service:Service", {"service": "run.googleapis.com"})
-    pages = [request.query.get("pageToken") for request in google.sent("GET") if request.path.endswith("/services")]
+    pages = [
+        request.query.get("pageToken") for request in google.requests_of("GET") if request.path.endswith("/services")
+    ]
     assert pages == [None, "2"], "two pages show that it is enabled, and nothing is read after that"
-    assert not google.sent("POST"), "it is enabled"
+    assert not google.requests_of("POST"), "it is enabled"

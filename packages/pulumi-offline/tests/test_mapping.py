@@ -83,9 +83,9 @@ def test_zero_is_what_says_nothing(value: Any) -> None:
 def field_at(kind: str, path: str) -> Field:
     fields = TYPES[kind].fields
     for name in path.split("."):
-        found = next(item for item in fields if item.name == name)
-        fields = found.fields
-    return found
+        field = next(item for item in fields if item.name == name)
+        fields = field.fields
+    return field
 
 
 def test_a_set_is_sent_in_the_order_of_its_checksums() -> None:

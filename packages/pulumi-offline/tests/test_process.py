@@ -148,7 +148,7 @@ def test_an_interrupt_during_a_create_still_hands_over_the_service(google: FakeG
     request = pb.CreateRequest(urn=urn(kind), properties=provider.check(kind, PROGRAMS[kind]).inputs)
     waiting = provider.stub.Create.future(request, timeout=20)
     deadline = time.monotonic() + 10
-    while not google.sent("GET") and time.monotonic() < deadline:
+    while not google.requests_of("GET") and time.monotonic() < deadline:
         time.sleep(0.01)
     provider.process.send_signal(signal.SIGINT)
     assert "cancelled during a wait" in str(waiting.exception(timeout=10).details())

@@ -19,10 +19,10 @@ from bezel_pulumi_offline.lifecycle.values import ASSET, SIGNATURE, UNKNOWN, dec
 from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from bezel_pulumi_offline.plugin.schema import package_schema
 from bezel_pulumi_offline.resources import TYPES
-from bezel_pulumi_offline.resources.objects import sniffed
+from bezel_pulumi_offline.resources.objects import sniff_type
 from pulumi_offline_support.client import FailedError, Provider, ServedProvider, urn
 from pulumi_offline_support.google import NUMBER, PROJECT, FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -51,11 +51,11 @@ Test = Callable[..., None]
 def row(area: str, behaviour: str, evidence: str) -> Callable[[Test], Test]:
     """Declare the row of a test."""
 
-    def declared(test: Test) -> Test:
+    def declare(test: Test) -> Test:
         ROWS.append((area, behaviour, evidence, test.__name__))
         return test
 
-    return declared
+    return declare
 
 
 def asset(digest: str, path: Path) -> dict[str, str]:
@@ -65,7 +65,7 @@ def asset(digest: str, path: Path) -> dict[str, str]:
 @row("preview", "what Google computes stays known and old while a service is updated", f"{PULUMI}; {SEEN}")
 def test_what_google_computes_stays_known_in_the_preview_of_an_update(gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     foretold = gcp.update(SERVICE, resource_id, made, wanted, preview=True)
     for name in ("latestReadyRevision", "latestCreatedRevision", "generation", "etag", "uri", "conditions"):
         assert foretold[name] == made[name]
@@ -82,10 +82,12 @@ def test_what_google_computes_is_unknown_in_the_preview_of_a_create(gcp: Provide
 @row("preview", "checksums and generation are unknown where an object's content changes", f"{OBJECTS}: showDiff")
 def test_a_changed_content_leaves_its_checksums_unknown_in_the_preview(gcp: Provider) -> None:
     resource_id, made = gcp.create(OBJECT, PROGRAMS[OBJECT])
-    foretold = gcp.update(OBJECT, resource_id, made, changed(PROGRAMS[OBJECT], "content", "bye"), preview=True)
+    foretold = gcp.update(OBJECT, resource_id, made, with_change(PROGRAMS[OBJECT], "content", "bye"), preview=True)
     assert foretold["md5hash"] == foretold["crc32c"] == foretold["generation"] == UNKNOWN
-    held = gcp.update(OBJECT, resource_id, made, changed(PROGRAMS[OBJECT], "temporaryHold", True), preview=True)
-    assert held["md5hash"] == made["md5hash"]
+    with_hold = gcp.update(
+        OBJECT, resource_id, made, with_change(PROGRAMS[OBJECT], "temporaryHold", True), preview=True
+    )
+    assert with_hold["md5hash"] == made["md5hash"]
 
 
 @row("check", "generated names of accounts and secrets", f"{PULUMI}: info.AutoName")
@@ -118,7 +120,7 @@ def test_a_replacement_deletes_first_where_the_published_provider_says_so(google
     def first(kind: str, program: dict[str, Any], path: str, value: Any) -> bool:
         google.clear()
         resource_id, made = gcp.create(kind, program)
-        answer = gcp.diff(kind, resource_id, made, changed(program, path, value))
+        answer = gcp.diff(kind, resource_id, made, with_change(program, path, value))
         assert answer.replaces
         return bool(answer.deleteBeforeReplace)
 
@@ -146,10 +148,10 @@ def test_a_label_that_is_deleted_by_hand_stays_without_a_value(kind: str, google
     thing = next(item for item in google.things.values() if item.get("labels", {}).get("app"))
     del thing["labels"]["app"]
     again = gcp.read(kind, resource_id, made, gcp.inputs(kind, program))
-    found = decode(again.properties)
-    assert found["labels"] == {"app": "", "tier": "a"}
-    assert "app" not in found["effectiveLabels"]
-    assert list(gcp.diff(kind, resource_id, found, program).diffs), "the next update adds it"
+    actual = decode(again.properties)
+    assert actual["labels"] == {"app": "", "tier": "a"}
+    assert "app" not in actual["effectiveLabels"]
+    assert list(gcp.diff(kind, resource_id, actual, program).diffs), "the next update adds it"
     thing["labels"].clear()
     bare = decode(gcp.read(kind, resource_id, made, gcp.inputs(kind, program)).properties)
     assert bare["labels"] == {}
@@ -182,7 +184,7 @@ def test_versioning_that_is_removed_from_the_program_is_no_change(gcp: Provider)
     resource_id, made = gcp.create(BUCKET, program)
     without = {key: value for key, value in program.items() if key != "versioning"}
     assert not gcp.diff(BUCKET, resource_id, made, without).diffs
-    assert list(gcp.diff(BUCKET, resource_id, made, changed(program, "versioning.enabled", False)).diffs)
+    assert list(gcp.diff(BUCKET, resource_id, made, with_change(program, "versioning.enabled", False)).diffs)
 
 
 @row("state", "a bucket without `iamConfiguration` reads as `inherited`", SEEN)
@@ -209,7 +211,7 @@ def test_the_projects_variable_is_in_the_inputs_of_the_provider() -> None:
 def test_a_retention_period_is_a_text(google: FakeGoogle, gcp: Provider) -> None:
     program = {**PROGRAMS[BUCKET], "retentionPolicy": {"retentionPeriod": 3600}}
     resource_id, made = gcp.create(BUCKET, program)
-    assert google.sent("POST")[0].body["retentionPolicy"] == {"retentionPeriod": "3600"}
+    assert google.requests_of("POST")[0].body["retentionPolicy"] == {"retentionPeriod": "3600"}
     assert made["retentionPolicy"]["retentionPeriod"] == "3600"
     assert not gcp.diff(BUCKET, resource_id, made, program).diffs
 
@@ -217,9 +219,9 @@ def test_a_retention_period_is_a_text(google: FakeGoogle, gcp: Provider) -> None
 @row("seldom used", "an empty `softDeletePolicy` is one of 604800 seconds", f"{BUCKETS}: retention_duration_seconds")
 def test_an_empty_soft_delete_policy_has_the_default_duration(google: FakeGoogle, gcp: Provider) -> None:
     gcp.create(BUCKET, {**PROGRAMS[BUCKET], "softDeletePolicy": {}})
-    assert google.sent("POST")[0].body["softDeletePolicy"] == {"retentionDurationSeconds": "604800"}
+    assert google.requests_of("POST")[0].body["softDeletePolicy"] == {"retentionDurationSeconds": "604800"}
     gcp.create(BUCKET, {**PROGRAMS[BUCKET], "name": "other", "softDeletePolicy": {"retentionDurationSeconds": 0}})
-    assert google.sent("POST")[1].body["softDeletePolicy"] == {"retentionDurationSeconds": "0"}
+    assert google.requests_of("POST")[1].body["softDeletePolicy"] == {"retentionDurationSeconds": "0"}
 
 
 @row("seldom used", "an object from a file: replaced with another content, unchanged in another place", OBJECTS)
@@ -229,7 +231,7 @@ def test_an_object_from_a_file_follows_its_content(tmp_path: Path, google: FakeG
     program = {"bucket": "models", "name": "a", "source": asset("1", tmp_path / "a")}
     resource_id, made = gcp.create(OBJECT, program)
     assert made["source"] == program["source"]
-    assert "application/octet-stream" in str(google.sent("POST")[0].body)
+    assert "application/octet-stream" in str(google.requests_of("POST")[0].body)
     moved = {**program, "source": asset("1", tmp_path / "b")}
     assert not gcp.diff(OBJECT, resource_id, made, moved).diffs
     gcp.check(OBJECT, program)
@@ -264,16 +266,16 @@ def test_an_object_from_a_file_follows_its_content(tmp_path: Path, google: FakeG
     ],
 )
 def test_the_content_type_comes_from_the_first_bytes(content: bytes, kind: str) -> None:
-    assert sniffed(content) == kind
+    assert sniff_type(content) == kind
 
 
 @row("seldom used", "a router's removed description is emptied at Google", f"{MODULES}: Router.yaml, send_empty_value")
 def test_a_removed_description_of_a_router_is_emptied(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(ROUTER, {**PROGRAMS[ROUTER], "description": "old"})
     gcp.update(ROUTER, resource_id, made, PROGRAMS[ROUTER])
-    assert google.sent("PATCH")[-1].body["description"] == ""
+    assert google.requests_of("PATCH")[-1].body["description"] == ""
     gcp.create(ROUTER, {**PROGRAMS[ROUTER], "name": "other"})
-    assert "description" not in google.sent("POST")[-1].body
+    assert "description" not in google.requests_of("POST")[-1].body
 
 
 @row(
@@ -304,18 +306,18 @@ def test_the_ports_of_a_rule_stay_with_their_protocol_at_a_refresh(google: FakeG
 
 @row("seldom used", "imports of a NAT by its link or a part of it", f"{MODULES}: RouterNat.yaml, import formats")
 @pytest.mark.parametrize(
-    "given",
+    "link",
     [
         f"projects/{PROJECT}/regions/us-east5/routers/nodes/nodes",
         f"{PROJECT}/us-east5/nodes/nodes",
         "us-east5/nodes/nodes",
     ],
 )
-def test_a_nat_is_imported_by_its_link_and_parts_of_it(given: str, gcp: Provider) -> None:
+def test_a_nat_is_imported_by_its_link_and_parts_of_it(link: str, gcp: Provider) -> None:
     gcp.create(ROUTER, {**PROGRAMS[ROUTER], "region": "us-east5", "name": "nodes"})
     program = {**PROGRAMS[NAT], "region": "us-east5", "router": "nodes", "name": "nodes"}
     resource_id, _ = gcp.create(NAT, program)
-    imported = gcp.read(NAT, given)
+    imported = gcp.read(NAT, link)
     assert imported.id == resource_id == f"{PROJECT}/us-east5/nodes/nodes"
     inputs = decode(imported.inputs)
     assert {name: inputs[name] for name in ("name", "router", "region")} == {

@@ -11,7 +11,7 @@ import pytest
 
 from bezel_pulumi_offline.lifecycle.fields import Mark
 from bezel_pulumi_offline.resources import TYPES
-from pulumi_offline_support.replacements import STATED, known_by, settable, stated
+from pulumi_offline_support.replacements import STATED, is_stated, known_by, settable
 
 # The published SDK's docs of every resource are read, and loading that of Compute alone takes seconds.
 pytestmark = pytest.mark.slow
@@ -23,9 +23,9 @@ def test_what_replaces_is_known_to(token: str) -> None:
     for path, item in settable(TYPES[token].fields):
         if item.marks & Mark.NEW:
             assert ways[path], f"{path} replaces, and nothing says so: replacements.json"
-            assert not stated("updates", token, path)
+            assert not is_stated("updates", token, path)
         elif ways[path]:
-            assert stated("updates", token, path), f"{path} does not replace, though it is known by {ways[path]}"
+            assert is_stated("updates", token, path), f"{path} does not replace, though it is known by {ways[path]}"
 
 
 @pytest.mark.parametrize("part", ["replaces", "updates"])

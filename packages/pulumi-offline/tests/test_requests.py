@@ -8,12 +8,12 @@ import pytest
 
 from pulumi_offline_support.client import Provider
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import GOLDEN, PROGRAMS, UPDATES, changed
+from pulumi_offline_support.programs import GOLDEN, PROGRAMS, UPDATES, with_change
 
 AGAIN = "BEZEL_WRITE_GOLDENS=1 .venv/bin/python -m pytest packages/pulumi-offline/tests/test_requests.py"
 
 
-def shown(google: FakeGoogle) -> list[dict[str, Any]]:
+def take_requests(google: FakeGoogle) -> list[dict[str, Any]]:
     requests = [
         {
             "request": str(item),
@@ -32,24 +32,24 @@ def test_the_requests_of_a_whole_life(kind: str, google: FakeGoogle, gcp: Provid
     program = PROGRAMS[kind]
     google.polls = 1
     resource_id, state = gcp.create(kind, program)
-    found: dict[str, Any] = {
-        "create": shown(google),
+    log: dict[str, Any] = {
+        "create": take_requests(google),
         "state": json.loads(json.dumps(state).replace(google.base, "BASE")),
     }
     gcp.read(kind, resource_id, state, gcp.inputs(kind, program))
-    found["read"] = shown(google)
+    log["read"] = take_requests(google)
     if kind in UPDATES:
-        state = gcp.update(kind, resource_id, state, changed(program, *UPDATES[kind]))
-        found["update"] = shown(google)
+        state = gcp.update(kind, resource_id, state, with_change(program, *UPDATES[kind]))
+        log["update"] = take_requests(google)
     gcp.delete(kind, resource_id, state)
-    found["delete"] = shown(google)
+    log["delete"] = take_requests(google)
 
     golden: dict[str, Any] = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
     if os.environ.get("BEZEL_WRITE_GOLDENS"):
         GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text(json.dumps({**golden, kind: found}, indent=1, sort_keys=True) + "\n")
+        GOLDEN.write_text(json.dumps({**golden, kind: log}, indent=1, sort_keys=True) + "\n")
     else:
-        assert found == golden.get(kind), f"if that is meant, write the golden again: {AGAIN}"
+        assert log == golden.get(kind), f"if that is meant, write the golden again: {AGAIN}"
 
 
 def test_the_golden_holds_every_type() -> None:

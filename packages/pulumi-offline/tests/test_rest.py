@@ -15,7 +15,7 @@ from bezel_pulumi_offline.google.retries import (
     POLICY_SECONDS,
     REQUEST_SECONDS,
     Answer,
-    repeated,
+    repeat,
 )
 from pulumi_offline_support.google import DROPPED, FakeGoogle
 
@@ -53,7 +53,7 @@ def get(rest: Rest, base: str, **more: float) -> object:
     return rest.call("GET", f"{base}/crm/v1/projects/bezel-local", until=FAR, **more)
 
 
-def refused(code: int, message: str = "later") -> dict[str, object]:
+def error_body(code: int, message: str = "later") -> dict[str, object]:
     return {"error": {"code": code, "message": message}}
 
 
@@ -72,7 +72,7 @@ def refused(code: int, message: str = "later") -> dict[str, object]:
 def test_a_passing_trouble_is_tried_again_after_growing_pauses(
     status: int, message: str, google: FakeGoogle, rest: Rest, clock: Clock
 ) -> None:
-    google.fail("GET .*", status, refused(status, message), times=5)
+    google.fail("GET .*", status, error_body(status, message), times=5)
     assert get(rest, google.base)
     assert clock.pauses == FIRST_PAUSES[:5]
     assert len(google.requests) == 6
@@ -92,16 +92,15 @@ def test_a_passing_trouble_is_tried_again_after_growing_pauses(
     ],
 )
 def test_a_refusal_is_not_tried_again(status: int, message: str, google: FakeGoogle, rest: Rest, clock: Clock) -> None:
-    google.fail("GET .*", status, refused(status, message), times=9)
+    google.fail("GET .*", status, error_body(status, message), times=9)
     with pytest.raises(GoogleError, match=f"Error {status}: "):
         get(rest, google.base)
     assert clock.pauses == []
 
 
-def test_a_lasting_trouble_is_reported_in_googles_words_after_five_and_a_half_minutes(
-    google: FakeGoogle, rest: Rest, clock: Clock
-) -> None:
-    google.fail("GET .*", 503, refused(503), times=999)
+def test_a_lasting_trouble_is_reported_in_googles_words(google: FakeGoogle, rest: Rest, clock: Clock) -> None:
+    """After five and a half minutes."""
+    google.fail("GET .*", 503, error_body(503), times=999)
     with pytest.raises(GoogleError, match="Error 503: later"):
         get(rest, google.base)
     # Two rounds of the transport of two minutes, and a third that the end of the grace period cuts off.
@@ -110,21 +109,21 @@ def test_a_lasting_trouble_is_reported_in_googles_words_after_five_and_a_half_mi
 
 
 def test_a_policy_is_read_for_ten_minutes(google: FakeGoogle, rest: Rest, clock: Clock) -> None:
-    google.fail("GET .*", 503, refused(503), times=999)
+    google.fail("GET .*", 503, error_body(503), times=999)
     with pytest.raises(GoogleError):
         get(rest, google.base, limit=POLICY_SECONDS)
     assert POLICY_SECONDS <= clock.time <= LONGEST_READ_SECONDS
 
 
 def test_googles_own_client_gives_up_after_two_minutes(google: FakeGoogle, rest: Rest, clock: Clock) -> None:
-    google.fail("GET .*", 503, refused(503), times=999)
+    google.fail("GET .*", 503, error_body(503), times=999)
     with pytest.raises(GoogleError, match="Error 503"):
         rest.call("GET", f"{google.base}/storage/v1/b/x", query={"prettyPrint": "false"}, until=FAR)
     assert clock.time == pytest.approx(120)
 
 
 def test_a_change_is_tried_until_the_resources_own_timeout(google: FakeGoogle, rest: Rest, clock: Clock) -> None:
-    google.fail("POST .*", 503, refused(503), times=9999)
+    google.fail("POST .*", 503, error_body(503), times=9999)
     until = time.monotonic() + 1200
     with pytest.raises(GoogleError, match="Error 503"):
         rest.call("POST", f"{google.base}/secretmanager/v1/projects/p/secrets", body={}, until=until)
@@ -134,7 +133,7 @@ def test_a_change_is_tried_until_the_resources_own_timeout(google: FakeGoogle, r
 def test_a_timeout_before_the_transport_gives_up_is_told_in_the_sdks_words(
     google: FakeGoogle, rest: Rest, clock: Clock
 ) -> None:
-    google.fail("POST .*", 503, refused(503), times=99)
+    google.fail("POST .*", 503, error_body(503), times=99)
     with pytest.raises(ProviderError, match=r"waiting for state to become 'success' \(timeout: 8s\)"):
         rest.call("POST", f"{google.base}/x", body={}, until=time.monotonic() + 8)
     assert clock.time == pytest.approx(38, abs=0.1)
@@ -231,7 +230,7 @@ def test_a_busy_machine_does_not_shorten_the_retries() -> None:
         time.sleep(0.02)  # 200 seconds of the platform's
         return Answer(statuses.pop(0), "")
 
-    answer = repeated(slowly, clock, REQUEST_SECONDS)
+    answer = repeat(slowly, clock, REQUEST_SECONDS)
     assert answer is not None
     assert answer.status == 200
 

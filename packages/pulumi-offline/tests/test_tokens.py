@@ -53,16 +53,17 @@ def test_a_refused_key_is_said_without_it(google: FakeGoogle, key: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"),
+    ("description", "hint"),
     [("Check your iat and exp values in the JWT claim.", True), ("Invalid JWT Signature.", False)],
 )
-def test_a_refused_key_is_said_with_googles_reason_and_a_wrong_clock_as_such(
-    google: FakeGoogle, key: Path, said: str, hint: bool
+def test_a_refused_key_is_reported_with_googles_reason(
+    google: FakeGoogle, key: Path, description: str, hint: bool
 ) -> None:
-    google.fail("POST /token", 400, {"error": "invalid_grant", "error_description": said})
+    """A wrong clock is named as such."""
+    google.fail("POST /token", 400, {"error": "invalid_grant", "error_description": description})
     with pytest.raises(ProviderError) as failed:
         Tokens({"GOOGLE_APPLICATION_CREDENTIALS": str(key)})()
-    assert f"(HTTP 400, invalid_grant {said})" in str(failed.value)
+    assert f"(HTTP 400, invalid_grant {description})" in str(failed.value)
     assert ("clock of this machine is wrong" in str(failed.value)) is hint
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from bezel_pulumi_offline.lifecycle.fields import read_fields
-from bezel_pulumi_offline.lifecycle.plan import foreseen
+from bezel_pulumi_offline.lifecycle.plan import foreseen_properties
 from bezel_pulumi_offline.lifecycle.values import UNKNOWN
 from pulumi_offline_support.client import Provider
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 INNER = {"@": "block", "path": "text", "port": "whole", "items": "items", "labels": "table", "tls": "block"}
@@ -27,7 +27,7 @@ ZERO = {"path": "", "port": 0, "items": [], "labels": {}, "tls": None}
 
 
 @pytest.mark.parametrize(
-    ("planned", "known", "shown"),
+    ("planned", "prior", "shown"),
     [
         ({}, READ, READ),
         ({}, {}, dict.fromkeys(READ)),
@@ -38,13 +38,13 @@ ZERO = {"path": "", "port": 0, "items": [], "labels": {}, "tls": None}
         ({"text": UNKNOWN, "block": UNKNOWN}, READ, {**READ, "text": UNKNOWN, "block": UNKNOWN}),
     ],
 )
-def test_an_absent_value_is_shown_as_it_was_read(planned: dict[str, Any], known: Any, shown: Any) -> None:
-    assert foreseen(FIELDS, planned, known) == shown
+def test_an_absent_value_is_shown_as_it_was_read(planned: dict[str, Any], prior: Any, shown: Any) -> None:
+    assert foreseen_properties(FIELDS, planned, prior) == shown
 
 
 def test_only_a_previewed_update_shows_zeros(gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
-    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted = with_change(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     previewed = gcp.update(SERVICE, resource_id, made, wanted, preview=True)
     assert previewed["description"] == ""
     assert previewed["template"]["sessionAffinity"] is False

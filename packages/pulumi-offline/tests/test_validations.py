@@ -10,7 +10,7 @@ from bezel_pulumi_offline.lifecycle.values import UNKNOWN
 from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from bezel_pulumi_offline.resources import TYPES
 from pulumi_offline_support.client import FailedError, Provider, ServedProvider, urn
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -163,11 +163,11 @@ def gcp() -> Iterator[Provider]:
 
 def with_value(kind: str, path: str, value: Any) -> dict[str, Any]:
     program = PROGRAMS[kind]
-    return program if value is None and path not in program else changed(program, path, value)
+    return program if value is None and path not in program else with_change(program, path, value)
 
 
 @pytest.mark.parametrize(("kind", "path", "accepted", "refused", "reason"), CASES)
-def test_a_refused_value_is_refused_in_the_preview_and_an_accepted_one_is_not(
+def test_a_refused_value_fails_the_preview_and_an_accepted_one_passes(
     kind: str, path: str, accepted: Any, refused: Any, reason: str, gcp: Provider
 ) -> None:
     assert not gcp.check(kind, with_value(kind, path, accepted)).failures
@@ -210,7 +210,7 @@ OUTPUT_ONLY = [
 
 @pytest.mark.parametrize(("kind", "path", "value"), OUTPUT_ONLY)
 def test_a_property_that_google_sets_is_refused(kind: str, path: str, value: str, gcp: Provider) -> None:
-    (failure,) = gcp.check(kind, changed(PROGRAMS[kind], path, value)).failures
+    (failure,) = gcp.check(kind, with_change(PROGRAMS[kind], path, value)).failures
     assert "is set by Google" in failure.reason
 
 
@@ -248,8 +248,8 @@ def test_a_value_that_is_not_known_yet_passes(kind: str, path: str, gcp: Provide
 
 
 def test_every_mistake_is_named_at_once_with_its_place(gcp: Provider) -> None:
-    program = changed(PROGRAMS[SERVICE], "ingress", "ALL")
-    program = changed(program, "template.volumes", [{"name": "a", "emptyDir": {"medium": "TAPE"}}])
+    program = with_change(PROGRAMS[SERVICE], "ingress", "ALL")
+    program = with_change(program, "template.volumes", [{"name": "a", "emptyDir": {"medium": "TAPE"}}])
     failures = gcp.check(SERVICE, program).failures
     assert [failure.property for failure in failures] == ["template.volumes[0].emptyDir.medium", "ingress"]
 

@@ -8,7 +8,7 @@ from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from bezel_pulumi_offline.resources import TYPES
 from pulumi_offline_support.client import Provider, ServedProvider
 from pulumi_offline_support.google import FakeGoogle
-from pulumi_offline_support.programs import PROGRAMS, changed
+from pulumi_offline_support.programs import PROGRAMS, with_change
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 SECRET = "gcp:secretmanager/secret:Secret"
@@ -27,7 +27,7 @@ PLAIN_BUCKET = {"name": "plain", "location": "us-east4"}
 
 def body(google: FakeGoogle, method: str) -> Any:
     """The content of the last request with a method."""
-    return google.sent(method)[-1].body
+    return google.requests_of(method)[-1].body
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_adding_a_member_raises_the_policys_version(google: FakeGoogle, gcp: Pro
 def test_a_protection_alone_is_sent_with_the_whole_service(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.requests.clear()
-    gcp.update(SERVICE, resource_id, made, changed(PROGRAMS[SERVICE], "deletionProtection", True))
+    gcp.update(SERVICE, resource_id, made, with_change(PROGRAMS[SERVICE], "deletionProtection", True))
     assert [item.method for item in google.requests] == ["PATCH", "GET"]
     assert body(google, "PATCH")["template"]["containers"]
     assert "deletionProtection" not in body(google, "PATCH")
@@ -109,7 +109,8 @@ def test_an_api_that_was_not_enabled_is_read_with_its_project(google: FakeGoogle
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_operations_of_service_usage_are_polled_under_the_endpoints_version(version: str, google: FakeGoogle) -> None:
+def test_service_usage_operations_are_polled_under_the_endpoint(version: str, google: FakeGoogle) -> None:
+    """And under its version."""
     google.polls = 1
     google.fail("POST .*/services.*", 200, {"name": "operations/o", "done": False})
     google.fail("GET .*/operations/o", 200, {"name": "operations/o", "done": True, "response": {}})
@@ -126,9 +127,7 @@ def test_operations_of_service_usage_are_polled_under_the_endpoints_version(vers
     assert not [path for path in paths if "/services" in path and "/v1/" not in path]
 
 
-def test_a_plain_bucket_is_created_without_rules_and_without_uniform_access_in_so_many_words(
-    google: FakeGoogle, gcp: Provider
-) -> None:
+def test_a_plain_bucket_states_that_it_has_no_rules_nor_uniform_access(google: FakeGoogle, gcp: Provider) -> None:
     gcp.create(BUCKET, PLAIN_BUCKET)
     sent = body(google, "POST")
     assert sent["lifecycle"] == {"rule": []}
@@ -248,7 +247,7 @@ def test_a_cleanup_policy_has_its_id_as_its_key_alone(google: FakeGoogle, gcp: P
     sent = {"old": {"action": "DELETE", "condition": {"olderThan": "86400s", "tagState": "ANY"}}}
     assert body(google, "POST")["cleanupPolicies"] == sent
     assert not gcp.diff(REPOSITORY, resource_id, made, program).diffs
-    gcp.update(REPOSITORY, resource_id, made, changed(program, "cleanupPolicies.0.condition.tagState", "TAGGED"))
+    gcp.update(REPOSITORY, resource_id, made, with_change(program, "cleanupPolicies.0.condition.tagState", "TAGGED"))
     assert body(google, "PATCH")["cleanupPolicies"]["old"]["condition"]["tagState"] == "TAGGED"
 
 
@@ -266,7 +265,7 @@ def test_a_jobs_default_deadline_is_left_out_at_its_creation(
 ) -> None:
     program = PROGRAMS[JOB] | ({"attemptDeadline": deadline} if deadline else {})
     resource_id, made = gcp.create(JOB, program)
-    created = next(item for item in google.sent("POST") if item.path.endswith("/jobs"))
+    created = next(item for item in google.requests_of("POST") if item.path.endswith("/jobs"))
     assert created.body.get("attemptDeadline") == sent
     assert not gcp.diff(JOB, resource_id, made, program).diffs
 
@@ -281,7 +280,7 @@ def test_a_switched_private_access_is_sent_where_it_is_on(
     resource_id, made = gcp.create(SUBNETWORK, program)
     gcp.update(SUBNETWORK, resource_id, made, program | {"privateIpGoogleAccess": after})
     assert body(google, "POST") == sent
-    assert google.sent("POST")[-1].path.endswith("/setPrivateIpGoogleAccess")
+    assert google.requests_of("POST")[-1].path.endswith("/setPrivateIpGoogleAccess")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +301,7 @@ def test_a_mask_has_labels_and_annotations_last(
 ) -> None:
     resource_id, made = gcp.create(kind, PROGRAMS[kind])
     gcp.update(kind, resource_id, made, PROGRAMS[kind] | more)
-    patch = google.sent("PATCH")[-1]
+    patch = google.requests_of("PATCH")[-1]
     assert (patch.query.get("updateMask") or patch.body["updateMask"]) == mask
 
 

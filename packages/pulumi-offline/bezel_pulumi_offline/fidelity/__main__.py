@@ -20,7 +20,7 @@ def main() -> int:
     return run_program("bezel-pulumi-offline", None, run)
 
 
-def run(given: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Print and judge the comparison.
 
     Raises:
@@ -40,11 +40,11 @@ def run(given: Sequence[str]) -> int:
     parser.add_argument(
         "--complete", action="store_true", help="fail as well if a type or a known difference is not in the recordings"
     )
-    options = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     compared, explanations = compare(options.recordings)
     for item in compared:
         if options.show and options.show in item.resource:
-            print(f"{item.place}: {'different' if item.found else 'equal'}")
+            print(f"{item.place}: {'different' if item.differences else 'equal'}")
     problems = list(differences_without_explanation(compared, explanations))
     if options.complete:
         problems += gaps(compared, explanations)

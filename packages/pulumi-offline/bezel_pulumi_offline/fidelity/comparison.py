@@ -13,7 +13,7 @@ from google.protobuf import json_format
 from bezel_base.errors import Problem
 from bezel_pulumi_offline.fidelity.explanations import Compared
 from bezel_pulumi_offline.fidelity.recordings import PROVIDER_CALLS, Recordings, RecordingsError, short
-from bezel_pulumi_offline.fidelity.replay import ABSENT, Replay, StandIn, answered, differences, distinct, folded
+from bezel_pulumi_offline.fidelity.replay import ABSENT, Replay, StandIn, answer_of, differences, distinct, fold
 from bezel_pulumi_offline.resources import TYPES
 
 OPERATIONS = {"create": "create", "refresh": "read", "update": "update", "destroy": "delete", "preview": None}
@@ -64,7 +64,7 @@ class Comparison:
     def _requests(
         self, name: str, what: str, recorded: list[dict[str, Any]], *, single: bool = True
     ) -> Iterator[Compared]:
-        shape = folded if single else distinct
+        shape = fold if single else distinct
         expected, actual = shape(recorded), shape(self.replay.asked)
         for index in range(max(len(expected), len(actual))):
             left = expected[index] if index < len(expected) else ABSENT
@@ -81,14 +81,14 @@ class Comparison:
         for item in recording if method == "Diff" else ():
             token, _, resource = item["urn"].partition("::")
             if token in TYPES:
-                request = self._unchanged(token, resource)
+                request = self._refresh_request(token, resource)
                 recorded, actual = item["response"], self.stand_in.call("Diff", request)
                 if "olds" not in request:  # a resource without values: only what its type says can be compared
                     recorded, actual = ({"stables": response.get("stables")} for response in (recorded, actual))
                 differing = list(differences(recorded, actual))
                 yield Compared("calls", short(token), "unchanged preview Diff", differing)
 
-    def _unchanged(self, token: str, resource: str) -> dict[str, Any]:
+    def _refresh_request(self, token: str, resource: str) -> dict[str, Any]:
         """The request of a preview's diff, taken from a recorded refresh; without one only the type is known."""
         for state in self.states[short(token)]:
             if state["name"] == resource:
@@ -102,16 +102,16 @@ class Comparison:
         for call in [*recording.get("rpc", ()), *recording.get("rpc_failed_update", ())]:
             token = (call.get("urn") or call["request"]["urn"]).split("::")[2]
             if token in TYPES and "request" in call:
-                yield self._imported(token, name, call)
+                yield self._compare_import(token, name, call)
             elif token in TYPES:
                 # The recording covers both runs; the second one reads what the failed one has sent, once an update.
                 later = sum(other["rpc"] == "Update" for other in recording.get("rpc_next_up", ()))
-                yield from self._failed(short(token), name, recording["http"], call, later)
+                yield from self._compare_failure(short(token), name, recording["http"], call, later)
         yield from self._tried_again(name, recording)
         for call in recording.get("rpc_next_up", ()):
             resource = short(call["urn"].split("::")[2])
             request = {
-                **self._asked(resource, call["rpc"]),
+                **self._recorded_request(resource, call["rpc"]),
                 "olds": json_format.MessageToDict(self.stand_in.left.properties),
             }
             self.replay.asked = []
@@ -144,20 +144,20 @@ class Comparison:
                 sent = [_line(item) for item in self.replay.asked if item["method"] == "POST"]
                 yield Compared("requests", resource, what, list(differences([first] * (len(troubles) + 1), sent)))
 
-    def _imported(self, token: str, name: str, call: dict[str, Any]) -> Compared:
+    def _compare_import(self, token: str, name: str, call: dict[str, Any]) -> Compared:
         if call["rpc"] == "Read":
-            answer = answered(TYPES[token].fields, call["response"]["properties"])
+            answer = answer_of(TYPES[token].fields, call["response"]["properties"])
             path = f"/run/v2/{call['request']['id']}"
             self.replay.expect([{"method": "GET", "path": path, "status": 200, "answer": answer}])
         actual = self.stand_in.call(call["rpc"], call["request"])
         return Compared("calls", short(token), f"{name} {call['rpc']}", list(differences(call["response"], actual)))
 
-    def _failed(
+    def _compare_failure(
         self, resource: str, name: str, exchanges: list[dict[str, Any]], call: dict[str, Any], later: int
     ) -> Iterator[Compared]:
         exchanges = [item for item in exchanges if _concerns(item, resource)]
         self.replay.expect(exchanges)
-        request = self._asked(resource, call["rpc"])
+        request = self._recorded_request(resource, call["rpc"])
         actual, expected = self.stand_in.call(call["rpc"], request), call["response"]
         if call.get("errors"):
             resource_id = request.get("id") or f"{self.parent}/services/{request['name']}"
@@ -172,7 +172,7 @@ class Comparison:
         place = self.recordings.place
         return f"projects/{place['project']}/locations/{place['region']}"
 
-    def _asked(self, resource: str, method: str) -> dict[str, Any]:
+    def _recorded_request(self, resource: str, method: str) -> dict[str, Any]:
         """The request of the recorded life cycle: those of the failures, made by the same program, were not recorded.
 
         The failed resources had never been refreshed, so their old state is that of the create.

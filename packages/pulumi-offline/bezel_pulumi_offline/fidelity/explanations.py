@@ -18,7 +18,7 @@ class Compared:
     section: str  # requests or calls
     resource: str
     what: str
-    found: list[Difference]
+    differences: list[Difference]
 
     @property
     def place(self) -> str:
@@ -42,7 +42,7 @@ class Explanations:
     def explain(self, compared: Compared) -> list[Difference]:
         """The differences for which there is no explanation."""
         left = []
-        for difference in compared.found:
+        for difference in compared.differences:
             where = (compared.section, compared.resource, compared.what, difference.path)
             matches = [index for index, entry in enumerate(self.differences) if where == _where(entry)]
             self.met.update(matches)
@@ -55,10 +55,10 @@ class Explanations:
         """Explanations whose difference did not occur."""
         return [", ".join(_where(entry)) for index, entry in enumerate(self.differences) if index not in self.met]
 
-    def unrecorded(self, known: Collection[str], compared: Sequence[Compared]) -> list[str]:
+    def unrecorded_types(self, resources: Collection[str], compared: Sequence[Compared]) -> list[str]:
         """Types that were not compared, or that were compared though listed as without a recording."""
         explained = {(entry["section"], entry["resource"]) for entry in self.not_recorded}
-        expected = {(section, resource) for section in SECTIONS for resource in known}
+        expected = {(section, resource) for section in SECTIONS for resource in resources}
         matches = {(item.section, item.resource) for item in compared}
         return sorted(f"{section} of {resource}" for section, resource in (expected - matches) ^ explained)
 

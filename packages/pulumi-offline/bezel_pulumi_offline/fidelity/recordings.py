@@ -108,12 +108,12 @@ def read_recordings(folder: Path) -> Recordings:
 
 
 def _by_operation(paths: list[Path], read: Any) -> dict[tuple[str, str], list[Json]]:
-    found = {}
+    by_operation = {}
     for path in paths:
         if match := re.fullmatch(r"(\w+\.\w+)\.(create|read|update|delete)\.lro-done\.json", path.name):
             content = read(path)
-            found[match[1], match[2]] = content.get("exchanges", []) if isinstance(content, dict) else []
-    return found
+            by_operation[match[1], match[2]] = content.get("exchanges", []) if isinstance(content, dict) else []
+    return by_operation
 
 
 def _method(path: Path) -> tuple[str, str]:
@@ -165,7 +165,7 @@ def _each(what: str, items: Any, keys: Collection[str]) -> Iterator[str]:
             yield from _without(f"{what}[{index}]", item, keys)
 
 
-def _unknown_calls(items: list[Json], known: Collection[str]) -> Iterator[str]:
+def _unknown_calls(items: list[Json], calls: Collection[str]) -> Iterator[str]:
     for index, item in enumerate(items):
-        if item["rpc"] not in known:
-            yield f"the engine has no call {item['rpc']!r} ({index}): expected {', '.join(known)}"
+        if item["rpc"] not in calls:
+            yield f"the engine has no call {item['rpc']!r} ({index}): expected {', '.join(calls)}"

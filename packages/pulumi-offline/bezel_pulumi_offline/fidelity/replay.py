@@ -86,7 +86,7 @@ def _same_double(left: Any, right: Any) -> bool:
     return numbers and not isinstance(left, bool) and not isinstance(right, bool) and float(left) == float(right)
 
 
-def folded(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def fold(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Requests without the repetition of identical ones, and without values that cannot be compared."""
     plain = []
     for item in requests:
@@ -100,11 +100,11 @@ def folded(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def distinct(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each request once, sorted: for resources that were made at the same time."""
-    once = {json.dumps(item, sort_keys=True): item for item in folded(requests)}
+    once = {json.dumps(item, sort_keys=True): item for item in fold(requests)}
     return [once[key] for key in sorted(once)]
 
 
-def answered(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
+def answer_of(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
     """Google's JSON that yields the given properties: the import's exchange itself was not recorded."""
     answer: dict[str, Any] = {}
     for item in fields:
@@ -112,9 +112,9 @@ def answered(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
         if value in (None, "", 0, [], {}):
             continue
         if item.kind is Kind.BLOCK:
-            value = answered(item.fields, value)
+            value = answer_of(item.fields, value)
         elif item.kind is Kind.BLOCKS:
-            value = [answered(item.fields, one) for one in value]
+            value = [answer_of(item.fields, one) for one in value]
         if item.marks & Mark.LISTED:
             value = [value]
         elif item.marks & Mark.WRAPPED:
@@ -230,7 +230,7 @@ class StandIn:
         try:
             answer = getattr(self.stub, method)(message, timeout=60)
         except grpc.RpcError as error:
-            self.left = _left(error)
+            self.left = _kept_part(error)
             return {"error": f"rpc error: code = {_code(error)} desc = {error.details()}", "kept": self.left.id}
         text = json.dumps(json_format.MessageToDict(answer)).replace(self.base, "{BASE}")
         return dict(json.loads(text))
@@ -240,7 +240,7 @@ def _code(error: Any) -> str:
     return str(error.code().name.title().replace("_", ""))
 
 
-def _left(error: Any) -> pb.ErrorResourceInitFailed:
+def _kept_part(error: Any) -> pb.ErrorResourceInitFailed:
     """The part of a failed call that stays in the state."""
     detail = pb.ErrorResourceInitFailed()
     for key, value in error.trailing_metadata() or ():

@@ -34,12 +34,12 @@ def gaps(compared: Sequence[Compared], explanations: Explanations) -> Iterator[s
     """A line for each known difference that did not occur, and for each type without recordings that is not listed."""
     for line in explanations.unmet:
         yield f"explains nothing: {line}"
-    for line in explanations.unrecorded({short(token) for token in TYPES}, compared):
+    for line in explanations.unrecorded_types({short(token) for token in TYPES}, compared):
         yield f"neither recorded nor explained, or both: {line}"
 
 
 def summary(compared: Sequence[Compared]) -> Iterator[str]:
     """How many calls and requests were equal, and how many different."""
-    counts = Counter((item.section, "different" if item.found else "equal") for item in compared)
+    counts = Counter((item.section, "different" if item.differences else "equal") for item in compared)
     for (section, how), count in sorted(counts.items()):
         yield f"{section}: {count} {how}"

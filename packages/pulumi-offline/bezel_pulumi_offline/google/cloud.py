@@ -62,8 +62,8 @@ class Cloud:
         self._rest = Rest(Tokens(environment, str(config.get("accessToken") or "")), clock)
 
     def _setting(self, name: str, *variables: str) -> str | None:
-        found = [self._config.get(name), *(self._environment.get(variable) for variable in variables)]
-        return next((str(value) for value in found if value), None)
+        values = [self._config.get(name), *(self._environment.get(variable) for variable in variables)]
+        return next((str(value) for value in values if value), None)
 
     def stop(self) -> None:
         """End every wait: the engine has cancelled."""
@@ -118,7 +118,7 @@ class Cloud:
         base = re.sub(r"/storage/v1/$", "/upload/storage/v1/", self.endpoint("STORAGE"))
         return self._rest.call("POST", base + path, query=query, data=data, content_type=content_type, until=until)
 
-    def finished(
+    def wait_for_operation(
         self,
         api: str,
         operation: Mapping[str, Any],

@@ -102,10 +102,10 @@ def failing(text: str, *, unless_absent: bool = False) -> Iterator[None]:
         yield
     except RequestError as error:
         if not (unless_absent and error.code == 404):
-            raise prefixed(text, error) from None
+            raise prefix_error(text, error) from None
 
 
-def prefixed(text: str, error: ProviderError) -> ProviderError:
+def prefix_error(text: str, error: ProviderError) -> ProviderError:
     """Return the error with a text before its own."""
     whole = (RequestError if isinstance(error, RequestError) else ProviderError)(f"{text}: {error}", error.advice)
     if isinstance(whole, RequestError) and isinstance(error, RequestError):
@@ -117,14 +117,14 @@ def not_created(text: str, error: ProviderError) -> ProviderError:
     """Return the error of a create that failed, with the text of its resource type before it."""
     # Cloud Storage returns no status; elsewhere 409 also means a concurrent change (ABORTED).
     exists = isinstance(error, GoogleError) and error.code == 409 and error.status in ("", "ALREADY_EXISTS")
-    whole = prefixed(text, error) if text else error
+    whole = prefix_error(text, error) if text else error
     return ExistsError(str(whole)) if exists else whole
 
 
 def timeout_text(wanted: str, seconds: float, last: str = "") -> str:
     """Return the plugin SDK's text for a wait that was too long."""
-    known = f"last state: '{last}', " if last else ""
-    return f"timeout while waiting for state to become '{wanted}' ({known}timeout: {go_duration(seconds)})"
+    state = f"last state: '{last}', " if last else ""
+    return f"timeout while waiting for state to become '{wanted}' ({state}timeout: {go_duration(seconds)})"
 
 
 def go_duration(seconds: float) -> str:

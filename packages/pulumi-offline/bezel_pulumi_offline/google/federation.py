@@ -38,7 +38,7 @@ def federated_token(info: Mapping[str, Any]) -> tuple[str, float]:
         "scope": SCOPE,
         "subject_token": _subject_token(info["credential_source"]),
     }
-    answer = _sent("token_url", str(info["token_url"]), _FORM, urlencode(exchange))
+    answer = _fetch_json("token_url", str(info["token_url"]), _FORM, urlencode(exchange))
     token, seconds = str(answer["access_token"]), float(answer.get("expires_in", 3600))
     url = info.get("service_account_impersonation_url")
     if not url:
@@ -47,7 +47,9 @@ def federated_token(info: Mapping[str, Any]) -> tuple[str, float]:
     lifetime = int(options.get("token_lifetime_seconds") or 3600)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
     content = json.dumps({"scope": [SCOPE], "lifetime": f"{lifetime}s"})
-    return str(_sent("service_account_impersonation_url", str(url), headers, content)["accessToken"]), float(lifetime)
+    return str(_fetch_json("service_account_impersonation_url", str(url), headers, content)["accessToken"]), float(
+        lifetime
+    )
 
 
 def _subject_token(source: Mapping[str, Any]) -> str:
@@ -71,7 +73,7 @@ def _subject_token(source: Mapping[str, Any]) -> str:
         raise ProviderError(f"credential_source holds no {name!r}, so there is no token to exchange.") from None
 
 
-def _sent(what: str, url: str, headers: Mapping[str, str], content: str) -> dict[str, Any]:
+def _fetch_json(what: str, url: str, headers: Mapping[str, str], content: str) -> dict[str, Any]:
     if urlsplit(url).scheme != "http":
         raise ProviderError(f"{what} {url} is not an address of localcloud: the stand-in sends plain HTTP only.")
     text = _answer(what, url, headers, content)
@@ -101,8 +103,8 @@ def _answer(what: str, url: str, headers: Mapping[str, str], content: str | None
     finally:
         connection.close()
     if response.status != 200:
-        said = _reason(text) if content is not None else ""
-        refusal = f"{where} refused the federated identity (HTTP {response.status}{f', {said}' if said else ''})"
+        reason = _reason(text) if content is not None else ""
+        refusal = f"{where} refused the federated identity (HTTP {response.status}{f', {reason}' if reason else ''})"
         raise ProviderError(f"{refusal}, so nothing can be deployed. `bezel ci login` names the cause.")
     return text
 

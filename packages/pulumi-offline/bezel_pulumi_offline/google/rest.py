@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from bezel_pulumi_offline.google.errors import GoogleError, NoResponseError, ProviderError, timeout_text
-from bezel_pulumi_offline.google.retries import REQUEST_SECONDS, TRANSPORT_SECONDS, Answer, Clock, repeated
+from bezel_pulumi_offline.google.retries import REQUEST_SECONDS, TRANSPORT_SECONDS, Answer, Clock, repeat
 
 _FRESH = 2.0  # seconds that an idle connection is trusted: servers close theirs after a few
 _PER_CALL = TRANSPORT_SECONDS  # seconds for the response to one request
@@ -41,15 +41,15 @@ class PlainClock:
 
     def now(self) -> float:
         """Return the provider's seconds since an arbitrary moment."""
-        return time.monotonic() + self._skipped()
+        return time.monotonic() + self._skipped_seconds()
 
     def wait(self, seconds: float) -> None:
         """Wait a number of the provider's seconds."""
         ends = self.now() + seconds
         self._pause(seconds / self._speed)
-        self._own.skipped = self._skipped() + max(ends - self.now(), 0.0)
+        self._own.skipped = self._skipped_seconds() + max(ends - self.now(), 0.0)
 
-    def _skipped(self) -> float:
+    def _skipped_seconds(self) -> float:
         """Return the seconds that this thread's waits were shorter than asked for."""
         return float(getattr(self._own, "skipped", 0.0))
 
@@ -100,7 +100,7 @@ class Rest:
         payload = data if data is not None else None if body is None else json.dumps(body).encode()
         if limit is None and "prettyPrint" not in (query or {}):
             limit = REQUEST_SECONDS if method in _READ else max(until - time.monotonic(), 0.0)
-        answer = repeated(lambda: self._send(method, target, payload, content_type), self._clock, limit)
+        answer = repeat(lambda: self._send(method, target, payload, content_type), self._clock, limit)
         if answer is None:
             raise ProviderError(timeout_text("success", limit or 0.0))
         if answer.status == 0:
@@ -126,28 +126,28 @@ class Rest:
             if reused and method in _READ and not isinstance(error, (TimeoutError, http.client.IncompleteRead)):
                 # The server may have closed an idle connection: Go's client repeats a read on another one.
                 return self._send(method, target, payload, content_type)
-            return _broken(error, parts.netloc)
+            return _broken_answer(error, parts.netloc)
         self._own.used = time.monotonic()
         return answer
 
     def _connection(self, host: str) -> tuple[http.client.HTTPConnection, bool]:
         """Return a connection, and whether it has been used."""
-        held: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if (
-            held is not None
-            and held.sock is not None
+            connection is not None
+            and connection.sock is not None
             and self._own.host == host
             and time.monotonic() - self._own.used < _FRESH
         ):
-            return held, True
-        if held is not None:
-            held.close()
+            return connection, True
+        if connection is not None:
+            connection.close()
         self._own.host, self._own.used = host, time.monotonic()
         self._own.connection = http.client.HTTPConnection(host, timeout=_PER_CALL)
         return self._own.connection, False
 
 
-def _broken(error: Exception, host: str) -> Answer:
+def _broken_answer(error: Exception, host: str) -> Answer:
     """Return the outcome of a broken connection in the words of Go's client."""
     if isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError)):
         return Answer(0, "EOF")

@@ -52,7 +52,7 @@ class Answer:
     late: bool = False
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         """Whether the request is sent again."""
         if self.status == 0:
             return self.again or self.late
@@ -65,7 +65,7 @@ class Answer:
         )
 
 
-def repeated(send: Callable[[], Answer], clock: Clock, limit: float | None) -> Answer | None:
+def repeat(send: Callable[[], Answer], clock: Clock, limit: float | None) -> Answer | None:
     """Send a request until it succeeds, is refused, or the time is over; return its last answer.
 
     Args:
@@ -79,10 +79,10 @@ def repeated(send: Callable[[], Answer], clock: Clock, limit: float | None) -> A
     began, last = clock.now(), None
     over = float("inf") if limit is None else began + limit + GRACE_SECONDS
     for pause in _outer_pauses():
-        answer = _transported(send, clock, over)
+        answer = _transport(send, clock, over)
         if answer is None:
             return last
-        if limit is None or not answer.repeated:
+        if limit is None or not answer.is_repeated:
             return answer
         last = answer
         left = began + limit - clock.now()
@@ -93,12 +93,12 @@ def repeated(send: Callable[[], Answer], clock: Clock, limit: float | None) -> A
     return last
 
 
-def _transported(send: Callable[[], Answer], clock: Clock, over: float) -> Answer | None:
+def _transport(send: Callable[[], Answer], clock: Clock, over: float) -> Answer | None:
     """Send a request as the transport does; None where the time is over before the transport gives up."""
     ends = clock.now() + TRANSPORT_SECONDS
     for pause in _transport_pauses():
         answer = send()
-        if not answer.repeated or answer.late:
+        if not answer.is_repeated or answer.late:
             return answer
         waited = min(pause, ends - clock.now())
         if clock.now() + waited > over:

@@ -25,15 +25,15 @@ _EARLY = 60.0  # seconds before its expiry that a token counts as expired
 class Tokens:
     """The current access token, renewed when it runs out."""
 
-    def __init__(self, environment: Mapping[str, str], given: str = "") -> None:
+    def __init__(self, environment: Mapping[str, str], token: str = "") -> None:
         """Make a source of tokens.
 
         Args:
             environment: The environment with GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_CREDENTIALS (a credential, or the path
                 of one) or GOOGLE_APPLICATION_CREDENTIALS (a path).
-            given: A token from the provider's configuration; it has precedence.
+            token: A token from the provider's configuration; it has precedence.
         """
-        self._given = given or environment.get("GOOGLE_OAUTH_ACCESS_TOKEN", "")
+        self._given = token or environment.get("GOOGLE_OAUTH_ACCESS_TOKEN", "")
         names = ("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
         self._name = next((name for name in names if environment.get(name, "").strip()), names[-1])
         self._credential = environment.get(self._name, "").strip()
@@ -72,12 +72,12 @@ def _content(name: str, credential: str) -> dict[str, Any]:
             "No credential: GOOGLE_APPLICATION_CREDENTIALS and GOOGLE_OAUTH_ACCESS_TOKEN are both unset. "
             '`make up` sets them; for other commands, run `eval "$(.venv/bin/bezel local env)"` first.'
         )
-    given = credential.startswith("{")
-    where = name if given else f"{name}={credential}"
+    is_inline = credential.startswith("{")
+    where = name if is_inline else f"{name}={credential}"
     try:
-        content = json.loads(credential if given else Path(credential).read_text(encoding="utf-8"))
+        content = json.loads(credential if is_inline else Path(credential).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        reason = type(error).__name__ if given else str(error)
+        reason = type(error).__name__ if is_inline else str(error)
         raise ProviderError(f"{where} cannot be read as a key: {reason}") from None
     federated = isinstance(content, dict) and content.get("type") == "external_account"
     if not isinstance(content, dict) or not (
@@ -114,11 +114,13 @@ def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         answer = {}
     if response.status != 200 or "access_token" not in answer:
-        said = " ".join(filter(None, (str(answer.get("error", "")), str(answer.get("error_description", "")))))
-        hint = " The clock of this machine is wrong: set it, then run the same command again." if "iat" in said else ""
+        reason = " ".join(filter(None, (str(answer.get("error", "")), str(answer.get("error_description", "")))))
+        hint = (
+            " The clock of this machine is wrong: set it, then run the same command again." if "iat" in reason else ""
+        )
         raise ProviderError(
             f"{key['token_uri']} refused the key of {key['client_email']} (HTTP {response.status}"
-            f"{f', {said}' if said else ''}), so nothing can be deployed.{hint}"
+            f"{f', {reason}' if reason else ''}), so nothing can be deployed.{hint}"
         )
     return dict(answer)
 

@@ -25,8 +25,8 @@ def _find_packages() -> None:
     # A checkout's packages are linked: the file holds the folder.
     linked = site / f"{_BASE}.pth"
     base = [linked.read_text(encoding="utf-8").strip()] if linked.is_file() else []
-    own = [folder for folder in sys.path if Path(folder) != _HERE]  # its modules are those of a package
-    sys.path[:] = dict.fromkeys([*own, str(_HERE.parents[1]), str(site), *base])
+    folders = [folder for folder in sys.path if Path(folder) != _HERE]  # its modules are those of a package
+    sys.path[:] = dict.fromkeys([*folders, str(_HERE.parents[1]), str(site), *base])
 
 
 def main() -> None:
@@ -50,11 +50,11 @@ def main() -> None:
 
     children = Children()
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]
-    own = OwnCalls()
-    server = grpc.server(ThreadPoolExecutor(32), interceptors=[own], options=limits)
+    guard = OwnCalls()
+    server = grpc.server(ThreadPoolExecutor(32), interceptors=[guard], options=limits)
     host = Host(engine=sys.argv[-1] if len(sys.argv) > 1 else "", children=children)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
-    port = own.port = server.add_insecure_port("127.0.0.1:0")
+    port = guard.port = server.add_insecure_port("127.0.0.1:0")
     server.start()
 
     # A signal may be delivered to a thread of gRPC; the pipe wakes the main thread even then.

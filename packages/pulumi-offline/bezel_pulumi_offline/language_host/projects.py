@@ -56,7 +56,7 @@ def version(python: str) -> str:
     return subprocess.run([python, "-IS", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def installed(venv: Path, name: str) -> str:
+def installed_version(venv: Path, name: str) -> str:
     """The version of a distribution, by its folder of metadata (PEP 376); "" where it is missing."""
     folders = (venv / "lib").glob(f"python*/site-packages/{name}-*.dist-info")
     return next((folder.name.removesuffix(".dist-info").partition("-")[2] for folder in folders), "")
@@ -74,9 +74,9 @@ def dependencies(venv: Path, *, transitive: bool) -> list[tuple[str, str]]:
     from importlib import metadata
 
     folders = [str(folder) for folder in (venv / "lib").glob("python*/site-packages")]
-    found = {_normal(dist.metadata["Name"]): dist for dist in metadata.distributions(path=folders)}
-    needed = {_normal(need) for dist in found.values() for need in dist.requires or () if "extra ==" not in need}
-    return [(name, dist.version) for name, dist in sorted(found.items()) if transitive or name not in needed]
+    by_name = {_normal(dist.metadata["Name"]): dist for dist in metadata.distributions(path=folders)}
+    needed = {_normal(need) for dist in by_name.values() for need in dist.requires or () if "extra ==" not in need}
+    return [(name, dist.version) for name, dist in sorted(by_name.items()) if transitive or name not in needed]
 
 
 def _normal(requirement: str) -> str:

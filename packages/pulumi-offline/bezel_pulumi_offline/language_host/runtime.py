@@ -43,7 +43,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
     def GetPluginInfo(self, _request: Any, _context: grpc.ServicerContext) -> Any:
         """The version of the SDK beside which this host runs."""
-        return plugin_pb2.PluginInfo(version=projects.installed(Path(sys.executable).parent.parent, "pulumi"))
+        return plugin_pb2.PluginInfo(version=projects.installed_version(Path(sys.executable).parent.parent, "pulumi"))
 
     def About(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Path and version of the project's interpreter."""
@@ -53,9 +53,9 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     def GetProgramDependencies(self, request: Any, context: grpc.ServicerContext) -> Any:
         """The distributions of the project's virtual environment."""
         venv = self._venv(request.info, context)
-        found = projects.dependencies(venv, transitive=request.transitiveDependencies)
+        distributions = projects.dependencies(venv, transitive=request.transitiveDependencies)
         return pb.GetProgramDependenciesResponse(
-            dependencies=[pb.DependencyInfo(name=name, version=version) for name, version in found]
+            dependencies=[pb.DependencyInfo(name=name, version=version) for name, version in distributions]
         )
 
     def InstallDependencies(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
@@ -106,9 +106,13 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         """Run a plugin written in Python: a policy pack (kind `analyzer`) or a program with a folder of its own."""
-        python, own = self._python(request.info, context)
-        given = dict(item.split("=", 1) for item in request.env)
-        env = own | given | {name: own[name] for name in ("PATH", "VIRTUAL_ENV", "PULUMI_RUNTIME_VIRTUALENV")}
+        python, python_env = self._python(request.info, context)
+        requested = dict(item.split("=", 1) for item in request.env)
+        env = (
+            python_env
+            | requested
+            | {name: python_env[name] for name in ("PATH", "VIRTUAL_ENV", "PULUMI_RUNTIME_VIRTUALENV")}
+        )
         folder = str(Path(request.info.program_directory).absolute())
         # The engine sends only its address to a policy pack; the host adds the pack's folder.
         is_pack = request.kind == "analyzer"
@@ -142,7 +146,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
 def _exec_script() -> str:
     """The SDK's start script, which is beside the engine on PATH."""
-    found = shutil.which(EXEC)
-    if found is None:
+    path = shutil.which(EXEC)
+    if path is None:
         raise FileNotFoundError(f"{EXEC} is not on PATH: run `make setup`, which puts it beside pulumi")
-    return found
+    return path

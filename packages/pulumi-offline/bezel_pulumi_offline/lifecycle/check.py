@@ -47,19 +47,19 @@ class _Check:
     failures: list[tuple[str, str]]
 
     def object(self, fields: Fields, inputs: Mapping[str, Any], path: str) -> Properties:
-        known = {field.name: field for field in fields}
+        by_name = {field.name: field for field in fields}
         result: Properties = {}
         defaulted: list[str] = []
         for name, value in inputs.items():
             if name == DEFAULTS or value is None:
                 continue
-            declared = known.get(name)
+            declared = by_name.get(name)
             if declared is None or declared.marks & (Mark.OUTPUT | Mark.ECHOED | Mark.REFUSED):
                 output = declared is not None and not declared.marks & Mark.REFUSED
-                self.failures.append((path + name, self._unsupported(name, output=output)))
+                self.failures.append((path + name, self._unsupported_text(name, output=output)))
             else:
                 result[name] = self._value(declared, value, path + name)
-        for name, declared in known.items():
+        for name, declared in by_name.items():
             # deletionPolicy has a default in the provider's state, but none in Check, as recorded.
             if name not in result and declared.default not in (None, "", 0) and name != "deletionPolicy":
                 result[name] = declared.default
@@ -70,7 +70,7 @@ class _Check:
         result[DEFAULTS] = defaulted
         return result
 
-    def _unsupported(self, name: str, *, output: bool) -> str:
+    def _unsupported_text(self, name: str, *, output: bool) -> str:
         if output:
             return f'"{name}" of {self.token} is set by Google and cannot be set here. Remove it.'
         return (
@@ -89,8 +89,8 @@ class _Check:
             case (Kind.BLOCKS, Mapping()):
                 return [self._member(field, value, f"{path}[0]")]  # the provider takes a single value for a list of one
             case (Kind.TABLE, Mapping()):
-                given = {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
-                return {key: self._item(item, f"{path}.{key}") for key, item in given.items()}
+                items = {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
+                return {key: self._item(item, f"{path}.{key}") for key, item in items.items()}
             case (Kind.ITEMS, list()):
                 return [self._item(item, f"{path}[{index}]") for index, item in enumerate(value)]
             case (Kind.ITEMS, str() | bool() | int() | float()):
@@ -116,8 +116,8 @@ class _Check:
 
     def _refuse(self, value: Any, word: str, path: str) -> Any:
         """Note a value of another kind; the message does not show it, since it may be a secret of the program."""
-        given = "null" if value is None else f"a {type(value).__name__}"
-        self.failures.append((path, f"{path} of {self.token} is a {word}, not {given}. Write it as a {word}."))
+        actual = "null" if value is None else f"a {type(value).__name__}"
+        self.failures.append((path, f"{path} of {self.token} is a {word}, not {actual}. Write it as a {word}."))
         return value
 
 

@@ -66,7 +66,7 @@ def key_path(left: object, right: object) -> bool:
     """Whether two references name the same ring or key of Cloud KMS; a short one leaves out project or collections."""
     collections = {"projects", "locations", "keyRings", "cryptoKeys"}
     parts = [[part for part in str(text).split("/") if part not in collections] for text in (left, right)]
-    shorter = min(len(found) for found in parts)
+    shorter = min(len(segments) for segments in parts)
     return shorter > 1 and parts[0][-shorter:] == parts[1][-shorter:]
 
 
@@ -106,15 +106,15 @@ def known_part(old: object, new: object) -> bool:
         before, after = json.loads(str(old)), json.loads(str(new))
     except ValueError:
         return False
-    return bool(_restricted(before, after) == after)
+    return bool(_restrict(before, after) == after)
 
 
-def _restricted(old: Any, new: Any) -> Any:
+def _restrict(old: Any, new: Any) -> Any:
     """A known value without the keys that the new one does not have."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {key: _restricted(value, new[key]) for key, value in old.items() if new.get(key) is not None}
+        return {key: _restrict(value, new[key]) for key, value in old.items() if new.get(key) is not None}
     if isinstance(old, list) and isinstance(new, list):
-        pairs = [_restricted(value, new[index]) for index, value in enumerate(old) if index < len(new)]
+        pairs = [_restrict(value, new[index]) for index, value in enumerate(old) if index < len(new)]
         return [*pairs, *old[len(new) :]]
     return old
 
@@ -151,7 +151,7 @@ def duration(left: object, right: object) -> bool:
     return in_seconds(str(left)) == in_seconds(str(right))
 
 
-def unspecified(left: object, right: object) -> bool:
+def both_unspecified(left: object, right: object) -> bool:
     """Whether neither of two values of an enum says anything: none, or its name ends in _UNSPECIFIED."""
     return all(not value or str(value).endswith("_UNSPECIFIED") for value in (left, right))
 
@@ -160,18 +160,18 @@ def maven(left: object, right: object) -> bool:
     """Whether two configurations of a Maven repository are both the default one: missing, empty or spelled out."""
     blocks = [block if isinstance(block, Mapping) else {} for block in (left, right)]
     snapshots = any(block.get("allowSnapshotOverwrites") for block in blocks)
-    return not snapshots and unspecified(*(block.get("versionPolicy") for block in blocks))
+    return not snapshots and both_unspecified(*(block.get("versionPolicy") for block in blocks))
 
 
 def upstreams(left: object, right: object) -> bool:
     """Whether two lists have the same policies of a virtual repository, in any order."""
     names = ("id", "priority", "repository")
-    found = [
+    sets = [
         {tuple(str(item.get(name) or "") for name in names) for item in policies if isinstance(item, Mapping)}
         for policies in (left, right)
         if isinstance(policies, list)
     ]
-    return len(found) == 2 and found[0] == found[1]
+    return len(sets) == 2 and sets[0] == sets[1]
 
 
 def place(left: object, right: object) -> bool:
@@ -181,7 +181,9 @@ def place(left: object, right: object) -> bool:
 
 def places(left: object, right: object) -> bool:
     """Whether two lists name the same locations of a bucket, however they are spelled and ordered."""
-    named = [sorted(str(item).upper() for item in found) for found in (left, right) if isinstance(found, list)]
+    named = [
+        sorted(str(item).upper() for item in locations) for locations in (left, right) if isinstance(locations, list)
+    ]
     return len(named) == 2 and named[0] == named[1]
 
 
@@ -190,7 +192,7 @@ def key_version(old: object, new: object) -> bool:
     return str(old).partition("/cryptoKeyVersions")[0] == new
 
 
-def removed(old: object, new: object) -> bool:
+def is_left_out(old: object, new: object) -> bool:
     """Whether a text is left out of the program, where the provider leaves Google's as it is."""
     return bool(old) and not new
 
@@ -201,12 +203,16 @@ def disabled_filter(old: object, new: object) -> bool:
 
 
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
-    function.__name__: function
-    for function in (
-        *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
-        *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
-        *(duration, unspecified, maven, upstreams, place, places, key_version, removed, disabled_filter),
-    )
+    "removed": is_left_out,
+    "unspecified": both_unspecified,
+    **{
+        function.__name__: function
+        for function in (
+            *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
+            *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
+            *(duration, maven, upstreams, place, places, key_version, disabled_filter),
+        )
+    },
 }
 KEPT = (known_part, place)
 """Comparisons under which a refresh leaves the program's value as it is."""

@@ -89,7 +89,7 @@ class Field:
         """The published provider's name of the property, with which its messages and its sets are made."""
         listed = self.kind in (Kind.ITEMS, Kind.BLOCKS) and len(self.path) == 1  # Pulumi's name is a plural
         name = self.path[0] if listed else self.name
-        return self.terraform or re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
+        return self.terraform or re.sub(r"[A-Z]", lambda match: "_" + match[0].lower(), name)
 
     @property
     def changeable(self) -> bool:
@@ -124,8 +124,8 @@ def read_fields(table: Mapping[str, Any], groups: Mapping[str, Any]) -> Fields:
 
 
 def _field(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> Field:
-    words, _, default = row["@"].partition(" default=")
-    kind, *marks = words.split()
+    text, _, default = row["@"].partition(" default=")
+    kind, *marks = text.split()
     options = dict(word.split("=") for word in marks if "=" in word)
     return Field(
         name,

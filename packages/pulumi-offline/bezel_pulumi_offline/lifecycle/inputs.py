@@ -14,7 +14,7 @@ from bezel_pulumi_offline.lifecycle.mapping import zero
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 
-def refreshed(fields: Fields, inputs: Mapping[str, Any], actual: Mapping[str, Any]) -> Properties:
+def refresh_inputs(fields: Fields, inputs: Mapping[str, Any], actual: Mapping[str, Any]) -> Properties:
     """Return the program's inputs with the values of the actual resource."""
     by_name = {field.name: field for field in fields}
     result: Properties = {}
@@ -32,15 +32,17 @@ def refreshed(fields: Fields, inputs: Mapping[str, Any], actual: Mapping[str, An
 
 def _refreshed_value(field: Field, value: Any, current: Any) -> Any:
     if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(current, Mapping):
-        return refreshed(field.fields, value, current)
+        return refresh_inputs(field.fields, value, current)
     if field.kind is Kind.BLOCKS and isinstance(value, list) and isinstance(current, list):
         befores = (
-            _matched(value, current)
+            _match_members(value, current)
             if field.marks & Mark.SET
             else [(index, item) for index, item in enumerate(current)]
         )
         return [
-            refreshed(field.fields, value[index], item) if index < len(value) else imported(field.fields, item)
+            refresh_inputs(field.fields, value[index], item)
+            if index < len(value)
+            else import_inputs(field.fields, item)
             for index, item in befores
         ]
     if zero(current) and zero(value):
@@ -49,7 +51,7 @@ def _refreshed_value(field: Field, value: Any, current: Any) -> Any:
     return value if field.same and field.same(current, value) and keeps else current
 
 
-def _matched(value: list[Any], current: list[Any]) -> list[tuple[int, Any]]:
+def _match_members(value: list[Any], current: list[Any]) -> list[tuple[int, Any]]:
     """Return the members of a set in the program's order, each with its place there; new ones are the last."""
     free, places = list(range(len(value))), []
     for item in current:
@@ -69,7 +71,7 @@ def _equal_values(one: Any, other: Any) -> int:
     return sum(one[name] == other.get(name) for name in one if name != DEFAULTS)
 
 
-def imported(fields: Fields, actual: Mapping[str, Any]) -> Properties:
+def import_inputs(fields: Fields, actual: Mapping[str, Any]) -> Properties:
     """Return the inputs that would create the actual resource."""
     result: Properties = {DEFAULTS: []}
     for field in fields:
@@ -82,9 +84,9 @@ def imported(fields: Fields, actual: Mapping[str, Any]) -> Properties:
         ):
             continue
         if field.kind is Kind.BLOCK:
-            result[field.name] = imported(field.fields, value)
+            result[field.name] = import_inputs(field.fields, value)
         elif field.kind is Kind.BLOCKS and isinstance(value, list):
-            result[field.name] = [imported(field.fields, item) for item in value]
+            result[field.name] = [import_inputs(field.fields, item) for item in value]
         elif not field.name.startswith("effective"):
             result[field.name] = value
     return result

@@ -26,10 +26,10 @@ def invoke(cloud: Cloud, token: str, arguments: Mapping[str, Any]) -> Properties
     """
     look_up = _INVOKES.get(token)
     if look_up is None:
-        known = ", ".join(sorted(_INVOKES))
+        tokens = ", ".join(sorted(_INVOKES))
         raise ProviderError(
-            f"The stand-in provider has no look-up {token}, so this program cannot run on localcloud. It has: {known}. "
-            "Use one of these, or run with PROVIDER=real."
+            f"The stand-in provider has no look-up {token}, so this program cannot run on localcloud. It has: "
+            f"{tokens}. Use one of these, or run with PROVIDER=real."
         )
     return look_up(cloud, arguments)
 

@@ -12,37 +12,37 @@ from bezel_pulumi_offline.lifecycle.values import UNKNOWN, Properties, unknown
 
 
 def add_labels(
-    planned: Properties, known: Mapping[str, Any] | None, defaults: Mapping[str, str], attribution: Mapping[str, str]
+    planned: Properties, prior: Mapping[str, Any] | None, defaults: Mapping[str, str], attribution: Mapping[str, str]
 ) -> None:
     """Complete the planned labels and annotations in place.
 
     Args:
         planned: The planned properties, with the program's own labels.
-        known: The outputs so far, or None on a create.
+        prior: The outputs so far, or None on a create.
         defaults: The provider's default labels.
         attribution: The provider's attribution label; added at creation and then retained, never added later.
     """
     if "effectiveLabels" in planned:
         marked = (
-            attribution if known is None or attribution.items() <= (known.get("pulumiLabels") or {}).items() else {}
+            attribution if prior is None or attribution.items() <= (prior.get("pulumiLabels") or {}).items() else {}
         )
-        own = planned.get("labels")
-        if unknown(own):
+        own_entries = planned.get("labels")
+        if unknown(own_entries):
             planned["pulumiLabels"] = planned["effectiveLabels"] = UNKNOWN
         else:
-            planned["pulumiLabels"] = {**defaults, **(own or {}), **marked}
-            planned["effectiveLabels"] = _with_others(planned["pulumiLabels"], known, "effectiveLabels", "pulumiLabels")
+            planned["pulumiLabels"] = {**defaults, **(own_entries or {}), **marked}
+            planned["effectiveLabels"] = _with_others(planned["pulumiLabels"], prior, "effectiveLabels", "pulumiLabels")
     if "effectiveAnnotations" in planned and not unknown(planned.get("annotations")):
-        own = planned.get("annotations") or {}
-        planned["effectiveAnnotations"] = _with_others(own, known, "effectiveAnnotations", "annotations")
+        own_entries = planned.get("annotations") or {}
+        planned["effectiveAnnotations"] = _with_others(own_entries, prior, "effectiveAnnotations", "annotations")
 
 
-def _with_others(own: Mapping[str, str], known: Mapping[str, Any] | None, every: str, own_part: str) -> Any:
+def _with_others(entries: Mapping[str, str], prior: Mapping[str, Any] | None, every: str, own_part: str) -> Any:
     """Return the stack's own entries and those of other writers; unknown before the resource exists."""
-    if known is None:
-        return dict(own) if own else UNKNOWN
-    others = {key: value for key, value in (known.get(every) or {}).items() if key not in (known.get(own_part) or {})}
-    return {**others, **own}
+    if prior is None:
+        return dict(entries) if entries else UNKNOWN
+    others = {key: value for key, value in (prior.get(every) or {}).items() if key not in (prior.get(own_part) or {})}
+    return {**others, **entries}
 
 
 def show_labels(outputs: Properties, prior: Mapping[str, Any], *, fresh: bool) -> None:

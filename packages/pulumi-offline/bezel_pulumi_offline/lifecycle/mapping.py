@@ -36,7 +36,7 @@ def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -
         value = values.get(field.name)
         if unknown(value):
             continue
-        sent = _sent(field, value, updating=updating)
+        sent = _request_value(field, value, updating=updating)
         if updating and field.marks & Mark.EMPTIED:
             sent = sent or ""
         there = (field.marks & Mark.EMPTY and sent is not None) or (
@@ -51,7 +51,7 @@ def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -
     return result
 
 
-def _sent(field: Field, value: Any, *, updating: bool) -> Any:
+def _request_value(field: Field, value: Any, *, updating: bool) -> Any:
     if value is None:
         return None
     if field.marks & Mark.SET and isinstance(value, list) and not any(unknown(item) for item in value):
@@ -94,11 +94,11 @@ def outputs(
         if field.marks & (Mark.LOCAL | Mark.UNREAD):
             result[field.name] = field.default if before is None or unknown(before) else before
         else:
-            found = dig(answer, field.path)
-            if found is None and field.marks & (Mark.UNSENT | Mark.INPUT_ONLY) and not unknown(before):
-                found = before
-            missing = found is None and field.marks & Mark.NULL
-            result[field.name] = None if missing else _read(field, found, before, nulls)
+            value = dig(answer, field.path)
+            if value is None and field.marks & (Mark.UNSENT | Mark.INPUT_ONLY) and not unknown(before):
+                value = before
+            missing = value is None and field.marks & Mark.NULL
+            result[field.name] = None if missing else _read(field, value, before, nulls)
     return result
 
 
@@ -112,8 +112,8 @@ def dig(answer: Any, path: list[str]) -> Any:
 def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
     match field.kind:
         case Kind.TEXT:
-            found = "" if raw is None else str(raw)
-            return found.rsplit("/", 1)[-1] if field.marks & Mark.SHORT else found
+            text = "" if raw is None else str(raw)
+            return text.rsplit("/", 1)[-1] if field.marks & Mark.SHORT else text
         case Kind.FLAG:
             return bool(raw)
         case Kind.WHOLE | Kind.BIG:
@@ -129,8 +129,8 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
                 raw = raw[0] if raw else None
             if raw is None and not (isinstance(before, Mapping) and _silent(field, before)):
                 return None
-            known = before if isinstance(before, Mapping) else {}
-            return outputs(field.fields, raw or {}, known, _inside(field, nulls))
+            prior = before if isinstance(before, Mapping) else {}
+            return outputs(field.fields, raw or {}, prior, _inside(field, nulls))
     return _members(field, raw, before, _inside(field, nulls))
 
 
@@ -166,7 +166,7 @@ def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
     return in_state_order(field, read) if field.marks & Mark.SET else read
 
 
-def sealed(fields: Fields, values: Properties) -> Properties:
+def seal_properties(fields: Fields, values: Properties) -> Properties:
     """Return the same properties with the secret ones in the engine's envelope."""
     hidden = {field.name: field.kind is Kind.BLOCK for field in fields if field.marks & Mark.SECRET}
     # The published plugin wraps a secret block even where it is null.

@@ -17,7 +17,7 @@ from bezel_pulumi_offline.lifecycle.values import UNKNOWN, Properties, unknown
 def plan(
     fields: Fields,
     inputs: Mapping[str, Any],
-    known: Mapping[str, Any] | None,
+    prior: Mapping[str, Any] | None,
     project: str | None = None,
     *,
     creating: bool | None = None,
@@ -27,22 +27,22 @@ def plan(
     Args:
         fields: The type's properties.
         inputs: The checked inputs.
-        known: The outputs so far, or None where the object does not exist yet: then Google's choices are unknown.
+        prior: The outputs so far, or None where the object does not exist yet: then Google's choices are unknown.
         project: The value of a property marked PROJECT that the program does not set.
-        creating: Whether the whole resource does not exist yet; `known` may also be None for an object inside an
+        creating: Whether the whole resource does not exist yet; `prior` may also be None for an object inside an
             existing one.
     """
-    creating = known is None if creating is None else creating
+    creating = prior is None if creating is None else creating
     result: Properties = {}
     for field in fields:
         value = None if field.marks & Mark.OUTPUT else inputs.get(field.name)
-        before = None if known is None else known.get(field.name)
+        before = None if prior is None else prior.get(field.name)
         if value is not None:
             result[field.name] = _planned_value(field, value, before, creating=creating)
-        elif field.marks & Mark.PROJECT and known is None:
+        elif field.marks & Mark.PROJECT and prior is None:
             result[field.name] = project
         elif field.marks & (Mark.COMPUTED | Mark.OUTPUT):
-            result[field.name] = UNKNOWN if known is None else before
+            result[field.name] = UNKNOWN if prior is None else before
         elif field.kind is Kind.BLOCKS or (field.kind is Kind.ITEMS and before == []):
             result[field.name] = []
         elif field.kind is Kind.TABLE and before == {}:
@@ -58,10 +58,10 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
     if unknown(value):
         return UNKNOWN
     if field.kind is Kind.BLOCK:
-        known = before if isinstance(before, Mapping) else None
-        planned = plan(field.fields, value, known, creating=creating)
+        prior = before if isinstance(before, Mapping) else None
+        planned = plan(field.fields, value, prior, creating=creating)
         if field.marks & Mark.SET:
-            return _member(field, value, known, planned, creating=creating)
+            return _member(field, value, prior, planned, creating=creating)
         return planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
@@ -69,7 +69,7 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
         return [
             UNKNOWN
             if unknown(item)
-            else _filled(
+            else _fill_zeros(
                 field, plan(field.fields, item, befores[index] if index < len(befores) else None, creating=creating)
             )
             for index, item in enumerate(members)
@@ -82,68 +82,70 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
 
 
 def _member(
-    field: Field, value: Mapping[str, Any], known: Mapping[str, Any] | None, planned: Properties, *, creating: bool
+    field: Field, value: Mapping[str, Any], prior: Mapping[str, Any] | None, planned: Properties, *, creating: bool
 ) -> Properties:
     """Plan a set of one member: an equal member is unchanged, a different one replaces it.
 
     The new member inherits nothing from the old one: values that Google chose for the old one are null, or unknown
     before a create.
     """
-    if known is not None and not any(differences(field.fields, known, planned)):
-        return dict(known)
+    if prior is not None and not any(differences(field.fields, prior, planned)):
+        return dict(prior)
     fresh = plan(field.fields, value, None, creating=creating)
     if not creating:
         fresh = {name: None if unknown(made) and not unknown(value.get(name)) else made for name, made in fresh.items()}
-    return _filled(field, fresh)
+    return _fill_zeros(field, fresh)
 
 
-def _filled(field: Field, planned: Properties) -> Properties:
+def _fill_zeros(field: Field, planned: Properties) -> Properties:
     """Replace nulls in a member of a set: a text or list that is left out is the zero of its kind at once."""
     empty: dict[Kind, Any] = {Kind.TEXT: "", Kind.ITEMS: []} if field.marks & Mark.SET else {}
     kinds = {inner.name: inner.kind for inner in field.fields}
     return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
 
-def foreseen(
-    fields: Fields, planned: Mapping[str, Any], known: Mapping[str, Any], *, inside: bool = False
+def foreseen_properties(
+    fields: Fields, planned: Mapping[str, Any], prior: Mapping[str, Any], *, inside: bool = False
 ) -> Properties:
     """Return the planned properties as the preview of an update shows them, where an absent value is a zero.
 
     Args:
         fields: The properties.
         planned: The planned ones.
-        known: The outputs so far: one that is zero there stays as it is.
+        prior: The outputs so far: one that is zero there stays as it is.
         inside: Whether they are of an object in the resource, whose values and lists are never null; those of the
             resource itself are null until they have been read.
     """
     result: Properties = {}
     for field in fields:
-        value, before = planned.get(field.name), known.get(field.name)
+        value, before = planned.get(field.name), prior.get(field.name)
         if value is None and field.kind not in (Kind.BLOCK, Kind.ASSET):
             value = before if before is not None and zero(before) else ZEROS.get(field.kind, 0) if inside else None
         elif field.kind is Kind.BLOCK and isinstance(value, Mapping) and not unknown(value):
-            value = foreseen(field.fields, value, before if isinstance(before, Mapping) else {}, inside=True)
+            value = foreseen_properties(field.fields, value, before if isinstance(before, Mapping) else {}, inside=True)
         elif field.kind is Kind.BLOCKS and isinstance(value, list):
             befores = before if isinstance(before, list) else []
             befores = [item if isinstance(item, Mapping) else {} for item in befores]
             value = [
                 item
                 if unknown(item)
-                else foreseen(field.fields, item, befores[index] if index < len(befores) else {}, inside=True)
+                else foreseen_properties(
+                    field.fields, item, befores[index] if index < len(befores) else {}, inside=True
+                )
                 for index, item in enumerate(value)
             ]
         result[field.name] = value
     return result
 
 
-def without_ignored(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
+def without_ignored(items: Iterable["PropertyDifference"], ignored: Collection[str]) -> Iterator["PropertyDifference"]:
     """Yield the differences that are neither in an ignored property nor secondary to ignored ones.
 
     Args:
-        found: All differences.
+        items: All differences.
         ignored: Paths of properties whose changes the program ignores.
     """
-    left = [difference for difference in found if not any(_within(difference.path, path) for path in ignored)]
+    left = [difference for difference in items if not any(_within(difference.path, path) for path in ignored)]
     if not all(difference.secondary for difference in left):
         yield from left
 
@@ -153,7 +155,7 @@ def _within(path: str, parent: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PropertyDifference:
     """One differing value.
 
     Attributes:
@@ -175,8 +177,8 @@ class Difference:
 
 
 def differences(
-    fields: Fields, known: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = ""
-) -> Iterator[Difference]:
+    fields: Fields, prior: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = ""
+) -> Iterator[PropertyDifference]:
     """Yield every value in which the planned properties differ from the known ones, leaves only.
 
     A block marked NEW requires a new resource when it is added or removed; for a change inside it, the marks of the
@@ -187,20 +189,20 @@ def differences(
             continue  # set by Google only; it follows from the other changes
         yield from _field(
             field,
-            known.get(field.name),
+            prior.get(field.name),
             planned.get(field.name),
             prefix + field.name,
             replaces=bool(field.marks & Mark.NEW),
         )
 
 
-def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> Iterator[Difference]:
+def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> Iterator[PropertyDifference]:
     if unknown(new):
         if not field.marks & Mark.OUTPUT:
-            yield Difference(path, "ADD" if old is None else "UPDATE", replaces)
+            yield PropertyDifference(path, "ADD" if old is None else "UPDATE", replaces)
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
-        found = list(differences(field.fields, old, new, path + "."))
-        yield from _replaced(field, old, new, path) if found and field.marks & Mark.SET else found
+        changes = list(differences(field.fields, old, new, path + "."))
+        yield from _replacements(field, old, new, path) if changes and field.marks & Mark.SET else changes
         if not field.marks & Mark.SET:
             yield from _secondary(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
@@ -209,22 +211,24 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
         yield from _list(field, old, new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         replaces = replaces or bool(field.renews and field.renews(old, new))
-        yield Difference(path, _kind(old, new), replaces or _needs_new(field, old, new))
+        yield PropertyDifference(path, _kind(old, new), replaces or _needs_new(field, old, new))
 
 
-def _secondary(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
+def _secondary(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[PropertyDifference]:
     """Report the maps of an object that were never read as added, wherever else the resource changes, as recorded."""
     for inner in field.fields:
         if inner.kind is Kind.TABLE and old.get(inner.name) is None and zero(new.get(inner.name)):
-            yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, secondary=True)
+            yield PropertyDifference(f"{path}.{inner.name}", "ADD", replaces=False, secondary=True)
 
 
-def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
+def _replacements(
+    field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str
+) -> Iterator[PropertyDifference]:
     """Report every value in which a member of a set differs from its replacement, also a zero that becomes null."""
     for inner in field.fields:
         before, after = old.get(inner.name), new.get(inner.name)
         if before != after:
-            yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & Mark.NEW))
+            yield PropertyDifference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & Mark.NEW))
 
 
 def _needs_new(field: Field, old: Any, new: Any) -> bool:
@@ -250,24 +254,28 @@ def _same(field: Field, old: Any, new: Any) -> bool:
     return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
 
 
-def _table(old: Mapping[str, Any] | None, new: Mapping[str, Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+def _table(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any], path: str, *, replaces: bool
+) -> Iterator[PropertyDifference]:
     if old is None:
-        yield Difference(path, "ADD", replaces)
+        yield PropertyDifference(path, "ADD", replaces)
         return
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
             where = f"{path}.{key}" if key.replace("_", "a").isalnum() else f'{path}["{key}"]'
-            yield Difference(where, _kind(old.get(key), new.get(key)), replaces)
+            yield PropertyDifference(where, _kind(old.get(key), new.get(key)), replaces)
 
 
-def _list(field: Field, old: list[Any] | None, new: list[Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+def _list(
+    field: Field, old: list[Any] | None, new: list[Any], path: str, *, replaces: bool
+) -> Iterator[PropertyDifference]:
     if old is None or not new:  # the whole list is added or removed
         kind, renewed = (
             ("DELETE", any(_needs_new(field, item, None) for item in old))
             if old
             else ("ADD", any(_needs_new(field, None, item) for item in new))
         )
-        yield Difference(path, kind, replaces or renewed)
+        yield PropertyDifference(path, kind, replaces or renewed)
         return
     for index in range(max(len(old), len(new))):
         before = old[index] if index < len(old) else None
@@ -276,7 +284,7 @@ def _list(field: Field, old: list[Any] | None, new: list[Any], path: str, *, rep
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(field.fields, before, after, where + ".")
         elif before != after:
-            yield Difference(where, _kind(before, after), replaces or _needs_new(field, before, after))
+            yield PropertyDifference(where, _kind(before, after), replaces or _needs_new(field, before, after))
 
 
 def _kind(old: Any, new: Any) -> str:

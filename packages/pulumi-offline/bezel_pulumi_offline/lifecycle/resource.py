@@ -18,7 +18,7 @@ from bezel_pulumi_offline.google.errors import (
     RequestError,
     failing,
     not_created,
-    prefixed,
+    prefix_error,
 )
 from bezel_pulumi_offline.lifecycle.fields import Field, Fields
 from bezel_pulumi_offline.lifecycle.mapping import body
@@ -99,7 +99,7 @@ class Operations:
         self.kind, self.cloud, self.until = kind, cloud, until
 
     @staticmethod
-    def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
+    def derive(planned: Properties, prior: Mapping[str, Any] | None) -> None:
         """Complete planned properties, in place, with those that follow from the others without a request."""
 
     @staticmethod
@@ -126,15 +126,15 @@ class Operations:
             raise not_created(f"Error creating {kind.title}", error) from None
         if "create" in kind.waits:
             try:
-                self.finished(answer, f"Creating {kind.title}")
+                self.wait_for_operation(answer, f"Creating {kind.title}")
             except ProviderError as error:
-                failed = prefixed(f"Error waiting to create {kind.title}", error)
+                failed = prefix_error(f"Error waiting to create {kind.title}", error)
                 if kind.keeps_failed:
                     failed = PartlyDoneError(str(failed), resource_id, advice=failed.advice)
                 raise failed from None
-        return self.made(resource_id, planned)
+        return self.read_created(resource_id, planned)
 
-    def made(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
+    def read_created(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
         """Return the id of a resource that was just created, and Google's response to a read.
 
         Raises:
@@ -156,13 +156,13 @@ class Operations:
         """Return Google's JSON of the resource, or None when it is gone."""
         path = fill(self.kind.path, values) if self.kind.path else resource_id
         answer: Mapping[str, Any] | None = None
-        with failing(f"Error when reading or editing {self.named(resource_id)}", unless_absent=True):
+        with failing(f"Error when reading or editing {self.name_in_messages(resource_id)}", unless_absent=True):
             answer = self.call("GET", path, self.kind.query) or {}
         return None if answer is None else dict(answer)
 
-    def named(self, resource_id: str) -> str:
+    def name_in_messages(self, resource_id: str) -> str:
         """Return the resource's name in messages about a read of it."""
-        return f"{self.kind.label or self.kind.title} {quoted(resource_id)}"
+        return f"{self.kind.label or self.kind.title} {go_quote(resource_id)}"
 
     def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
         """Read a resource that was just created or changed.
@@ -176,21 +176,21 @@ class Operations:
         return answer
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Change the resource in place; returns Google's response to a read.
 
         Args:
             resource_id: The resource's id.
             planned: All planned properties.
-            known: All properties before the update.
+            prior: All properties before the update.
             changed: The names of those that differ.
 
         Raises:
             ProviderError: It failed, and may have taken effect or not.
             GoneError: The resource does not exist.
         """
-        del known
+        del prior
         kind = self.kind
         sent = [item for item in kind.fields if item.name in changed and item.changeable]
         # Without a mask the provider sends the resource whatever has changed, its own properties included.
@@ -198,20 +198,20 @@ class Operations:
             sent.sort(key=lambda item: item.name.startswith("effective"))  # labels and annotations stand last
             paths = dict.fromkeys(path for item in sent for path in self.mask(item))
             mask = {"updateMask": ",".join(paths)} if kind.masked else {}
-            with failing(f"Error updating {kind.title} {quoted(resource_id)}"):
+            with failing(f"Error updating {kind.title} {go_quote(resource_id)}"):
                 answer = self.call("PATCH", resource_id, {**kind.query, **mask}, self.body(planned, updating=True))
             if "update" in kind.waits:
-                self.finished(answer, f"Updating {kind.title}")
+                self.wait_for_operation(answer, f"Updating {kind.title}")
         return self.expect(resource_id, planned)
 
     def mask(self, field: Field) -> Collection[str]:
         """Return the paths of a changed property in the `updateMask` of an update."""
         return (field.path[0],)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Delete the resource; it is no error if it does not exist."""
         kind = self.kind
-        if kind.protected and known.get("deletionProtection"):
+        if kind.protected and prior.get("deletionProtection"):
             advice = "setting deletion_protection=false and running `terraform apply`"
             raise ProviderError(f"cannot destroy {kind.protected} without {advice}")
         self._delete("DELETE", resource_id, kind.query)
@@ -221,12 +221,12 @@ class Operations:
         with failing(f"Error when reading or editing {self.kind.title}", unless_absent=True):
             answer = self.call(method, path, query, content) or {}
         if answer is not None and "delete" in self.kind.waits:
-            self.finished(answer, f"Deleting {self.kind.title}")
+            self.wait_for_operation(answer, f"Deleting {self.kind.title}")
 
-    def finished(self, operation: Mapping[str, Any], activity: str) -> None:
+    def wait_for_operation(self, operation: Mapping[str, Any], activity: str) -> None:
         """Wait for an operation; a cancellation ends the wait only where the state keeps the resource in any case."""
         leave = self.kind.keeps_failed
-        self.cloud.finished(self.kind.api, operation, activity, until=self.until, leave=leave)
+        self.cloud.wait_for_operation(self.kind.api, operation, activity, until=self.until, leave=leave)
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
         """Return the JSON of the resource."""
@@ -244,7 +244,7 @@ class Operations:
         return self.cloud.call(method, self.kind.api, path, query, content, until=self.until, limit=limit)
 
 
-def quoted(text: str) -> str:
+def go_quote(text: str) -> str:
     """Return a text as Go quotes it."""
     return json.dumps(text, ensure_ascii=False)
 

@@ -31,8 +31,10 @@ def without_repeats(field: Field, members: list[Any]) -> list[Any]:
     """Return the members of a set once each, in their order; what is not known yet may be one of its own."""
     kind = Kind.TEXT if field.kind is Kind.ITEMS else Kind.BLOCK
     text_of: Callable[[Any], str] = _HASHED.get(field.hashed, lambda member: _content(field, kind, member))
-    known = {text_of(member): index for index, member in reversed(list(enumerate(members))) if not unknown(member)}
-    return [member for index, member in enumerate(members) if unknown(member) or known[text_of(member)] == index]
+    first_places = {
+        text_of(member): index for index, member in reversed(list(enumerate(members))) if not unknown(member)
+    }
+    return [member for index, member in enumerate(members) if unknown(member) or first_places[text_of(member)] == index]
 
 
 ZEROS: dict[Kind, Any] = {Kind.TEXT: "", Kind.FLAG: False, Kind.ITEMS: [], Kind.BLOCKS: [], Kind.TABLE: {}}
@@ -46,7 +48,7 @@ def _content(field: Field, kind: Kind, value: Any) -> str:
             return "T" if value else "F"
         case (Kind.BLOCK, Mapping()):
             inner = sorted(field.fields, key=lambda item: item.provider_name)
-            return "<" + "".join(f"{_nested(item, value.get(item.name))};" for item in inner) + ">"
+            return "<" + "".join(f"{_property_text(item, value.get(item.name))};" for item in inner) + ">"
         case (Kind.TABLE, Mapping()):
             return "{" + "".join(f"{_text(key)}:{_text(value[key])};" for key in sorted(value)) + "}"
         case (Kind.ITEMS, list()):
@@ -56,7 +58,7 @@ def _content(field: Field, kind: Kind, value: Any) -> str:
     return _text(value) if isinstance(value, str) else str(value)
 
 
-def _nested(field: Field, value: Any) -> str:
+def _property_text(field: Field, value: Any) -> str:
     """Return the text of a property; an object is a list of one to the provider."""
     if field.kind is Kind.BLOCK:
         return f"[{_content(field, Kind.BLOCK, value)};]" if value is not None else "[]"

@@ -48,22 +48,22 @@ def refused_values(
         name: The resource's name in the program, for the messages.
         dropped: Paths of properties that Check has refused already: a rule about one of them says nothing more.
     """
-    found = _object(_Object(fields, inputs, "", "", "", frozenset(dropped)), validations, planned=False)
-    return [(path, f"{reason}. Examine values at '{name}.{path}'.") for path, reason in found]
+    failures = _object(_Object(fields, inputs, "", "", "", frozenset(dropped)), validations, planned=False)
+    return [(path, f"{reason}. Examine values at '{name}.{path}'.") for path, reason in failures]
 
 
 def refused_plan(
-    fields: Fields, inputs: Mapping[str, Any], known: Mapping[str, Any] | None, validations: Validations
+    fields: Fields, inputs: Mapping[str, Any], prior: Mapping[str, Any] | None, validations: Validations
 ) -> list[str]:
     """Return why the published provider refuses a plan whose inputs pass Check: in a preview, but not before.
 
     Args:
         fields: The type's properties.
         inputs: The checked inputs.
-        known: The outputs so far, or None on a create; they stand for what the program leaves out.
+        prior: The outputs so far, or None on a create; they stand for what the program leaves out.
         validations: The type's rules.
     """
-    left = {key: value for key, value in (known or {}).items() if value and key not in inputs}
+    left = {key: value for key, value in (prior or {}).items() if value and key not in inputs}
     return [
         reason for _, reason in _object(_Object(fields, left | dict(inputs), "", "", ""), validations, planned=True)
     ]
@@ -131,9 +131,9 @@ def _together(rule: Mapping[str, Any], item: _Object) -> Iterator[Failure]:
     provider_names = {declared.name: item.wire + declared.provider_name for declared in item.fields}
     # Where one of some is wanted, a default that Check has filled in is none that the program gives.
     filled = item.values.get(DEFAULTS, ()) if kind == "at_least_one" else ()
-    given = [name for name in names if item.values.get(name) is not None and name not in filled]
-    sure = [name for name in given if not unknown(item.values[name])]
-    reason = _GROUPS[kind](provider_names, names, given, sure)
+    present = [name for name in names if item.values.get(name) is not None and name not in filled]
+    sure = [name for name in present if not unknown(item.values[name])]
+    reason = _GROUPS[kind](provider_names, names, present, sure)
     if reason:
         yield item.path + (sure or names)[0], rule.get("text") or reason
 
@@ -141,9 +141,9 @@ def _together(rule: Mapping[str, Any], item: _Object) -> Iterator[Failure]:
 _Group = Callable[[Mapping[str, str], Sequence[str], Sequence[str], Sequence[str]], str]
 
 
-def _exactly_one(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+def _exactly_one(wires: Mapping[str, str], names: Sequence[str], present: Sequence[str], sure: Sequence[str]) -> str:
     every, head = _list(wires, names), "Invalid combination of arguments. "
-    if not given:
+    if not present:
         return f'{head}"{wires[names[0]]}": one of `{every}` must be specified'
     if len(sure) > 1:
         specified = _list(wires, sure)
@@ -151,24 +151,24 @@ def _exactly_one(wires: Mapping[str, str], names: Sequence[str], given: Sequence
     return ""
 
 
-def _at_least_one(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+def _at_least_one(wires: Mapping[str, str], names: Sequence[str], present: Sequence[str], sure: Sequence[str]) -> str:
     del sure
     text = f'Missing required argument. "{wires[names[0]]}": one of `{_list(wires, names)}` must be specified'
-    return "" if given else text
+    return "" if present else text
 
 
-def _conflict(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+def _conflict(wires: Mapping[str, str], names: Sequence[str], present: Sequence[str], sure: Sequence[str]) -> str:
     """The first property conflicts with each of the others."""
-    del given
+    del present
     others = [name for name in sure if name != names[0]]
     text = f'Conflicting configuration arguments. "{wires[names[0]]}": conflicts with '
     return text + wires[others[0]] if names[0] in sure and others else ""
 
 
-def _requires(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+def _requires(wires: Mapping[str, str], names: Sequence[str], present: Sequence[str], sure: Sequence[str]) -> str:
     """The first property requires all of the others."""
     text = f'Missing required argument. "{wires[names[0]]}": all of `{_list(wires, names)}` must be specified'
-    return text if names[0] in sure and len(given) < len(names) else ""
+    return text if names[0] in sure and len(present) < len(names) else ""
 
 
 _GROUPS: dict[str, _Group] = {
@@ -236,9 +236,9 @@ def _member(wire: str, value: Any, allowed: object) -> str:
     del allowed
     if str(value).startswith("deleted"):
         return f"invalid value for {wire} (Terraform does not support IAM members for deleted principals)"
-    known = re.search("(.+:.+|projectOwners|projectReaders|projectWriters|allUsers|allAuthenticatedUsers)", str(value))
+    match = re.search("(.+:.+|projectOwners|projectReaders|projectWriters|allUsers|allAuthenticatedUsers)", str(value))
     page = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
-    return "" if known else f"invalid value for {wire} (IAM members must have one of the values outlined here: {page})"
+    return "" if match else f"invalid value for {wire} (IAM members must have one of the values outlined here: {page})"
 
 
 def _pool_id(wire: str, value: Any, allowed: object) -> str:
@@ -325,9 +325,9 @@ _RULES: dict[str, Callable[[str, Any, Any], str]] = {
 
 def unused_rules(fields: Fields, validations: Validations) -> list[str]:
     """Return the properties of rules that the type does not have: such a rule would never refuse anything."""
-    known = set(_keys(fields, ""))
+    keys = set(_keys(fields, ""))
     named = {f"{rule['of']}.{name}".lstrip(".") for rule in validations.together for name in _names(rule)}
-    return sorted((validations.values.keys() | named) - known)
+    return sorted((validations.values.keys() | named) - keys)
 
 
 def _names(rule: Mapping[str, Any]) -> Sequence[str]:

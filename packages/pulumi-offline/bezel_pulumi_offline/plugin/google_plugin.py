@@ -119,52 +119,52 @@ class GooglePlugin(Plugin):
         kind = self._kind(request.urn, context)
         news = decode(request.properties)
         limit = self._limit(kind, "create", request)
-        resource_id, found = self._try(
+        resource_id, properties = self._try(
             context,
             f"creating {request.urn}",
             lambda: self._engine.create(kind, news, limit, preview=request.preview),
             request.properties,
         )
-        return pb.CreateResponse(id=resource_id, properties=encode(found))
+        return pb.CreateResponse(id=resource_id, properties=encode(properties))
 
     def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:
         """Change a resource in place."""
         kind = self._kind(request.urn, context)
-        news, known = decode(request.news), decode(request.olds)
+        news, prior = decode(request.news), decode(request.olds)
         limit = self._limit(kind, "update", request)
-        found = self._try(
+        properties = self._try(
             context,
             f"updating {request.urn}",
-            lambda: self._engine.update(kind, request.id, news, known, limit, preview=request.preview),
+            lambda: self._engine.update(kind, request.id, news, prior, limit, preview=request.preview),
             request.news,
         )
-        return pb.UpdateResponse(properties=encode(found))
+        return pb.UpdateResponse(properties=encode(properties))
 
     def Read(self, request: pb.ReadRequest, context: Context) -> pb.ReadResponse:
         """Read a resource, for a refresh or an import."""
         kind = self._kind(request.urn, context)
-        known, inputs = decode(request.properties), decode(request.inputs)
+        prior, inputs = decode(request.properties), decode(request.inputs)
         doing = f"refreshing {request.urn}"
-        found = self._try(context, doing, lambda: self._engine.read(kind, request.id, known, inputs))
-        if found is None:
+        result = self._try(context, doing, lambda: self._engine.read(kind, request.id, prior, inputs))
+        if result is None:
             return pb.ReadResponse()
-        resource_id, properties, shown = found
+        resource_id, properties, shown = result
         return pb.ReadResponse(id=resource_id, properties=encode(properties), inputs=encode(shown))
 
     def Delete(self, request: pb.DeleteRequest, context: Context) -> empty_pb2.Empty:
         """Delete a resource."""
         kind = self._kind(request.urn, context)
-        known = decode(request.properties)
+        prior = decode(request.properties)
         limit = request.timeout if "delete" in kind.timeouts else 0.0  # ignored in silence, as the bridge does
-        self._try(context, f"deleting {request.urn}", lambda: self._engine.delete(kind, request.id, known, limit))
+        self._try(context, f"deleting {request.urn}", lambda: self._engine.delete(kind, request.id, prior, limit))
         return empty_pb2.Empty()
 
     def Invoke(self, request: pb.InvokeRequest, context: Context) -> pb.InvokeResponse:
         """Return the result of a look-up."""
-        found = self._try(
+        result = self._try(
             context, f"invoking {request.tok}", lambda: invoke(self._engine.cloud, request.tok, decode(request.args))
         )
-        return _invoke_response(found)
+        return _invoke_response(result)
 
     def _limit(self, kind: ResourceType, operation: str, request: pb.CreateRequest | pb.UpdateRequest) -> float:
         """Return the time limit in seconds that the program sets for an operation; 0 for none, or for an ignored one.
@@ -231,7 +231,7 @@ def adoption_advice(operation: str) -> str:
     )
 
 
-def _invoke_response(found: Properties) -> pb.InvokeResponse:
+def _invoke_response(result: Properties) -> pb.InvokeResponse:
     response = pb.InvokeResponse()
-    getattr(response, "return").CopyFrom(encode(found))  # a Python keyword
+    getattr(response, "return").CopyFrom(encode(result))  # a Python keyword
     return response

@@ -27,7 +27,7 @@ def package_schema(types: Mapping[str, ResourceType], version: str) -> dict[str,
     """Return the schema of a package with these resource types."""
     nested: dict[str, Any] = {}
     for token, kind in types.items():
-        nested |= _nested(token, kind.fields)
+        nested |= _nested_types(token, kind.fields)
     return {
         "name": "gcp",
         "version": version,
@@ -49,19 +49,19 @@ def _resource(token: str, kind: ResourceType) -> dict[str, Any]:
     }
 
 
-def _nested(owner: str, fields: Fields) -> dict[str, Any]:
+def _nested_types(owner: str, fields: Fields) -> dict[str, Any]:
     """Return the types of the objects inside a type, by their tokens."""
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for item in _objects(fields):
         token = nested_token(owner, item)
         inner = [field for field in item.fields if not field.marks & Mark.REFUSED]
-        found[token] = {
+        types[token] = {
             "type": "object",
             "properties": {field.name: _type(token, field) for field in inner},
             "required": [field.name for field in inner if field.marks & Mark.REQUIRED],
         }
-        found |= _nested(token, item.fields)
-    return found
+        types |= _nested_types(token, item.fields)
+    return types
 
 
 def _objects(fields: Fields) -> Iterator[Field]:
@@ -78,8 +78,8 @@ def _type(owner: str, field: Field) -> dict[str, Any]:
 def nested_token(owner: str, field: Field) -> str:
     """Return the token of an object: its owner's name and its own, in the singular."""
     package, module, name = owner.split(":")
-    own = _singular(field.name) if field.kind is Kind.BLOCKS else field.name
-    whole = name + own[0].upper() + own[1:]
+    part = _singular(field.name) if field.kind is Kind.BLOCKS else field.name
+    whole = name + part[0].upper() + part[1:]
     return f"{package}:{module.partition('/')[0]}/{whole}:{whole}"
 
 

@@ -104,15 +104,15 @@ def refuse(context: Context, text: str, detail: message.Message | None = None) -
 def serve(plugin: Plugin) -> NoReturn:
     """Serve until the engine interrupts or is gone. The port is the one line on stdout."""
     plugin.engine = sys.argv[1] if len(sys.argv) > 1 else ""
-    own = OwnCalls()
+    guard = OwnCalls()
     server = grpc.server(
         futures.ThreadPoolExecutor(_CALLS),
-        interceptors=[own],
+        interceptors=[guard],
         options=[("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)],
     )
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(plugin, server)
     end = _End()
-    port = own.port = server.add_insecure_port("127.0.0.1:0")
+    port = guard.port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()

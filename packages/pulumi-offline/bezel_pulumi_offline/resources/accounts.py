@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.errors import RequestError, failing, not_created
-from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT, Operations, fill, quoted
+from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT, Operations, fill, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 _ACCOUNT = "projects/{project}/serviceAccounts/{email}"
@@ -15,9 +15,9 @@ class Account(Operations):
     """Operations of a service account: a create sends the id beside the account, and disabling is a verb of its own."""
 
     @staticmethod
-    def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
+    def derive(planned: Properties, prior: Mapping[str, Any] | None) -> None:
         """Compute the e-mail from id and project, so that it is known in a preview."""
-        del known
+        del prior
         if isinstance(planned.get("accountId"), str) and planned.get("project"):
             planned["email"] = f"{planned['accountId']}@{planned['project']}.iam.gserviceaccount.com"
             planned["member"] = f"serviceAccount:{planned['email']}"
@@ -33,7 +33,7 @@ class Account(Operations):
                 raise not_created("Error creating service account", error) from None
             made = {"name": fill(_ACCOUNT, planned)}
         # `disabled` has no effect at creation, as the SDK documents it: the next update disables the account.
-        return self.made(str(made["name"]), planned)
+        return self.read_created(str(made["name"]), planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the account, with its name as a member of policies."""
@@ -44,12 +44,12 @@ class Account(Operations):
         return {**answer, "accountId": email.split("@", maxsplit=1)[0], "member": f"serviceAccount:{email}"}
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Change name, description and state (enabled or disabled) of the account."""
-        del known
+        del prior
         account: Mapping[str, Any] = {}
-        with failing(f"Error retrieving service account {quoted(resource_id)}"):
+        with failing(f"Error retrieving service account {go_quote(resource_id)}"):
             account = self.call("GET", resource_id, GO_CLIENT)
         if "disabled" in changed:
             verb = "disable" if planned.get("disabled") else "enable"
@@ -60,8 +60,8 @@ class Account(Operations):
             self.call("PATCH", resource_id, GO_CLIENT, content)
         return self.expect(resource_id, planned)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Delete the account; it is no error if it does not exist."""
-        del known
+        del prior
         with failing("Error deleting service account", unless_absent=True):
             self.call("DELETE", resource_id, GO_CLIENT)

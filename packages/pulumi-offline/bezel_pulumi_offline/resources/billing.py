@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.errors import RequestError, failing, not_created
-from bezel_pulumi_offline.lifecycle.resource import Operations, fill, quoted
+from bezel_pulumi_offline.lifecycle.resource import Operations, fill, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 _FILTER = "budgetFilter"
@@ -45,7 +45,7 @@ class Numbered(Operations):
             made = self.call("POST", fill(self.kind.collection, planned), self.kind.query, self.body(planned))
         except RequestError as error:
             raise not_created(f"Error creating {self.kind.title}", error) from None
-        return self.made(str(made["name"]), planned)
+        return self.read_created(str(made["name"]), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """Return the id unchanged: the resource is imported by its full name."""
@@ -86,12 +86,12 @@ class Budget(Numbered):
         return answer | {_FILTER: {**(answer.get(_FILTER) or {}), **kept}}
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Change the budget; the mask has every value of a changed block."""
-        del known
+        del prior
         if mask := ",".join(path for name, paths in _MASKS.items() if name in changed for path in paths):
-            with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
+            with failing(f"Error updating {self.kind.title} {go_quote(resource_id)}"):
                 self.call("PATCH", resource_id, {"updateMask": mask}, self.body(planned, updating=True))
         return self.expect(resource_id, planned)
 
@@ -114,7 +114,7 @@ class Channel(Numbered):
         """Return the JSON of the channel: labels are always there."""
         return {"labels": {}, **super().body(planned, updating=updating)}
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Delete the channel."""
-        force = "true" if known.get("forceDelete") else "false"
+        force = "true" if prior.get("forceDelete") else "false"
         self._delete("DELETE", resource_id, {"force": force})

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bezel_pulumi_offline.google.errors import ProviderError, RequestError, not_created, prefixed
+from bezel_pulumi_offline.google.errors import ProviderError, RequestError, not_created, prefix_error
 from bezel_pulumi_offline.lifecycle.mapping import body
 from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT, LOCAL, Operations, fill
 from bezel_pulumi_offline.lifecycle.values import Properties, unknown
@@ -34,7 +34,7 @@ class Bucket(Operations):
         except RequestError as error:
             raise not_created("", error) from None
         name = str(planned["name"])
-        return self.made(name, {})
+        return self.read_created(name, {})
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the bucket, with the project that owns it."""
@@ -50,12 +50,12 @@ class Bucket(Operations):
         made = {"project": project, "url": f"gs://{resource_id}"}
         return {**answer, **made, "iamConfiguration": access, "hierarchicalNamespace": namespace}
 
-    def named(self, resource_id: str) -> str:
+    def name_in_messages(self, resource_id: str) -> str:
         """Return the bucket's name in messages, without the first part of its path."""
-        return super().named(resource_id.removeprefix("b/"))
+        return super().name_in_messages(resource_id.removeprefix("b/"))
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Patch the changed properties; the request has no content where only the provider's own have changed."""
         parts = [item for item in self.kind.fields if item.name in changed and item.changeable]
@@ -65,14 +65,14 @@ class Bucket(Operations):
                 content.setdefault(part.path[0], _EMPTIED.get(part.name))
         if _ACCESS & set(changed):
             content["iamConfiguration"] = _access(planned)
-        gone = (known.get("effectiveLabels") or {}).keys() - (planned.get("effectiveLabels") or {}).keys()
+        gone = (prior.get("effectiveLabels") or {}).keys() - (planned.get("effectiveLabels") or {}).keys()
         if gone:
             content["labels"] = {**(content["labels"] or {}), **dict.fromkeys(sorted(gone))}
         if set(changed) - LOCAL:
             self.call("PATCH", f"b/{resource_id}", GO_CLIENT, content)
         return self.expect(resource_id, planned)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Delete the bucket, with its objects if the program allows it.
 
         Where they cannot be listed or deleted, it is tried all the same: the bucket may be empty.
@@ -81,7 +81,7 @@ class Bucket(Operations):
         failed: RequestError | None = None
         try:
             self.call("GET", f"b/{resource_id}/anywhereCaches/")
-            self._empty(resource_id, allowed=bool(known.get("forceDestroy")))
+            self._empty(resource_id, allowed=bool(prior.get("forceDestroy")))
         except RequestError as error:
             failed = error
         try:
@@ -89,7 +89,7 @@ class Bucket(Operations):
         except RequestError as error:
             if failed is not None and error.code == 409 and "not empty" in str(error):
                 text = f"could not delete non-empty bucket due to error when {self._stage} contents"
-                raise prefixed(text, failed) from None
+                raise prefix_error(text, failed) from None
             if error.code != 404:
                 raise
 
@@ -100,9 +100,9 @@ class Bucket(Operations):
                     f"Error trying to delete bucket {bucket} containing objects without `force_destroy` set to true"
                 )
             self._stage = "deleting"
-            for found in items_found:
-                path = f"b/{bucket}/o/{quote(str(found['name']), safe='')}"
-                generation = {"generation": str(found["generation"])} if found.get("generation") else {}
+            for item in items_found:
+                path = f"b/{bucket}/o/{quote(str(item['name']), safe='')}"
+                generation = {"generation": str(item["generation"])} if item.get("generation") else {}
                 try:
                     self.call("DELETE", path, {**GO_CLIENT, **generation})
                 except RequestError as error:
@@ -124,10 +124,10 @@ def _access(planned: Mapping[str, Any]) -> Properties:
     return {**uniform, **({"publicAccessPrevention": prevention} if prevention else {})}
 
 
-def _name_states(answer: Properties, known: list[Properties]) -> None:
+def _name_states(answer: Properties, prior: list[Properties]) -> None:
     """Set the state of each rule's condition, ANY by default; a rule whose known state is empty stays without one."""
     for index, rule in enumerate((answer.get("lifecycle") or {}).get("rule") or []):
-        before = known[index].get("condition") or {} if index < len(known) else {}
+        before = prior[index].get("condition") or {} if index < len(prior) else {}
         state = {True: "LIVE", False: "ARCHIVED", None: "" if before.get("withState") == "" else "ANY"}
         condition = rule.setdefault("condition", {})
         condition["withState"] = state[condition.get("isLive")]

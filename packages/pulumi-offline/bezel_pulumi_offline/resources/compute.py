@@ -35,9 +35,9 @@ class ComputeOperations(Operations):
             del answer["logConfig"]
         return {name: version_one(value) for name, value in answer.items()}
 
-    def finished(self, operation: Mapping[str, Any], activity: str) -> None:
+    def wait_for_operation(self, operation: Mapping[str, Any], activity: str) -> None:
         """Wait for an operation of Compute, whose status is DONE also where it failed."""
-        self.cloud.finished(
+        self.cloud.wait_for_operation(
             self.kind.api,
             _plain(operation),
             activity,

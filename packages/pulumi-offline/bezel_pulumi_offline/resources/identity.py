@@ -22,7 +22,7 @@ class Pool(Operations):
         if answer is None or answer.get("state") == "DELETED":
             return None
         rules: Mapping[str, Any] = {}
-        with failing(f"Error when reading or editing {self.named(resource_id)}"):
+        with failing(f"Error when reading or editing {self.name_in_messages(resource_id)}"):
             rules = self.call("GET", f"{resource_id}:listAttestationRules") or {}
         return {**answer, "attestationRules": rules.get("attestationRules", [])}
 
@@ -60,22 +60,22 @@ class CustomRole(Operations):
             self.update(name, planned, {}, _SENT)
         else:
             raise ExistsError(f"Custom project role {name} already exists and must be imported")
-        return self.made(name, planned)
+        return self.read_created(name, planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the role; a deleted one is shown as such, as by the published provider."""
         answer = super().read(resource_id, values)
         return None if answer is None else {**answer, "roleId": resource_id.rsplit("/", 1)[-1]}
 
-    def named(self, resource_id: str) -> str:
+    def name_in_messages(self, resource_id: str) -> str:
         """Return the role's name in messages."""
         return resource_id
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Restore the role if it is deleted, and send all of it if something of it has changed."""
-        del known
+        del prior
         if not set(changed) - LOCAL:
             return self.expect(resource_id, planned)
         current: Mapping[str, Any] = {}
@@ -89,9 +89,9 @@ class CustomRole(Operations):
                 current = self.call("PATCH", resource_id, GO_CLIENT, self.body(planned))
         return {**current, "roleId": planned["roleId"]}
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Delete the role."""
-        with failing(f"Error deleting the custom project role {known.get('title')}", unless_absent=True):
+        with failing(f"Error deleting the custom project role {prior.get('title')}", unless_absent=True):
             self.call("DELETE", resource_id, GO_CLIENT)
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:

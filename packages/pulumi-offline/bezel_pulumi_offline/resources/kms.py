@@ -35,7 +35,7 @@ class KeyRing(Operations):
         """Call the API; a ring has no properties of its own, so that its create has no body."""
         return super().call(method, path, query, content or None, limit)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Leave the ring at Google, as the provider does: rings cannot be deleted."""
 
 
@@ -51,7 +51,7 @@ class CryptoKey(Operations):
             self.call("POST", fill(self.kind.collection, planned), query, content)
         except RequestError as error:
             raise not_created(f"Error creating {self.kind.title}", error) from None
-        return self.made(fill(self.kind.id, planned), planned)
+        return self.read_created(fill(self.kind.id, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """Return the whole id for an import, where project and collections may be left out.
@@ -83,17 +83,17 @@ class CryptoKey(Operations):
         return content | _rotation(planned) if updating and self._rotates_anew else content
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Change labels, rotation and algorithm of the key."""
         self._rotates_anew = "rotationPeriod" in changed
-        return super().update(resource_id, planned, known, changed)
+        return super().update(resource_id, planned, prior, changed)
 
     def mask(self, field: Field) -> Collection[str]:
         """Return the paths of a changed property in the `updateMask` of an update."""
         return _MASKS.get(field.name) or super().mask(field)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Destroy the versions of the key and end its rotation."""
         versions: list[Mapping[str, Any]] = []
         with failing(f"Error when reading or editing {self.kind.title}", unless_absent=True):
@@ -102,7 +102,7 @@ class CryptoKey(Operations):
             for version in versions:
                 if version.get("state") not in {"DESTROYED", "DESTROY_SCHEDULED"}:
                     self.call("POST", f"{version['name']}:destroy", GO_CLIENT, {})
-            if known.get("rotationPeriod"):
+            if prior.get("rotationPeriod"):
                 mask = {"updateMask": "rotationPeriod,nextRotationTime"}
                 content = {"nextRotationTime": None, "rotationPeriod": None}
                 self.call("PATCH", resource_id, {**GO_CLIENT, **mask}, content)

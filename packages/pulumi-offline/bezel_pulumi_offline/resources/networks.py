@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.errors import failing
-from bezel_pulumi_offline.lifecycle.resource import quoted
+from bezel_pulumi_offline.lifecycle.resource import go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 from bezel_pulumi_offline.resources.compute import ComputeOperations
 
@@ -23,16 +23,16 @@ class Subnetwork(ComputeOperations):
         return {**super().body(planned, updating=updating), "logConfig": {"enable": False}}
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Expand the range, and switch private Google access."""
-        del known
+        del prior
         for name, verb in _CHANGED_BY_VERB.items():
             if name in changed:
-                with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
+                with failing(f"Error updating {self.kind.title} {go_quote(resource_id)}"):
                     content = {name: planned[name]} if planned[name] else {}  # a false is left out, as everywhere
                     answer = self.call("POST", f"{resource_id}/{verb}", self.kind.query, content)
-                self.finished(answer, f"Updating {self.kind.title}")
+                self.wait_for_operation(answer, f"Updating {self.kind.title}")
         return self.expect(resource_id, planned)
 
 

@@ -34,15 +34,15 @@ class Object(Operations):
     """Operations of an object: small content or a file, uploaded as a whole."""
 
     @staticmethod
-    def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
+    def derive(planned: Properties, prior: Mapping[str, Any] | None) -> None:
         """Compute the checksum of the upload, so that a changed file shows as a change and nothing else does.
 
         The published provider's preview of a changed content leaves its checksums and the generation unknown.
         """
-        checksum = _checksum(planned) if known is not None else None
-        if known is not None and checksum is not None:
+        checksum = _checksum(planned) if prior is not None else None
+        if prior is not None and checksum is not None:
             planned["detectMd5hash"] = checksum
-            if checksum != known.get("md5hash"):
+            if checksum != prior.get("md5hash"):
                 planned.update(dict.fromkeys(_OF_CONTENT, UNKNOWN))
 
     @staticmethod
@@ -53,7 +53,7 @@ class Object(Operations):
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Upload the object."""
         self._upload(planned)
-        return self.made(fill(self.kind.id, planned), planned)
+        return self.read_created(fill(self.kind.id, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """Refuse an import, as the provider does: the id does not show where the bucket's name ends."""
@@ -74,10 +74,10 @@ class Object(Operations):
         return {**answer, **shown}
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Upload the object again where its content changed, otherwise write it back with its holds."""
-        del known
+        del prior
         if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
             # The state has the version of the key, which no upload may name.
             self._upload({**planned, "kmsKeyName": None})
@@ -92,11 +92,11 @@ class Object(Operations):
                 self.call("PUT", self._path(planned), GO_CLIENT, content)
         return self.expect(resource_id, planned)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Delete the object."""
         del resource_id
-        with failing(f"Error deleting contents of object {known['name']}", unless_absent=True):
-            self.call("DELETE", self._path(known), GO_CLIENT)
+        with failing(f"Error deleting contents of object {prior['name']}", unless_absent=True):
+            self.call("DELETE", self._path(prior), GO_CLIENT)
 
     def _path(self, values: Mapping[str, Any]) -> str:
         return f"b/{values['bucket']}/o/{quote(str(values['name']), safe='')}"
@@ -107,7 +107,7 @@ class Object(Operations):
             raise ProviderError('Error, either "content" or "source" must be specified')
         name = str(planned["name"])
         stated = planned.get("contentType")
-        kind = stated if stated and not unknown(stated) else sniffed(content)
+        kind = stated if stated and not unknown(stated) else sniff_type(content)
         sent = {key: value for key, value in self.body(planned).items() if key not in ("name", "contentType")}
         if stated and not unknown(stated):
             sent["contentType"] = stated
@@ -146,7 +146,7 @@ def _content(values: Mapping[str, Any]) -> bytes | None:
     return None
 
 
-def sniffed(content: bytes) -> str:
+def sniff_type(content: bytes) -> str:
     """Return the type of a content as the provider's client finds it, by its first bytes (Go, net/http/sniff.go)."""
     head = content[:512]
     for start, kind in _STARTS.items():

@@ -14,9 +14,9 @@ from bezel_pulumi_offline.google.errors import (
     RequestError,
     failing,
     not_created,
-    prefixed,
+    prefix_error,
 )
-from bezel_pulumi_offline.lifecycle.resource import LOCAL, fill, quoted
+from bezel_pulumi_offline.lifecycle.resource import LOCAL, fill, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 from bezel_pulumi_offline.resources.compute import ComputeOperations, version_one
 
@@ -50,11 +50,11 @@ class Nat(ComputeOperations):
             except RequestError as error:
                 raise not_created(f"Error creating {title}", error) from None
             try:
-                self.finished(answer, f"Creating {title}")
+                self.wait_for_operation(answer, f"Creating {title}")
             except ProviderError as error:
-                raise prefixed(f"Error waiting to create {title}", error) from None
+                raise prefix_error(f"Error waiting to create {title}", error) from None
         resource_id = fill(self.kind.id, planned)
-        return self.made(resource_id, planned)
+        return self.read_created(resource_id, planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the entry from its router; None where the entry or the router is gone."""
@@ -65,30 +65,30 @@ class Nat(ComputeOperations):
         return None
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Write the list with the planned entry; values of it that the program does not set are unchanged."""
-        del known
+        del prior
         if set(changed) - LOCAL:
             with _LOCK:
                 entries = self._entries(planned)
-                found = [index for index, entry in enumerate(entries) if entry.get("name") == planned["name"]]
-                if not found:
+                places = [index for index, entry in enumerate(entries) if entry.get("name") == planned["name"]]
+                if not places:
                     raise ProviderError(f'Unable to update {self.kind.title} "{resource_id}" - not found in list')
-                entries[found[0]] = {**entries[found[0]], **self.body(planned, updating=True)}
-                with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
+                entries[places[0]] = {**entries[places[0]], **self.body(planned, updating=True)}
+                with failing(f"Error updating {self.kind.title} {go_quote(resource_id)}"):
                     answer = self._write(planned, entries)
-                self.finished(answer, f"Updating {self.kind.title}")
+                self.wait_for_operation(answer, f"Updating {self.kind.title}")
         return self.expect(resource_id, planned)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Remove the entry from the router's list, if it is there."""
         del resource_id
         with _LOCK, failing(f"Error when reading or editing {self.kind.title}", unless_absent=True):
-            entries = self._entries(known)
-            left = [entry for entry in entries if entry.get("name") != known["name"]]
+            entries = self._entries(prior)
+            left = [entry for entry in entries if entry.get("name") != prior["name"]]
             if left != entries:
-                self.finished(self._write(known, left), f"Deleting {self.kind.title}")
+                self.wait_for_operation(self._write(prior, left), f"Deleting {self.kind.title}")
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
         """Return the JSON of the entry."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.errors import RequestError, failing, not_created
-from bezel_pulumi_offline.lifecycle.resource import LOCAL, Operations, fill, quoted
+from bezel_pulumi_offline.lifecycle.resource import LOCAL, Operations, fill, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 # Headers that Google adds, and the provider leaves out of the state.
@@ -33,7 +33,7 @@ class Job(Operations):
         except RequestError as error:
             raise not_created(f"Error creating {self.kind.title}", error) from None
         self._set_state(resource_id, planned)
-        return self.made(resource_id, planned)
+        return self.read_created(resource_id, planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the job; whether it is paused is its state."""
@@ -50,12 +50,12 @@ class Job(Operations):
         return {**answer, "paused": answer.get("state") == "PAUSED"}
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Send the whole job, then pause or resume it if that has changed."""
-        del known
+        del prior
         if set(changed) - LOCAL:
-            with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
+            with failing(f"Error updating {self.kind.title} {go_quote(resource_id)}"):
                 self.call("PATCH", resource_id, self.kind.query, self.body(planned, updating=True))
             if "paused" in changed:
                 self._set_state(resource_id, planned)

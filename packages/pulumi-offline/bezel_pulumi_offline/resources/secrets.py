@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.errors import failing
-from bezel_pulumi_offline.lifecycle.resource import Operations, quoted
+from bezel_pulumi_offline.lifecycle.resource import Operations, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 
@@ -21,7 +21,7 @@ class Version(Operations):
             path = f"{planned['secret']}:addVersion"
             name = str(self.call("POST", path, None, {"payload": {"data": payload}})["name"])
             self._switch(name, enabled=bool(planned.get("enabled")))
-        return self.made(name, planned)
+        return self.read_created(name, planned)
 
     def _switch(self, name: str, *, enabled: bool) -> None:
         self.call("POST", f"{name}:{'enable' if enabled else 'disable'}")
@@ -47,16 +47,16 @@ class Version(Operations):
         return answer
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Enable or disable the version; any other change requires a new one."""
-        del known
+        del prior
         if "enabled" in changed:
-            with failing(f"Error updating SecretVersion {quoted(resource_id)}"):
+            with failing(f"Error updating SecretVersion {go_quote(resource_id)}"):
                 self._switch(resource_id, enabled=bool(planned.get("enabled")))
         return self.expect(resource_id, planned)
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Destroy the version, or only disable it where its deletion policy is DISABLE."""
-        verb = "disable" if known.get("deletionPolicy") == "DISABLE" else "destroy"
+        verb = "disable" if prior.get("deletionPolicy") == "DISABLE" else "destroy"
         self._delete("POST", f"{resource_id}:{verb}")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from bezel_pulumi_offline.google.errors import ProviderError, failing
-from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT, Operations, fill, quoted
+from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT, Operations, fill, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 _WINDOW = 0.1  # seconds in which requested services are collected for one request (the provider's own: 9 s)
@@ -62,18 +62,18 @@ class Enabled(Operations):
 
     def enable(self, project: str, services: list[str]) -> set[str]:
         """Enable, with one request, those APIs that are not enabled, and wait for the operation; return them."""
-        enabled = self._enabled(project, "")
+        enabled = self._enabled_services(project, "")
         names = [name for name in services if name not in enabled]
         if not names:
             return set()
         path, content = f"projects/{project}/services:batchEnable", {"serviceIds": names}
         if len(names) == 1:
             path, content = f"projects/{project}/services/{names[0]}:enable", {}
-        asked = f"Enable Project Service {quoted(names[0])} for project {quoted(project)}"
+        asked = f"Enable Project Service {go_quote(names[0])} for project {go_quote(project)}"
         with failing(f"Request `{asked}` returned error"), failing("failed to enable services"):
             with failing("failed on request preconditions"):
                 operation = self._usage("POST", path, content=content)
-            self._finish(operation, f"Enable Project {quoted(project)} Services: [{' '.join(names)}]")
+            self._finish(operation, f"Enable Project {go_quote(project)} Services: [{' '.join(names)}]")
         return set(names)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
@@ -84,30 +84,30 @@ class Enabled(Operations):
         with failing(f"Error when reading or editing Project Service {resource_id}", unless_absent=True):
             state = self.cloud.call("GET", "RESOURCE_MANAGER", f"projects/{project}", GO_CLIENT, until=self.until)
         alive = state.get("lifecycleState", "ACTIVE") == "ACTIVE"
-        return {"service": name} if alive and name in self._enabled(project, resource_id) else None
+        return {"service": name} if alive and name in self._enabled_services(project, resource_id) else None
 
     def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+        self, resource_id: str, planned: Mapping[str, Any], prior: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
         """Send nothing: every property that changes in place concerns the provider only, and only the state changes."""
-        del resource_id, known, changed
+        del resource_id, prior, changed
         return {"service": planned["service"]}
 
-    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Disable the API where `disableOnDestroy` is set."""
         project, _, name = resource_id.partition("/")
-        if not known.get("disableOnDestroy"):
+        if not prior.get("disableOnDestroy"):
             return
         content: Properties = {
-            "checkIfServiceHasUsage": "CHECK" if known.get("checkIfServiceHasUsageOnDestroy") else "SKIP"
+            "checkIfServiceHasUsage": "CHECK" if prior.get("checkIfServiceHasUsageOnDestroy") else "SKIP"
         }
-        if known.get("disableDependentServices"):
+        if prior.get("disableDependentServices"):
             content["disableDependentServices"] = True
-        with failing(f"Error disabling service {quoted(name)} for project {quoted(project)}", unless_absent=True):
+        with failing(f"Error disabling service {go_quote(name)} for project {go_quote(project)}", unless_absent=True):
             operation = self._usage("POST", f"projects/{project}/services/{name}:disable", content=content)
             self._finish(operation, "api to disable")
 
-    def _enabled(self, project: str, resource_id: str) -> set[str]:
+    def _enabled_services(self, project: str, resource_id: str) -> set[str]:
         query = {"fields": "services/name,nextPageToken", "filter": "state:ENABLED", "pageSize": "200"}
         names: set[str] = set()
         listing = f"Request `List Project Services {project}` returned error: Failed to list enabled services"
@@ -121,7 +121,7 @@ class Enabled(Operations):
                 query["pageToken"] = str(token)
 
     def _finish(self, operation: Mapping[str, Any], activity: str) -> None:
-        self.cloud.finished(self.kind.api, operation, activity, until=self.until)
+        self.cloud.wait_for_operation(self.kind.api, operation, activity, until=self.until)
 
     def _usage(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> Any:
         return self.cloud.call(

@@ -69,14 +69,14 @@ def shape(item: Field) -> str:
     }[item.kind]
 
 
-def described(schema: dict[str, Any], document: str) -> tuple[str, dict[str, Any]]:
+def describe(schema: dict[str, Any], document: str) -> tuple[str, dict[str, Any]]:
     """A schema's kind and the schema of what is inside."""
     if "$ref" in schema:
         return "object", discovery(document)[schema["$ref"]]
     kind = schema.get("type", "any")
     inner = schema.get("items") or schema.get("additionalProperties")
     if inner:
-        name, below = described(inner, document)
+        name, below = describe(inner, document)
         return f"{kind} of {name.split(' ')[0]}", below
     width = schema.get("format") in ("int64", "uint64")
     return (f"{kind} int64" if kind == "string" and width else kind), schema
@@ -89,16 +89,16 @@ def differing(fields: Fields, schema: dict[str, Any], document: str, path: str =
             continue
         where, kind = schema, "object"
         for step in item.path:
-            kind, where = described(where.get("properties", {}).get(step, {"type": "nothing"}), document)
+            kind, where = describe(where.get("properties", {}).get(step, {"type": "nothing"}), document)
         if kind != shape(item):
             yield path + item.name, kind
         else:
             yield from differing(item.fields, where, document, f"{path}{item.name}.")
 
 
-def sent(fields: Fields) -> Iterator[Field]:
+def wire_fields(fields: Fields) -> Iterator[Field]:
     """The fields that are in a request or a response."""
     for item in fields:
         if not item.marks & (Mark.LOCAL | Mark.REFUSED):
             yield item
-            yield from sent(item.fields)
+            yield from wire_fields(item.fields)

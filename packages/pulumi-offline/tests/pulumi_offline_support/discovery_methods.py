@@ -51,21 +51,21 @@ def methods(name: str) -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
     document = json.loads(
         files("googleapiclient").joinpath(f"discovery_cache/documents/{name}.json").read_text("utf-8")
     )
-    own = {key: dict(value) for key, value in document["parameters"].items()}
-    found = []
+    common = {key: dict(value) for key, value in document["parameters"].items()}
+    rows = []
 
     def walk(resource: dict[str, Any]) -> None:
         for method in resource.get("methods", {}).values():
             path = re.sub(r"^v\d\w*/", "", method.get("flatPath", method["path"]))
             pattern = re.sub(r"{[^}]+}", "[^/:]+", re.sub(r"([.+])", r"\\\1", path))
-            found.append(
-                (method["httpMethod"], re.compile(pattern), {**method, "known": own | method.get("parameters", {})})
+            rows.append(
+                (method["httpMethod"], re.compile(pattern), {**method, "known": common | method.get("parameters", {})})
             )
         for inner in resource.get("resources", {}).values():
             walk(inner)
 
     walk(document)
-    return found
+    return rows
 
 
 def strangers(body: Any, schema: dict[str, Any], document: str, path: str = "") -> Iterator[str]:
@@ -95,11 +95,11 @@ def odd(request: dict[str, Any]) -> list[str]:
     if not fitting:
         return ["no such method"]
     method = fitting[0]
-    found = [f"no parameter {name}" for name in request["query"] if name not in method["known"]]
+    oddities = [f"no parameter {name}" for name in request["query"] if name not in method["known"]]
     body = request.get("body")
     if isinstance(body, dict):
-        found += strangers(body, method.get("request", {}), document)
-    return found
+        oddities += strangers(body, method.get("request", {}), document)
+    return oddities
 
 
 def requests(token: str) -> list[dict[str, Any]]:

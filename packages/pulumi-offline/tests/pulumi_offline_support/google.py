@@ -110,16 +110,16 @@ class FakeGoogle:
                 length = int(self.headers.get("Content-Length", 0))
                 raw = self.rfile.read(length)
                 parts = urlsplit(self.path)
-                held = google.held()
-                if held is not None and held.side == "before":
-                    held.hold()
+                boundary = google.boundary_of_request()
+                if boundary is not None and boundary.side == "before":
+                    boundary.hold()
                     self.close_connection = True
                     return
                 status, answer = google.answer(
                     self.command, unquote(parts.path), dict(parse_qsl(parts.query)), raw, dict(self.headers)
                 )
-                if held is not None:
-                    held.hold()
+                if boundary is not None:
+                    boundary.hold()
                     self.close_connection = True
                     return
                 if status == DROPPED:
@@ -170,17 +170,17 @@ class FakeGoogle:
             kept.clear()
         self.boundary = None
 
-    def left(self) -> list[str]:
+    def remains(self) -> list[str]:
         """What is there: things that are not destroyed, members of policies, enabled services."""
-        found = [key for key, thing in self.things.items() if thing.get("state") != "DESTROYED"]
-        things = [key for key in found if compute.left(key, self.things[key])]
+        keys = [key for key, thing in self.things.items() if thing.get("state") != "DESTROYED"]
+        things = [key for key in keys if compute.is_requested(key, self.things[key])]
         return [*things, *(key for key, policy in self.policies.items() if policy.get("bindings")), *self.enabled]
 
     def hold_at(self, boundary: Boundary) -> None:
         """Hold the request with this number, counted from now on."""
         self.boundary, self.arrived = boundary, 0
 
-    def held(self) -> Boundary | None:
+    def boundary_of_request(self) -> Boundary | None:
         """The boundary, where the request that arrives stands at it."""
         with self.lock:
             number, self.arrived = self.arrived, self.arrived + 1
@@ -190,7 +190,7 @@ class FakeGoogle:
         """Answer the next requests that match `METHOD /path` with an error."""
         self.faults.append(Fault(pattern, status, answer, times))
 
-    def sent(self, *methods: str) -> list[Request]:
+    def requests_of(self, *methods: str) -> list[Request]:
         return [item for item in self.requests if not methods or item.method in methods]
 
     def answer(self, method: str, path: str, query: dict[str, str], raw: bytes, headers: dict[str, str]) -> Any:
@@ -290,7 +290,7 @@ class FakeGoogle:
             return 409, {"error": {"code": 409, "message": f"{name} already exists.", "status": "ALREADY_EXISTS"}}
         made = {**body, "createTime": NOW}
         if path.startswith("/compute/"):
-            made = compute.made(self.base, key, body)
+            made = compute.resource_of(self.base, key, body)
         if path.startswith("/storage/"):
             made |= {"projectNumber": NUMBER, "timeCreated": NOW, "selfLink": f"{self.base}{key}"}
             made |= {"location": made["location"].upper()} if "location" in made else {}

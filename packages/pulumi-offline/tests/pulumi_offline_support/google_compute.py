@@ -24,20 +24,20 @@ def operation(base: str, key: str, number: int, kind: str, *, done: bool) -> dic
     }
 
 
-def made(base: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
+def resource_of(base: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
     """What Google makes of a body."""
-    own = {"id": "644726648705286785", "creationTimestamp": NOW, "selfLink": f"{base}{key}"}
+    additions = {"id": "644726648705286785", "creationTimestamp": NOW, "selfLink": f"{base}{key}"}
     if "region" in body:
-        own["region"] = f"{base}/compute/v1/{body['region']}".replace("/global/", "/")
-    return {**body, **own}
+        additions["region"] = f"{base}/compute/v1/{body['region']}".replace("/global/", "/")
+    return {**body, **additions}
 
 
 def standing(base: str, key: str) -> dict[str, Any] | None:
     """The router that is always there, if it is this one."""
-    return made(base, key, {"name": STANDING}) if key.endswith(f"/routers/{STANDING}") else None
+    return resource_of(base, key, {"name": STANDING}) if key.endswith(f"/routers/{STANDING}") else None
 
 
-def left(key: str, thing: dict[str, Any]) -> bool:
+def is_requested(key: str, thing: dict[str, Any]) -> bool:
     """Whether a request made this: all but the standing router without a NAT."""
     return bool(thing.get("nats")) if key.endswith(f"/routers/{STANDING}") else True
 

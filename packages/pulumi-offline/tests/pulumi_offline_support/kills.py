@@ -16,7 +16,7 @@ from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin, adoption_adv
 from pulumi_offline_support.client import FailedError, ServedProvider, urn
 from pulumi_offline_support.google import Boundary, FakeGoogle
 from pulumi_offline_support.killable_process import Prefork
-from pulumi_offline_support.programs import GOLDEN, PROGRAMS, STAYS, UPDATES, changed
+from pulumi_offline_support.programs import GOLDEN, PROGRAMS, STAYS, UPDATES, with_change
 
 LOG: dict[str, Any] = json.loads(GOLDEN.read_text())
 BOUNDARIES = [
@@ -62,21 +62,21 @@ class Scene:
     def kill(self, kind: str, operation: str, number: int, side: str) -> Outcome:
         """Kill a provider at a boundary of an operation, and see the next one go on to a resource that is gone."""
         self.google.clear()
-        wanted = changed(PROGRAMS[kind], *UPDATES[kind]) if operation == "update" else PROGRAMS[kind]
+        wanted = with_change(PROGRAMS[kind], *UPDATES[kind]) if operation == "update" else PROGRAMS[kind]
         resource_id, state = ("", {}) if operation == "create" else self.provider.create(kind, PROGRAMS[kind])
         self._die(self._request(operation, kind, resource_id, state, wanted), operation, Boundary(number, side))
         taken_over = False
         if operation == "create":
-            resource_id, state, taken_over = self._created(kind, wanted)
+            resource_id, state, taken_over = self._create_again(kind, wanted)
         elif operation == "update":
-            state = self._updated(kind, resource_id, state, wanted)
+            state = self._update_again(kind, resource_id, state, wanted)
         if operation != "delete":
-            state = self._settled(kind, resource_id, state, wanted)
+            state = self._read_settled(kind, resource_id, state, wanted)
         self.provider.delete(kind, resource_id, state)
         if kind in STAYS:
             return Outcome(taken_over, [])
         assert self.provider.read(kind, resource_id, state).id == "", "it is gone"
-        return Outcome(taken_over, self.google.left())
+        return Outcome(taken_over, self.google.remains())
 
     def _die(self, request: Any, operation: str, boundary: Boundary) -> None:
         self.google.hold_at(boundary)
@@ -102,36 +102,40 @@ class Scene:
                 return pb.UpdateRequest(id=resource_id, urn=where, olds=olds, news=news)
         return pb.DeleteRequest(id=resource_id, urn=where, properties=olds)
 
-    def _created(self, kind: str, wanted: dict[str, Any]) -> tuple[str, dict[str, Any], bool]:
+    def _create_again(self, kind: str, wanted: dict[str, Any]) -> tuple[str, dict[str, Any], bool]:
         """Create again; where that is refused, read what is there by the id that follows from the inputs."""
         try:
             return *self.provider.create(kind, wanted), False
         except FailedError as error:
-            said = error.text
+            refusal_text = error.text
         # A part of another resource's body has no create of its own that Google could refuse, and a role's name is read
         # before it is made.
         refusals = ("googleapi: Error 409: ", "existing object already found", "already exists and must be imported")
-        assert any(refusal in said for refusal in refusals)
-        assert said.endswith(adoption_advice(urn(kind))), "the refusal names the repair"
+        assert any(refusal in refusal_text for refusal in refusals)
+        assert refusal_text.endswith(adoption_advice(urn(kind))), "the refusal names the repair"
         resource_id = LOG[kind]["state"]["id"]
         state = decode(self.provider.read(kind, resource_id).properties)
         assert not self.provider.diff(kind, resource_id, state, wanted).replaces
         return resource_id, self.provider.update(kind, resource_id, state, wanted), True
 
-    def _updated(self, kind: str, resource_id: str, state: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    def _update_again(
+        self, kind: str, resource_id: str, state: dict[str, Any], wanted: dict[str, Any]
+    ) -> dict[str, Any]:
         """Update again; the state still says what was there before, and a refresh finds an update at most."""
-        found = decode(self.provider.read(kind, resource_id, state, self.provider.inputs(kind, wanted)).properties)
-        assert not self.provider.diff(kind, resource_id, found, wanted).replaces
+        actual = decode(self.provider.read(kind, resource_id, state, self.provider.inputs(kind, wanted)).properties)
+        assert not self.provider.diff(kind, resource_id, actual, wanted).replaces
         difference = self.provider.diff(kind, resource_id, state, wanted)
         assert UPDATES[kind][0].split(".")[0] in difference.diffs
         assert not difference.replaces
         return self.provider.update(kind, resource_id, state, wanted)
 
-    def _settled(self, kind: str, resource_id: str, state: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    def _read_settled(
+        self, kind: str, resource_id: str, state: dict[str, Any], wanted: dict[str, Any]
+    ) -> dict[str, Any]:
         """The resource is there as it was wanted."""
-        found = self.provider.read(kind, resource_id, state, self.provider.inputs(kind, wanted))
-        assert found.id == resource_id
-        properties = decode(found.properties)
+        answer_of_read = self.provider.read(kind, resource_id, state, self.provider.inputs(kind, wanted))
+        assert answer_of_read.id == resource_id
+        properties = decode(answer_of_read.properties)
         answer = self.provider.diff(kind, resource_id, properties, wanted)
         assert answer.changes == pb.DiffResponse.DIFF_NONE, answer
         return properties

@@ -226,7 +226,7 @@ UPDATES: dict[str, tuple[str, Any]] = {
 }
 
 
-def changed(program: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+def with_change(program: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     result = copy.deepcopy(program)
     *parents, last = path.split(".")
     into: Any = result

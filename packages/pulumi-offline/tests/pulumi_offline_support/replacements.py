@@ -32,19 +32,19 @@ def said_by_google(token: str, fields: Fields, path: str) -> str:
         return ""
     document, name = SCHEMAS[token]
     schema: dict[str, Any] = discovery(document)[name]
-    words = ""
+    description = ""
     for part in path.split("."):
-        item = next(found for found in fields if found.name == part)
+        item = next(candidate for candidate in fields if candidate.name == part)
         for step in item.path:
             schema = schema.get("properties", {}).get(step, {})
-            words = schema.get("description", "")
+            description = schema.get("description", "")
             inner = schema.get("items") or schema.get("additionalProperties") or schema
             schema = discovery(document)[inner["$ref"]] if "$ref" in inner else inner
         fields = item.fields
-    return words
+    return description
 
 
-def stated(part: str, token: str, path: str) -> bool:
+def is_stated(part: str, token: str, path: str) -> bool:
     return any(
         fnmatch.fnmatchcase(token, entry["of"])
         and any(fnmatch.fnmatchcase(path, pattern) for pattern in entry["paths"])
@@ -58,13 +58,13 @@ def known_by(token: str) -> dict[str, list[str]]:
     row = TYPES[token]
     named = set(re.findall(r"{(\w+)}", row.id + row.collection + row.path))
     docs = documentation(token)
-    found: dict[str, list[str]] = {}
+    ways_by_path: dict[str, list[str]] = {}
     for path, _ in settable(row.fields):
         ways = {
             "path": path in named,
             "documentation": bool(HINT.search(docs.get(path, ""))),
             "discovery": bool(HINT.search(said_by_google(token, row.fields, path))),
-            "stated": stated("replaces", token, path),
+            "stated": is_stated("replaces", token, path),
         }
-        found[path] = [way for way, so in ways.items() if so]
-    return found
+        ways_by_path[path] = [way for way, so in ways.items() if so]
+    return ways_by_path

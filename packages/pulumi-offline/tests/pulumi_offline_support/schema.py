@@ -27,34 +27,34 @@ class Property:
     holder: str
     name: str
     kind: str
-    words: str
+    documentation: str
 
     @property
     def camel(self) -> str:
         """The name as the engine writes it."""
-        return re.sub(r"_(\w)", lambda found: found[1].upper(), self.name)
+        return re.sub(r"_(\w)", lambda match: match[1].upper(), self.name)
 
     @property
-    def nested(self) -> str:
+    def nested_class(self) -> str:
         """The class of arguments inside, or ""."""
-        found = re.search(r"'(\w+Args)'", self.kind)
-        return found[1] if found else ""
+        match = re.search(r"'(\w+Args)'", self.kind)
+        return match[1] if match else ""
 
     def __str__(self) -> str:
         return f"{self.package}.{self.holder.removesuffix('Args')}.{self.name}"
 
     def holding(self, sample: object) -> dict[str, object]:
         """Inputs with a value of this property's shape: the sample where it takes text, 1 or true where it does not."""
-        held: object = sample
+        value: object = sample
         if "_builtins.bool" in self.kind:
-            held = True
+            value = True
         elif "_builtins.int" in self.kind or "_builtins.float" in self.kind:
-            held = 1.0
-        if self.nested:
-            held = {"any": held}
-        if "Mapping[str" in self.kind and not self.nested:
-            held = {"any": held}
-        return {self.camel: [held] if "Sequence[" in self.kind else held}
+            value = 1.0
+        if self.nested_class:
+            value = {"any": value}
+        if "Mapping[str" in self.kind and not self.nested_class:
+            value = {"any": value}
+        return {self.camel: [value] if "Sequence[" in self.kind else value}
 
 
 @functools.cache
@@ -63,28 +63,28 @@ def properties() -> tuple[Property, ...]:
     spec = find_spec("pulumi_gcp")
     assert spec is not None
     folder = Path(spec.origin or "").parent
-    found = []
+    result = []
     for file in sorted(folder.glob("*/*.py")):
         if file.name.startswith(("get_", "outputs.py", "__init__.py")):
             continue
         # Behind the arguments the same stands again, as state and as outputs.
         text = file.read_text(encoding="utf-8").partition("\nclass _")[0]
-        for holder, parameters, said in _CLASS.findall(text):
-            words = dict(_WORDS.findall(said))
-            found += [
-                Property(file.parent.name, holder, name, kind, words.get(name, ""))
+        for holder, parameters, docstring in _CLASS.findall(text):
+            texts = dict(_WORDS.findall(docstring))
+            result += [
+                Property(file.parent.name, holder, name, kind, texts.get(name, ""))
                 for name, kind in _PARAMETER.findall(parameters)
             ]
-    return tuple(found)
+    return tuple(result)
 
 
 @functools.cache
 def _parents() -> dict[tuple[str, str], tuple[Property, ...]]:
-    found: dict[tuple[str, str], tuple[Property, ...]] = {}
+    parents: dict[tuple[str, str], tuple[Property, ...]] = {}
     for each in properties():
-        if each.nested:
-            found[each.package, each.nested] = (*found.get((each.package, each.nested), ()), each)
-    return found
+        if each.nested_class:
+            parents[each.package, each.nested_class] = (*parents.get((each.package, each.nested_class), ()), each)
+    return parents
 
 
 def whole(each: Property, inputs: dict[str, object], seen: tuple[str, ...] = ()) -> list[dict[str, object]]:

@@ -18,31 +18,31 @@ def short(token: str) -> str:
 
 def snake(name: str) -> str:
     """The SDK's spelling of a property."""
-    return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
+    return re.sub(r"[A-Z]", lambda match: "_" + match[0].lower(), name)
 
 
 def arguments_of(token: str, form: str = "{}Args") -> tuple[Any, Any]:
     """The class of a type's arguments (or, as `_{}State`, of its state) and the module of those nested in it."""
-    found = re.fullmatch(r"gcp:(\w+)/(\w+):(\w+)", token)
-    assert found
-    package = f"pulumi_gcp.{found[1]}"
+    match = re.fullmatch(r"gcp:(\w+)/(\w+):(\w+)", token)
+    assert match
+    package = f"pulumi_gcp.{match[1]}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the SDK's own, at import
         # A package loads at its first use. If that is the import of one of its modules, the package stays without the
         # classes of that module, for every later test in this process.
-        getattr(importlib.import_module(package), found[3])
-        module = importlib.import_module(f"{package}.{snake(found[2]).replace('i_a_m', 'iam')}")
-        return getattr(module, form.format(found[3])), importlib.import_module(f"{package}._inputs")
+        getattr(importlib.import_module(package), match[3])
+        module = importlib.import_module(f"{package}.{snake(match[2]).replace('i_a_m', 'iam')}")
+        return getattr(module, form.format(match[3])), importlib.import_module(f"{package}._inputs")
 
 
 def parameters(arguments: Any) -> dict[str, Any]:
     """The properties of a class of arguments by name, with what tells their types."""
-    found = dict(inspect.signature(arguments.__init__).parameters)
-    del found["__self__"]
-    return found
+    by_name = dict(inspect.signature(arguments.__init__).parameters)
+    del by_name["__self__"]
+    return by_name
 
 
-def nested(parameter: Any, inputs: Any) -> Any:
+def nested_class(parameter: Any, inputs: Any) -> Any:
     """The class of the arguments inside a property, or None."""
     names = re.findall(r"ForwardRef\('(\w+Args)'|\b(\w+Args)\b", str(parameter))
     return next((getattr(inputs, name) for pair in names for name in pair if name and hasattr(inputs, name)), None)
@@ -52,20 +52,20 @@ def nested(parameter: Any, inputs: Any) -> Any:
 def documentation(token: str) -> dict[str, str]:
     """The SDK's words on each property, by its path in Pulumi's spelling."""
     arguments, inputs = arguments_of(token)
-    return _documented(TYPES[token].fields, arguments, inputs, "")
+    return _texts_of_fields(TYPES[token].fields, arguments, inputs, "")
 
 
-def _documented(fields: Fields, arguments: Any, inputs: Any, path: str) -> dict[str, str]:
-    words: dict[str, str] = {}
+def _texts_of_fields(fields: Fields, arguments: Any, inputs: Any, path: str) -> dict[str, str]:
+    texts: dict[str, str] = {}
     for part in re.split(r":param ", arguments.__init__.__doc__ or "")[1:]:
         head, _, text = part.partition(": ")
-        words[head.split()[-1]] = " ".join(text.split())
-    found: dict[str, str] = {}
+        texts[head.split()[-1]] = " ".join(text.split())
+    by_path: dict[str, str] = {}
     signature = parameters(arguments)
     for item in fields:
         name = snake(item.name)
-        found[path + item.name] = words.get(name, "")
-        inner = nested(signature.get(name), inputs) if item.fields else None
+        by_path[path + item.name] = texts.get(name, "")
+        inner = nested_class(signature.get(name), inputs) if item.fields else None
         if inner is not None:
-            found |= _documented(item.fields, inner, inputs, f"{path}{item.name}.")
-    return found
+            by_path |= _texts_of_fields(item.fields, inner, inputs, f"{path}{item.name}.")
+    return by_path

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bezel_pulumi_offline.lifecycle.fields import Fields, Kind, Mark
-from pulumi_offline_support.sdk import nested, parameters, snake
+from pulumi_offline_support.sdk import nested_class, parameters, snake
 
 UNSEEN = "not in the recordings: how the provider sends and reads it is not known"
 GOOGLES = "Google's own, which the SDK lets a program set nevertheless"
@@ -162,7 +162,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 EACH = [(token, path) for token, paths in LEFT_OUT.items() for path in paths]
 
 
-def compared(fields: Fields, arguments: Any, inputs: Any, beside: Mark, path: str = "") -> Iterator[str]:
+def compare_properties(fields: Fields, arguments: Any, inputs: Any, beside: Mark, path: str = "") -> Iterator[str]:
     """`+path` for a property of ours that the SDK lacks, `-path` for one of the SDK's that we lack.
 
     Properties with a mark of `beside` are left aside.
@@ -172,9 +172,11 @@ def compared(fields: Fields, arguments: Any, inputs: Any, beside: Mark, path: st
     yield from (f"+{path}{name}" for name in sorted(ours.keys() - theirs.keys()))
     yield from (f"-{path}{name}" for name in sorted(theirs.keys() - ours.keys()))
     for name, item in ours.items():
-        inner = nested(theirs[name], inputs) if item.kind in (Kind.BLOCK, Kind.BLOCKS) and name in theirs else None
+        inner = (
+            nested_class(theirs[name], inputs) if item.kind in (Kind.BLOCK, Kind.BLOCKS) and name in theirs else None
+        )
         if inner is not None:
-            yield from compared(item.fields, inner, inputs, beside, f"{path}{name}.")
+            yield from compare_properties(item.fields, inner, inputs, beside, f"{path}{name}.")
 
 
 def settable(fields: Fields) -> Iterator[str]:
