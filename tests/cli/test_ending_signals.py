@@ -121,7 +121,7 @@ waits = {
 }
 threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
 try:
-    with ending_signals.handled():
+    with ending_signals.handle():
         waits[sys.argv[2]]()
 except KeyboardInterrupt:
     os._exit(ending_signals.exit_code())
