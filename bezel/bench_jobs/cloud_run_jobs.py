@@ -57,11 +57,11 @@ class CloudRunJobs:
             existing = self.find(name) if error.status == 409 else None
             if existing is None or existing.get("labels") != body["labels"]:
                 raise
-            job = self._until(lambda: _settled(self.find(name) or {}), f"the creation of job {name}")
+            job = self._until(lambda: _settled_job(self.find(name) or {}), f"the creation of job {name}")
             condition = job.get("terminalCondition", {})
             failure = condition if condition.get("state") == "CONDITION_FAILED" else None
         else:
-            failure = self._ended(begun, f"the creation of job {name}").get("error")
+            failure = self._await_operation(begun, f"the creation of job {name}").get("error")
         if failure is not None:
             raise UserError(f"job {name} cannot be run: {_message(failure)}")
 
@@ -122,15 +122,15 @@ class CloudRunJobs:
         begun = unless_missing(lambda: self._google.request("DELETE", f"{self._jobs}/{name}"))
         if begun is None:
             return False
-        if error := self._ended(begun, f"the deletion of job {name}").get("error"):
+        if error := self._await_operation(begun, f"the deletion of job {name}").get("error"):
             raise UserError(f"job {name} was not deleted: {_message(error)}")
         return True
 
-    def _ended(self, operation: Json, what: str) -> Json:
+    def _await_operation(self, operation: Json, what: str) -> Json:
         """Wait for an operation; return it once it is done."""
         if operation.get("done"):
             return operation
-        return self._until(lambda: _done(self._google.get(f"{self._base}{operation['name']}")), what)
+        return self._until(lambda: _done_operation(self._google.get(f"{self._base}{operation['name']}")), what)
 
     def _until(self, read: Callable[[], Json | None], what: str) -> Json:
         """Call `read` until it returns something; return that.
@@ -166,11 +166,11 @@ def unless_missing(request: Callable[[], Json]) -> Json | None:
         raise
 
 
-def _done(operation: Json) -> Json | None:
+def _done_operation(operation: Json) -> Json | None:
     return operation if operation.get("done") else None
 
 
-def _settled(job: Json) -> Json | None:
+def _settled_job(job: Json) -> Json | None:
     return None if job.get("reconciling") else job
 
 

@@ -86,7 +86,7 @@ class BucketExchange:
                 with self._bucket.open(self._name(name)) as chunks:
                     return b"".join(chunks)
             except UnreachableError as error:
-                budget.failed(error)
+                budget.note_failure(error)
 
     def put(self, name: str, content: bytes) -> None:
         """Write bytes as an object, in place of the one of that name.
@@ -101,10 +101,10 @@ class BucketExchange:
         while isinstance(at, int):
             try:
                 at = self._bucket.put(session, content[at : at + _PIECE_BYTES], at, len(content))
-                budget.progressed()
+                budget.note_progress()
             except UnreachableError as error:
-                budget.failed(error)
-                at = self._bucket.received(session, len(content))
+                budget.note_failure(error)
+                at = self._bucket.upload_progress(session, len(content))
         if at is None:
             raise RestError(f"{self.address}/{name}: Cloud Storage has discarded the upload. Run the command again.")
 

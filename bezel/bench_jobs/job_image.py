@@ -108,8 +108,8 @@ def image_of_this_code(repository: ImageRepository, clone: Path, show: Callable[
 def _digest(google: GoogleClient, repository: ImageRepository, tag: str) -> str:
     """Digest that a tag points to, "" if there is no such tag."""
     url = f"{endpoint('ARTIFACT_REGISTRY')}{repository.resource}/packages/{NAME}/tags/{tag}"
-    found = unless_missing(lambda: google.get(url))
-    return str((found or {}).get("version", "")).rpartition("/")[2]
+    image_tag = unless_missing(lambda: google.get(url))
+    return str((image_tag or {}).get("version", "")).rpartition("/")[2]
 
 
 def _pushed_to(repository: ImageRepository) -> str:

@@ -75,14 +75,14 @@ def hold_record(record: JobRecord, folder: Path | None = None) -> Iterator[Calla
     folder = folder or state_folder(_FOLDER)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = folder / f"{sha256(f'{record.project} {record.region} {record.job}'.encode()).hexdigest()[:24]}.json"
-    with _locked(file, record) as opened:
+    with _open_locked(file, record) as opened:
         opened.truncate(0)
         opened.write(json.dumps(asdict(record)))
         opened.flush()
         yield lambda: file.unlink(missing_ok=True)
 
 
-def _locked(file: Path, record: JobRecord) -> TextIO:
+def _open_locked(file: Path, record: JobRecord) -> TextIO:
     """Open and lock the file. A file that its last run has deleted meanwhile is created again."""
     while True:
         opened = file.open("a+", encoding="utf-8")

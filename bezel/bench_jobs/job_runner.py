@@ -246,11 +246,11 @@ def _end_of(job: dict[str, Any]) -> str:
 def _terminated_as_interrupted() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C, so that both delete what was made."""
 
-    def interrupted(number: int, _frame: object) -> None:
+    def interrupt(number: int, _frame: object) -> None:
         ending_signals.note(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupted)
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:

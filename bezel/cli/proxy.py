@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from bezel.operations.deployment.server_access import ServerAccess, access_of
-from bezel.rest import Credentials, guarded
+from bezel.rest import Credentials, url_for_token
 from bezel_base.console import note, say
 from bezel_base.errors import NOT_SET, Problem, UserError
 
@@ -23,7 +23,7 @@ def run(project: "Project", options: argparse.Namespace) -> int:
         UserError: The stack has no server, no identity token can be obtained, or the port is taken.
     """
     access = _access(project, options)
-    guarded(access.url, "the service's url")
+    url_for_token(access.url, "the service's url")
     credentials = None if access.public else Credentials(access.impersonate)
     if credentials is not None:
         credentials.identity_token(access.audience)  # a mistake is reported now, and not to the first client

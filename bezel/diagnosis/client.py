@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from bezel.rest import AddressError, Credentials, guarded
+from bezel.rest import AddressError, Credentials, url_for_token
 from bezel.rest.transport import new_client
 from bezel_base.errors import Problem
 from bezel_base.front.refusals import refusal_of
@@ -56,7 +56,7 @@ class Server:
                     "enable its default URL (default_uri_disabled: false).",
                 )
             )
-        guarded(self.url, "the service's url")
+        url_for_token(self.url, "the service's url")
         if self._credentials is None:
             return {}
         if fresh:

@@ -99,10 +99,10 @@ def diagnose(report: Report) -> Diagnosis:
     healthy = report.created == report.ready != "" or any(shows_good_start(line) for line in lines)
     diagnosis = (
         # A refused request made no container: the log is an earlier one's and does not explain it.
-        _named(text for text in report.errors if _REQUEST.search(text))
-        or _named([*lines, *platform])
-        or _ended(lines, platform, healthy=healthy)
-        or _unanswered([*lines, *platform])
+        _named_cause(text for text in report.errors if _REQUEST.search(text))
+        or _named_cause([*lines, *platform])
+        or _crash_diagnosis(lines, platform, healthy=healthy)
+        or _probe_diagnosis([*lines, *platform])
         or _between(report.errors)
         or _UNKNOWN
     )
@@ -117,24 +117,24 @@ def named_causes(texts: Sequence[str]) -> Iterator[Diagnosis]:
         for text in texts:
             if match := rule.pattern.search(text):
                 groups = {key: (value or "").strip() for key, value in match.groupdict().items()}
-                cause, repair = rule.cause.format(**groups), rule.repair.format(**_quoted(groups))
+                cause, repair = rule.cause.format(**groups), rule.repair.format(**_quote_groups(groups))
                 yield Diagnosis(rule.kind, cause, repair, text.strip())
                 break
 
 
-def _quoted(groups: Mapping[str, str]) -> dict[str, str]:
+def _quote_groups(groups: Mapping[str, str]) -> dict[str, str]:
     """Parts of a log's text as they stand in a command that repairs what it reports."""
     return {name: shell_word(value) for name, value in groups.items()}
 
 
-def _named(texts: Iterable[str]) -> Diagnosis | None:
+def _named_cause(texts: Iterable[str]) -> Diagnosis | None:
     return next(named_causes(tuple(texts)), None)
 
 
-def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> Diagnosis | None:
+def _crash_diagnosis(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> Diagnosis | None:
     """Diagnose a process that ended by itself: a longer window of the probe would not have helped."""
     ends = [match for text in (*lines, *platform) if (match := _ENDED.search(text))]
-    if not ends and not _raised(lines, platform):
+    if not ends and not _has_traceback(lines, platform):
         return None
     errors = [match for line in lines if not _ENDED.search(line) and (match := _ERROR.search(line))]
     how = next((f" ({match[0]})" for match in ends if not match["engine"]), "")
@@ -149,7 +149,7 @@ def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> D
     )
 
 
-def _raised(lines: Sequence[str], platform: Sequence[str]) -> bool:
+def _has_traceback(lines: Sequence[str], platform: Sequence[str]) -> bool:
     """Whether the log holds a traceback and nothing listened, though the line about the end has not arrived."""
     return (
         any(_NO_ANSWER.search(text) for text in platform)
@@ -158,7 +158,7 @@ def _raised(lines: Sequence[str], platform: Sequence[str]) -> bool:
     )
 
 
-def _unanswered(texts: Iterable[str]) -> Diagnosis | None:
+def _probe_diagnosis(texts: Iterable[str]) -> Diagnosis | None:
     evidence = next((text for text in texts if _NO_ANSWER.search(text)), None)
     if evidence is None:
         return None

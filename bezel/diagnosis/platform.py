@@ -33,15 +33,15 @@ class Condition:
     message: str = ""
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> "Condition":
+    def read(cls, condition: Mapping[str, Any]) -> "Condition":
         """From the API's JSON."""
-        reason = given.get("revisionReason") or given.get("reason") or given.get("executionReason") or ""
-        state, message = given.get("state", "CONDITION_PENDING"), given.get("message", "")
-        return cls(str(given.get("type", "")), str(state), str(reason), str(message))
+        reason = condition.get("revisionReason") or condition.get("reason") or condition.get("executionReason") or ""
+        state, message = condition.get("state", "CONDITION_PENDING"), condition.get("message", "")
+        return cls(str(condition.get("type", "")), str(state), str(reason), str(message))
 
     def __str__(self) -> str:
-        words = [self.kind, self.state.removeprefix("CONDITION_").lower(), f"({self.reason})" if self.reason else ""]
-        return " ".join(word for word in words if word) + (f": {self.message}" if self.message else "")
+        parts = [self.kind, self.state.removeprefix("CONDITION_").lower(), f"({self.reason})" if self.reason else ""]
+        return " ".join(word for word in parts if word) + (f": {self.message}" if self.message else "")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ServiceState:
         )
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether nothing is under way: if it is not ready, waiting will not make it so."""
         ended = self.terminal.state in {"CONDITION_FAILED", "CONDITION_SUCCEEDED"}
         return self.current and not self.reconciling and ended
@@ -118,7 +118,7 @@ class Report:
     gated: bool = False
 
 
-def described(client: GoogleClient, service: str) -> dict[str, Any]:
+def describe_service(client: GoogleClient, service: str) -> dict[str, Any]:
     """The service in the API's description.
 
     Args:
@@ -146,7 +146,7 @@ def report(
     state, conditions = ServiceState.read({}), []
     lines: tuple[str, ...] = ()
     try:
-        state = ServiceState.read(described(client, service))
+        state = ServiceState.read(describe_service(client, service))
         conditions = [state.terminal, *state.conditions]
         if state.created_revision:
             revision = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{state.created_revision}")

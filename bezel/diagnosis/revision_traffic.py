@@ -51,8 +51,8 @@ class Target:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON of run v2, without zero values."""
-        said = {"type": self.type, "revision": self.revision, "percent": self.percent, "tag": self.tag}
-        return {key: value for key, value in said.items() if value}
+        fields = {"type": self.type, "revision": self.revision, "percent": self.percent, "tag": self.tag}
+        return {key: value for key, value in fields.items() if value}
 
 
 DIRECT = (Target(percent=100),)
@@ -71,13 +71,13 @@ def shares(service: Mapping[str, Any]) -> dict[str, int]:
 
     Without targets all of it goes to the newest revision that is ready (discovery document of run v2).
     """
-    found: dict[str, int] = {}
+    percents: dict[str, int] = {}
     for target in service.get("traffic") or (Target(percent=100).as_json(),):
         name = _short(target.get("revision") or service.get("latestReadyRevision"))
         percent = int(target.get("percent") or 0)
         if name and percent:
-            found[name] = found.get(name, 0) + percent
-    return found
+            percents[name] = percents.get(name, 0) + percent
+    return percents
 
 
 def has_all_traffic(service: Mapping[str, Any], revision: str) -> bool:
@@ -87,8 +87,8 @@ def has_all_traffic(service: Mapping[str, Any], revision: str) -> bool:
 
 def is_direct(service: Mapping[str, Any]) -> bool:
     """Whether all traffic goes to whichever revision is the newest ready one, and no other address exists."""
-    given = service.get("traffic") or (Target(percent=100).as_json(),)
-    return [(_short(t.get("revision")), int(t.get("percent") or 0), t.get("tag") or "") for t in given] == [
+    traffic = service.get("traffic") or (Target(percent=100).as_json(),)
+    return [(_short(t.get("revision")), int(t.get("percent") or 0), t.get("tag") or "") for t in traffic] == [
         ("", 100, "")
     ]
 
@@ -98,7 +98,7 @@ def is_gated(service: Mapping[str, Any]) -> bool:
     return FINGERPRINT in (service.get("annotations") or {})
 
 
-def declared(service: Mapping[str, Any] | None, fingerprint: str) -> tuple[Target, ...] | None:
+def declared_targets(service: Mapping[str, Any] | None, fingerprint: str) -> tuple[Target, ...] | None:
     """The traffic that a gated service is declared with.
 
     An update of a service includes its traffic, and keeps a new revision free of it only by naming the serving one.
@@ -144,8 +144,8 @@ def fingerprint_of(declared_inputs: object) -> str:
 
 def _is_held(service: Mapping[str, Any]) -> bool:
     """Whether no new revision gets traffic by itself, and the tag points to the newest one."""
-    given = service.get("traffic") or ()
-    targets = [(bool(t.get("revision")), int(t.get("percent") or 0), t.get("tag")) for t in given]
+    traffic = service.get("traffic") or ()
+    targets = [(bool(t.get("revision")), int(t.get("percent") or 0), t.get("tag")) for t in traffic]
     pinned = all(by_name for by_name, percent, _ in targets if percent)
     return pinned and any(not by_name and tag == TAG for by_name, _, tag in targets)
 

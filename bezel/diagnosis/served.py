@@ -34,55 +34,55 @@ def differences(declared: Mapping[str, Any], service: Mapping[str, Any]) -> list
         declared: Inputs of the service, e.g. `template` and `traffics`, with the engine's names.
         service: The service in the API's description.
     """
-    return [f"{path.removeprefix('template.')}: {text}" for path, text in _compared("", declared, service)]
+    return [f"{path.removeprefix('template.')}: {text}" for path, text in _differences("", declared, service)]
 
 
-def _compared(path: str, wanted: Any, found: Any) -> Iterator[tuple[str, str]]:
+def _differences(path: str, wanted: Any, actual: Any) -> Iterator[tuple[str, str]]:
     if isinstance(wanted, Mapping):
-        found = found[0] if isinstance(found, list) and found else found  # `ports` is a list of one
-        known = found if isinstance(found, Mapping) else {}
+        actual = actual[0] if isinstance(actual, list) and actual else actual  # `ports` is a list of one
+        fields = actual if isinstance(actual, Mapping) else {}
         for key, value in wanted.items():
             name = str(_WIRE.get(key, key))
-            yield from _compared(f"{path}.{name}" if path else name, value, known.get(name))
+            yield from _differences(f"{path}.{name}" if path else name, value, fields.get(name))
     elif path.endswith(".env"):
-        yield from _variables(path, wanted or (), found or ())
+        yield from _variables(path, wanted or (), actual or ())
     elif isinstance(wanted, list) and any(isinstance(item, Mapping) for item in wanted):
-        yield from _members(path, wanted, found if isinstance(found, list) else [])
+        yield from _members(path, wanted, actual if isinstance(actual, list) else [])
     elif isinstance(wanted, list):
-        if wanted != (found or []):
-            yield path, _lists(wanted, found or [])
-    elif not _same(path.rpartition(".")[2], wanted, found):
-        yield path, _told([_shown(found)], [_shown(wanted)])
+        if wanted != (actual or []):
+            yield path, _lists(wanted, actual or [])
+    elif not _same(path.rpartition(".")[2], wanted, actual):
+        yield path, _comparison([_format_value(actual)], [_format_value(wanted)])
 
 
-def _variables(path: str, wanted: Sequence[Any], found: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    planned, there = ({str(item.get("name")): item for item in items} for items in (wanted, found))
+def _variables(path: str, wanted: Sequence[Any], actual: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    planned, there = ({str(item.get("name")): item for item in items} for items in (wanted, actual))
     for name in sorted(planned.keys() | there.keys()):
         where = f"{path}[{name}]"
         if name not in there:
             yield where, "is missing"
         elif name not in planned:
             yield where, "is not planned"
-        elif any(_compared("", planned[name], there[name])):
+        elif any(_differences("", planned[name], there[name])):
             yield where, "has another value than planned"
 
 
-def _members(path: str, wanted: Sequence[Any], found: Sequence[Any]) -> Iterator[tuple[str, str]]:
+def _members(path: str, wanted: Sequence[Any], actual: Sequence[Any]) -> Iterator[tuple[str, str]]:
     """Compare members in their order, each identified by its name where it has one."""
-    for index in range(max(len(wanted), len(found))):
+    for index in range(max(len(wanted), len(actual))):
         item = wanted[index] if index < len(wanted) else None
-        there = found[index] if index < len(found) else None
+        there = actual[index] if index < len(actual) else None
         name = (item or there or {}).get("name", index)
         if item is None or there is None:
             yield f"{path}[{name}]", "is missing" if there is None else "is not planned"
         else:
-            yield from _compared(f"{path}[{name}]", item, there)
+            yield from _differences(f"{path}[{name}]", item, there)
 
 
-def _lists(wanted: Sequence[Any], found: Sequence[Any]) -> str:
-    only_found = [text for item, text in _items(found) if item not in wanted]
-    only_wanted = [text for item, text in _items(wanted) if item not in found]
-    return _told(only_found, only_wanted) if only_found or only_wanted else "in another order than planned"
+def _lists(wanted: Sequence[Any], actual: Sequence[Any]) -> str:
+    only_found = [text for item, text in _items(actual) if item not in wanted]
+    only_wanted = [text for item, text in _items(wanted) if item not in actual]
+    return _comparison(only_found, only_wanted) if only_found or only_wanted else "in another order than planned"
 
 
 def _items(items: Sequence[Any]) -> Iterator[tuple[Any, str]]:
@@ -90,15 +90,15 @@ def _items(items: Sequence[Any]) -> Iterator[tuple[Any, str]]:
     previous = ""
     for item in items:
         is_hidden = previous.startswith("-") and option_names_secret(previous) and not str(item).startswith("-")
-        yield item, HIDDEN if is_hidden else _shown(item)
+        yield item, HIDDEN if is_hidden else _format_value(item)
         previous = str(item)
 
 
-def _told(found: Sequence[str], wanted: Sequence[str]) -> str:
-    return f"{' '.join(found) or 'nothing'} serves, {' '.join(wanted) or 'nothing'} is planned"
+def _comparison(actual: Sequence[str], wanted: Sequence[str]) -> str:
+    return f"{' '.join(actual) or 'nothing'} serves, {' '.join(wanted) or 'nothing'} is planned"
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = " ".join(str(value).split())
@@ -108,18 +108,18 @@ def _shown(value: Any) -> str:
     return "nothing" if value in (None, "") else text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [...]"
 
 
-def _same(name: str, wanted: Any, found: Any) -> bool:
-    if wanted == found or (not wanted and not found):
+def _same(name: str, wanted: Any, actual: Any) -> bool:
+    if wanted == actual or (not wanted and not actual):
         return True  # responses leave out zero values
-    if not (isinstance(wanted, str) and isinstance(found, str)):
+    if not (isinstance(wanted, str) and isinstance(actual, str)):
         return False
     if name in _NAMES:
-        return wanted.rpartition("/")[2] == found.rpartition("/")[2]
-    quantities = _quantity(wanted), _quantity(found)
+        return wanted.rpartition("/")[2] == actual.rpartition("/")[2]
+    quantities = _quantity(wanted), _quantity(actual)
     return None not in quantities and quantities[0] == quantities[1]
 
 
 def _quantity(text: str) -> float | None:
     """Parse a quantity of Kubernetes, such as 4, 4000m or 16Gi."""
-    found = _QUANTITY.fullmatch(text)
-    return float(found[1]) * _UNITS[found[2] or ""] if found else None
+    match = _QUANTITY.fullmatch(text)
+    return float(match[1]) * _UNITS[match[2] or ""] if match else None

@@ -62,8 +62,8 @@ class Forge:
             api = self.facts.api_url
             url = (api.removesuffix("/v3") if api.endswith("/api/v3") else api) + "/graphql"
             body = {"query": "{viewer{login}}"}
-            found = self._transport.request("POST", "", url=url, body=body, needs="pull-requests: read")
-            viewer = (found.get("data") or {}).get("viewer") if isinstance(found, dict) else None
+            answer = self._transport.request("POST", "", url=url, body=body, needs="pull-requests: read")
+            viewer = (answer.get("data") or {}).get("viewer") if isinstance(answer, dict) else None
             login = viewer.get("login") if isinstance(viewer, dict) else None
         if not login:
             raise ForgeError("the forge does not say which user the token GITHUB_TOKEN belongs to.")
@@ -72,8 +72,8 @@ class Forge:
     def comments(self, number: int) -> list[Comment]:
         """All comments of a pull request or issue, oldest first, of any author."""
         path = f"{self._base}/issues/{number}/comments"
-        found = [Comment.of(entry) for entry in self._transport.pages(path, needs="pull-requests: read")]
-        return sorted(found, key=lambda comment: comment.id)
+        unsorted = [Comment.of(entry) for entry in self._transport.pages(path, needs="pull-requests: read")]
+        return sorted(unsorted, key=lambda comment: comment.id)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """Add a comment to a pull request or issue."""
@@ -103,17 +103,17 @@ class Forge:
         if server_url and server_url.rstrip("/") != self.facts.server_url:
             return "unknown"
         place = repository or self.facts.repository
-        own = (place, str(run_id)) == (self.facts.repository, self.facts.run_id)
-        if own and attempt is not None and attempt < self.facts.attempt:
+        is_own_run = (place, str(run_id)) == (self.facts.repository, self.facts.run_id)
+        if is_own_run and attempt is not None and attempt < self.facts.attempt:
             return "ended"  # a run has one attempt at a time, and this is a later one
         path = f"/repos/{quote(place)}/actions/runs/{quote(str(run_id), safe='')}"
         try:
-            found = self._transport.request("GET", path, needs="actions: read")
+            answer = self._transport.request("GET", path, needs="actions: read")
         except ForgeError as error:
             if error.status in (404, 410):
                 return "unknown"
             raise
-        return run_state_of(found, attempt) if isinstance(found, dict) else "unknown"
+        return run_state_of(answer, attempt) if isinstance(answer, dict) else "unknown"
 
     def find_issues(self, marker: str, *, state: Literal["open", "closed", "all"] = "open") -> list[Issue]:
         """Issues that this run's user wrote and whose text holds a marker, oldest first.
@@ -121,13 +121,13 @@ class Forge:
         A marker in another author's issue counts for nothing.
         """
         path, query = f"{self._base}/issues", {"state": state, **self._only_issues}
-        found = [
+        issues = [
             Issue.of(entry)
             for entry in self._transport.pages(path, needs="issues: read", params=query)
             if not entry.get("pull_request")
         ]
-        own = [issue for issue in found if issue.author == self.own_login and marker in issue.body]
-        return sorted(own, key=lambda issue: issue.number)
+        own_issues = [issue for issue in issues if issue.author == self.own_login and marker in issue.body]
+        return sorted(own_issues, key=lambda issue: issue.number)
 
     def create_issue(self, title: str, body: str) -> Issue:
         """Open an issue."""
@@ -168,15 +168,15 @@ class Forge:
         for entry in self._transport.pages(path, needs="pull-requests: read", params=query):
             if branch_of(entry) == (self.facts.repository, branch):
                 content = {"title": title, "body": body}
-                own = f"{path}/{PullRequest.of(entry).number}"
-                return PullRequest.of(self._transport.request("PATCH", own, needs=_PULLS, body=content))
+                pull_path = f"{path}/{PullRequest.of(entry).number}"
+                return PullRequest.of(self._transport.request("PATCH", pull_path, needs=_PULLS, body=content))
         content = {"title": title, "body": body, "head": branch, "base": base}
         return PullRequest.of(self._transport.request("POST", path, needs=_PULLS, body=content))
 
     def head_of(self, number: int) -> str:
         """The newest commit of a pull request; "" where the forge does not say."""
-        found = self._transport.request("GET", f"{self._base}/pulls/{number}", needs="pull-requests: read")
-        head = found.get("head") if isinstance(found, dict) else None
+        pull_request = self._transport.request("GET", f"{self._base}/pulls/{number}", needs="pull-requests: read")
+        head = pull_request.get("head") if isinstance(pull_request, dict) else None
         return str(head.get("sha") or "") if isinstance(head, dict) else ""
 
     def set_status(

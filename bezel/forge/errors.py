@@ -49,7 +49,7 @@ def unreachable(method: str, url: str, why: str) -> ForgeError:
     )
 
 
-def refused(status: int, body: bytes, *, method: str, url: str, needs: str, token: str) -> ForgeError:
+def response_error(status: int, body: bytes, *, method: str, url: str, needs: str, token: str) -> ForgeError:
     """The error of a response.
 
     Args:
@@ -60,7 +60,7 @@ def refused(status: int, body: bytes, *, method: str, url: str, needs: str, toke
         needs: permission of a workflow that the request needs, e.g. `issues: write`.
         token: that was sent; hidden in the forge's text.
     """
-    said = _message(body, token)
+    message = _message(body, token)
     permission = f"add `permissions: {{ {needs} }}` to the workflow's job."
     consequence, repair = {
         401: (
@@ -84,7 +84,7 @@ def refused(status: int, body: bytes, *, method: str, url: str, needs: str, toke
         if 300 <= status < 400
         else ("the forge failed", "run the command again later."),
     )
-    answer = f"{status}: {said}" if said else str(status)
+    answer = f"{status}: {message}" if message else str(status)
     return ForgeError(Problem(f"{method} {url}", None, f"{consequence} ({answer}).", repair), status=status)
 
 

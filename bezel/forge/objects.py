@@ -30,9 +30,9 @@ class Comment:
     url: str = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Comment":
+    def of(cls, entry: Mapping[str, Any]) -> "Comment":
         """Read it from the forge's JSON."""
-        return cls(_number(given, "id"), _login(given), _text(given, "body"), _text(given, "html_url"))
+        return cls(_number(entry, "id"), _login(entry), _text(entry, "body"), _text(entry, "html_url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Issue:
     url: str = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Issue":
+    def of(cls, entry: Mapping[str, Any]) -> "Issue":
         """Read it from the forge's JSON."""
-        number = _number(given, "number")
-        title, body, state = (_text(given, name) for name in ("title", "body", "state"))
-        return cls(number, _login(given), title, body, state, _text(given, "html_url"))
+        number = _number(entry, "number")
+        title, body, state = (_text(entry, name) for name in ("title", "body", "state"))
+        return cls(number, _login(entry), title, body, state, _text(entry, "html_url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ class PullRequest:
     url: str
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "PullRequest":
+    def of(cls, entry: Mapping[str, Any]) -> "PullRequest":
         """Read it from the forge's JSON."""
-        return cls(_number(given, "number"), _text(given, "title"), _text(given, "html_url"))
+        return cls(_number(entry, "number"), _text(entry, "title"), _text(entry, "html_url"))
 
 
-def run_state_of(given: Mapping[str, Any], attempt: int | None) -> RunState:
+def run_state_of(entry: Mapping[str, Any], attempt: int | None) -> RunState:
     """The state of a run, or of one of its attempts: an attempt has ended once there is a later one."""
-    latest = given.get("run_attempt")
+    latest = entry.get("run_attempt")
     if attempt is not None and isinstance(latest, int) and latest > attempt:
         return "ended"
-    status = given.get("status")
+    status = entry.get("status")
     return "ended" if status in _ENDED else "running" if status in _RUNNING else "unknown"
 
 
@@ -85,26 +85,26 @@ def branch_of(pull_request: Mapping[str, Any]) -> tuple[str, str]:
     return _text(repository, "full_name") if isinstance(repository, Mapping) else "", _text(head, "ref")
 
 
-def sha_of(given: object) -> str:
+def sha_of(entry: object) -> str:
     """The hash of an object of git.
 
     Raises:
         ForgeError: The forge does not say it.
     """
-    sha = _text(given, "sha") if isinstance(given, Mapping) else ""
+    sha = _text(entry, "sha") if isinstance(entry, Mapping) else ""
     if not sha:
-        raise ForgeError(f"the forge's response has no hash of an object of git: {format_value(given)}.")
+        raise ForgeError(f"the forge's response has no hash of an object of git: {format_value(entry)}.")
     return sha
 
 
-def _login(given: Mapping[str, Any]) -> str:
-    user = given.get("user")
+def _login(entry: Mapping[str, Any]) -> str:
+    user = entry.get("user")
     return str(user.get("login") or "") if isinstance(user, Mapping) else ""
 
 
-def _number(given: object, name: str) -> int:
+def _number(entry: object, name: str) -> int:
     """The number by which the forge knows the object; nothing can be done with one that has none."""
-    value = given.get(name) if isinstance(given, Mapping) else None
+    value = entry.get(name) if isinstance(entry, Mapping) else None
     try:
         return whole_number(value, 0, _HIGHEST_ID)
     except ValueError as error:
@@ -113,6 +113,6 @@ def _number(given: object, name: str) -> int:
         ) from None
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    value = entry.get(name)
     return value if isinstance(value, str) else ""

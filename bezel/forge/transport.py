@@ -11,8 +11,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bezel.forge.environment import Facts
-from bezel.forge.errors import ForgeError, no_token, refused, unreachable
-from bezel.rest import AddressError, Backoff, guarded
+from bezel.forge.errors import ForgeError, no_token, response_error, unreachable
+from bezel.rest import AddressError, Backoff, url_for_token
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
 from bezel.rest.transport import new_client, reason_of
 from bezel_base.json_documents import read_json
@@ -112,7 +112,7 @@ class Transport:
         url: str = "",
     ) -> tuple[Any, bool]:
         try:
-            address = guarded(url or f"{self.facts.api_url}{path}", "GITHUB_API_URL")
+            address = url_for_token(url or f"{self.facts.api_url}{path}", "GITHUB_API_URL")
         except AddressError as error:
             raise ForgeError(*error.problems) from None
         if not self.facts.token and method != "GET":
@@ -161,7 +161,9 @@ class Transport:
                 return (read_json(content), 'rel="next"' in response.headers.get("link", "")), None
             except ValueError:
                 return unreachable(method, url, "its response is not JSON"), None
-        failed = refused(response.status_code, content, method=method, url=url, needs=needs, token=self.facts.token)
+        failed = response_error(
+            response.status_code, content, method=method, url=url, needs=needs, token=self.facts.token
+        )
         return failed, self._retry_wait(response, method)
 
     def _headers(self) -> dict[str, str]:

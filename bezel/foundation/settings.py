@@ -122,12 +122,12 @@ def checked_settings(
         UserError: There are problems; it holds all of them.
     """
     problems = _of_project(project, key)
-    given = {name: value for name, value in values.items() if value not in ("", None)}
+    nonempty = {name: value for name, value in values.items() if value not in ("", None)}
     try:
-        settings = Settings.model_validate({name: _as_typed(name, value) for name, value in given.items()})
+        settings = Settings.model_validate({name: _as_typed(name, value) for name, value in nonempty.items()})
     except ValidationError as error:
-        found = [_problem(cast("dict[str, Any]", detail), key) for detail in error.errors(include_url=False)]
-        raise UserError(*problems, *found, title=_TITLE) from None
+        value_problems = [_problem(cast("dict[str, Any]", detail), key) for detail in error.errors(include_url=False)]
+        raise UserError(*problems, *value_problems, title=_TITLE) from None
     problems += [*_of_issuer(settings, key), *_of_names(settings, project or "", key)]
     if problems:
         raise UserError(*problems, title=_TITLE)
@@ -154,9 +154,9 @@ def _problem(detail: Mapping[str, Any], key: Callable[[str], str]) -> Problem:
     name = str(detail["loc"][0])
     field = Settings.model_fields.get(name)
     if field is None:
-        known = ", ".join(Settings.model_fields)
+        known_keys = ", ".join(Settings.model_fields)
         consequence = "there is no such setting: it would have no effect."
-        return Problem(key(name), format_value(detail["input"]), consequence, f"remove it. Known: {known}.")
+        return Problem(key(name), format_value(detail["input"]), consequence, f"remove it. Known: {known_keys}.")
     example = f", e.g. {field.examples[0]}" if field.examples else ""
     if detail["type"] == "missing":
         return Problem(key(name), NOT_SET, f"it is required: {field.description}.", f"add it{example}.")
@@ -183,21 +183,21 @@ def _of_issuer(settings: Settings, key: Callable[[str], str]) -> list[Problem]:
 
 
 def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> list[Problem]:
-    found = []
+    problems = []
     if len(settings.bucket_of(project)) > 63:
         consequence = "a bucket's name has 63 characters at most."
-        found.append(Problem(key("state_bucket"), settings.bucket_of(project), consequence, "name a shorter one."))
+        problems.append(Problem(key("state_bucket"), settings.bucket_of(project), consequence, "name a shorter one."))
     if settings.bucket_of(project) in settings.weights_of(project):
         consequence = "the account that deploys could delete the states: stacks may delete buckets of weights."
         repair = "keep weights in a bucket of their own."
-        found.append(Problem(key("weights_buckets"), settings.bucket_of(project), consequence, repair))
+        problems.append(Problem(key("weights_buckets"), settings.bucket_of(project), consequence, repair))
     odd = [name for name in settings.weights_of(project) if not re.fullmatch(_BUCKET, name)]
     odd += [name for name in settings.secrets if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", name)]
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
     loose = [name for name in settings.deploy_workflows if not re.fullmatch(_WORKFLOW, name)]
     consequence = "expected a workflow file at a commit: a branch or tag could be moved to other steps."
     repair = "write OWNER/NAME/.github/workflows/FILE@COMMIT, with the 40 digits of the commit."
-    found += [Problem(key("deploy_workflows"), name, consequence, repair) for name in loose]
+    problems += [Problem(key("deploy_workflows"), name, consequence, repair) for name in loose]
     # These names become parts of conditions, where a quote would end a text.
     consequence = "expected the name of a bucket, a secret or an environment."
-    return [*found, *(Problem(key("names"), name, consequence, "correct it.") for name in odd)]
+    return [*problems, *(Problem(key("names"), name, consequence, "correct it.") for name in odd)]

@@ -105,13 +105,15 @@ class LeaseController:
 
     def _observe(self, zones: Iterable[str], desired: DesiredState) -> None:
         for zone in zones:
-            self._observations[zone] = self._settled(self.back_end.observe(zone, desired.spec.name), desired.spec)
+            self._observations[zone] = self._settled_observation(
+                self.back_end.observe(zone, desired.spec.name), desired.spec
+            )
 
     def _is_expected(self, zone: str, memory: Memory) -> bool:
         exists = zone in self._observations and self._observations[zone].exists
         return exists or zone in memory.expected or zone in memory.clearing
 
-    def _settled(self, lease: Observation, spec: LeaseSpec) -> Observation:
+    def _settled_observation(self, lease: Observation, spec: LeaseSpec) -> Observation:
         """The observation of a request sent a moment ago, by its operation while the request itself is not visible."""
         if lease.state is not State.ABSENT or lease.zone not in self._operations:
             return lease
@@ -125,16 +127,16 @@ class LeaseController:
         if was_visible or (over and self.clock.since(sent) > reconcile.SETTLING_SECONDS):
             del self._operations[lease.zone]
             return lease
-        own = {**labels(spec.name, spec.stack), SPEC: spec.hash}
+        own_labels = {**labels(spec.name, spec.stack), SPEC: spec.hash}
         word = reconcile.STORING
-        return replace(lease, state=State.WAITING, word=word, labels=own, created_at=sent, id=word)
+        return replace(lease, state=State.WAITING, word=word, labels=own_labels, created_at=sent, id=word)
 
     def _phases(self, desired: DesiredState, memory: Memory) -> Mapping[str, Phase]:
         """Boot phases of the selected lease's node; empty unless the goal is a healthy one."""
         if desired.goal is not Goal.HEALTHY:
             return {}
-        own = [lease for lease in self._observations.values() if lease.belongs_to(desired.spec.stack)]
-        lease = reconcile.select_lease(own, desired, memory)
+        own_leases = [lease for lease in self._observations.values() if lease.belongs_to(desired.spec.stack)]
+        lease = reconcile.select_lease(own_leases, desired, memory)
         active = lease is not None and lease.state is State.ACTIVE
         return self.back_end.phases(lease.zone, lease.name) if lease is not None and active else {}
 

@@ -99,21 +99,21 @@ class LeaseInventory:
             RestError: A zone could not be read: a list without it would look complete.
         """
         leases: list[Observation] = []
-        known: set[str] = set()
+        known_zones: set[str] = set()
         answered = False
         for name in back_ends:
             back_end = back_end_of(name, self._client, self._project)
             try:
                 for zone in self._zones:
                     listed = self._list(back_end, zone)
-                    known |= set() if listed is None else {zone}
+                    known_zones |= set() if listed is None else {zone}
                     leases += listed or ()
                 answered = True
             except ApiError as error:
                 if not not_enabled(error):
                     raise
                 self._show(f"{self._project} has not enabled the API of {name}, so it has no leases there")
-        if self._named and answered and (unknown := [zone for zone in self._zones if zone not in known]):
+        if self._named and answered and (unknown := [zone for zone in self._zones if zone not in known_zones]):
             raise LeaseError(messages.no_such_zones(unknown, self._project))
         return [lease for lease in leases if lease.is_bezels]
 
@@ -148,7 +148,7 @@ class LeaseInventory:
         # A stack's leases share their names: since the user confirmed the deletion it may have been leased again.
         now = back_end.observe(lease.zone, lease.name)
         if now.exists and (now.id != lease.id or (now.is_live and not lease.is_live)):
-            raise LeaseError(messages.replaced(lease, now))
+            raise LeaseError(messages.replaced_lease(lease, now))
         spec = LeaseSpec(
             project=self._project,
             name=lease.name,
@@ -192,11 +192,11 @@ def sweep_plan(
         of_stacks: Stacks whose leases are all to be deleted.
         known_stacks: Stacks that exist; leases of other stacks are to be deleted. None: unknown, and not a reason.
     """
-    own = [lease for lease in leases if lease.is_bezels]
-    return [Leftover(lease, why) for lease in own if (why := _why(lease, now, of_stacks, known_stacks))]
+    bezel_leases = [lease for lease in leases if lease.is_bezels]
+    return [Leftover(lease, why) for lease in bezel_leases if (why := _why(lease, now, of_stacks, known_stacks))]
 
 
-def _why(lease: Observation, now: float, of_stacks: Collection[str], known: Collection[str] | None) -> str:
+def _why(lease: Observation, now: float, of_stacks: Collection[str], known_stacks: Collection[str] | None) -> str:
     if lease.kind == "node":
         return "a node whose request is gone"
     over: Mapping[State, str] = {State.FAILED: lease.reason or "FAILED", State.ENDED: f"ended ({lease.word})"}
@@ -206,7 +206,7 @@ def _why(lease: Observation, now: float, of_stacks: Collection[str], known: Coll
         return "its run duration is over"
     if lease.stack in of_stacks:
         return f"of the stack {lease.stack}"
-    if known is not None and lease.stack not in {*known, BY_HAND}:
+    if known_stacks is not None and lease.stack not in {*known_stacks, BY_HAND}:
         return f"its stack {lease.stack or '(none)'} does not exist"
     return ""
 

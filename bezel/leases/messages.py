@@ -19,7 +19,7 @@ RUN_AGAIN = "run the same command again; it reads every zone first and continues
 VANISHED = "the request is gone: Google found no capacity while it was valid, or it was deleted by hand"
 
 
-def queued(lease: Observation, elapsed: float, spec: LeaseSpec) -> str:
+def queue_text(lease: Observation, elapsed: float, spec: LeaseSpec) -> str:
     """A request that waits for capacity."""
     zones = [choice.zone for choice in spec.zones]
     later = zones[zones.index(lease.zone) + 1 :] if lease.zone in zones else []
@@ -127,7 +127,7 @@ def labels_contradict(lease: Observation, project: str) -> Problem:
     )
 
 
-def replaced(lease: Observation, now: Observation) -> Problem:
+def replaced_lease(lease: Observation, now: Observation) -> Problem:
     """A lease that was bought again, or changed its state, since the user confirmed its deletion."""
     return Problem(
         f"lease {lease.name} in {lease.zone}",
@@ -209,7 +209,7 @@ def no_response(name: str, reason: str) -> Problem:
     )
 
 
-def ended(
+def end_text(
     name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None, *, early: bool, renew: bool
 ) -> str:
     """A lease that is over, `early` if before its recorded end, and the cost of another one."""

@@ -109,8 +109,8 @@ def next_step(
     spec = desired.spec
     existing = [lease for zone in spec.all_zones if (lease := observations[zone]).exists]
     if desired.goal is Goal.GONE:
-        own = [lease for lease in existing if lease.belongs_to(spec.stack)]
-        return _clear(own, desired, memory, clock) or Done(None)
+        own_leases = [lease for lease in existing if lease.belongs_to(spec.stack)]
+        return _clear(own_leases, desired, memory, clock) or Done(None)
     if foreign := [lease for lease in existing if not lease.belongs_to(spec.stack)]:
         return Failed(messages.not_ours(foreign[0], spec))
     _note(observations, desired, memory, clock)
@@ -135,7 +135,7 @@ def _note(observations: Mapping[str, Observation], desired: DesiredState, memory
             memory.expected.add(zone)
             choice = desired.spec.choice(zone)
             queues = lease.state is State.WAITING and lease.word != STORING
-            if queues and _waited(lease, clock) > choice.patience_seconds + GRACE_SECONDS + clock.slack:
+            if queues and _waited_seconds(lease, clock) > choice.patience_seconds + GRACE_SECONDS + clock.slack:
                 memory.tried.setdefault(zone, messages.out_of_patience(choice))
         elif zone in memory.expected and lease.state in {State.FAILED, State.ENDING, State.ENDED}:
             memory.tried.setdefault(zone, messages.request_failed(lease))
@@ -201,17 +201,17 @@ def _await(
 
 
 def _queue(lease: Observation, desired: DesiredState, clock: PlatformClock) -> Step:
-    elapsed = _waited(lease, clock)
+    elapsed = _waited_seconds(lease, clock)
     if lease.word == STORING and elapsed > STORING_SECONDS:
         return Failed(messages.never_stored(lease, elapsed))
     if desired.goal is Goal.STORED and (lease.word != STORING or elapsed > SETTLING_SECONDS):
         return Done(lease)
     if lease.word == STORING:
         return Wait(_interval(elapsed), messages.storing(lease, elapsed))
-    return Wait(_interval(elapsed), messages.queued(lease, elapsed, desired.spec))
+    return Wait(_interval(elapsed), messages.queue_text(lease, elapsed, desired.spec))
 
 
-def _waited(lease: Observation, clock: PlatformClock) -> float:
+def _waited_seconds(lease: Observation, clock: PlatformClock) -> float:
     return clock.since(lease.created_at) if lease.created_at is not None else 0.0
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from bezel.engine.state.folder import masked
+from bezel.engine.state.folder import mask_secrets
 from bezel.operations.context import Context
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import Declared, Grant, declared_in, entries_in
@@ -19,7 +19,7 @@ _READERS = 8
 
 def declared_by(resources: Any) -> Declared:
     """What the resources of a state declare; secrets are `[secret]`."""
-    return declared_in(entries_in(masked(list(resources))))
+    return declared_in(entries_in(mask_secrets(list(resources))))
 
 
 def outside_of(

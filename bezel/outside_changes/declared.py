@@ -134,66 +134,67 @@ def entries_in(resources: Iterable[Mapping[str, Any]]) -> list[Entry]:
 
 def declared_in(entries: Sequence[Entry]) -> Declared:
     """What these resources declare."""
-    found = Declared()
+    declared = Declared()
     requests = {str(entry.inputs.get("name")): entry for entry in entries if entry.type == REQUEST}
     nodes = {str(entry.inputs.get("name")): entry for entry in entries if entry.type == NODE}
     for name in sorted({*requests, *nodes}):
-        held = [entry for entry in (nodes.get(name), requests.get(name)) if entry is not None]
-        found.machines.append(_machine(name, held))
+        machine_entries = [entry for entry in (nodes.get(name), requests.get(name)) if entry is not None]
+        declared.machines.append(_machine(name, machine_entries))
     for entry in entries:
-        _note(found, entry)
-    for name in found.released & found.services.keys():
+        _note(declared, entry)
+    for name in declared.released & declared.services.keys():
         # It was declared with the traffic of before the move.
-        found.services[name] = {**found.services[name], "traffics": []}
-    for where in list(found.grants):
+        declared.services[name] = {**declared.services[name], "traffics": []}
+    for where in list(declared.grants):
         if where.startswith("b/"):
-            found.buckets.setdefault(where, None)
-        elif "/secrets/" in where and where not in found.secrets:
-            found.secrets.append(where)
-    return found
+            declared.buckets.setdefault(where, None)
+        elif "/secrets/" in where and where not in declared.secrets:
+            declared.secrets.append(where)
+    return declared
 
 
-def _note(found: Declared, entry: Entry) -> None:
+def _note(declared: Declared, entry: Entry) -> None:
     inputs, name = entry.inputs, name_of(entry)
     if entry.type in GRANTS:
-        found.grants[name].add(grant_of(inputs))
+        declared.grants[name].add(grant_of(inputs))
     elif entry.type == MINIMUM:
         entries = inputs.get("entries") or ()
-        found.minima[str(inputs.get("service"))] = frozenset(int(each[2]) for each in entries)
+        declared.minima[str(inputs.get("service"))] = frozenset(int(each[2]) for each in entries)
     elif entry.type == SWITCH:
-        _note_switch(found, entry)
+        _note_switch(declared, entry)
     elif entry.type == ACCOUNT:
         email = str(entry.outputs.get("email") or inputs.get("email") or entry.id.rpartition("/")[2])
         if _EMAIL.fullmatch(email):
-            found.accounts[f"projects/{_project(entry)}/serviceAccounts/{email}"] = email
+            declared.accounts[f"projects/{_project(entry)}/serviceAccounts/{email}"] = email
     elif entry.type == REPOSITORY:
         scanner = entry.outputs.get("vulnerabilityScanningConfig") or inputs.get("vulnerabilityScanningConfig") or {}
-        found.repositories[name] = {**inputs, "vulnerabilityScanningConfig": scanner}
+        declared.repositories[name] = {**inputs, "vulnerabilityScanningConfig": scanner}
     else:
-        _note_plain(found, entry.type, name, inputs)
+        _note_plain(declared, entry.type, name, inputs)
 
 
-def _note_switch(found: Declared, entry: Entry) -> None:
+def _note_switch(declared: Declared, entry: Entry) -> None:
     service = str(entry.inputs.get("service"))
-    found.ended[service] = str(entry.outputs.get("ended") or "")
+    declared.ended[service] = str(entry.outputs.get("ended") or "")
     if entry.inputs.get("newest"):
-        found.released.add(service)
+        declared.released.add(service)
     else:
         revision = entry.outputs.get("revision") or entry.inputs.get("revision") or ""
-        found.switched[service] = str(revision).rpartition("/")[2]
+        declared.switched[service] = str(revision).rpartition("/")[2]
 
 
-def _note_plain(found: Declared, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
+def _note_plain(declared: Declared, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
     """Note a resource that is known by its name, or by its name and inputs."""
     with_inputs: dict[str, dict[str, Any]] = {
-        SERVICE: found.services, BUCKET: found.buckets, FIREWALL: found.firewalls, SUBNETWORK: found.subnetworks,
+        SERVICE: declared.services, BUCKET: declared.buckets, FIREWALL: declared.firewalls,
+        SUBNETWORK: declared.subnetworks,
     }  # fmt: skip
     if type_ in with_inputs:
         with_inputs[type_][name] = inputs
-    elif type_ == NETWORK and name not in found.networks:
-        found.networks.append(name)
+    elif type_ == NETWORK and name not in declared.networks:
+        declared.networks.append(name)
     elif type_ in {JOB, NAT}:
-        (found.jobs if type_ == JOB else found.nats).add(name)
+        (declared.jobs if type_ == JOB else declared.nats).add(name)
 
 
 def name_of(entry: Entry) -> str:
@@ -219,16 +220,16 @@ def grant_of(inputs: Mapping[str, Any]) -> Grant:
 
 
 def _project(entry: Entry) -> str:
-    if given := entry.inputs.get("project") or entry.outputs.get("project"):
-        return str(given)
-    found = re.search(r"projects/([^/]+)", entry.id)
-    return found[1] if found else ""
+    if project := entry.inputs.get("project") or entry.outputs.get("project"):
+        return str(project)
+    match = re.search(r"projects/([^/]+)", entry.id)
+    return match[1] if match else ""
 
 
-def _machine(name: str, held: Sequence[Entry]) -> Machine:
-    first = held[0]
-    zones: list[str] = [str(entry.outputs["zone"]) for entry in held if entry.outputs.get("zone")]
-    for entry in held:
+def _machine(name: str, entries: Sequence[Entry]) -> Machine:
+    first = entries[0]
+    zones: list[str] = [str(entry.outputs["zone"]) for entry in entries if entry.outputs.get("zone")]
+    for entry in entries:
         listed = (*(entry.inputs.get("zones") or ()), *(entry.outputs.get("former_zones") or ()))
         zones += [str(zone["zone"] if isinstance(zone, Mapping) else zone) for zone in listed]
     inputs = first.inputs
@@ -238,5 +239,5 @@ def _machine(name: str, held: Sequence[Entry]) -> Machine:
         str(inputs.get("back_end") or ""),
         tuple(dict.fromkeys(zones)),
         inputs.get("body") or {},
-        tuple(str(each) for entry in held for each in (entry.inputs.get("subnetworks") or {}).values()),
+        tuple(str(each) for entry in entries for each in (entry.inputs.get("subnetworks") or {}).values()),
     )

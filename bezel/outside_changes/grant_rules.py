@@ -25,10 +25,12 @@ def grants_in(policy: Mapping[str, Any]) -> Iterator[Grant]:
                 yield Grant(str(binding.get("role") or ""), str(member), expression)
 
 
-def undeclared(policy: Mapping[str, Any], declared: Iterable[Grant]) -> list[Grant]:
+def undeclared_grants(policy: Mapping[str, Any], declared: Iterable[Grant]) -> list[Grant]:
     """The grants of a resource's policy that are not declared, sorted."""
-    known = {_comparable(grant) for grant in declared}
-    return sorted(grant for grant in set(grants_in(policy)) if _comparable(grant) not in known and not _default(grant))
+    comparable = {_comparable(grant) for grant in declared}
+    return sorted(
+        grant for grant in set(grants_in(policy)) if _comparable(grant) not in comparable and not _default(grant)
+    )
 
 
 def undeclared_of_members(
@@ -36,7 +38,7 @@ def undeclared_of_members(
 ) -> list[Grant]:
     """The undeclared grants of some members, and those of everyone, e.g. in the policy of a shared project."""
     concerned = {member.casefold() for member in members} | {member.casefold() for member in EVERYONE}
-    return [grant for grant in undeclared(policy, declared) if grant.member.casefold() in concerned]
+    return [grant for grant in undeclared_grants(policy, declared) if grant.member.casefold() in concerned]
 
 
 def grant_change(resource: str, command: str, grant: Grant) -> OutsideChange:

@@ -85,7 +85,7 @@ def instance_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[Outs
         [(str(each.get("email")), each.get("scopes") or ()) for each in live.get("serviceAccounts") or ()],
         [(str(each.get("email")), each.get("scopes") or ()) for each in body.get("serviceAccounts") or ()],
     )
-    yield from _compared(name, "tags", (live.get("tags") or {}).get("items"), (body.get("tags") or {}).get("items"))
+    yield from _list_changes(name, "tags", (live.get("tags") or {}).get("items"), (body.get("tags") or {}).get("items"))
     yield from _attributes(name, _items(live), _items(body) if "metadata" in body else None)
     if live.get("canIpForward"):
         yield _change(name, "canIpForward", True, None, "access")
@@ -120,13 +120,13 @@ def _costs_of_disks(name: str, body: Mapping[str, Any], live: Mapping[str, Any])
 
 def _accelerators(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
     family = _short(body.get("machineType")).partition("-")[0]
-    own = _OWN_ACCELERATORS.get(family)
+    own_pattern = _OWN_ACCELERATORS.get(family)
     texts = [
         sorted(
             f"{each.get('acceleratorCount', 1)} x {kind}"
             for each in side.get("guestAccelerators") or ()
             for kind in (_short(each.get("acceleratorType")),)
-            if "guestAccelerators" in body or own is None or not re.search(own, kind)
+            if "guestAccelerators" in body or own_pattern is None or not re.search(own_pattern, kind)
         )
         for side in (live, body)
     ]
@@ -177,7 +177,7 @@ def node_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideC
     if accounts[1]:
         sides = [[(str(each.get("email")), each.get("scope") or ())] if each else [] for each in accounts]
         yield from _accounts(name, *sides)
-    yield from _compared(name, "tags", live.get("tags"), body.get("tags"))
+    yield from _list_changes(name, "tags", live.get("tags"), body.get("tags"))
     yield from _attributes(name, live.get("metadata") or {}, body.get("metadata"))
     if len(live.get("dataDisks") or ()) > len(body.get("dataDisks") or ()):
         yield _change(name, "dataDisks", f"{len(live['dataDisks'])} disks", None, "cost")
@@ -206,10 +206,10 @@ def firewall_changes(
         elif live != (text := _rule_text(wanted, "allows")):
             yield OutsideChange(name, f"firewall rule {short}", live, text, "access", RESTORE)
     for policy in effective.get("firewallPolicys") or ():
-        own = [rule for rule in policy.get("rules") or () if _lets_in(rule)]
-        if policy.get("type") in {"NETWORK", "NETWORK_REGIONAL"} and own:
+        opening_rules = [rule for rule in policy.get("rules") or () if _lets_in(rule)]
+        if policy.get("type") in {"NETWORK", "NETWORK_REGIONAL"} and opening_rules:
             short = str(policy.get("displayName") or policy.get("shortName") or policy.get("name"))
-            rules = ", ".join(str(rule.get("priority")) for rule in own)
+            rules = ", ".join(str(rule.get("priority")) for rule in opening_rules)
             repair = "remove its association with the network (gcloud compute network-firewall-policies associations)."
             yield OutsideChange(
                 name, f"firewall policy {short}", f"allows by its rules {rules}", NOT_SET, "access", repair
@@ -301,7 +301,7 @@ def _accounts(
         yield _change(name, "serviceAccounts", texts[0], texts[1], "access")
 
 
-def _compared(name: str, setting: str, live: Any, wanted: Any) -> Iterator[OutsideChange]:
+def _list_changes(name: str, setting: str, live: Any, wanted: Any) -> Iterator[OutsideChange]:
     there, declared = sorted(map(str, live or ())), sorted(map(str, wanted or ()))
     if there != declared:
         yield _change(name, setting, there, declared, "access")

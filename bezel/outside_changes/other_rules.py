@@ -58,8 +58,8 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
     if bool(declared.get("uniformBucketLevelAccess")) != uniform:
         setting = "iamConfiguration.uniformBucketLevelAccess.enabled"
         yield OutsideChange(what, setting, str(uniform).lower(), str(not uniform).lower(), "access", RESTORE)
-    for item, value, own in differences(BUCKET_FIELDS, declared, live):
-        yield OutsideChange(what, item.path, text_of(value), text_of(own), item.kind, RESTORE)
+    for item, value, declared_value in differences(BUCKET_FIELDS, declared, live):
+        yield OutsideChange(what, item.path, text_of(value), text_of(declared_value), item.kind, RESTORE)
     retained = "Enabled" if declared.get("enableObjectRetention") else ""
     if (mode := (live.get("objectRetention") or {}).get("mode") or "") != retained:
         yield OutsideChange(what, "objectRetention.mode", text_of(mode), text_of(retained), "cost", RESTORE)
@@ -70,11 +70,16 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
     if rules[0] != rules[1]:
         yield OutsideChange(what, "lifecycle.rule", text_of(rules[0]), text_of(rules[1]), "cost", RESTORE)
     kept = int((live.get("softDeletePolicy") or {}).get("retentionDurationSeconds") or 0)
-    own = (declared.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
-    if kept > int(own if own is not None else _SOFT_DELETE):
+    declared_value = (declared.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
+    if kept > int(declared_value if declared_value is not None else _SOFT_DELETE):
         repair = f"`gcloud storage buckets update gs://{shell_word(name)} --soft-delete-duration=7d`."
         yield OutsideChange(
-            what, "softDeletePolicy.retentionDurationSeconds", str(kept), str(own or _SOFT_DELETE), "cost", repair
+            what,
+            "softDeletePolicy.retentionDurationSeconds",
+            str(kept),
+            str(declared_value or _SOFT_DELETE),
+            "cost",
+            repair,
         )
     rows = list(live.get("cors") or ())
     if rows and not declared.get("cors"):

@@ -89,7 +89,7 @@ def outside_changes(
             None where that is not known: of these only a grant to everyone is judged then.
     """
     questions = list(_questions(declared, cloud, services or {}))
-    shared = list(_shared(declared, cloud, elsewhere))
+    shared = list(_shared_questions(declared, cloud, elsewhere))
     pool = ThreadPoolExecutor(_AT_A_TIME)
     try:
         asked = [*questions, *shared]
@@ -102,11 +102,11 @@ def outside_changes(
                 why = f"no answer within {cloud.seconds:g} s"
                 not_judged.append(NotJudged(question.what, question.permission, why))
                 continue
-            found = future.result()
-            if isinstance(found, NotJudged):
-                not_judged.append(found)
+            answer = future.result()
+            if isinstance(answer, NotJudged):
+                not_judged.append(answer)
             else:
-                changes += found
+                changes += answer
         return Findings(tuple(dict.fromkeys(changes)), tuple(dict.fromkeys(not_judged)))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -221,7 +221,7 @@ def _of_leases(declared: Declared, cloud: Cloud) -> Iterator[_Question]:
             )  # fmt: skip
 
 
-def _shared(declared: Declared, cloud: Cloud, elsewhere: Callable[[], Grants] | None) -> Iterator[_Question]:
+def _shared_questions(declared: Declared, cloud: Cloud, elsewhere: Callable[[], Grants] | None) -> Iterator[_Question]:
     """What several programs use, and none of them made."""
     for name in declared.secrets:
         _, project, _, short = name.split("/")
@@ -250,27 +250,27 @@ def _shared_grants(
     read: Callable[[], dict[str, Any]],
     elsewhere: Callable[[], Grants] | None,
 ) -> Iterator[OutsideChange]:
-    found = grant_rules.undeclared(read(), declared.grants.get(name, ()))
+    grants = grant_rules.undeclared_grants(read(), declared.grants.get(name, ()))
     if elsewhere is None:
-        found = [grant for grant in found if grant.member in grant_rules.EVERYONE]
-    elif any(grant.member not in grant_rules.EVERYONE for grant in found):
+        grants = [grant for grant in grants if grant.member in grant_rules.EVERYONE]
+    elif any(grant.member not in grant_rules.EVERYONE for grant in grants):
         others = set(elsewhere().get(name, ()))
-        found = [grant for grant in found if grant not in others]
-    return (grant_rules.grant_change(what, command, grant) for grant in found)
+        grants = [grant for grant in grants if grant not in others]
+    return (grant_rules.grant_change(what, command, grant) for grant in grants)
 
 
 def _policy(
     declared: Declared, name: str, what: str, permissions: str, command: str, read: Callable[[], dict[str, Any]]
 ) -> _Question:
     def ask() -> Iterator[OutsideChange]:
-        grants = grant_rules.undeclared(read(), declared.grants.get(name, ()))
+        grants = grant_rules.undeclared_grants(read(), declared.grants.get(name, ()))
         return (grant_rules.grant_change(what, command, grant) for grant in grants)
 
     return _Question(f"IAM policy of {what}", f"{permissions}.getIamPolicy", ask)
 
 
-def _service(declared: Declared, cloud: Cloud, name: str, known: Mapping[str, Any] | None) -> list[OutsideChange]:
-    live = known if known is not None else cloud.get("CLOUD_RUN_V2", name)
+def _service(declared: Declared, cloud: Cloud, name: str, described: Mapping[str, Any] | None) -> list[OutsideChange]:
+    live = described if described is not None else cloud.get("CLOUD_RUN_V2", name)
     minima, switched = declared.minima.get(name, frozenset()), declared.switched.get(name)
     return service_rules.service_changes(
         name, declared.services[name], live, minima=minima, switched=switched, ended=declared.ended.get(name, "")
@@ -357,7 +357,7 @@ def _instance_policy(cloud: Cloud, machine: Machine) -> list[OutsideChange]:
         )
         command += f" --project={machine.project}"
         what = f"machine {machine.name}"
-        return (grant_rules.grant_change(what, command, grant) for grant in grant_rules.undeclared(policy, ()))
+        return (grant_rules.grant_change(what, command, grant) for grant in grant_rules.undeclared_grants(policy, ()))
 
     return _in_its_zone(machine, ask)
 

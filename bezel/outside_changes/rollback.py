@@ -69,23 +69,23 @@ def new_rollback(service: Mapping[str, Any], revision: str, since: str, origin: 
     return Rollback(revision, since, tuple(origin), earlier)
 
 
-def recorded(service: Mapping[str, Any]) -> Rollback | None:
+def recorded_rollback(service: Mapping[str, Any]) -> Rollback | None:
     """The rollback that a service's annotation records, in force or not; None without one.
 
     Args:
         service: The service in run v2's description.
     """
-    found = _RECORD.fullmatch(_value(service))
-    if found is None:
+    match = _RECORD.fullmatch(_value(service))
+    if match is None:
         return None
-    earlier = tuple(found[4].split(",")) if found[4] else ()
-    return Rollback(found[1], found[2], tuple(found[3].split(",")), earlier, found[5] or "")
+    earlier = tuple(match[4].split(",")) if match[4] else ()
+    return Rollback(match[1], match[2], tuple(match[3].split(",")), earlier, match[5] or "")
 
 
 def left_by(service: Mapping[str, Any]) -> tuple[str, ...]:
     """Short names of the revisions that rollbacks have left, each for a fault."""
-    if (found := recorded(service)) is not None:
-        return found.revisions_left
+    if (rollback := recorded_rollback(service)) is not None:
+        return rollback.revisions_left
     ended = _ENDED.fullmatch(_value(service))
     return tuple(ended[1].split(",")) if ended else ()
 
@@ -97,21 +97,21 @@ def in_force(service: Mapping[str, Any], ended: str = "") -> Rollback | None:
         service: The service in run v2's description.
         ended: Time of the rollback that the last deploy has ended, by the state; "" without one.
     """
-    found = recorded(service)
-    if found is None or found.since == ended:
+    rollback = recorded_rollback(service)
+    if rollback is None or rollback.since == ended:
         return None
     shares = [target for target in service.get("traffic") or () if target.get("percent")]
-    is_pinned = [_short(target.get("revision")) for target in shares] == [found.revision]
-    return found if is_pinned else None
+    is_pinned = [_short(target.get("revision")) for target in shares] == [rollback.revision]
+    return rollback if is_pinned else None
 
 
 def ended_text(service: Mapping[str, Any] | None) -> str:
     """The annotation with which a deploy ends the rollback of a service; "" where there was none."""
     if service is None:
         return ""
-    found = recorded(service)
-    if found is not None:
-        return f"ended {found.since}, from {','.join(found.revisions_left or found.origin)}"
+    rollback = recorded_rollback(service)
+    if rollback is not None:
+        return f"ended {rollback.since}, from {','.join(rollback.revisions_left or rollback.origin)}"
     return kept_text(service)
 
 

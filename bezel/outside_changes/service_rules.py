@@ -90,7 +90,7 @@ def service_changes(
     update = (
         f"gcloud run services update {shell_word(short)} --region={shell_word(region)} --project={shell_word(project)}"
     )
-    found = []
+    changes = []
     # A partial answer says nothing about a revision's template.
     knows_template = bool(value_at(live, "template.containers"))
     for item in _FIELDS:
@@ -105,12 +105,12 @@ def service_changes(
             continue
         flag = item.flag.format(0 if wanted is None else wanted) if not minima or "min" not in item.path else ""
         repair = f"`{update} {flag}`." if flag and wanted is None else RESTORE
-        found.append(_change(short, item.path, there, wanted, item.kind, repair))
-    found += [
+        changes.append(_change(short, item.path, there, wanted, item.kind, repair))
+    changes += [
         _change(short, path, there, wanted, kind, RESTORE) for path, there, wanted, kind in _parts(declared, live)
     ]
     pin = in_force(live, ended)
-    return [*found, *_of_traffic(short, update.replace("update", "update-traffic", 1), declared, live, switched, pin)]
+    return [*changes, *_of_traffic(short, update.replace("update", "update-traffic", 1), declared, live, switched, pin)]
 
 
 def named_revisions(live: Mapping[str, Any]) -> list[str]:
@@ -170,9 +170,9 @@ def _volume_text(volume: Mapping[str, Any]) -> str:
     """What a volume holds; of one in memory its size is in the container's limit already."""
     for kind, parts in _VOLUMES.items():
         if (source := volume.get(kind)) is not None:
-            held = [source.get(part) for part in parts]
+            members = [source.get(part) for part in parts]
             texts = [", ".join(sorted(map(str, each))) if isinstance(each, list | tuple) else str(each or "")
-                     for each in held]  # fmt: skip
+                     for each in members]  # fmt: skip
             what = ":".join(text.rpartition("/secrets/")[2] for text in texts if text)
             return f"{volume.get('name')}: {kind} {what}".rstrip() + (" (read-only)" if source.get("readOnly") else "")
     return str(volume.get("name"))
@@ -239,8 +239,8 @@ def _change(short: str, path: str, there: Any, wanted: Any, kind: Kind, repair: 
 
 
 def _list(values: Mapping[str, Any], path: str) -> Sequence[Mapping[str, Any]]:
-    found = value_at(values, path)
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list | tuple) else []
+    value = value_at(values, path)
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def _same_quantity(wanted: Any, there: Any) -> bool:
@@ -249,5 +249,5 @@ def _same_quantity(wanted: Any, there: Any) -> bool:
 
 
 def _quantity(value: Any) -> Decimal | None:
-    found = _QUANTITY.fullmatch(str(value))
-    return Decimal(found[1]) * _UNITS[found[2] or ""] if found else None
+    match = _QUANTITY.fullmatch(str(value))
+    return Decimal(match[1]) * _UNITS[match[2] or ""] if match else None

@@ -71,7 +71,7 @@ class ProxyApp:
             return refusals.foreign_caller(_PAGE_OF_A_BROWSER)
         if text := foreign(scope["headers"]):
             return refusals.foreign_caller(text)
-        return refusals.stopped() if self._is_stopping else None
+        return refusals.stop_refusal() if self._is_stopping else None
 
     async def _serve(self, request: "_Request") -> None:
         forward = asyncio.create_task(self._forward(request))
@@ -82,7 +82,7 @@ class ProxyApp:
             if forward.done() and not forward.cancelled():
                 forward.result()
             elif self._is_stopping:
-                await request.break_off(refusals.stopped())
+                await request.break_off(refusals.stop_refusal())
             else:
                 request.abandon()
         finally:

@@ -30,7 +30,7 @@ class EventStream:
         if data.endswith((b"\n\n", b"\r\n\r\n")):
             cut = len(data)
         else:
-            cut = max((found.end() for found in _ENDS.finditer(data)), default=0)
+            cut = max((match.end() for match in _ENDS.finditer(data)), default=0)
         if len(data) - cut > _LONGEST:
             cut = len(data)
         self._rest = data[cut:]

@@ -54,7 +54,7 @@ class IdentityToken:
         now = self._clock()
         # A clock that was set back would make the token seem valid for longer than it is.
         if not self._token or not self._taken <= now < self._ends - _USABLE_SECONDS:
-            return await self._renewed()
+            return await self._renewed_token()
         if now >= self._ends - _RENEWED_SECONDS and not self._tried <= now < self._tried + _RETRY_SECONDS:
             self._start_renewal()
         return self._token
@@ -70,7 +70,7 @@ class IdentityToken:
             self._source.forget(self._audience)
         return await self.current()
 
-    async def _renewed(self) -> str:
+    async def _renewed_token(self) -> str:
         # Shielded: a request that is cancelled must not cancel the renewal that others wait for.
         return await asyncio.shield(self._renewal or self._start_renewal())
 
@@ -78,7 +78,7 @@ class IdentityToken:
         if self._renewal is None:
             self._tried = self._clock()
             self._renewal = asyncio.create_task(self._fetch())
-            self._renewal.add_done_callback(self._ended)
+            self._renewal.add_done_callback(self._end_renewal)
         return self._renewal
 
     async def _fetch(self) -> str:
@@ -87,7 +87,7 @@ class IdentityToken:
         self._token, self._taken, self._ends = token, now, end_of(token) or now + _ASSUMED_LIFE_SECONDS
         return token
 
-    def _ended(self, renewal: asyncio.Task[str]) -> None:
+    def _end_renewal(self, renewal: asyncio.Task[str]) -> None:
         self._renewal = None
         if not renewal.cancelled():
             # Requests that wait for it get its error. Without any, it is tried again while the held token is valid.

@@ -136,7 +136,7 @@ def broken_stream(reason: str) -> Refusal:
     return Refusal(502, "stream_broken", text)
 
 
-def stopped() -> Refusal:
+def stop_refusal() -> Refusal:
     """The refusal of requests that run while the proxy is stopped."""
     return Refusal(503, "proxy_stopped", "The proxy was stopped before the answer was complete.", is_final=True)
 

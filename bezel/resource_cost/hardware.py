@@ -113,16 +113,16 @@ _LAST = _LastAnswer()
 
 
 def _hardware_of(token: str, inputs: Inputs) -> Hardware | ScheduledMinimum | None:
-    known, unread = _known(token, inputs), unread_in(token, inputs)
-    if isinstance(known, GpuService | Lease):
-        beside = accelerators.requested_by(token, inputs.values, known.priced, _holders(known))
+    hardware, unread = _request_of_known_type(token, inputs), unread_in(token, inputs)
+    if isinstance(hardware, GpuService | Lease):
+        beside = accelerators.requested_by(token, inputs.values, hardware.priced_paths, _holders(hardware))
         if beside is None and unread is not None:
             beside = (unread.key, f"what {unread.why} creates")
-        return replace(known, beside=Beside(*beside)) if beside else known
+        return replace(hardware, beside=Beside(*beside)) if beside else hardware
     if unread is not None:
         return Unreadable(inputs, token, unread.key, unread.value, why=unread.why)
-    if known is not None:
-        return known
+    if hardware is not None:
+        return hardware
     requested = accelerators.requested_by(token, inputs.values)
     return Foreign(inputs, token, *requested) if requested else None
 
@@ -137,7 +137,7 @@ def unread_in(token: str, inputs: Inputs) -> Unread | None:
     return request if isinstance(request, Unread) else unread_request(token, inputs)
 
 
-def _known(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum | None:
+def _request_of_known_type(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum | None:
     """What a resource of a known type requests."""
     if token == SERVICE and has_gpu(inputs):
         return GpuService(inputs)
@@ -155,5 +155,5 @@ def _known(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum 
     return None
 
 
-def _holders(known: GpuService | Lease) -> frozenset[tuple[str, ...]]:
-    return known.holders if isinstance(known, Lease) else frozenset()
+def _holders(hardware: GpuService | Lease) -> frozenset[tuple[str, ...]]:
+    return hardware.holders if isinstance(hardware, Lease) else frozenset()

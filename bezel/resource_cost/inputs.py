@@ -75,7 +75,7 @@ class Inputs:
         value = self.get(*path)
         if value is None:
             return None
-        on = switched(value)
+        on = switch_value(value)
         if on is None:
             raise self.refusal(value, "expected true or false.", "write true or false.", *path)
         return on
@@ -133,7 +133,7 @@ class Inputs:
             raise self.refusal(self.get(*path), "expected a plausible integer, 0 or more.", "write one.", *path)
         return int(number)
 
-    def needed(self, consequence: str, repair: str, *path: str) -> str:
+    def required_text(self, consequence: str, repair: str, *path: str) -> str:
         """The text at a path, which must be there."""
         text = self.text(*path)
         if text is None:
@@ -156,10 +156,10 @@ def spellings(key: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def camel(name: str) -> str:
     """A name as Google's APIs write it, from either spelling, e.g. `machineType` from `machine_type`."""
-    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda found: found[1].upper(), name)
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), name)
 
 
-def switched(value: object) -> bool | None:
+def switch_value(value: object) -> bool | None:
     """What a value means as a switch; None where it means neither."""
     word = str(value).strip().lower()
     return True if word in _ON else False if word in _OFF else None

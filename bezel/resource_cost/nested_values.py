@@ -61,44 +61,44 @@ def values(inputs: object, path: tuple[str, ...] = (), *, about: bool = False) -
     waiting: list[tuple[tuple[str, ...], object]] = [(path, inputs)]
     count = 0
     while waiting:
-        here, held = waiting.pop()
+        here, item = waiting.pop()
         if len(here) > MOST_LEVELS:
             raise _too_much(here, f"more than {MOST_LEVELS} levels")
-        if isinstance(held, str):
-            inside = _written_out(held, here)
+        if isinstance(item, str):
+            inside = _written_out(item, here)
             if inside is not None:
                 waiting.append((here, inside))
                 continue
-        elif isinstance(held, dict | list | tuple | Mapping):
-            count += len(held)
+        elif isinstance(item, dict | list | tuple | Mapping):
+            count += len(item)
             if count > MOST_VALUES:
                 raise _too_much(here, f"more than {MOST_VALUES} values")
-            waiting += reversed(_entries(here, held, about=about))
+            waiting += reversed(_entries(here, item, about=about))
             continue
-        yield Value(here, held)
+        yield Value(here, item)
 
 
 def mappings(inputs: object) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
     """Each mapping of a resource's inputs with its path, outer ones first; not those inside of text."""
     waiting: list[tuple[tuple[str, ...], object]] = [((), inputs)]
     while waiting:
-        here, held = waiting.pop()
-        if isinstance(held, Mapping):
-            yield here, held
-        if isinstance(held, dict | list | tuple | Mapping):
+        here, item = waiting.pop()
+        if isinstance(item, Mapping):
+            yield here, item
+        if isinstance(item, dict | list | tuple | Mapping):
             inside = [
-                entry for entry in _entries(here, held, about=True) if isinstance(entry[1], Mapping | list | tuple)
+                entry for entry in _entries(here, item, about=True) if isinstance(entry[1], Mapping | list | tuple)
             ]
             waiting += reversed(inside)
 
 
 def _entries(
-    path: tuple[str, ...], held: Mapping[str, object] | Sequence[object], *, about: bool
+    path: tuple[str, ...], collection: Mapping[str, object] | Sequence[object], *, about: bool
 ) -> list[tuple[tuple[str, ...], object]]:
-    if isinstance(held, Mapping):
-        named = ((str(key), value) for key, value in held.items())
+    if isinstance(collection, Mapping):
+        named = ((str(key), value) for key, value in collection.items())
         return [((*path, name), value) for name, value in named if about or not _is_about(name)]
-    return [((*path, str(number)), value) for number, value in enumerate(held)]
+    return [((*path, str(number)), value) for number, value in enumerate(collection)]
 
 
 @lru_cache(maxsize=4096)

@@ -58,13 +58,13 @@ def unpriced_problem(missing: str) -> str:
     return f"the price is unknown, so nothing passes: {missing}"
 
 
-def cost_of_json(given: object) -> StackCost | None:
+def cost_of_json(document: object) -> StackCost | None:
     """The cost in a document of the pipeline; None where it holds none. What is not an amount is unknown."""
-    if not isinstance(given, Mapping):
+    if not isinstance(document, Mapping):
         return None
-    listed = given.get("missing")
+    listed = document.get("missing")
     missing = tuple(str(item) for item in listed) if isinstance(listed, list) else ()
-    hourly, monthly, idle = (_read(given.get(f"{name}_usd")) for name in ("hourly", "monthly", "idle_hourly"))
+    hourly, monthly, idle = (_read(document.get(f"{name}_usd")) for name in ("hourly", "monthly", "idle_hourly"))
     unknown = any(isinstance(amount, Unpriced) for amount in (hourly, monthly, idle))
     return StackCost(hourly, monthly, idle, missing or (("a price without a reason",) if unknown else ()))
 

@@ -118,9 +118,9 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     idle: list[Amount] = []
     missing: list[str] = []
     count = 0
-    found = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
-    services = [inputs for resource, inputs in found if resource.type == SERVICE]
-    for resource, inputs in found:
+    pairs = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
+    services = [inputs for resource, inputs in pairs if resource.type == SERVICE]
+    for resource, inputs in pairs:
         try:
             cost = cost_in_stack(resource.type, inputs, services)
             if cost is None or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
@@ -190,9 +190,9 @@ def plain(value: object) -> Any:
     if isinstance(value, Mapping):
         if value.get(_SIGNATURE) == _SECRET:
             return UNKNOWN
-        return {key: plain(held) for key, held in value.items() if not str(key).startswith(_ENGINES_OWN)}
+        return {key: plain(item) for key, item in value.items() if not str(key).startswith(_ENGINES_OWN)}
     if isinstance(value, list | tuple):
-        return [plain(held) for held in value]
+        return [plain(item) for item in value]
     return value
 
 

@@ -9,7 +9,7 @@ imports the program and most of them send no request.
 
 from bezel.rest.client import Backoff, GoogleClient
 from bezel.rest.credentials import Credentials
-from bezel.rest.endpoints import endpoint, guarded
+from bezel.rest.endpoints import endpoint, url_for_token
 from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError
 
 __all__ = [
@@ -22,5 +22,5 @@ __all__ = [
     "RestError",
     "UnreachableError",
     "endpoint",
-    "guarded",
+    "url_for_token",
 ]

@@ -74,10 +74,10 @@ def value_in(quota: Mapping[str, Any], limit: Limit) -> Allowed | None:
     """The value of a described quota in a place; None where the description has none. Pure."""
     places = {limit.place, limit.place.rpartition("-")[0]}
     for info in quota.get("dimensionsInfos") or []:
-        own = info.get("dimensions") or {}
-        if any(own.get(name, required) != required for name, required in limit.dimensions):
+        dimensions = info.get("dimensions") or {}
+        if any(dimensions.get(name, required) != required for name, required in limit.dimensions):
             continue
-        if places & {*own.values(), *(info.get("applicableLocations") or [])}:
+        if places & {*dimensions.values(), *(info.get("applicableLocations") or [])}:
             value = int((info.get("details") or {}).get("value") or 0)
             return Allowed(math.inf if value == _UNLIMITED else value, str(quota.get("metric") or ""))
     return None
@@ -122,10 +122,10 @@ def counted_everywhere(
         RestError: The request failed.
         ValueError: The response holds something else than numbers and times.
     """
-    found: dict[str, Counted] = {}
+    counted_by_place: dict[str, Counted] = {}
     for place, counted in _series(client, project, (service, metric, ""), now):
-        found.setdefault(place, counted)  # the newest one of a series is the first
-    return found
+        counted_by_place.setdefault(place, counted)  # the newest one of a series is the first
+    return counted_by_place
 
 
 def _series(

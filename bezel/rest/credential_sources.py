@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bezel.rest.endpoints import guarded
+from bezel.rest.endpoints import url_for_token
 from bezel.rest.errors import CredentialsError
 from bezel_base.errors import Problem
 from bezel_base.text.redaction import redact
@@ -52,7 +52,7 @@ class CredentialSource:
 
     Attributes:
         kind: `token`, `user`, `service_account`, `metadata`, `impersonated`, `federated` or `other`.
-        held: google-auth's object, None for a bare token.
+        credentials: google-auth's object, None for a bare token.
         token: The bare token.
         account: The service account to act as, through the IAM Credentials API.
         delegates: The chain of accounts on the way to it.
@@ -60,7 +60,7 @@ class CredentialSource:
     """
 
     kind: str
-    held: Any = None
+    credentials: Any = None
     token: str = field(default="", repr=False)
     account: str | None = None
     delegates: tuple[str, ...] = ()
@@ -81,32 +81,32 @@ def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
     account = environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT") or None
     if static := environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
         return CredentialSource("token", token=static, account=account)
-    held = _held(environ, request)
-    quota_project = getattr(held, "quota_project_id", None)
-    kind_ = _KINDS.get(type(held).__module__, "other")
-    if private(held, "_token_uri"):
-        guarded(private(held, "_token_uri"), "token_uri of the credentials")
+    credentials = _google_credentials(environ, request)
+    quota_project = getattr(credentials, "quota_project_id", None)
+    kind_ = _KINDS.get(type(credentials).__module__, "other")
+    if private(credentials, "_token_uri"):
+        url_for_token(private(credentials, "_token_uri"), "token_uri of the credentials")
     if kind_ == "impersonated" and account is None:
         # The impersonation is done in `bezel.rest.credentials`: google-auth's own knows no override of the endpoint.
-        behind = private(held, "_source_credentials")
-        delegates = tuple(private(held, "_delegates") or ())
-        return CredentialSource(kind_, behind, account=held.service_account_email, delegates=delegates)
+        behind = private(credentials, "_source_credentials")
+        delegates = tuple(private(credentials, "_delegates") or ())
+        return CredentialSource(kind_, behind, account=credentials.service_account_email, delegates=delegates)
     if kind_ == "federated":
-        return _federated(held, account, quota_project)
-    return CredentialSource(kind_, held, account=account, quota_project=quota_project)
+        return _federated_source(credentials, account, quota_project)
+    return CredentialSource(kind_, credentials, account=account, quota_project=quota_project)
 
 
-def _federated(held: Any, account: str | None, quota_project: str | None) -> CredentialSource:
+def _federated_source(credentials: Any, account: str | None, quota_project: str | None) -> CredentialSource:
     """The identity that a file of the type external_account names, and the account that it acts as."""
-    info = held.info
-    guarded(str(info["token_url"]), "token_url of the credentials")
+    info = credentials.info
+    url_for_token(str(info["token_url"]), "token_url of the credentials")
     if url := (info.get("credential_source") or {}).get("url"):
-        guarded(str(url), "credential_source.url of the credentials")
-    if account is None and (named := held.service_account_email):
+        url_for_token(str(url), "credential_source.url of the credentials")
+    if account is None and (named := credentials.service_account_email):
         # As above: the impersonation is done in `bezel.rest.credentials`, which also reports why it was refused.
-        own = {key: value for key, value in info.items() if not key.startswith("service_account_impersonation")}
-        return CredentialSource("federated", _identity_pool(own), account=named, quota_project=quota_project)
-    return CredentialSource("federated", held, account=account, quota_project=quota_project)
+        pool_info = {key: value for key, value in info.items() if not key.startswith("service_account_impersonation")}
+        return CredentialSource("federated", _identity_pool(pool_info), account=named, quota_project=quota_project)
+    return CredentialSource("federated", credentials, account=account, quota_project=quota_project)
 
 
 def _identity_pool(info: Mapping[str, Any]) -> Any:
@@ -119,7 +119,7 @@ def kind(source: CredentialSource) -> str:
     return _WORDS[source.kind]
 
 
-def _external_account(given: str) -> Mapping[str, Any] | None:
+def _external_account(json_or_path: str) -> Mapping[str, Any] | None:
     """A credential of the type external_account with a file or an address as its source, from JSON or a path.
 
     google-auth's own loader would ask Google for the project's id first, with a transport that is not installed.
@@ -128,36 +128,36 @@ def _external_account(given: str) -> Mapping[str, Any] | None:
         OSError: The file cannot be read.
         ValueError: It is not JSON.
     """
-    if not given:
+    if not json_or_path:
         return None
-    info = json.loads(given if given.startswith("{") else Path(given).read_bytes())
+    info = json.loads(json_or_path if json_or_path.startswith("{") else Path(json_or_path).read_bytes())
     source = info.get("credential_source") if isinstance(info, dict) else None
     fits = isinstance(source, dict) and info.get("type") == "external_account" and source.keys() & {"file", "url"}
     return info if fits else None
 
 
-def private(held: Any, name: str) -> Any:
+def private(credentials: Any, name: str) -> Any:
     """Return a private attribute of google-auth that has no public accessor; None where it does not exist."""
-    return getattr(held, name, None)
+    return getattr(credentials, name, None)
 
 
-def _held(environ: Mapping[str, str], request: Any) -> Any:
+def _google_credentials(environ: Mapping[str, str], request: Any) -> Any:
     from google.auth import exceptions
 
     # google-auth has no types for these.
     auth: Any = importlib.import_module("google.auth")
-    given = environ.get("GOOGLE_CREDENTIALS", "").strip()
+    json_or_path = environ.get("GOOGLE_CREDENTIALS", "").strip()
     path = environ.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip()
     try:
         with warnings.catch_warnings():
             # It warns of a user's credentials without a quota project: Google's response reports that if it matters.
             warnings.simplefilter("ignore")
-            if (info := _external_account(given or path)) is not None:
+            if (info := _external_account(json_or_path or path)) is not None:
                 return _identity_pool(info)
-            if given.startswith("{"):
-                return auth.load_credentials_from_dict(json.loads(given), scopes=[SCOPE])[0]
-            if given or path:
-                return auth.load_credentials_from_file(given or path, scopes=[SCOPE])[0]
+            if json_or_path.startswith("{"):
+                return auth.load_credentials_from_dict(json.loads(json_or_path), scopes=[SCOPE])[0]
+            if json_or_path or path:
+                return auth.load_credentials_from_file(json_or_path or path, scopes=[SCOPE])[0]
             return auth.default(scopes=[SCOPE], request=request)[0]
     except exceptions.GoogleAuthError as error:
         cause = str(error.args[0] if error.args else "")

@@ -73,7 +73,7 @@ class Credentials:
         Raises:
             CredentialsError: There are no credentials, or they were refused.
         """
-        return self._cached("", self._new_access_token)
+        return self._cached_token("", self._new_access_token)
 
     def identity_token(self, audience: str) -> str:
         """An identity token that identifies the caller to `audience` (a service's URL).
@@ -81,14 +81,14 @@ class Credentials:
         Raises:
             CredentialsError: These credentials cannot give one; the text names the setting that repairs it.
         """
-        return self._cached(audience, lambda: self._new_identity_token(audience))
+        return self._cached_token(audience, lambda: self._new_identity_token(audience))
 
     def forget(self, audience: str = "") -> None:
         """Drops a cached token, after a server refused it."""
         with self._lock:
             self._tokens.pop(audience, None)
 
-    def _cached(self, audience: str, new: Callable[[], tuple[str, float]]) -> str:
+    def _cached_token(self, audience: str, new: Callable[[], tuple[str, float]]) -> str:
         with self._lock:
             token, end = self._tokens.get(audience, ("", 0.0))
             if not token or self._clock() > end - _MARGIN_SECONDS:
@@ -96,7 +96,7 @@ class Credentials:
             return token
 
     def _new_access_token(self) -> tuple[str, float]:
-        source = self._loaded()
+        source = self._load_source()
         if source.account is None:
             return self._own_token(source)
         body = {"scope": [SCOPE], "lifetime": "3600s", "delegates": list(source.delegates)}
@@ -105,15 +105,15 @@ class Credentials:
 
     def _new_identity_token(self, audience: str) -> tuple[str, float]:
         if self._impersonate:
-            return self._minted(self.access_token(), self._impersonate, audience)
-        source = self._loaded()
+            return self._mint_token(self.access_token(), self._impersonate, audience)
+        source = self._load_source()
         if source.account is not None:
             # Minted by the identity that impersonates: the account itself may mint only where it was granted that too.
-            return self._minted(self._own_token(source)[0], source.account, audience, source.delegates)
-        held = source.held
+            return self._mint_token(self._own_token(source)[0], source.account, audience, source.delegates)
+        credentials = source.credentials
         if source.kind == "service_account":
             named: Any = importlib.import_module("google.oauth2.service_account").IDTokenCredentials(
-                held.signer, held.service_account_email, private(held, "_token_uri"), audience
+                credentials.signer, credentials.service_account_email, private(credentials, "_token_uri"), audience
             )
         elif source.kind == "metadata":
             named = importlib.import_module("google.auth.compute_engine").IDTokenCredentials(
@@ -122,15 +122,17 @@ class Credentials:
         else:
             text = f"{kind(source)} cannot give an identity token for a service."
             raise CredentialsError(Problem("smoke.impersonate", NOT_SET, text, _IMPERSONATE))
-        return self._refreshed(named, source)
+        return self._refresh_token(named, source)
 
     def _own_token(self, source: CredentialSource) -> tuple[str, float]:
         """The access token of the credentials themselves, before any impersonation."""
-        if source.held is None:
+        if source.credentials is None:
             return source.token, self._clock() + _ASSUMED_LIFE_SECONDS
-        return self._refreshed(source.held, source)
+        return self._refresh_token(source.credentials, source)
 
-    def _minted(self, caller: str, account: str, audience: str, delegates: tuple[str, ...] = ()) -> tuple[str, float]:
+    def _mint_token(
+        self, caller: str, account: str, audience: str, delegates: tuple[str, ...] = ()
+    ) -> tuple[str, float]:
         body = {"audience": audience, "includeEmail": True, "delegates": list(delegates)}
         token = str(self._call_iam(caller, account, "generateIdToken", body)["token"])
         return token, end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
@@ -151,11 +153,11 @@ class Credentials:
             )
             raise CredentialsError(Problem(account, None, text, repair)) from None
 
-    def _refreshed(self, held: Any, source: CredentialSource) -> tuple[str, float]:
+    def _refresh_token(self, credentials: Any, source: CredentialSource) -> tuple[str, float]:
         from google.auth import exceptions
 
         try:
-            held.refresh(self._request())
+            credentials.refresh(self._request())
         except exceptions.GoogleAuthError as error:
             # Only the first argument: the others hold the server's whole response.
             text = redact(str(error.args[0] if error.args else type(error).__name__))
@@ -170,13 +172,17 @@ class Credentials:
             ) from None
         except ValueError:
             raise CredentialsError(f"the token server of {kind(source)} returned no token") from None
-        if not held.token:
+        if not credentials.token:
             raise CredentialsError(f"{kind(source)} returned no token")
         # google-auth's expiry is a naive datetime in UTC.
-        end = held.expiry.replace(tzinfo=UTC).timestamp() if held.expiry else self._clock() + _ASSUMED_LIFE_SECONDS
-        return str(held.token), end
+        end = (
+            credentials.expiry.replace(tzinfo=UTC).timestamp()
+            if credentials.expiry
+            else self._clock() + _ASSUMED_LIFE_SECONDS
+        )
+        return str(credentials.token), end
 
-    def _loaded(self) -> CredentialSource:
+    def _load_source(self) -> CredentialSource:
         with self._lock:
             if self._source is None:
                 self._source = load(self._environ, self._request())

@@ -52,7 +52,7 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
     override = (os.environ if environ is None else environ).get(variable, "").strip()
     if not override:
         return _GOOGLE[api]
-    return guarded(override, variable).rstrip("/") + "/"
+    return url_for_token(override, variable).rstrip("/") + "/"
 
 
 def regional_endpoint(api: str, region: str, environ: Mapping[str, str] | None = None) -> str:
@@ -65,7 +65,7 @@ def regional_endpoint(api: str, region: str, environ: Mapping[str, str] | None =
     return url.replace("https://", f"https://{region}-", 1) if url == _GOOGLE[api] else url
 
 
-def guarded(url: str, what: str) -> str:
+def url_for_token(url: str, what: str) -> str:
     """Return `url` if a token may be sent to it: https anywhere, plain http on this machine only.
 
     Raises:

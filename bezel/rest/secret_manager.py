@@ -48,12 +48,12 @@ def secret_of(client: GoogleClient, project: str, name: str) -> SecretState | No
     Raises:
         RestError: A request failed.
     """
-    found = _get(client, _url(project, name))
-    if found is None:
+    secret = _get(client, _url(project, name))
+    if secret is None:
         return None
     newest = _get(client, f"{_url(project, name)}/versions/latest")
-    labels = {str(key): str(value) for key, value in (found.get("labels") or {}).items()}
-    return SecretState(str(found.get("createTime") or ""), labels, _version(newest) if newest else None)
+    labels = {str(key): str(value) for key, value in (secret.get("labels") or {}).items()}
+    return SecretState(str(secret.get("createTime") or ""), labels, _version(newest) if newest else None)
 
 
 def create_secret(client: GoogleClient, project: str, name: str, labels: Mapping[str, str]) -> None:

@@ -76,17 +76,19 @@ def garden_folders(client: GoogleClient, publisher: str, model: str) -> list[str
 
 def folders_of(model: Mapping[str, Any]) -> list[str]:
     """The folders that a publisher model names, each once; a restricted one after its public twin. Pure."""
-    found = [uri for uri in _named(model) if _FOLDER.fullmatch(uri)]
-    public = [uri.replace(_RESTRICTED, _PUBLIC, 1) for uri in found]
-    return list(dict.fromkeys((*public, *found)))
+    folders = [uri for uri in _named_uris(model) if _FOLDER.fullmatch(uri)]
+    public = [uri.replace(_RESTRICTED, _PUBLIC, 1) for uri in folders]
+    return list(dict.fromkeys((*public, *folders)))
 
 
-def _named(model: Mapping[str, Any]) -> Iterator[str]:
+def _named_uris(model: Mapping[str, Any]) -> Iterator[str]:
     actions = model.get("supportedActions") or {}
     options = [actions.get("deploy") or {}, *((actions.get("multiDeployVertex") or {}).get("multiDeployVertex") or ())]
     for option in options:
         if option.get("artifactUri"):
             yield str(option["artifactUri"]).rstrip("/")
         container = option.get("containerSpec") or {}
-        words = " ".join(str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ())))
-        yield from (uri.rstrip("/") for uri in _ARGUMENT.findall(words))
+        command_line = " ".join(
+            str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))
+        )
+        yield from (uri.rstrip("/") for uri in _ARGUMENT.findall(command_line))

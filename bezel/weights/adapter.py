@@ -57,13 +57,13 @@ def adapter_problems(content: bytes | str, max_rank: int) -> list[str]:
 
 
 def _of_features(config: Mapping[str, Any]) -> list[str]:
-    found = []
+    problems = []
     saved = config.get("modules_to_save") or []
     if not isinstance(saved, list) or any(name not in _SAVED for name in saved):
-        found.append("vLLM does not support modules_to_save of a language model")
+        problems.append("vLLM does not support modules_to_save of a language model")
     init = config.get("init_lora_weights", True)
     if isinstance(init, str) and init.lower() not in _INITS:
-        found.append(f"vLLM does not support init_lora_weights={init[:40]}")
+        problems.append(f"vLLM does not support init_lora_weights={init[:40]}")
     if config.get("bias", "none") != "none":
-        found.append("vLLM does not support an adapter's bias")
-    return found
+        problems.append("vLLM does not support an adapter's bias")
+    return problems

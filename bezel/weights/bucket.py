@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
+from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, url_for_token
 from bezel.rest.client import is_retryable
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
@@ -105,7 +105,7 @@ class Bucket:
                     "(a stack with weights.create creates it in its first deployment)."
                 )
                 raise WeightsError(Problem(f"bucket {self.name}", None, "does not exist.", repair)) from None
-            raise self._explained(error) from None
+            raise self._explain(error) from None
 
     def find(self, name: str) -> Stored | None:
         """One object, None where there is none."""
@@ -152,9 +152,9 @@ class Bucket:
         query = {"uploadType": "resumable", "name": name, "ifGenerationMatch": generation}
         body = {"metadata": dict(metadata), "contentType": "application/octet-stream"}
         response = self._repeat("POST", self._upload_url, params=query, json=body)
-        return guarded(response.headers["location"], "the upload's address")
+        return url_for_token(response.headers["location"], "the upload's address")
 
-    def received(self, session: str, size: int) -> int | Stored | None:
+    def upload_progress(self, session: str, size: int) -> int | Stored | None:
         """Return the bytes that an upload has received; the object if it is complete; None if it does not exist."""
         response = self._repeat("PUT", session, headers={"Content-Range": f"bytes */{size}"}, content=b"")
         return None if response.status_code in {404, 410} else _progress(response)
@@ -166,7 +166,7 @@ class Bucket:
             The number of bytes that the bucket has received, or the object if the upload is complete.
 
         Raises:
-            UnreachableError: It is unknown how many bytes arrived: call `received`.
+            UnreachableError: It is unknown how many bytes arrived: call `upload_progress`.
             ApiError: They were refused.
         """
         import httpx
@@ -182,12 +182,12 @@ class Bucket:
             response = self._raw.put(session, content=slices, headers=headers)
         except httpx.HTTPError as error:
             raise UnreachableError(f"gs://{self.name}: an upload broke off ({type(error).__name__})") from None
-        if (known := _progress(response)) is not None:
-            return known
+        if (progress := _progress(response)) is not None:
+            return progress
         failure = ApiError.of(response.status_code, response.content, method="PUT", url=session)
         if self._may_pass(response.status_code):
             raise UnreachableError(str(failure)) from None
-        raise self._explained(failure)
+        raise self._explain(failure)
 
     def put_empty(self, name: str, generation: str) -> None:
         """Writes an object without content, which needs no resumable upload."""
@@ -238,7 +238,7 @@ class Bucket:
                 url, params=query | ({"rewriteToken": token} if token else {}), idempotent=True
             )
         except ApiError as error:
-            raise self._explained(error) from None
+            raise self._explain(error) from None
         if response.get("done"):
             return what.size, "", response.get("resource") or {}
         return int(response.get("totalBytesRewritten") or 0), str(response["rewriteToken"]), {}
@@ -268,10 +268,10 @@ class Bucket:
                     return response
                 failure = ApiError.of(response.status_code, response.content, method=method, url=url)
                 if not self._may_pass(response.status_code):
-                    raise self._explained(failure)
-            budget.failed(failure)
+                    raise self._explain(failure)
+            budget.note_failure(failure)
 
-    def _explained(self, error: ApiError) -> RestError:
+    def _explain(self, error: ApiError) -> RestError:
         """Return the error for the user: a refusal (403) with its repair, any other error unchanged."""
         if error.status != 403:
             return error
@@ -300,8 +300,8 @@ def _progress(response: httpx.Response) -> int | Stored | None:
         UnreachableError: The response cannot be parsed.
     """
     if response.status_code == 308:
-        held = response.headers.get("range", "")
-        return int(held.rpartition("-")[2]) + 1 if held else 0
+        byte_range = response.headers.get("range", "")
+        return int(byte_range.rpartition("-")[2]) + 1 if byte_range else 0
     if not response.is_success:
         return None
     try:

@@ -183,7 +183,7 @@ def _holds(transfer: Transfer, stored: Stored, expected: Expected) -> bool:
                     transfer.watch.check()
                     digest.update(piece)
         except UnreachableError as error:
-            budget.failed(error)
+            budget.note_failure(error)
         else:
             return digest.matches
 
@@ -207,8 +207,8 @@ class BucketSource:
             WeightsError: The bucket does not exist.
         """
         prefix = f"{self.folder}/" if self.folder else ""
-        found = [stored for stored in self.source.objects(prefix) if not stored.name.endswith("/")]
-        return [self._item(stored, stored.name.removeprefix(prefix)) for stored in found]
+        files = [stored for stored in self.source.objects(prefix) if not stored.name.endswith("/")]
+        return [self._item(stored, stored.name.removeprefix(prefix)) for stored in files]
 
     def _item(self, stored: Stored, path: str) -> Item:
         return Item(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
-from bezel.rest import UnreachableError, guarded
+from bezel.rest import UnreachableError, url_for_token
 from bezel.rest.client import is_retryable, retry_delay
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
@@ -125,7 +125,7 @@ class Hub:
     def __init__(
         self, watch: Watch, token: Callable[[], str] = lambda: "", environ: Mapping[str, str] = os.environ
     ) -> None:
-        self.base = guarded(environ.get("HF_ENDPOINT", "").strip() or PUBLIC, "HF_ENDPOINT").rstrip("/")
+        self.base = url_for_token(environ.get("HF_ENDPOINT", "").strip() or PUBLIC, "HF_ENDPOINT").rstrip("/")
         self._watch = watch
         self._read_token = token
         self._token: str | None = None
@@ -191,9 +191,9 @@ class Hub:
                 following = response.links.get("next", {}).get("url", "")
                 return response.json(), self._own(urljoin(url, following)) if following else ""
             except httpx.HTTPError as error:
-                budget.failed(self._unreachable(error))
+                budget.note_failure(self._unreachable(error))
             except BusyError as error:
-                budget.failed(error, error.retry_after)
+                budget.note_failure(error, error.retry_after)
             except ValueError:
                 raise self._not_a_hub("its response is not JSON") from None
 
@@ -204,7 +204,7 @@ class Hub:
             if response.status_code not in {301, 302, 303, 307, 308} or "location" not in response.headers:
                 return response
             response.close()
-            url = guarded(urljoin(url, response.headers["location"]), "the address that the hub redirects to")
+            url = url_for_token(urljoin(url, response.headers["location"]), "the address that the hub redirects to")
         raise UnreachableError("the hub redirects too often")
 
     def _send(self, url: str, headers: Mapping[str, str], *, stream: bool) -> httpx.Response:

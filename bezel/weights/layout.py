@@ -92,27 +92,27 @@ def stored_models(bucket: Bucket, drafts: Container[str] = ()) -> list[StoredMod
     for stored in bucket.objects():
         folders[stored.name.rpartition("/")[0]].append(stored)
     return [
-        _model(bucket, folder, held, draft=folder in drafts)
-        for folder, held in sorted(folders.items())
-        if _is_model(held)
+        _model(bucket, folder, objects, draft=folder in drafts)
+        for folder, objects in sorted(folders.items())
+        if _is_model(objects)
     ]
 
 
-def _is_model(held: list[Stored]) -> bool:
-    names = {stored.name.rpartition("/")[2] for stored in held}
+def _is_model(objects: list[Stored]) -> bool:
+    names = {stored.name.rpartition("/")[2] for stored in objects}
     return "config.json" in names or any(name.endswith(".safetensors") for name in names)
 
 
-def _model(bucket: Bucket, folder: str, held: list[Stored], *, draft: bool) -> StoredModel:
-    files = {stored.name.rpartition("/")[2]: stored.size for stored in held}
-    indexed = _indexed(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ()
+def _model(bucket: Bucket, folder: str, objects: list[Stored], *, draft: bool) -> StoredModel:
+    files = {stored.name.rpartition("/")[2]: stored.size for stored in objects}
+    indexed = _indexed_files(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ()
     problems = missing_parts(files, indexed, draft=draft)
-    sources = {stored.metadata.get("bezel-source", "") for stored in held}
+    sources = {stored.metadata.get("bezel-source", "") for stored in objects}
     source = sources.pop() if len(sources) == 1 else ""
     return StoredModel(folder, len(files), sum(files.values()), tuple(problems), source)
 
 
-def _indexed(bucket: Bucket, name: str) -> list[str]:
+def _indexed_files(bucket: Bucket, name: str) -> list[str]:
     """Return the files that a model's index names; an index that cannot be parsed is reported as one missing file."""
     with bucket.open(name) as pieces:
         content = b"".join(pieces)

@@ -75,14 +75,14 @@ class RetryBudget:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self.progressed()
+        self.note_progress()
 
-    def progressed(self) -> None:
+    def note_progress(self) -> None:
         """Resets the count of failures and the waits, after a success."""
         self._failures = 0
         self._delays = self._watch.backoff.delays(random.random)
 
-    def failed(self, why: Exception, retry_after: float = 0.0) -> None:
+    def note_failure(self, why: Exception, retry_after: float = 0.0) -> None:
         """Counts a failure and waits before the next attempt.
 
         Args:

@@ -110,18 +110,18 @@ class Transfer:
         budget = RetryBudget(self.watch)
         while True:
             session = self.journal.find(place, content, generation)
-            held = self.bucket.received(session, expected.size) if session else None
-            if held is None:
+            received = self.bucket.upload_progress(session, expected.size) if session else None
+            if received is None:
                 noted = {expected.kind: expected.value, SOURCE: f"hf:{self.repository.id}@{self.commit}"}
-                session, held = self.bucket.begin(name, noted, generation), 0
+                session, received = self.bucket.begin(name, noted, generation), 0
                 self.journal.keep(Entry(place, content, generation, session))
             try:
-                self._finish(session, held, file, name)
+                self._finish(session, received, file, name)
             except LostError as error:
                 self.journal.drop(place)
-                found = self.bucket.find(name)
-                if found is None or found.metadata.get(expected.kind) != expected.value:
-                    budget.failed(error)
+                stored = self.bucket.find(name)
+                if stored is None or stored.metadata.get(expected.kind) != expected.value:
+                    budget.note_failure(error)
                     continue
             except (ApiError, WrongContentError):
                 self.journal.drop(place)
@@ -136,14 +136,14 @@ class Transfer:
     def _place(self, name: str) -> str:
         return f"{self.bucket.uploads} {self.bucket.name} {name}"
 
-    def _finish(self, session: str, held: int | Stored, file: HubFile, name: str) -> None:
+    def _finish(self, session: str, received: int | Stored, file: HubFile, name: str) -> None:
         """Completes an upload from the bytes that it has received, and verifies the object."""
-        if isinstance(held, Stored):  # the earlier process was killed before it dropped the entry
+        if isinstance(received, Stored):  # the earlier process was killed before it dropped the entry
             self.progress.advance(file.expected.size, moved=False)
             return
         digest = Digest(file.expected)
         try:
-            stored = self._send(session, held, file, digest)
+            stored = self._send(session, received, file, digest)
         except ApiError as error:
             if error.status == 412:
                 raise changed_meanwhile(self.bucket.name, name) from None
@@ -152,16 +152,18 @@ class Transfer:
             self.bucket.delete(stored)
             raise _wrong(file, "Cloud Storage stored other bytes than were sent")
 
-    def _send(self, session: str, held: int, file: HubFile, digest: Digest) -> Stored:
+    def _send(self, session: str, received: int, file: HubFile, digest: Digest) -> Stored:
         """Sends the bytes that the upload lacks; returns the object."""
         size = file.expected.size
-        if held:
-            self.progress.line(f"  {file.path}: resumes at {held} of {size} bytes; these are read again to verify them")
+        if received:
+            self.progress.line(
+                f"  {file.path}: resumes at {received} of {size} bytes; these are read again to verify them"
+            )
         at, piece = 0, bytearray()
         for content in self._content(file):
             self.watch.check()
             digest.update(content)
-            new = content[max(0, held - at) :]
+            new = content[max(0, received - at) :]
             self.progress.advance(len(content), moved=bool(new))
             at += len(content)
             piece += new
@@ -188,34 +190,34 @@ class Transfer:
                         if at > size:
                             raise _wrong(file, f"it is longer than the {size} bytes that the hub lists")
                         if piece:
-                            budget.progressed()
+                            budget.note_progress()
                             yield piece
                 if at < size:
                     raise UnreachableError(f"{file.path}: the download ended after {at} of {size} bytes")  # noqa: TRY301
             except BusyError as error:
-                budget.failed(error, error.retry_after)
+                budget.note_failure(error, error.retry_after)
             except UnreachableError as error:
-                budget.failed(error)
+                budget.note_failure(error)
 
     def _put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
         """Sends one piece, with retries; returns the bytes received so far, or the object after the last piece."""
         budget, end = RetryBudget(self.watch), begin + len(content)
         while True:
             try:
-                held = self.bucket.put(session, content, begin, size)
+                received = self.bucket.put(session, content, begin, size)
             except UnreachableError as error:
-                budget.failed(error)
-                found = self.bucket.received(session, size)
-                if found is None:
+                budget.note_failure(error)
+                progress = self.bucket.upload_progress(session, size)
+                if progress is None:
                     raise LostError(f"the upload to {self.bucket.name} does not exist any more") from None
-                held = found
-            if isinstance(held, Stored) or held >= end:
-                return held
-            if held > begin:
-                budget.progressed()
-                content, begin = content[held - begin :], held
+                received = progress
+            if isinstance(received, Stored) or received >= end:
+                return received
+            if received > begin:
+                budget.note_progress()
+                content, begin = content[received - begin :], received
             else:
-                budget.failed(UnreachableError(f"Cloud Storage accepted none of {len(content)} bytes"))
+                budget.note_failure(UnreachableError(f"Cloud Storage accepted none of {len(content)} bytes"))
 
 
 def changed_meanwhile(bucket: str, name: str) -> WeightsError:

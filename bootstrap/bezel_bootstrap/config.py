@@ -13,8 +13,8 @@ from bezel_catalog.option_values import as_structure
 def values() -> dict[str, object]:
     """Read all keys of the program's namespace; structured ones reach a program as JSON text and are decoded."""
     prefix = f"{NAMESPACE}:"
-    found = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
-    return {key.removeprefix(prefix): as_structure(value) for key, value in found.items()}
+    texts = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
+    return {key.removeprefix(prefix): as_structure(value) for key, value in texts.items()}
 
 
 def google_project(environment: Mapping[str, str] = os.environ) -> str | None:

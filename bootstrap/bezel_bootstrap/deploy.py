@@ -10,7 +10,7 @@ from bezel.foundation.settings import NAMESPACE, Settings
 from bezel.rest import RestError
 from bezel_bootstrap import access
 from bezel_bootstrap.forge_identity import ForgeIdentity, ForgeIdentityArgs
-from bezel_bootstrap.lookups import Existing, Names, explained, look_up
+from bezel_bootstrap.lookups import Existing, Names, look_up, lookup_error
 from bezel_bootstrap.pipeline_account import Grant, PipelineAccount, PipelineAccountArgs
 from bezel_bootstrap.spending_alert import SpendingAlert, SpendingAlertArgs, display_name
 from bezel_bootstrap.stack_guard import StackGuard, StackGuardArgs
@@ -164,7 +164,7 @@ def _looked_up(settings: Settings, project: str) -> tuple[str, Existing]:
     try:
         return project_number(project), look_up(names, provider, restores=not pulumi.runtime.is_dry_run())
     except RestError as error:
-        raise explained(error, project) from None
+        raise lookup_error(error, project) from None
 
 
 def _preview(settings: Settings, project: str, bucket: str, key: Any, pool: str) -> PipelineAccountArgs:

@@ -60,7 +60,7 @@ def look_up(names: Names, provider_body: Mapping[str, Any], *, restores: bool) -
     with GoogleClient(deadline_seconds=_SECONDS) as client:
         ring = f"projects/{names.project}/locations/{names.location}/keyRings/{names.key_ring}"
         there = _get(client, f"{endpoint('KMS')}{ring}") is not None
-        pool = _Pool(client, names).found(provider_body, restores=restores)
+        pool = _Pool(client, names).find_ids(provider_body, restores=restores)
         return Existing(ring if there else "", *pool, _channel(client, names), _budget(client, names))
 
 
@@ -73,7 +73,7 @@ class _Pool:
         self._provider = f"{self._pool}/providers/{names.provider}"
         self._base = endpoint("IAM_BETA")
 
-    def found(self, provider_body: Mapping[str, Any], *, restores: bool) -> tuple[str, str]:
+    def find_ids(self, provider_body: Mapping[str, Any], *, restores: bool) -> tuple[str, str]:
         """Ids of the pool and of the provider.
 
         A pool with another description is another owner's, and is left to the error of its creation.
@@ -92,7 +92,7 @@ class _Pool:
         if deleted:
             # Before the import: it refuses a resource that differs from the program.
             query = {"updateMask": ",".join(sorted(provider_body))}
-            self._done(
+            self._await_operation(
                 self._client.request(
                     "PATCH",
                     f"{self._base}{self._provider}",
@@ -103,14 +103,14 @@ class _Pool:
             )
         return self._pool, self._provider
 
-    def _is_active(self, found: Mapping[str, Any], name: str, *, restores: bool) -> bool:
-        if found.get("state") != "DELETED":
+    def _is_active(self, entry: Mapping[str, Any], name: str, *, restores: bool) -> bool:
+        if entry.get("state") != "DELETED":
             return True
         if restores:
-            self._done(self._client.post(f"{self._base}{name}:undelete", {}, idempotent=True))
+            self._await_operation(self._client.post(f"{self._base}{name}:undelete", {}, idempotent=True))
         return restores
 
-    def _done(self, operation: Mapping[str, Any]) -> None:
+    def _await_operation(self, operation: Mapping[str, Any]) -> None:
         """Wait for an operation.
 
         Raises:
@@ -133,19 +133,19 @@ class _Pool:
 
 def _channel(client: GoogleClient, names: Names) -> str:
     url = f"{endpoint('MONITORING')}v3/projects/{names.project}/notificationChannels"
-    return _named(client, url, "notificationChannels", names.display_name)
+    return _find_by_display_name(client, url, "notificationChannels", names.display_name)
 
 
 def _budget(client: GoogleClient, names: Names) -> str:
     url = f"{endpoint('BILLING_BUDGETS')}billingAccounts/{names.billing_account}/budgets"
-    return _named(client, url, "budgets", names.display_name)
+    return _find_by_display_name(client, url, "budgets", names.display_name)
 
 
-def _named(client: GoogleClient, url: str, items: str, display_name: str) -> str:
+def _find_by_display_name(client: GoogleClient, url: str, items: str, display_name: str) -> str:
     """Name of the first item with that display name, "" without one."""
     try:
-        found = (item for item in client.pages(url, items) if item.get("displayName") == display_name)
-        return str(next((item["name"] for item in found), ""))
+        matches = (item for item in client.pages(url, items) if item.get("displayName") == display_name)
+        return str(next((item["name"] for item in matches), ""))
     except ApiError as error:
         if error.status in _ABSENT:
             return ""
@@ -161,7 +161,7 @@ def _get(client: GoogleClient, url: str) -> dict[str, Any] | None:
         raise
 
 
-def explained(error: RestError, project: str) -> UserError:
+def lookup_error(error: RestError, project: str) -> UserError:
     """The error of a look-up that failed, with what follows."""
     consequence = "it is unknown what it holds already, so nothing is declared"
     repair = "make Google's APIs reachable with credentials of an owner of the project, then run it again."

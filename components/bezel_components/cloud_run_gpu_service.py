@@ -41,7 +41,7 @@ from bezel.diagnosis.revision_traffic import (
     TAG,
     Target,
     attempt,
-    declared,
+    declared_targets,
     fingerprint_of,
 )
 from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK_ANNOTATION
@@ -157,7 +157,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
         self.newest_url = service.uri
         if args.gated:
             # Without the tag, e.g. after the service was replaced, its first revision is the newest one.
-            self.newest_url = service.traffic_statuses.apply(lambda statuses: _tagged(statuses) or service.uri)
+            self.newest_url = service.traffic_statuses.apply(lambda statuses: _tag_address(statuses) or service.uri)
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
         outputs = ("url", "newest_url", "revision", "created_revision", "resource_name")
@@ -181,7 +181,7 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
     if args.gated:
         rollback = kept_text(service)
         fingerprint = fingerprint_of(counted | {"rollback": rollback} if rollback else counted)
-        targets = declared(service, fingerprint)
+        targets = declared_targets(service, fingerprint)
         annotations[FINGERPRINT] = fingerprint
     else:
         end = rollback_end(service, fingerprint_of(counted))
@@ -197,20 +197,20 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
 
 def _tell_rollback(args: CloudRunGpuServiceArgs, service: Mapping[str, Any] | None) -> None:
     """Say in a preview that the traffic is where a rollback has moved it, and what this deploy does to it."""
-    found = None if service is None else in_force(service)
-    if found is None or not pulumi.runtime.is_dry_run():
+    rollback = None if service is None else in_force(service)
+    if rollback is None or not pulumi.runtime.is_dry_run():
         return
     newest = str((service or {}).get("latestReadyRevision") or "").rpartition("/")[2]
     until = "has passed its checks" if args.gated else "is ready"
     text = (
-        f"rolled back: the traffic of {args.service} is {found.sentence()}. This deploy moves it to the newest "
-        f"revision, now {newest}; {found.revision} has it until a new revision {until}."
+        f"rolled back: the traffic of {args.service} is {rollback.sentence()}. This deploy moves it to the newest "
+        f"revision, now {newest}; {rollback.revision} has it until a new revision {until}."
     )
     pulumi.log.warn(text)
     tell_fact("rollback", text)
 
 
-def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:
+def _tag_address(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:
     """The address of the tag, "" without one."""
     return next((str(status.uri or "") for status in statuses or () if status.tag == TAG), "")
 

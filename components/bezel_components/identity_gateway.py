@@ -164,5 +164,9 @@ def _configuration(args: IdentityGatewayArgs) -> pulumi.Input[str]:
         except NodeAddressError as error:
             raise pulumi.RunError(f"{args.service}: {error}") from None
 
-    known = [node for node in args.nodes if isinstance(node, str)]
-    return write(known) if len(known) == len(args.nodes) else pulumi.Output.all(*args.nodes).apply(write)
+    known_addresses = [node for node in args.nodes if isinstance(node, str)]
+    return (
+        write(known_addresses)
+        if len(known_addresses) == len(args.nodes)
+        else pulumi.Output.all(*args.nodes).apply(write)
+    )

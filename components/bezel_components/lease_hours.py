@@ -167,7 +167,7 @@ def _targets(
             uri=create,
             http_method="POST",
             headers={"Content-Type": "application/json"},
-            body=pulumi.Output.all(args.body, args.subnetwork).apply(lambda known: _encoded(args, *known)),
+            body=pulumi.Output.all(args.body, args.subnetwork).apply(lambda values: _encode_body(args, *values)),
             oauth_token=token,
         ),
         cloudscheduler.JobHttpTargetArgs(uri=delete, http_method="DELETE", oauth_token=token),
@@ -175,7 +175,7 @@ def _targets(
     )
 
 
-def _encoded(args: LeaseHoursArgs, body: Mapping[str, Any], subnetwork: str) -> str:
+def _encode_body(args: LeaseHoursArgs, body: Mapping[str, Any], subnetwork: str) -> str:
     spec = LeaseSpec(
         project=args.project,
         name=args.name,

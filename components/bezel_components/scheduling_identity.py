@@ -67,7 +67,7 @@ class SchedulingIdentity(pulumi.ComponentResource):
                 role=role,
                 member=member,
                 opts=child_options(
-                    self, opts, depends_on=[account], hooks=explaining(f"{name}-{role}", REFUSED, _refused(role, args))
+                    self, opts, depends_on=[account], hooks=explaining(f"{name}-{role}", REFUSED, _refusal(role, args))
                 ),
             )
         serviceaccount.IAMMember(
@@ -80,7 +80,7 @@ class SchedulingIdentity(pulumi.ComponentResource):
         self.register_outputs({"email": self.email})
 
 
-def _refused(role: str, args: SchedulingIdentityArgs) -> Problem:
+def _refusal(role: str, args: SchedulingIdentityArgs) -> Problem:
     return Problem(
         f"{role} on the project {args.project}",
         "cannot be granted",

@@ -90,8 +90,8 @@ class TpuRequest(Resource, module="components", name="TpuRequest"):
 
     def __init__(self, name: str, props: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         outputs = {"asked": None, "state": None, "former_zones": None}
-        own = {**props, "request_urn": own_urn(name, REQUEST_TOKEN, opts), **outputs}
-        super().__init__(TpuRequestProvider(), name, own, opts)
+        properties = {**props, "request_urn": own_urn(name, REQUEST_TOKEN, opts), **outputs}
+        super().__init__(TpuRequestProvider(), name, properties, opts)
 
 
 class TpuNode(Resource, module="components", name="TpuNode"):
@@ -117,8 +117,8 @@ class TpuNode(Resource, module="components", name="TpuNode"):
 
     def __init__(self, name: str, props: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         outputs = dict.fromkeys(("lease", "zone", "state", "address", "active_at", "ends_at", "cost"))
-        own = {**props, "urn": own_urn(name, NODE_TOKEN, opts), **outputs}
-        super().__init__(TpuNodeProvider(), name, own, opts)
+        properties = {**props, "urn": own_urn(name, NODE_TOKEN, opts), **outputs}
+        super().__init__(TpuNodeProvider(), name, properties, opts)
 
 
 class TpuLease(pulumi.ComponentResource):
@@ -150,7 +150,7 @@ class TpuLease(pulumi.ComponentResource):
             **({"hours": [list(window) for window in args.hours]} if args.hours else {}),
         }
         request = TpuRequest(f"{name}-request", shared, child_options(self, opts))
-        own = {
+        node_properties = {
             "request": request.asked,
             "former_zones": request.former_zones,
             "renew": args.renew,
@@ -158,7 +158,7 @@ class TpuLease(pulumi.ComponentResource):
             "port": args.port,
             **({"checked": args.checked} if args.hours else {}),
         }
-        node = TpuNode(f"{name}-node", {**shared, **own}, child_options(self, opts))
+        node = TpuNode(f"{name}-node", {**shared, **node_properties}, child_options(self, opts))
         self.request = request.asked
         self.lease = node.lease
         self.zone = node.zone

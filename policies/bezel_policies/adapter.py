@@ -46,7 +46,7 @@ def resource_policy(
         rule: the problems of a resource, by its type and inputs; names and describes the policy.
         remedy: inputs that replace the resource's own before the evaluation, if any.
     """
-    name, description = _named(rule)
+    name, description = _name_and_description(rule)
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         try:
@@ -88,7 +88,7 @@ def stack_policy(
     It gets outputs. The cloud sets the unknown ones, which count as not set: the resource policies checked all inputs
     of the program, and let no unknown one pass.
     """
-    name, description = _named(rule)
+    name, description = _name_and_description(rule)
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         try:
@@ -120,7 +120,7 @@ def advice(rule: Callable[[Iterable[AnyResource]], str | None]) -> list[Policy]:
     Args:
         rule: the text about the resources, None for no text; names and describes the policy.
     """
-    name, description = _named(rule)
+    name, description = _name_and_description(rule)
     inputs: dict[str, Any] = {}
 
     def remember(args: ResourceValidationArgs, _report: ReportViolation) -> None:
@@ -129,7 +129,7 @@ def advice(rule: Callable[[Iterable[AnyResource]], str | None]) -> list[Policy]:
 
     def advise(args: StackValidationArgs, report: ReportViolation) -> None:
         try:
-            text = rule([_advised(resource, inputs) for resource in args.resources])
+            text = rule([_state_resource(resource, inputs) for resource in args.resources])
         except Exception as error:  # noqa: BLE001 -- an advice that fails would stop the deployment
             text = f"unknown: this policy failed ({type(error).__name__}); the deployment is not affected."
         if text:
@@ -146,14 +146,14 @@ def advice(rule: Callable[[Iterable[AnyResource]], str | None]) -> list[Policy]:
     ]
 
 
-def _advised(resource: PolicyResource, inputs: Mapping[str, Any]) -> StateResource:
-    known = inputs.get(resource.urn)
-    values = plain(resource.props, unknown=None) if known is None else known
+def _state_resource(resource: PolicyResource, inputs: Mapping[str, Any]) -> StateResource:
+    plain_inputs = inputs.get(resource.urn)
+    values = plain(resource.props, unknown=None) if plain_inputs is None else plain_inputs
     # Only a component has no provider.
     return StateResource(resource.name, resource.resource_type, values, custom=resource.provider is not None)
 
 
-def _named(rule: Callable[..., object]) -> tuple[str, str]:
+def _name_and_description(rule: Callable[..., object]) -> tuple[str, str]:
     """Name and description of a policy: the name of its rule, and the first line of its docstring."""
     return rule.__name__.replace("_", "-"), (rule.__doc__ or "").partition("\n")[0]
 

@@ -71,14 +71,14 @@ HourLimits = _limits("HourLimits", Annotated[float, Field(gt=0)], "maximum in ho
 NameLimits = _limits("NameLimits", list[str], "names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`")
 
 
-def read_config(model: type[C], given: Mapping[str, object], *, policy: str) -> C:
+def read_config(model: type[C], values: Mapping[str, object], *, policy: str) -> C:
     """Read a policy's configuration.
 
     Raises:
         ConfigError: it is invalid; holds every problem.
     """
     try:
-        return model.model_validate(dict(given))
+        return model.model_validate(dict(values))
     except ValidationError as error:
         raise ConfigError(*(_problem(policy, detail, model) for detail in error.errors(include_url=False))) from None
 
@@ -89,12 +89,12 @@ class ConfigError(UserError):
 
 def _problem(policy: str, detail: Mapping[str, Any], model: type[PolicyConfig]) -> Problem:
     key = ".".join([policy, *(str(part) for part in detail["loc"])])
-    known = ", ".join(model.model_fields) or "none"
+    keys = ", ".join(model.model_fields) or "none"
     return Problem(
         key,
         detail["input"],
         f"the policy's configuration is invalid, so nothing passes: {detail['msg'].rstrip('.')}.",
-        f"correct it in the file of --policy-pack-config. Keys of this policy: {known}.",
+        f"correct it in the file of --policy-pack-config. Keys of this policy: {keys}.",
     )
 
 
@@ -123,8 +123,8 @@ class LabelConfig(PolicyConfig):
     @classmethod
     def _not_whose_it_is(cls, defaults: dict[str, str]) -> dict[str, str]:
         """Refuse defaults for ownership labels: only the program sets a resource's stack and environment."""
-        if own := ", ".join(name for name in defaults if is_own_label(name)):
+        if own_labels := ", ".join(name for name in defaults if is_own_label(name)):
             raise PydanticCustomError(
-                "own_label", "{own}: labels that mark the resources of a stack are never filled in", {"own": own}
+                "own_label", "{own}: labels that mark the resources of a stack are never filled in", {"own": own_labels}
             )
         return defaults

@@ -55,7 +55,9 @@ def policy_records() -> list[dict[str, Any]]:
 
 def _default(policy: Policy, key: str, about: dict[str, Any]) -> str:
     schema = policy.config_schema
-    return "required" if schema and key in (schema.required or ()) else _shown(about["default"]).replace("`", "")
+    return (
+        "required" if schema and key in (schema.required or ()) else _format_default(about["default"]).replace("`", "")
+    )
 
 
 def _rows(pack: str, policy: Policy) -> Iterator[str]:
@@ -64,7 +66,7 @@ def _rows(pack: str, policy: Policy) -> Iterator[str]:
         yield f"{table_row((pack, f'`{policy.name}`', policy.description))} | | |"
         return
     for key, about in schema.properties.items():
-        default = "required" if key in (schema.required or ()) else _shown(about["default"])
+        default = "required" if key in (schema.required or ()) else _format_default(about["default"])
         value = f"{about['description']}{_bounds(about)}"
         yield table_row((pack, f"`{policy.name}`", policy.description, f"`{key}`", value, default))
 
@@ -76,7 +78,7 @@ def _bounds(about: dict[str, Any]) -> str:
     return ", above 0" if "exclusiveMinimum" in value else ", 0 or more"
 
 
-def _shown(default: object) -> str:
+def _format_default(default: object) -> str:
     if default in ([], {}):
         return "none"
     return ", ".join(f"`{item}`" for item in default) if isinstance(default, list) else f"`{default}`"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from bezel.rest import guarded
+from bezel.rest import url_for_token
 from bezel_base.errors import Problem, UserError
 from bezel_components.base.dynamic import DeployError, Progress, differ
 
@@ -58,7 +58,7 @@ class SmokeProvider(ResourceProvider):
         url, service = news.get("url"), news.get("service")
         if isinstance(url, str) and url:
             try:
-                guarded(url, "url")
+                url_for_token(url, "url")
             except ValueError as error:
                 failures.append(CheckFailure("url", str(error)))
         if isinstance(service, str) and service and not _SERVICE.fullmatch(service):
@@ -88,7 +88,7 @@ class SmokeProvider(ResourceProvider):
         return {key: value for key, value in props.items() if key != "__provider"} | outputs
 
 
-def diagnosed(service: str, failure: str, errors: tuple[str, ...], *, repeat_errors: bool = True) -> Problem:
+def diagnose_failure(service: str, failure: str, errors: tuple[str, ...], *, repeat_errors: bool = True) -> Problem:
     """The problem of a failed service, with the cause that its conditions and its log show now.
 
     Args:

@@ -14,7 +14,7 @@ from pulumi.dynamic import Resource
 
 from bezel_base.errors import Problem
 from bezel_components.base.dynamic import Progress, own_urn
-from bezel_smoke.base import SmokeError, SmokeProvider, diagnosed
+from bezel_smoke.base import SmokeError, SmokeProvider, diagnose_failure
 
 if TYPE_CHECKING:
     from bezel_bench.cell.cell import MeasuredCell
@@ -90,7 +90,7 @@ class ShortBenchmarkProvider(SmokeProvider):
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See `SmokeProvider.run`: the output is `figures`."""
         load = _load(props)
-        measured, notes = _measured(props, load, progress)
+        measured, notes = _measure(props, load, progress)
         cell = measured.cell
         if sum(cell.failures.values()) == cell.requests:
             raise SmokeError(_all_failed(cell, load, props["service"]))
@@ -129,7 +129,7 @@ def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> No
             poller.response("end", "GET", "/health")
         except CheckFailedError as failure:
             what = f"the service answered the benchmark and does not respond after it: {failure.what}"
-            raise SmokeError(diagnosed(props["service"], what, (failure.what,))) from None
+            raise SmokeError(diagnose_failure(props["service"], what, (failure.what,))) from None
 
 
 def _load(props: dict[str, Any]) -> "Load":
@@ -154,7 +154,7 @@ def _load(props: dict[str, Any]) -> "Load":
     )
 
 
-def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
+def _measure(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
     from bezel_bench.cell.cell import measure_load
     from bezel_bench.cell.plan import ServerView
     from bezel_bench.result.records import Manifest, ServedBy
@@ -198,7 +198,7 @@ def _all_failed(cell: "Cell", load: "Load", service: str) -> Problem:
             f"{_MEANING.get(kind) or f'{kind}, {cell.failure_examples[kind]}'} ({count} of {cell.requests})"
             for kind, count in sorted(failed.items())
         )
-        return diagnosed(service, what, errors)
+        return diagnose_failure(service, what, errors)
     return Problem(f"service {service.rpartition('/')[2]}", None, f"{what}.", repair)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.diagnosis.client import error_text
 from bezel.diagnosis.diagnosis import REFRESH
-from bezel.diagnosis.platform import ServiceState, described
+from bezel.diagnosis.platform import ServiceState, describe_service
 from bezel.diagnosis.served import differences
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
 from bezel_smoke.outside import changes_of
@@ -85,18 +85,18 @@ class Checks:
                 random_weights=bool(self._props.get("random_weights") or os.environ.get("BEZEL_RANDOM_WEIGHTS")),
             )
         for name, check in checks.items():
-            began = self._poller.elapsed()
+            began = self._poller.elapsed_seconds()
             self._poller.show(f"checking {name}")
             result = check()
             judged, detail = (False, result.why) if isinstance(result, NotJudged) else (True, result)
-            seconds = round(self._poller.elapsed() - began, 3)
+            seconds = round(self._poller.elapsed_seconds() - began, 3)
             done[name] = {"ok": True, "judged": judged, "detail": detail, "seconds": seconds}
-        return {"ok": True, "seconds": round(self._poller.elapsed(), 3), "checks": done}
+        return {"ok": True, "seconds": round(self._poller.elapsed_seconds(), 3), "checks": done}
 
     def _conditions(self) -> str:
         def attempt() -> ServiceState | str:
             try:
-                self._described = described(self._google, self._props["service"])
+                self._described = describe_service(self._google, self._props["service"])
                 state = ServiceState.read(self._described)
             except CredentialsError:
                 raise
@@ -106,7 +106,7 @@ class Checks:
                 raise CheckFailedError("conditions", f"the service cannot be read: {error}", repair) from None
             if state.ready:
                 return state
-            if state.settled:
+            if state.is_settled:
                 raise CheckFailedError("conditions", _why_not_ready(state))
             return str(state.terminal) if state.current else "it has not processed the last change yet"
 
@@ -122,13 +122,13 @@ class Checks:
         return f"it matches its declaration: {', '.join(planned)}"
 
     def _drift(self) -> str | NotJudged:
-        found = changes_of(self._props, self._google, self._described, _OUTSIDE_SECONDS)
-        if found.changes:
-            lines = [f"  {change.line()}\n    {change.repair}" for change in found.changes]
+        findings = changes_of(self._props, self._google, self._described, _OUTSIDE_SECONDS)
+        if findings.changes:
+            lines = [f"  {change.line()}\n    {change.repair}" for change in findings.changes]
             what = "\n".join(["settings were changed outside of the program", *lines])
             raise CheckFailedError("drift", what, _UNDO)
-        if found.not_judged:
-            return NotJudged("; ".join(item.line() for item in found.not_judged))
+        if findings.not_judged:
+            return NotJudged("; ".join(item.line() for item in findings.not_judged))
         return "what costs money or opens access is as the program declares it"
 
     def _health(self) -> str:
@@ -142,7 +142,7 @@ class Checks:
             outside = self._inside and response.status_code == 404
             if response.status_code not in _REFUSALS and not outside:
                 return error_text(response)
-            refused_at.append(self._poller.elapsed())
+            refused_at.append(self._poller.elapsed_seconds())
             if refused_at[-1] - refused_at[0] >= grace:
                 what = "only the project's own networks have access" if outside else "the caller is refused"
                 raise CheckFailedError("health", f"{what} ({error_text(response)})", _OUTSIDE if outside else _INVOKER)

@@ -132,7 +132,7 @@ def _with_earlier(olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
 
 def _differs(props: dict[str, Any]) -> bool:
     """Whether one read shows a difference from the declared service; a failed read leaves that to a later check."""
-    from bezel.diagnosis.platform import described
+    from bezel.diagnosis.platform import describe_service
     from bezel.diagnosis.served import differences
     from bezel.rest import ApiError, Credentials, GoogleClient, RestError
     from bezel_smoke.outside import changes_of
@@ -142,7 +142,7 @@ def _differs(props: dict[str, Any]) -> bool:
     credentials = Credentials(props.get("impersonate"))
     try:
         with GoogleClient(credentials, timeout_seconds=_LOOK_SECONDS, deadline_seconds=_LOOK_SECONDS) as google:
-            service = described(google, props["service"])
+            service = describe_service(google, props["service"])
             if differences(props["planned"], service):
                 return True
             return bool(changes_of(props, google, service, _LOOK_SECONDS).changes)

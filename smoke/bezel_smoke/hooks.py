@@ -15,7 +15,7 @@ from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import get_engine
 
 from bezel_base.text.redaction import redact
-from bezel_smoke.base import diagnosed
+from bezel_smoke.base import diagnose_failure
 
 
 def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
@@ -36,7 +36,9 @@ async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
             service = service_of(args, os.environ)
             if service:
                 # The engine shows the provider's own errors: they are considered, not repeated.
-                problem = await asyncio.to_thread(diagnosed, service, "", tuple(args.errors), repeat_errors=False)
+                problem = await asyncio.to_thread(
+                    diagnose_failure, service, "", tuple(args.errors), repeat_errors=False
+                )
                 _log(args.urn, str(problem))
         except Exception as error:  # noqa: BLE001 - a failure here must not hide the original one
             _log(args.urn, f"the cause could not be looked up: {redact(str(error))}")

@@ -33,18 +33,18 @@ def end_of(leases: Sequence[Mapping[str, Any]], clock: Callable[[], Any] = clock
     for lease in leases:
         props = {**lease, "subnetworks": {}, "body": {}}
         try:
-            found = lease_properties.observations(props, clock(), _READ_SECONDS)
+            observations = lease_properties.observations(props, clock(), _READ_SECONDS)
         except UserError:
             return ""
-        if any(one.is_live and one.node_state not in STOPPED_NODES for one in found):
+        if any(one.is_live and one.node_state not in STOPPED_NODES for one in observations):
             return ""
-        ends.append(f"the lease {lease['name']} {_end(found)}")
+        ends.append(f"the lease {lease['name']} {_end(observations)}")
     return "; ".join(ends)
 
 
-def _end(found: Sequence[Observation]) -> str:
-    if not found:
+def _end(observations: Sequence[Observation]) -> str:
+    if not observations:
         return f"has ended: {_GONE}"
-    last = found[0]
+    last = observations[0]
     reason = f": {last.reason}" if last.reason else ""
     return f"{_WORDS.get(last.state, 'does not run')} ({last.node_state or last.word} in {last.zone}{reason})"

@@ -37,8 +37,11 @@ def changes_of(
         seconds: Deadline of all requests together.
     """
     earlier = props.get(EARLIER)
-    own = [*(earlier or ()), *(props.get("resources") or ())]  # what is declared now comes last, and counts
-    entries = [Entry(str(type_), "", inputs, {}) for type_, inputs in own]
+    declared_resources = [
+        *(earlier or ()),
+        *(props.get("resources") or ()),
+    ]  # what is declared now comes last, and counts
+    entries = [Entry(str(type_), "", inputs, {}) for type_, inputs in declared_resources]
     # During a gated rollout the newest revision waits for this very check: which one has the traffic is not judged.
     declared = declared_in([entry for entry in entries if entry.type != SWITCH])
     for entry in entries:
@@ -47,13 +50,13 @@ def changes_of(
     name = str(props["service"])
     if any(entry.type == SERVICE for entry in entries):
         declared.services[name] = props.get("planned") or {}
-    found = outside_changes(declared, Cloud(google, seconds=seconds), services={name: service})
+    outcome = outside_changes(declared, Cloud(google, seconds=seconds), services={name: service})
     # A rollback is ended by the deploy that checks: in a gated rollout only after the checks.
-    changes = [each for each in found.changes if each.kind != "rollback"]
+    changes = [each for each in outcome.changes if each.kind != "rollback"]
     changes = [each for each in changes if each.setting != _MINIMUM or not declared.minima]
     if earlier is None:
         changes = [each for each in changes if not _may_be_left(each)]
-    return Findings(tuple(changes), found.not_judged)
+    return Findings(tuple(changes), outcome.not_judged)
 
 
 def _may_be_left(change: OutsideChange) -> bool:

@@ -93,7 +93,7 @@ class Poller:
         self._end_asked = -math.inf
         self._start = clock()
 
-    def elapsed(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Seconds since the poller was made."""
         return self._clock() - self._start
 
@@ -103,14 +103,14 @@ class Poller:
         Raises:
             CheckFailedError: The deadline came first, or nothing can serve any more.
         """
-        began = self.elapsed()
+        began = self.elapsed_seconds()
         tries = 0
         while isinstance(result := attempt(), str):
             wait = _POLLS[min(tries, len(_POLLS) - 1)]
             tries += 1
             if over := self._over():
                 raise CheckFailedError(check, f"{over}; no machine serves {what}: {result}", _LEASE_AGAIN)
-            now = self.elapsed()
+            now = self.elapsed_seconds()
             if now + wait >= self.deadline_seconds:
                 raise CheckFailedError(check, f"waited {now - began:.0f} s for {what}, the last state was: {result}")
             self.show(f"waiting for {what}: {redact(result)} ({now:.0f} s of {self.deadline_seconds:.0f} s)")
@@ -119,16 +119,16 @@ class Poller:
 
     def _over(self) -> str:
         """Why nothing can serve any more, asked now and then."""
-        if self._end is None or self.elapsed() - self._end_asked < _END_SECONDS:
+        if self._end is None or self.elapsed_seconds() - self._end_asked < _END_SECONDS:
             return ""
-        self._end_asked = self.elapsed()
+        self._end_asked = self.elapsed_seconds()
         return self._end()
 
     def send(self, method: str, path: str, *, json: Any = None, anonymous: bool = False) -> "httpx.Response | str":
         """The response, or the reason why there is none."""
         import httpx
 
-        left = max(1.0, self.deadline_seconds - self.elapsed())
+        left = max(1.0, self.deadline_seconds - self.elapsed_seconds())
         try:
             return self._server.send(
                 method, path, json=json, anonymous=anonymous, timeout_seconds=min(_REQUEST_SECONDS, left)

@@ -36,17 +36,17 @@ def check_acceptance(poller: Poller, min_share: float, *, random_weights: bool =
     """
     needed = _DRAFTS if min_share and not random_weights else 1
     drafts, tokens, accepted = total = [0.0, 0.0, 0.0]
-    before = _counted(poller)
+    before = _counts(poller)
     for _ in range(_ROUNDS):
         for prompt in _PROMPTS:
             poller.complete(_CHECK, prompt, _TOKENS)
-        now = _counted(poller)
+        now = _counts(poller)
         gained = [new - old for new, old in zip(now, before, strict=True)]
         if min(gained) >= 0:  # else the counters are another instance's
             drafts, tokens, accepted = total = [sum(pair) for pair in zip(total, gained, strict=True)]
         before = now
         if drafts >= needed and tokens:
-            return _judged(drafts, tokens, accepted, min_share, random_weights=random_weights)
+            return _judge(drafts, tokens, accepted, min_share, random_weights=random_weights)
     raise CheckFailedError(
         _CHECK,
         f"{int(drafts) or 'no'} drafts were counted in {_ROUNDS * len(_PROMPTS)} completions, "
@@ -56,9 +56,7 @@ def check_acceptance(poller: Poller, min_share: float, *, random_weights: bool =
     )
 
 
-def _judged(
-    drafts: float, tokens: float, accepted: float, min_share: float, *, random_weights: bool
-) -> str | NotJudged:
+def _judge(drafts: float, tokens: float, accepted: float, min_share: float, *, random_weights: bool) -> str | NotJudged:
     share = accepted / tokens
     result = f"{share:.1%} of {int(tokens)} tokens in {int(drafts)} drafts were accepted"
     if random_weights:
@@ -74,7 +72,7 @@ def _judged(
     return f"{result}, at least {min_share:.1%} was required" if min_share else result
 
 
-def _counted(poller: Poller) -> list[float]:
+def _counts(poller: Poller) -> list[float]:
     """Read the counters: drafts, their tokens, and the accepted ones of these."""
     sums = counters(poller.response(_CHECK, "GET", "/metrics").text, _FAMILY)
     names = [f"{_FAMILY}{kind}_total" for kind in ("drafts", "draft_tokens", "accepted_tokens")]

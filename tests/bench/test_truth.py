@@ -10,7 +10,7 @@ import pytest
 from bench_support.runs import BEGAN, MS, SECOND, failed_sample, good_sample
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
-from tools.bench.truth.compare import Compared, compared
+from tools.bench.truth.compare import Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
 from tools.bench.truth.server import Record
 
@@ -51,7 +51,7 @@ def cell(rows: list[Sample], **figures: float) -> dict[str, Any]:
 
 
 def found(rows: list[Sample], truth: list[Record] | None = None, **figures: float) -> Compared:
-    return compared(cell(rows, **figures), Columns.of(rows), BEGAN, truth or [record(one) for one in rows])
+    return compare_cell(cell(rows, **figures), Columns.of(rows), BEGAN, truth or [record(one) for one in rows])
 
 
 def test_exact_figures_have_no_fault() -> None:
@@ -87,8 +87,8 @@ def test_a_client_that_says_that_it_was_the_limit_is_not_accused_of_its_latencie
     rows = samples()
     limited = cell(rows, ttft_p99=900.0) | {"state": "client_limited"}
     truth = [record(one) for one in rows]
-    assert compared(limited, Columns.of(rows), BEGAN, truth).faults("client_limited") == []
-    assert compared(limited, Columns.of(rows), BEGAN, truth[1:]).faults("client_limited") != []
+    assert compare_cell(limited, Columns.of(rows), BEGAN, truth).faults("client_limited") == []
+    assert compare_cell(limited, Columns.of(rows), BEGAN, truth[1:]).faults("client_limited") != []
 
 
 def test_another_state_than_that_of_the_load_is_a_fault() -> None:
@@ -117,9 +117,9 @@ def test_an_open_loops_truth_counts_from_the_planned_instant() -> None:
     for one in rows:
         one.planned -= 5 * MS
     closed = cell(rows, ttft_p50=108.0, ttft_p99=111.0)
-    open_loop = compared(closed | {"users": None}, Columns.of(rows), BEGAN, [record(one) for one in rows])
+    open_loop = compare_cell(closed | {"users": None}, Columns.of(rows), BEGAN, [record(one) for one in rows])
     assert open_loop.ttft_p99_ms == pytest.approx(0, abs=0.1)
-    by_arrival = compared(closed, Columns.of(rows), BEGAN, [record(one) for one in rows])
+    by_arrival = compare_cell(closed, Columns.of(rows), BEGAN, [record(one) for one in rows])
     assert by_arrival.ttft_p99_ms == pytest.approx(5, abs=0.1)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tools.bench.truth.busy import LOADS, LOOPS, PRIORITIES, RESULTS, broken, row
+from tools.bench.truth.busy import LOADS, LOOPS, PRIORITIES, RESULTS, broken_rows, row
 from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, UNJUDGED, Compared
 
 TABLE: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
@@ -14,7 +14,7 @@ TABLE: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
 
 def test_every_ok_load_beside_busy_loops_is_within_its_bounds() -> None:
     assert TABLE["bounds"] == {"rate": RATE_WITHIN, "ttft_p99_ms": TTFT_WITHIN_MS}
-    assert broken(TABLE) == []
+    assert broken_rows(TABLE) == []
 
 
 def test_every_other_load_says_that_its_figures_may_be_wrong() -> None:
@@ -45,9 +45,9 @@ def test_an_ok_load_out_of_bounds_is_named_and_another_is_not(figure: str, value
     changed = copy.deepcopy(TABLE)
     one = next(each for each in changed["rows"] if each["state"] == "ok" and each["busy_loops"] == 4)
     one[figure] = value
-    assert any(f"{one['load']}, 4 busy loops, real-time priority" in text for text in broken(changed))
+    assert any(f"{one['load']}, 4 busy loops, real-time priority" in text for text in broken_rows(changed))
     one["state"] = "busy_machine"
-    assert broken(changed) == []
+    assert broken_rows(changed) == []
 
 
 def test_row_of_a_load_names_what_is_wrong_only_where_it_is_ok() -> None:

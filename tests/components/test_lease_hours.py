@@ -219,7 +219,7 @@ def test_a_refused_role_of_the_jobs_is_explained_with_what_the_deploying_account
     )  # fmt: skip
 
     def program() -> bool:
-        (hook,) = explaining("x", REFUSED, scheduling_identity._refused("roles/tpu.admin", args)).on_error
+        (hook,) = explaining("x", REFUSED, scheduling_identity._refusal("roles/tpu.admin", args)).on_error
         return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
 
     assert declare(program).result is False

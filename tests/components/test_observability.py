@@ -195,7 +195,7 @@ def test_a_budget_that_google_refuses_is_explained_with_the_role_that_is_missing
     )
 
     def program() -> bool:
-        (hook,) = explaining("budget", REFUSED, budget._refused(args)).on_error
+        (hook,) = explaining("budget", REFUSED, budget._refusal(args)).on_error
         return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
 
     assert declare(program).result is False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from tools.docs.pictures import COMMENT, comment_page, packed
+from tools.docs.pictures import COMMENT, comment_page, recompress
 
 
 def chunk(name: bytes, content: bytes) -> bytes:
@@ -29,14 +29,14 @@ def data_of(picture: bytes) -> bytes:
 def test_packed_picture_is_the_same_in_fewer_bytes() -> None:
     data = b"\0" + b"\x7f" * 4000
     before = png(data, chunk(b"tEXt", b"Software\0anything"))
-    after = packed(before)
+    after = recompress(before)
     assert data_of(after) == data
     assert len(after) < len(before) / 10
     assert b"tEXt" not in after
 
 
 def test_other_data_give_another_picture() -> None:
-    assert packed(png(b"\0" + b"\x7f" * 40)) != packed(png(b"\0" + b"\x7e" * 40))
+    assert recompress(png(b"\0" + b"\x7f" * 40)) != recompress(png(b"\0" + b"\x7e" * 40))
 
 
 def test_comment_page_shows_the_comment_as_a_forge_does() -> None:

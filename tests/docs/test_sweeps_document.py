@@ -71,13 +71,13 @@ def test_equal_servers_seem_to_differ_in_no_more_than_one_comparison_in_twenty()
 def test_the_error_rates_are_those_of_a_small_rerun() -> None:
     wrong, found, fewer = error_rates()["2%", "10%"]
     trials = 300
-    assert ab_power.shown(0.0, 0.02, 0.1, ab.ROUNDS, trials) <= wrong + 0.03
-    assert abs(ab_power.shown(ab_power.GAIN, 0.02, 0.1, ab.ROUNDS, trials) - found) <= 0.1
-    assert abs(ab_power.shown(ab_power.GAIN, 0.02, 0.1, 6, trials) - fewer) <= 0.1
+    assert ab_power.difference_share(0.0, 0.02, 0.1, ab.ROUNDS, trials) <= wrong + 0.03
+    assert abs(ab_power.difference_share(ab_power.GAIN, 0.02, 0.1, ab.ROUNDS, trials) - found) <= 0.1
+    assert abs(ab_power.difference_share(ab_power.GAIN, 0.02, 0.1, 6, trials) - fewer) <= 0.1
 
 
 def test_the_table_of_sweeps_is_that_of_the_stored_outcomes() -> None:
-    made = trials.stored()
+    made = trials.read_stored()
     assert between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.sweeps.trials") == trials.table(made)
     kinds = [trials.kind(grid) for grid in made]
     assert [kinds.count(kind) for kind in trials.KINDS] == [8, 8, trials.MADE_UP]
@@ -86,8 +86,8 @@ def test_the_table_of_sweeps_is_that_of_the_stored_outcomes() -> None:
 
 @pytest.mark.parametrize("kind", trials.KINDS)
 def test_ranges_hold_85_to_95_of_100_on_each_kind_of_grid(kind: str) -> None:
-    own = {grid: each[methods.OWN] for grid, each in trials.stored().items() if trials.kind(grid) == kind}
-    count, share, least = trials.held(own)
+    own = {grid: each[methods.OWN] for grid, each in trials.read_stored().items() if trials.kind(grid) == kind}
+    count, share, least = trials.ranges_held(own)
     assert count >= 100
     assert 0.85 <= share <= 0.95
     assert (least or 0.0) >= 0.75
@@ -105,15 +105,15 @@ def test_table_of_engines_holds_85_to_95_of_100() -> None:
 
 def test_the_former_method_held_less_on_grids_that_its_constants_were_not_chosen_on() -> None:
     former = {grid: each for grid, each in methods.former().items() if trials.kind(grid) == "made-up"}
-    assert set(methods.former()) == set(trials.stored())
-    assert (trials.held(former)[2] or 1.0) < 0.5
+    assert set(methods.former()) == set(trials.read_stored())
+    assert (trials.ranges_held(former)[2] or 1.0) < 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", methods.METHODS)
 def test_the_stored_outcomes_are_those_of_a_rerun(method: str) -> None:
     for grid in (twins()[0], *made_up_grids(3)):
-        again, stored = methods.METHODS[method](grid), trials.stored()[grid.name][method]
+        again, stored = methods.METHODS[method](grid), trials.read_stored()[grid.name][method]
         assert again.errors == pytest.approx(stored.errors, rel=0.01, abs=1e-4)
         assert again.held == stored.held
 

@@ -133,9 +133,9 @@ def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) 
 def test_what_exists_already_is_named_until_it_is_given_up(project: Project, tmp_path: Path) -> None:
     made = engine(project, tmp_path)
     refused_create(made.folder, "one")
-    assert made.refused("one") == [NETWORK]
+    assert made.existing_resources("one") == [NETWORK]
     assert (made.forget_refused("one"), made.forget_refused("one")) == (1, 0)
-    assert made.refused("one") == []
+    assert made.existing_resources("one") == []
 
 
 def test_what_exists_already_stays_named_when_something_else_is_recovered(project: Project, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_exists_already_stays_named_when_something_else_is_recovered(projec
     made.prepare("one")
     refused_create(made.folder, "one", {"resourcePreEvent": {"metadata": MADE}})
     assert made.recover("one").checked == 1
-    assert made.refused("one") == [NETWORK]
+    assert made.existing_resources("one") == [NETWORK]
 
 
 def state_of(made: LocalEngine) -> Path:

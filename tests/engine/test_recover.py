@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bezel.engine.events.open_changes import OpenChange, unfinished
+from bezel.engine.events.open_changes import OpenChange, unfinished_changes
 from bezel.engine.events.reader import read_events
 from bezel.engine.recover.plan import State
 from bezel.engine.recover.recover import Recovered, reconcile
@@ -243,7 +243,7 @@ def test_a_log_tells_what_was_begun_and_never_heard_of_again(
 ) -> None:
     log = tmp_path / "events.jsonl"
     log.write_text("\n".join(lines))
-    assert [change.kind for change in unfinished(read_events(log))] == kinds
+    assert [change.kind for change in unfinished_changes(read_events(log))] == kinds
 
 
 def test_what_a_service_that_is_gone_took_along_is_gone_from_the_state_too() -> None:
@@ -268,7 +268,7 @@ def test_what_exists_already_is_open_only_when_asked_for_or_looked_for_before(tm
     last = LastRun(tmp_path / "run")
     run(last, BEGUN, EXISTS, FAILED)
     assert last.open_changes() == []
-    assert [change.urn for change in last.refused()] == [URN]
+    assert [change.urn for change in last.refused_creates()] == [URN]
     assert [change.urn for change in last.open_changes(existing=True)] == [URN]
     looked_for = OpenChange(URN, "creating", resource())
     last.remember([looked_for])
@@ -319,13 +319,13 @@ def test_what_exists_already_is_known_through_other_runs_until_it_is_settled(tmp
     run(last, event("resourcePreEvent", ACCOUNT), event("resOutputsEvent", ACCOUNT))
     run(last)
     last.forget(refused=False)
-    assert [change.urn for change in last.refused()] == [URN]
+    assert [change.urn for change in last.refused_creates()] == [URN]
     assert not last.ended_well()
     run(last, BEGUN, event("resOutputsEvent"))
-    assert last.refused() == []
+    assert last.refused_creates() == []
     run(last, BEGUN, EXISTS, FAILED)
     last.forget()
-    assert last.refused() == []
+    assert last.refused_creates() == []
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_what_exists_already_is_known_through_other_runs_until_it_is_settled(tmp
 def test_another_conflict_is_not_taken_for_something_that_exists(tmp_path: Path, said: str) -> None:
     last = LastRun(tmp_path / "run")
     run(last, BEGUN, event("diagnosticEvent", message=said), FAILED)
-    assert last.refused() == []
+    assert last.refused_creates() == []
 
 
 def test_what_exists_already_and_is_gone_when_asked_for_is_open_no_more() -> None:

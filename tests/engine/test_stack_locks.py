@@ -310,7 +310,7 @@ def test_of_several_takers_at_once_one_holds_the_lock_whatever_the_order(order, 
 def test_a_holder_that_was_taken_over_notices_and_interrupts(bucket, around):
     interrupted = threading.Event()
     with hold(bucket.client(), "bezel", "dev", 0, around) as held:
-        with held.watched(interrupted.set, seconds=0.01):
+        with held.watch(interrupted.set, seconds=0.01):
             assert not interrupted.wait(0.05)
             bucket.objects[NAME] = (to_json(LOCK), 99)
             assert interrupted.wait(10)
@@ -323,7 +323,7 @@ def test_a_holder_that_was_taken_over_notices_and_interrupts(bucket, around):
 def test_a_failed_reading_is_not_a_lost_lock(bucket, around):
     with hold(bucket.client(), "bezel", "dev", 0, around) as held:
         bucket.forbidden = {"storage.objects.get"}
-        with held.watched(lambda: pytest.fail("interrupted"), seconds=0.01):
+        with held.watch(lambda: pytest.fail("interrupted"), seconds=0.01):
             threading.Event().wait(0.1)
         bucket.forbidden = set()
         assert held.look()

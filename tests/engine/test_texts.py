@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.engine.run.output import displayed
+from bezel.engine.run.output import display_output
 from bezel.engine.run.texts import Display, cause_first, plain_errors
 
 SENTENCE = (
@@ -163,7 +163,7 @@ def test_diagnostics_at_the_very_end_are_shown() -> None:
 def test_the_engine_s_lines_come_through_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    with displayed() as streams:
+    with display_output() as streams:
         assert streams is not None
         os.write(streams[0], OUTPUT.encode())
     assert out.getvalue().count(SENTENCE) == 1
@@ -174,7 +174,7 @@ def test_a_closed_output_does_not_hold_the_engine_up(monkeypatch: pytest.MonkeyP
     closed = (tmp_path / "out").open("w")
     closed.close()
     monkeypatch.setattr(sys, "stdout", _Closed())
-    with displayed() as streams:
+    with display_output() as streams:
         assert streams is not None
         for _ in range(200):  # more than a pipe holds
             os.write(streams[0], b"x" * 1000 + b"\n")
@@ -189,5 +189,5 @@ def test_on_a_terminal_the_engine_has_its_own_display(monkeypatch: pytest.Monkey
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdout", terminal)
-    with displayed() as streams:
+    with display_output() as streams:
         assert streams is None

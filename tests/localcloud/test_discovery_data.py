@@ -22,7 +22,7 @@ from tools.traffic import discovery_data
 def test_a_shipped_file_is_what_the_script_makes_of_the_documents(name, make):
     shipped = (discovery_data.DATA / f"{name}.json").read_text()
     assert json.loads(shipped) == make(), "run: .venv/bin/python -m tools.traffic.discovery_data"
-    assert shipped == discovery_data.written(make())
+    assert shipped == discovery_data.to_text(make())
 
 
 def test_a_method_that_is_said_to_be_served_exists_at_google():
@@ -61,7 +61,7 @@ def test_condensing_follows_every_reference_and_names_what_has_no_name():
             "Unused": {},
         }
     }
-    assert discovery_data.condensed(document, ["A"], "x") == {
+    assert discovery_data.condense(document, ["A"], "x") == {
         "x.A": {"b": "@B", "inner": "@A.inner", "n": "!int32"},
         "x.A.inner": {"x": "int64"},
         "x.B": {"c": "[]@C"},

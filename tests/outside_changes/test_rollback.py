@@ -14,7 +14,7 @@ from bezel.outside_changes.rollback import (
     kept_text,
     left_by,
     new_rollback,
-    recorded,
+    recorded_rollback,
 )
 from bezel.outside_changes.service_rules import service_changes
 
@@ -36,9 +36,9 @@ def service(text: str, *traffic: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_record_is_read_as_it_was_written() -> None:
     assert ROLLBACK.text() == TEXT
-    assert recorded(service(TEXT)) == ROLLBACK
+    assert recorded_rollback(service(TEXT)) == ROLLBACK
     both = Rollback("llm-1", T, ("llm-2", "llm-3"))
-    assert recorded(service(both.text())) == both
+    assert recorded_rollback(service(both.text())) == both
     assert both.sentence() == f"pinned to llm-1 since {T} by a rollback from llm-2 and llm-3"
 
 
@@ -47,7 +47,7 @@ def test_the_record_is_read_as_it_was_written() -> None:
              f"x\n{TEXT}", f"LLM since {T} from llm-2", f"llm-1 since {T} from <b>"]
 )  # fmt: skip
 def test_another_text_is_no_record(text: str) -> None:
-    assert recorded(service(text, pinned("llm-1"))) is None
+    assert recorded_rollback(service(text, pinned("llm-1"))) is None
     assert in_force(service(text, pinned("llm-1"))) is None
 
 
@@ -58,7 +58,7 @@ def test_what_rollbacks_have_left_is_remembered_over_deploys() -> None:
     assert left_by(ended) == ("llm-2",)
     second = new_rollback(ended, "llm-1", LATER, ["llm-3"])
     assert second.text() == f"llm-1 since {LATER} from llm-3, earlier from llm-2"
-    assert recorded(service(second.text())) == second
+    assert recorded_rollback(service(second.text())) == second
     assert left_by(service(second.text())) == ("llm-3", "llm-2")
     # Whoever names one of them anew takes it for good.
     back = new_rollback(service(second.text()), "llm-2", LATER, ["llm-1"])
@@ -70,7 +70,7 @@ def test_what_rollbacks_have_left_is_remembered_over_deploys() -> None:
 def test_the_record_keeps_which_declaration_has_ended_it() -> None:
     deployed = Rollback("llm-1", T, ("llm-2",), ("llm-3",), "0123456789abcdef")
     assert deployed.text() == f"llm-1 since {T} from llm-2, earlier from llm-3; deployed 0123456789abcdef"
-    assert recorded(service(deployed.text())) == deployed
+    assert recorded_rollback(service(deployed.text())) == deployed
     assert new_rollback(service(deployed.text()), "llm-3", LATER, ["llm-1"]).deployed == ""
 
 
@@ -89,7 +89,7 @@ def test_the_memory_of_rollbacks_is_bounded() -> None:
     for number in range(2, 60):
         made = new_rollback(held, "llm-1", T, [f"llm-{number}"])
         held = service(made.text())
-        assert recorded(held) == made
+        assert recorded_rollback(held) == made
     assert len(left_by(held)) == 20
 
 

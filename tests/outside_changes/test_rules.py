@@ -9,7 +9,7 @@ import pytest
 
 from bezel.outside_changes.declared import Grant, Machine
 from bezel.outside_changes.fields import Field
-from bezel.outside_changes.grant_rules import grants_in, undeclared
+from bezel.outside_changes.grant_rules import grants_in, undeclared_grants
 from bezel.outside_changes.machine_rules import (
     FIELDS,
     FIELDS_OF_INTERFACES,
@@ -252,12 +252,12 @@ POLICY = {
 
 def test_a_grant_is_declared_with_its_member_and_its_condition() -> None:
     assert len(list(grants_in(POLICY))) == 5
-    left = undeclared(POLICY, [Grant(ROLE, "user:ben@example.com"), Grant(ROLE, "user:amy@example.com")])
+    left = undeclared_grants(POLICY, [Grant(ROLE, "user:ben@example.com"), Grant(ROLE, "user:amy@example.com")])
     assert [(grant.role, grant.member, grant.condition) for grant in left] == [
         (ROLE, "user:amy@example.com", "request.time < x"),
         ("roles/storage.legacyBucketOwner", "user:x@e.com", ""),
     ]
-    assert undeclared({}, []) == []
+    assert undeclared_grants({}, []) == []
 
 
 def test_a_firewall_is_judged_by_what_it_lets_in() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bezel.resource_cost.inputs import switched
+from bezel.resource_cost.inputs import switch_value
 from tests.support.policies.harness import (
     INSTANCE,
     LABELS,
@@ -130,7 +130,7 @@ def test_an_address_is_seen_however_its_switch_is_written(name: str, value: obje
     }
     for token, held in inputs.items():
         assert bool(violations("no-external-address", token, held)) == (value in ON and value != "")
-        assert switched(value) == (value in ON)
+        assert switch_value(value) == (value in ON)
 
 
 @pytest.mark.parametrize("value", [*ON, *OFF])

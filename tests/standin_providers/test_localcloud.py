@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.engine.events.open_changes import unfinished
+from bezel.engine.events.open_changes import unfinished_changes
 from bezel.engine.events.reader import read_events
 from bezel.engine.state.resource_ids import derived_id
 from bezel_localcloud import control
@@ -168,7 +168,7 @@ def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -
         {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
     ]
     log.write_text("\n".join(json.dumps(event) for event in events))
-    (change,) = unfinished(read_events(log))
+    (change,) = unfinished_changes(read_events(log))
     assert change.exists, refusal
     return derived_id(kind, change.resource["inputs"], "bezel-local")
 

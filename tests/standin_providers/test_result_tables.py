@@ -15,7 +15,7 @@ from pulumi_offline_support.discovery_methods import LOG, ODD, odd, requests
 from pulumi_offline_support.sdk import short
 from tests.support.docs.markdown import ROOT
 from tests.support.record_results import check_results
-from tools.traffic.provider_values import FILE, documented, text
+from tools.traffic.provider_values import FILE, documented_values, text
 
 pytestmark = pytest.mark.slow  # loads all of the SDK that there is for networks
 HERE = Path(__file__).parent
@@ -179,4 +179,4 @@ def test_the_table_of_the_published_providers_behaviour() -> None:
 
 
 def test_the_values_are_those_that_the_installed_sdk_documents() -> None:
-    assert FILE.read_text() == text(documented()), "python -m tools.traffic.provider_values --write"
+    assert FILE.read_text() == text(documented_values()), "python -m tools.traffic.provider_values --write"

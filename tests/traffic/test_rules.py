@@ -10,7 +10,7 @@ from bezel.diagnosis.revision_traffic import (
     FIRST,
     Target,
     attempt,
-    declared,
+    declared_targets,
     fingerprint_of,
     has_all_traffic,
     is_gated,
@@ -45,32 +45,35 @@ def test_traffic_is_reported_by_revision_whatever_the_targets_call_it(
 
 @pytest.mark.parametrize("service", [None, described({"type": LATEST, "percent": 100, "tag": "newest"}, ready="")])
 def test_as_long_as_nothing_serves_the_first_revision_that_is_ready_does(service: dict[str, Any] | None) -> None:
-    assert declared(service, "a") == FIRST
+    assert declared_targets(service, "a") == FIRST
 
 
 def test_what_serves_is_named_where_the_service_will_be_updated() -> None:
     service = described(pinned("chat-1"), TAGGED, **made_from("a"))
-    assert declared(service, "b") == (Target("chat-1", 100), Target(tag="newest"))
+    assert declared_targets(service, "b") == (Target("chat-1", 100), Target(tag="newest"))
 
 
 def test_what_serves_is_named_where_it_was_not_before() -> None:
     """From a direct rollout, and where a run ended between the first revision and the move."""
     for target in ({"type": LATEST, "percent": 100}, {"type": LATEST, "percent": 100, "tag": "newest"}):
-        assert declared(described(target, **made_from("a")), "a") == (Target("chat-2", 100), Target(tag="newest"))
+        assert declared_targets(described(target, **made_from("a")), "a") == (
+            Target("chat-2", 100),
+            Target(tag="newest"),
+        )
 
 
 def test_shares_by_hand_are_left_as_they_are_while_a_revision_is_made() -> None:
     service = described(pinned("chat-1", 90), {"type": LATEST, "percent": 10}, **made_from("a"))
-    assert declared(service, "a") == (Target("chat-1", 90), Target("chat-2", 10), Target(tag="newest"))
+    assert declared_targets(service, "a") == (Target("chat-1", 90), Target("chat-2", 10), Target(tag="newest"))
 
 
 @pytest.mark.parametrize("serving", ["chat-2", "chat-1"])
 def test_nothing_is_declared_where_nothing_is_updated_and_no_new_revision_gets_traffic(serving: str) -> None:
-    assert declared(described(pinned(serving), TAGGED, **made_from("a")), "a") is None
+    assert declared_targets(described(pinned(serving), TAGGED, **made_from("a")), "a") is None
 
 
 def test_a_lost_tag_is_declared_again() -> None:
-    assert declared(described(pinned("chat-2"), **made_from("a")), "a") == moved_to("chat-2")
+    assert declared_targets(described(pinned("chat-2"), **made_from("a")), "a") == moved_to("chat-2")
 
 
 def test_a_rollout_is_over_when_the_revision_has_all_traffic_by_name() -> None:

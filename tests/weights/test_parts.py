@@ -69,12 +69,12 @@ def test_failures_in_a_row_end_a_try_and_progress_forgives_them():
     budget = RetryBudget(Watch(60, Backoff(first=0.0, longest=0.0)))
     for _ in range(3):
         for _ in range(FAILURES_IN_A_ROW):
-            budget.failed(UnreachableError("no"))
-        budget.progressed()
+            budget.note_failure(UnreachableError("no"))
+        budget.note_progress()
     for _ in range(FAILURES_IN_A_ROW):
-        budget.failed(UnreachableError("no"))
+        budget.note_failure(UnreachableError("no"))
     with pytest.raises(UnreachableError):
-        budget.failed(UnreachableError("no"))
+        budget.note_failure(UnreachableError("no"))
 
 
 def test_a_watch_ends_by_its_deadline_and_by_a_word():

@@ -23,7 +23,7 @@ NOISES, SHARES = (0.02, 0.04), (0.0, 0.1, 0.2)
 _REQUEST = CellRequest(512, 128, 40, users=4)
 
 
-def shown(gain: float, noise: float, slow_share: float, rounds: int, trials: int = TRIALS) -> float:
+def difference_share(gain: float, noise: float, slow_share: float, rounds: int, trials: int = TRIALS) -> float:
     """Return the share of comparisons that show a difference of throughput; for equal servers, of any figure.
 
     Args:
@@ -35,32 +35,32 @@ def shown(gain: float, noise: float, slow_share: float, rounds: int, trials: int
     """
     chances = random.Random(f"{gain} {noise} {slow_share} {rounds}")  # noqa: S311 - trials
     plan = ComparisonPlan(("a", "b"), _REQUEST, rounds)
-    found = 0
+    count = 0
     for _ in range(trials):
         cells = []
         for arm, speed in (("a", 1.0), ("b", 1 + gain)):
             for _ in range(rounds):
                 run = speed * chances.lognormvariate(0, noise) * (1 - SLOW if chances.random() < slow_share else 1)
-                own = {name: chances.lognormvariate(0, noise / 4) for name in FIGURES}
-                cells.append((arm, {name: run * own[name] if "per_second" in name else own[name] / run
+                factors = {name: chances.lognormvariate(0, noise / 4) for name in FIGURES}
+                cells.append((arm, {name: run * factors[name] if "per_second" in name else factors[name] / run
                                     for name in FIGURES}))  # fmt: skip
-        told = differences(plan, [
+        results = differences(plan, [
             cell_of(CellRequest(512, 128, 40, users=4, variant=arm, repeat=place % rounds), **figures)
             for place, (arm, figures) in enumerate(cells)
         ])  # fmt: skip
-        found += any(one.is_shown for one in told) if gain == 0 else told[0].is_shown
-    return found / trials
+        count += any(one.is_shown for one in results) if gain == 0 else results[0].is_shown
+    return count / trials
 
 
 def table(trials: int = TRIALS) -> str:
     """Return the table of error rates."""
-    found = f"a difference of {GAIN:.0%} found, {ROUNDS} rounds"
-    columns = ("noise of a run", f"runs slower by {SLOW:.0%}", "equal servers that seem to differ", found, "6 rounds")
+    column = f"a difference of {GAIN:.0%} found, {ROUNDS} rounds"
+    columns = ("noise of a run", f"runs slower by {SLOW:.0%}", "equal servers that seem to differ", column, "6 rounds")
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for noise in NOISES:
         for share in SHARES:
-            wrong = max(shown(0.0, noise, share, rounds, trials) for rounds in (ROUNDS, 6))
-            powers = (shown(GAIN, noise, share, rounds, trials) for rounds in (ROUNDS, 6))
+            wrong = max(difference_share(0.0, noise, share, rounds, trials) for rounds in (ROUNDS, 6))
+            powers = (difference_share(GAIN, noise, share, rounds, trials) for rounds in (ROUNDS, 6))
             lines.append(
                 f"| {noise:.0%} | {share:.0%} | {wrong:.1%} | {' | '.join(f'{power:.0%}' for power in powers)} |"
             )

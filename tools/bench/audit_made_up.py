@@ -39,24 +39,24 @@ def table() -> str:
     lines = ["| fault put in | how | reported | severity |\n|---|---|---|---|\n"]
     with tempfile.TemporaryDirectory() as folder:
         for name, files in write_all(Path(folder)).items():
-            found = audit_files(files).findings
+            findings = audit_files(files).findings
             if name == CLEAN:
-                lines.append(f"| none | | {len(found)} findings | |\n")
+                lines.append(f"| none | | {len(findings)} findings | |\n")
                 continue
             kind, how = int(name), inject(int(name), SEED).how.replace("_", " ")
-            of_kind = next((one for one in found if one.kind == kind), None)
-            told = (of_kind.arithmetic, of_kind.severity) if of_kind else ("nothing", "")
-            lines.append(f"| {kind} {FINDINGS[kind]} | {how} | {' | '.join(told)} |\n")
+            of_kind = next((one for one in findings if one.kind == kind), None)
+            cells = (of_kind.arithmetic, of_kind.severity) if of_kind else ("nothing", "")
+            lines.append(f"| {kind} {FINDINGS[kind]} | {how} | {' | '.join(cells)} |\n")
     return "".join(lines)
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Write the results, or print the table, or put it into its document."""
-    folders = [Path(word) for word in words if not word.startswith("--")]
+    folders = [Path(word) for word in arguments if not word.startswith("--")]
     if folders:
         count = sum(map(len, write_all(folders[0]).values()))
         sys.stdout.write(f"{count} files written below {folders[0]}\n")
-    elif "--write" in words:
+    elif "--write" in arguments:
         put(ROOT / "docs" / "audit.md", "tools.bench.audit_made_up --write", table())
     else:
         sys.stdout.write(table())

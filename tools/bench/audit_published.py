@@ -36,15 +36,15 @@ def table(audit: Audit) -> str:
     )
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Print the table, or put it into its document."""
-    folders = [Path(word) for word in words if not word.startswith("--")]
+    folders = [Path(word) for word in arguments if not word.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
         raise SystemExit("name one folder of results: python -m tools.bench.audit_published FOLDER [--write]")
     audit = audit_files(sorted(path for path in folders[0].rglob("*") if path.suffix in (".csv", ".json")))
     if audit.unreadable:
         raise SystemExit("\n".join(audit.unreadable))
-    if "--write" not in words:
+    if "--write" not in arguments:
         sys.stdout.write(table(audit))
         return
     put(ROOT / "docs" / "audit.md", "tools.bench.audit_published FOLDER --write", table(audit))

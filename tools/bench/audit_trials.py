@@ -68,9 +68,9 @@ def units() -> str:
         clean_ = sum(bool(findings_of(clean_grid(seed).text(unit))) for seed in seeds)
         drained = sum(DRAIN in findings_of(overloaded_grid(seed, drained=True).text(unit)) for seed in seeds)
         left = [overloaded_grid(seed, drained=False) for seed in seeds]
-        found = sum(DRAIN in findings_of(grid.text(unit)) for grid in left)
-        sure, share = f"{found / (found + clean_ + drained):.0%}", f"{found / GRIDS:.0%}"
-        counts = " | ".join(f"{number} of {GRIDS}" for number in (clean_, drained, found))
+        not_drained = sum(DRAIN in findings_of(grid.text(unit)) for grid in left)
+        sure, share = f"{not_drained / (not_drained + clean_ + drained):.0%}", f"{not_drained / GRIDS:.0%}"
+        counts = " | ".join(f"{number} of {GRIDS}" for number in (clean_, drained, not_drained))
         lines.append(f"| {unit} | {counts} | {sure} | {share} |\n")
     return "".join(lines)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tools.bench.load_clients import Seen
+    from tools.bench.load_clients import ClientFigures
 
 
 class Answered(NamedTuple):
@@ -45,11 +45,11 @@ class Errors:
     answers: int
 
 
-def errors(measured: Seen, truth: list[Answered]) -> Errors:
+def errors(measured: ClientFigures, truth: list[Answered]) -> Errors:
     """Compare a client's figures with the truth."""
     true_ttft = sorted((answer.first - answer.arrival) / 1e6 for answer in truth)
     apart = sorted(abs(a - b) for a, b in zip(sorted(measured.ttft_ms), true_ttft, strict=False))
-    paired = sorted(matched(measured.instants, truth))
+    paired = sorted(ttft_errors(measured.instants, truth))
     true_tpot = [(answer.last - answer.first) / 1e6 / (answer.tokens - 1) for answer in truth if answer.tokens > 1]
     true_tokens = sum(answer.tokens for answer in truth)
     span = (max(answer.done for answer in truth) - truth[0].arrival) / 1e9
@@ -65,7 +65,7 @@ def errors(measured: Seen, truth: list[Answered]) -> Errors:
     )
 
 
-def matched(instants: list[list[int]], truth: list[Answered]) -> list[float]:
+def ttft_errors(instants: list[list[int]], truth: list[Answered]) -> list[float]:
     """|client's TTFT - server's| in ms of each request.
 
     The log names no request. The one core that answers writes one token after the other, so last tokens arrive in the

@@ -7,7 +7,7 @@ from typing import Any
 OWN = "bezel"
 
 
-def written(results: dict[str, Any]) -> str:
+def markdown_tables(results: dict[str, Any]) -> str:
     """All tables, as Markdown."""
     how = (
         "idle"
@@ -27,7 +27,7 @@ def written(results: dict[str, Any]) -> str:
     parts = [
         f"Measured {results['measured']} on {results['machine']}; {how}. Rounds: {results['rounds']}.",
         speed(results["speed"]),
-        *(truth(name, found) for name, found in results["truth"].items()),
+        *(truth(name, client_errors) for name, client_errors in results["truth"].items()),
         size,
         begin,
     ]
@@ -36,7 +36,7 @@ def written(results: dict[str, Any]) -> str:
 
 def speed(results: dict[str, dict[str, Any]]) -> str:
     """Requests per second, and the engine's lead."""
-    own = results[OWN]
+    own_levels = results[OWN]
     rows = []
     for name, levels in results.items():
         cells = [name]
@@ -44,8 +44,8 @@ def speed(results: dict[str, dict[str, Any]]) -> str:
             if level := levels.get(users):
                 lead, less = "", ""
                 if name != OWN:
-                    lead = f" ({own[users]['rate'] / level['rate']:.0f} x)"
-                    less = f" ({level['cpu_us'] / own[users]['cpu_us']:.0f} x)"
+                    lead = f" ({own_levels[users]['rate'] / level['rate']:.0f} x)"
+                    less = f" ({level['cpu_us'] / own_levels[users]['cpu_us']:.0f} x)"
                 cells += [f"{level['rate']:,.0f}{lead}", f"{level['cpu_us'] / 1e3:.3f}{less}"]
             else:
                 cells += ["not measured", ""]

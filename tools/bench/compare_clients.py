@@ -26,8 +26,8 @@ from typing import Any
 
 from bezel_bench.result.cell_status import CPU_SHARE, LATE_MS
 from tools.bench.client_errors import Answered, Errors, errors
-from tools.bench.client_tables import written
-from tools.bench.load_clients import Client, Guidellm, Load, Own, Seen, Vllm
+from tools.bench.client_tables import markdown_tables
+from tools.bench.load_clients import Client, ClientFigures, Guidellm, Load, Own, Vllm
 from tools.bench.truth.server import TruthServer
 from tools.docs.generated_sections import ROOT, put
 
@@ -69,7 +69,7 @@ class Bench:
 
     def truth(self) -> dict[str, dict[str, Any]]:
         """Paced streams of 64 tokens: each client's error against the server's truth, and CPU time of a chunk."""
-        found: dict[str, dict[str, Any]] = self._earlier.get("truth", {})
+        errors_by_load: dict[str, dict[str, Any]] = self._earlier.get("truth", {})
         # The users begin within the time of one response: all at once they would measure the server's own queue.
         for name, users, each, itl, ramp, tls in (
             ("256 users, 10 ms", 256, 12, "10ms", 0.6, False),
@@ -87,8 +87,13 @@ class Bench:
                     long, errs = self._one(client, load, "-ttft", "50ms", "-itl", itl, tls=tls)
                     short, _ = self._one(client, replace(load, requests=users), "-ttft", "50ms", "-itl", itl, tls=tls)
                     cpu = (long.cpu_seconds - short.cpu_seconds) / (long.tokens - short.tokens) * 1e6
-                    keep_best(found.setdefault(name, {}), client.name, asdict(errs) | {"limited": limited(long)}, cpu)
-        return found
+                    keep_best(
+                        errors_by_load.setdefault(name, {}),
+                        client.name,
+                        asdict(errs) | {"limited": was_limited(long)},
+                        cpu,
+                    )
+        return errors_by_load
 
     def streams(self, count: int, seconds: int) -> dict[str, Any]:
         """Measure `count` concurrent streams for some seconds."""
@@ -111,7 +116,7 @@ class Bench:
             firsts.append((server.records()[0].arrival - began) / 1e9)
         return {"import": min(imports), "first_request": min(firsts)}
 
-    def _one(self, client: Client, load: Load, *flags: str, tls: bool = False) -> tuple[Seen, Errors]:
+    def _one(self, client: Client, load: Load, *flags: str, tls: bool = False) -> tuple[ClientFigures, Errors]:
         server = TruthServer(self._folder, SERVER_CORE, *flags, tls=self._tls if tls else None)
         with server:
             ca_file = str(self._tls[0]) if tls else ""
@@ -121,20 +126,20 @@ class Bench:
         return measured, errors(measured, truth)
 
 
-def limited(measured: Seen) -> bool | None:
+def was_limited(measured: ClientFigures) -> bool | None:
     """Whether the engine reports by its own rule that it was the bottleneck; None for other clients."""
     if not measured.more:
         return None
     return bool(measured.more["lag_p99_ms"] > LATE_MS or measured.more["cpu_share"] > CPU_SHARE)
 
 
-def keep_best(found: dict[str, Any], name: str, errs: dict[str, Any], cpu: float) -> None:
+def keep_best(best: dict[str, Any], name: str, errs: dict[str, Any], cpu: float) -> None:
     """Keep the errors of the round with the smallest p99, and the smallest CPU time."""
-    before = found.get(name)
+    before = best.get(name)
     min_cpu = min(cpu, before["cpu_us_per_chunk"]) if before else cpu
     if not before or errs["ttft_ms_p99"] < before["ttft_ms_p99"]:
-        found[name] = errs
-    found[name]["cpu_us_per_chunk"] = min_cpu
+        best[name] = errs
+    best[name]["cpu_us_per_chunk"] = min_cpu
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -192,7 +197,7 @@ def main() -> None:
             "streams": bench.streams(10_000, 60),
         }
     options.json.write_text(json.dumps(results, indent=1) + "\n")
-    put(options.document, "tools.bench.compare_clients", written(results))
+    put(options.document, "tools.bench.compare_clients", markdown_tables(results))
 
 
 def machine() -> str:

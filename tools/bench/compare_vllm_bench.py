@@ -27,7 +27,7 @@ from bezel_bench.load.plan import Target
 from bezel_bench.server.counters import series
 from bezel_bench.server.http_probe import asker
 from tools.docs.generated_sections import ROOT, put
-from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
+from tools.vllm.real_server import command, end_at_exit, environment, log_file, until_healthy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +148,7 @@ def _server(folder: Path, name: str, rounds: int) -> list[Round]:
     with (
         log.open("w") as out,
         tempfile.TemporaryDirectory() as work,
-        ended(
+        end_at_exit(
             subprocess.Popen(line, env=environment(folder), stdout=out, stderr=out, start_new_session=True)
         ) as process,
     ):
@@ -193,10 +193,12 @@ def _ours(url: str, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     load = [f"--users={USERS}", f"--requests={REQUESTS}", f"--input-tokens={INPUT}", f"--output-tokens={OUTPUT}"]
     sent = [*bezel, "run", f"--url={url}", f"--model={MODEL}", "--public", *load, f"--out={out}"]
     # 1: a cell is not ok, as the file shows.
-    _finished(subprocess.run(sent, cwd=ROOT, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False), {0, 1})
+    _checked_output(
+        subprocess.run(sent, cwd=ROOT, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False), {0, 1}
+    )
     shape = [*bezel, "export", str(out), "--format=vllm"]
     export = subprocess.run(shape, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    return json.loads(_finished(export, {0})), json.loads(out.read_text(encoding="utf-8"))["cells"][0]
+    return json.loads(_checked_output(export, {0})), json.loads(out.read_text(encoding="utf-8"))["cells"][0]
 
 
 def _theirs(folder: Path, url: str, work: Path, turn: int) -> dict[str, Any]:
@@ -211,11 +213,11 @@ def _theirs(folder: Path, url: str, work: Path, turn: int) -> dict[str, Any]:
     done = subprocess.run(
         client, env=environment(folder), capture_output=True, text=True, timeout=_RUN_SECONDS, check=False
     )
-    _finished(done, {0})
+    _checked_output(done, {0})
     return dict(json.loads((work / f"theirs-{turn}.json").read_text(encoding="utf-8")))
 
 
-def _finished(done: subprocess.CompletedProcess[str], good: set[int]) -> str:
+def _checked_output(done: subprocess.CompletedProcess[str], good: set[int]) -> str:
     if done.returncode not in good:
         raise SystemExit(f"{' '.join(done.args[:6])} ... ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return done.stdout
@@ -302,12 +304,12 @@ def _own(cell: dict[str, Any], figure: str) -> float | None:
 
 
 def _column(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
+    measured = [value for value in values if value is not None]
+    if not measured:
         return "-"
     low, middle, high = (
         f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-        for value in (min(known), statistics.median(known), max(known))
+        for value in (min(measured), statistics.median(measured), max(measured))
     )
     return middle if low == high else f"{middle} ({low} to {high})"
 

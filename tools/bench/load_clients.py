@@ -45,7 +45,7 @@ class Load:
 
 
 @dataclass
-class Seen:
+class ClientFigures:
     """A client's own figures of one load, and its CPU time.
 
     Attributes:
@@ -88,11 +88,11 @@ class Client:
         """The command line."""
         raise NotImplementedError
 
-    def read(self, output: str, folder: Path) -> Seen:
+    def read(self, output: str, folder: Path) -> ClientFigures:
         """Parse its output."""
         raise NotImplementedError
 
-    def run(self, load: Load, core: int) -> Seen:
+    def run(self, load: Load, core: int) -> ClientFigures:
         """Run it on one core.
 
         Raises:
@@ -134,14 +134,14 @@ class Own(Client):
             "ca-file": load.ca_file,
             "samples": folder / "samples.json",
         }
-        words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-        return [sys.executable, str(ROOT / "tools/bench/own_client.py"), *words]
+        options = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+        return [sys.executable, str(ROOT / "tools/bench/own_client.py"), *options]
 
-    def read(self, output: str, folder: Path) -> Seen:
+    def read(self, output: str, folder: Path) -> ClientFigures:
         """One line of JSON, and the samples."""
         report = json.loads(output.splitlines()[-1])
         rows = json.loads((folder / "samples.json").read_text())
-        return Seen(
+        return ClientFigures(
             report["answered"],
             report["seconds"],
             report["tokens"],
@@ -178,11 +178,11 @@ class Vllm(Client):
         )
         return [str(self.folder / "vllm"), "bench", "serve", *flags.split()]
 
-    def read(self, output: str, folder: Path) -> Seen:
+    def read(self, output: str, folder: Path) -> ClientFigures:
         """Its detailed result."""
         del output
         report = json.loads((folder / "result.json").read_text())
-        return Seen(
+        return ClientFigures(
             report["completed"],
             report["duration"],
             report["total_output_tokens"],
@@ -221,14 +221,14 @@ class Guidellm(Client):
         )
         return [str(self.folder / "guidellm"), "run", *flags.split()]
 
-    def read(self, output: str, folder: Path) -> Seen:
+    def read(self, output: str, folder: Path) -> ClientFigures:
         """Its report's requests."""
         del output
         report = json.loads((folder / "result.json").read_text())["benchmarks"][0]
         good = report["requests"]["successful"]
         begun = [request["request_start_time"] for request in good]
         ended = [request["request_end_time"] for request in good]
-        return Seen(
+        return ClientFigures(
             len(good),
             max(ended) - min(begun),
             sum(request["output_tokens"] for request in good),
@@ -268,13 +268,13 @@ class Aiperf(Client):
         )
         return [str(self.folder / "aiperf"), "profile", *flags.split()]
 
-    def read(self, output: str, folder: Path) -> Seen:
+    def read(self, output: str, folder: Path) -> ClientFigures:
         """Its records of single requests."""
         del output
         lines = (folder / "profile_export.jsonl").read_text().splitlines()
         good = [record["metrics"] for record in map(json.loads, lines) if not record.get("error")]
         report = json.loads((folder / "profile_export_aiperf.json").read_text())
-        return Seen(
+        return ClientFigures(
             len(good),
             report["benchmark_duration"]["avg"],
             round(report["total_osl"]["avg"]),

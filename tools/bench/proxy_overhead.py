@@ -78,9 +78,9 @@ def _compare(
     delays: list[list[float]] = [[], []]
     for turn in range(n + 20):
         for kept, connection in zip(delays, connections, strict=True):
-            found = call(connection)
+            samples = call(connection)
             if turn >= 20:
-                kept.extend(found)
+                kept.extend(samples)
     direct, through = map(median, delays)
     p99 = [quantiles(kept, n=100)[98] for kept in delays]
     print(f"{title}: direct {direct:.3f} ms (p99 {p99[0]:.3f}), proxy {through:.3f} ms (p99 {p99[1]:.3f})")
@@ -95,8 +95,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.serve:
         asyncio.run(_serve())
-    own = [sys.executable, "-m", "tools.bench.proxy_overhead", "--serve"]
-    with subprocess.Popen(own, stdout=subprocess.PIPE, text=True) as server:
+    serve_command = [sys.executable, "-m", "tools.bench.proxy_overhead", "--serve"]
+    with subprocess.Popen(serve_command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None  # noqa: S101 - for the type checker
         direct = int(server.stdout.readline())
         command = [sys.executable, "-c", _BEZEL, "proxy", "--public", "--url", f"http://127.0.0.1:{direct}"]

@@ -81,7 +81,7 @@ def counterparts() -> str:
     """Rows of the seeds' tools: command, MCP tool, test."""
     rows = []
     for tool, named in SEED_TOOLS.items():
-        own, name = named if isinstance(named, tuple) else ("", named)
+        own_command, name = named if isinstance(named, tuple) else ("", named)
         if name is None:
             rows.append((tool, "not yet", "", ""))
         elif name == HELP:
@@ -90,7 +90,7 @@ def counterparts() -> str:
             each = operation(name)
             module = each.function.partition(":")[0].rpartition(".")[2]
             test = TESTS.get(tool, f"tests/operations/test_{module}.py")
-            rows.append((tool, f"`{own or f'bezel {each.command}'}`", f"`{each.name}`", f"`{test}`"))
+            rows.append((tool, f"`{own_command or f'bezel {each.command}'}`", f"`{each.name}`", f"`{test}`"))
     return table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
 
 
@@ -124,10 +124,10 @@ def schemas(each: Operation) -> str:
     """The schemas of an operation's arguments and result, as the file holds them; of a changing one, its outcome's."""
     arguments = without_titles(each.arguments().model_json_schema(mode="validation"))
     result: dict[str, Any] = each.result().model_json_schema(mode="serialization")
-    held = {"arguments": arguments, "arguments_inside": [*arguments_inside(each.arguments())], "result": result}
+    content = {"arguments": arguments, "arguments_inside": [*arguments_inside(each.arguments())], "result": result}
     if each.apply:
-        held["outcome"] = each.outcome().model_json_schema(mode="serialization")
-    return json.dumps(held, indent=1, ensure_ascii=False) + "\n"
+        content["outcome"] = each.outcome().model_json_schema(mode="serialization")
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def without_titles(schema: Any) -> Any:

@@ -76,10 +76,10 @@ def photograph(page: str, picture: Path, *, width: int, height: int) -> None:
         run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         if run.returncode or not taken.exists():
             raise SystemExit(f"no picture: {run.stderr.strip()[-500:]}\nRepair: run `make setup-dev`.")
-        picture.write_bytes(packed(taken.read_bytes()))
+        picture.write_bytes(recompress(taken.read_bytes()))
 
 
-def packed(png: bytes) -> bytes:
+def recompress(png: bytes) -> bytes:
     """The PNG with its picture data compressed as far as zlib can, and without the chunks that only describe it."""
     chunks = list(_chunks(png))
     data = zlib.compress(zlib.decompress(b"".join(content for name, content in chunks if name == b"IDAT")), 9)
@@ -88,12 +88,12 @@ def packed(png: bytes) -> bytes:
 
 
 def _chunks(png: bytes) -> list[tuple[bytes, bytes]]:
-    found, at = [], 8
+    chunks, at = [], 8
     while at < len(png):
         (length,) = struct.unpack(">I", png[at : at + 4])
-        found.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + length]))
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + length]))
         at += 12 + length
-    return found
+    return chunks
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:

@@ -122,21 +122,21 @@ def problems_of(table: dict[str, Any]) -> list[str]:
 
 
 def _section(table: dict[str, Any]) -> str:
-    lines = [f"## {table['title']}", "", _wrapped(table["about"]), ""]
+    lines = [f"## {table['title']}", "", _wrap(table["about"]), ""]
     if table.get("provider"):
-        lines += [_wrapped(f"Google provider: {table['provider']}."), ""]
+        lines += [_wrap(f"Google provider: {table['provider']}."), ""]
     lines += [table_row(table["columns"]), table_row(["---"] * len(table["columns"]))]
     lines += [table_row(row) for row in table["rows"]]
     lines += _totals(table)
     lines.append("")
-    lines += [_wrapped(f"- {note['what']}: {note['why']} ({note['evidence']})", "  ") for note in table["notes"]]
+    lines += [_wrap(f"- {note['what']}: {note['why']} ({note['evidence']})", "  ") for note in table["notes"]]
     if table["notes"]:
         lines.append("")
     made = f"Made by `{table['command']}`"
     stamp = table.get("stamp")
     origin = ", ".join(f"{key} {value}" for key, value in stamp.items()) if stamp else ""
     lines += [
-        _wrapped(f"{made}, {origin}." if origin else f"{made}; checked by `{table.get('checked', 'make test')}`."),
+        _wrap(f"{made}, {origin}." if origin else f"{made}; checked by `{table.get('checked', 'make test')}`."),
         "",
     ]
     return "\n".join(lines)
@@ -153,7 +153,7 @@ def _totals(table: dict[str, Any]) -> list[str]:
     ]
 
 
-def _wrapped(text: str, indent: str = "") -> str:
+def _wrap(text: str, indent: str = "") -> str:
     return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

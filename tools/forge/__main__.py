@@ -25,7 +25,7 @@ def up(place: Place) -> int:
         place.prepare()
         keeper.start(place)
     try:
-        return _awaited(place)
+        return _await_forge(place)
     except KeyboardInterrupt:
         say("stopped: ending what was started")
         down(place)
@@ -42,7 +42,7 @@ def down(place: Place) -> int:
     return 0
 
 
-def _awaited(place: Place) -> int:
+def _await_forge(place: Place) -> int:
     """Show the keeper's lines until the forge is ready; return the exit code."""
     end, read, begun = time.monotonic() + UP_SECONDS, 0, time.monotonic()
     shown = begun

@@ -47,7 +47,7 @@ def keep(place: Place) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, end)
-    with place.kept():
+    with place.hold_lock():
         guard = subprocess.Popen(
             ["/bin/sh", "-c", _GUARD, "sh", sys.executable, "-m", "tools.forge", "clear", str(place.folder)],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

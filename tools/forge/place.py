@@ -72,7 +72,7 @@ class Place:
         return []
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Hold the keeper's lock.
 
         Raises:

@@ -160,7 +160,7 @@ def ask(fault: BlindFault, grounds: KillHarness, folder: Path) -> Trial:
     """Inject a fault on a stack of its own, and run what an operator runs."""
     result = Trial(fault)
     stack = LEASED if fault.stack == "lease" else SERVICE
-    with deployed(fault, grounds, folder) as stage:
+    with deploy_stack(fault, grounds, folder) as stage:
         variables = stage.rehearsal.variables()
         url = stage.rehearsal.outputs(stack)["url"]
         headers = {"Authorization": f"Bearer {stage.rehearsal.token(url)}"}
@@ -187,7 +187,7 @@ def ask(fault: BlindFault, grounds: KillHarness, folder: Path) -> Trial:
 
 
 @contextlib.contextmanager
-def deployed(fault: BlindFault, grounds: KillHarness, folder: Path) -> Iterator[FaultHarness]:
+def deploy_stack(fault: BlindFault, grounds: KillHarness, folder: Path) -> Iterator[FaultHarness]:
     """The stack that a fault is about, in service."""
     folder.mkdir()
     if fault.stack == "lease":

@@ -72,8 +72,8 @@ def answers(checkout: Path, script: str, *arguments: str) -> dict[str, object]:
     except (OSError, subprocess.SubprocessError) as error:
         print(f"{checkout} did not answer: {error}\nRun `make setup` there, then compare again.", file=sys.stderr)
         raise SystemExit(2) from None
-    found: dict[str, object] = json.loads(ended.stdout)
-    return found
+    output: dict[str, object] = json.loads(ended.stdout)
+    return output
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -94,14 +94,14 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> It
     """A line for each fact that differs, in the order of its path."""
     for path in sorted(before.keys() | after.keys()):
         if path not in after:
-            yield f"- {path}: {shown(before[path])}"
+            yield f"- {path}: {format_value(before[path])}"
         elif path not in before:
-            yield f"+ {path}: {shown(after[path])}"
+            yield f"+ {path}: {format_value(after[path])}"
         elif before[path] != after[path]:
-            yield f"! {path}: {shown(before[path])} → {shown(after[path])}"
+            yield f"! {path}: {format_value(before[path])} → {format_value(after[path])}"
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value in one line."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

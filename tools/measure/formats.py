@@ -128,31 +128,31 @@ def pipeline(folder: Path) -> dict[str, Any]:
         ended = made.bezel("ci", "lock", STACK, "--", *copy, **_RUN)
         if ended.code:
             raise SystemExit(ended.text)
-        found: dict[str, Any] = {"lock": json.loads(lock.read_text())}
+        reports: dict[str, Any] = {"lock": json.loads(lock.read_text())}
         made.set("small:gpu", "nvidia-l4")
         made.commit()
         previews = [_report(made, "preview", STACK, code=3)]
         made.reset()
         previews.append(_report(made, "preview", STACK))
         for step in (("deploy", STACK), ("lock", STACK, "--show"), ("judge", STACK)):
-            found[f"report of ci {step[0]}"] = _report(made, *step)
+            reports[f"report of ci {step[0]}"] = _report(made, *step)
         made.set("small:notes", {"first": "two"})
         made.commit()
         previews.append(_report(made, "preview", STACK))
-        found["report of ci preview"] = previews
+        reports["report of ci preview"] = previews
         report = folder / "preview.json"
         report.write_text(json.dumps(previews[-1]))
-        found["report of ci drift"] = _report(made, "drift", STACK, code=4)
-        found["report of ci rehearse"] = _report(made, "rehearse", STACK, code=1)  # it is no stack of a plan
+        reports["report of ci drift"] = _report(made, "drift", STACK, code=4)
+        reports["report of ci rehearse"] = _report(made, "rehearse", STACK, code=1)  # it is no stack of a plan
         for step in (("changed", "--base", "HEAD~1"), ("expire",), ("examples",), ("comment", str(report))):
-            found[f"report of ci {step[0]}"] = _report(made, *step)
+            reports[f"report of ci {step[0]}"] = _report(made, *step)
         for name in made.objects():
             if name.endswith(".json") and not name.startswith(".pulumi/history"):
-                found.setdefault(f"object {_without_marks(name)}", []).append(made.read(name))
-        found |= files_in(folder / "cloud", leave_out="objects contents")
+                reports.setdefault(f"object {_without_marks(name)}", []).append(made.read(name))
+        reports |= files_in(folder / "cloud", leave_out="objects contents")
     finally:
         made.stop()
-    return found
+    return reports
 
 
 def _report(made: Any, *step: str, code: int = 0) -> Any:
@@ -173,7 +173,7 @@ def benchmarks(folder: Path) -> dict[str, Any]:
     except ModuleNotFoundError:  # of a checkout whose packages have no tests of their own
         from tests.support.simulated_vllm.process import simulated_vllm  # type: ignore[import-not-found,no-redef]
 
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     results, links = folder / "results", folder / "links"
     results.mkdir()
     links.mkdir()
@@ -181,24 +181,24 @@ def benchmarks(folder: Path) -> dict[str, Any]:
         simulated_vllm(folder / "first", serving_speed=100.0) as first,
         simulated_vllm(folder / "second", serving_speed=100.0) as second,
     ):
-        for name, words in BENCHMARKS.items():
-            given = words.replace("URL", first).replace("SECOND", second).split()
-            found[f"output of bench {name}"] = _benchmark([name, *given], results, links)
+        for name, line in BENCHMARKS.items():
+            arguments = line.replace("URL", first).replace("SECOND", second).split()
+            outputs[f"output of bench {name}"] = _benchmark([name, *arguments], results, links)
             if name == "run":
-                (results / "ok.json").write_text(json.dumps(_trusted(found["output of bench run"])))
-    return found | files_in(results) | files_in(links)
+                (results / "ok.json").write_text(json.dumps(_as_idle(outputs["output of bench run"])))
+    return outputs | files_in(results) | files_in(links)
 
 
-def _trusted(result: dict[str, Any]) -> dict[str, Any]:
+def _as_idle(result: dict[str, Any]) -> dict[str, Any]:
     """A result as an idle machine measures it; the commands that read one leave out the figures of a busy machine."""
     cells = [{**cell, "state": "ok", "reason": ""} for cell in result["cells"]]
     return {**result, "cells": cells}
 
 
-def _benchmark(words: Sequence[str], results: Path, links: Path) -> Any:
+def _benchmark(arguments: Sequence[str], results: Path, links: Path) -> Any:
     """Run `bezel bench WORDS` in the folder of results; links keep the journals, which it deletes at its end."""
     with tempfile.TemporaryFile("w+") as output:
-        command = [Path(sys.executable).parent / "bezel", "bench", *words]
+        command = [Path(sys.executable).parent / "bezel", "bench", *arguments]
         with subprocess.Popen(command, cwd=results, stdout=output) as running:
             until = time.monotonic() + SECONDS
             while running.poll() is None and time.monotonic() < until:
@@ -210,18 +210,18 @@ def _benchmark(words: Sequence[str], results: Path, links: Path) -> Any:
         output.seek(0)
         text = output.read()
         if running.returncode not in {0, 1, 3, 4} or not text:
-            raise SystemExit(f"bezel bench {' '.join(words)} ended with {running.returncode}, and printed {text!r}")
+            raise SystemExit(f"bezel bench {' '.join(arguments)} ended with {running.returncode}, and printed {text!r}")
         return json.loads(text)
 
 
 def files_in(folder: Path, *, leave_out: str = "") -> dict[str, Any]:
     """Name of each file below a folder that is JSON, or lines of JSON, -> its content; some subfolders are left out."""
-    found = {}
+    contents = {}
     for file in sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file()):
         content = None if file.parts[0] in leave_out.split() else _json_of(folder / file)
         if content is not None:
-            found[f"file {_without_marks(str(file))}"] = content
-    return found
+            contents[f"file {_without_marks(str(file))}"] = content
+    return contents
 
 
 def _without_marks(name: str) -> str:

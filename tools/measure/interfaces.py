@@ -90,12 +90,12 @@ def words_of(table: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tup
         yield from words_of(inner, (*above, word))
 
 
-def help_of(words: tuple[str, ...]) -> list[str]:
+def help_of(command: tuple[str, ...]) -> list[str]:
     """Lines of the help text of a command."""
     root_parser = module("bezel.cli.command_table", "bezel.cli.argparser").root_parser
     written = io.StringIO()
     with contextlib.redirect_stdout(written), contextlib.suppress(SystemExit):
-        root_parser().parse_args([*words, "--help"])
+        root_parser().parse_args([*command, "--help"])
     return written.getvalue().splitlines()
 
 
@@ -112,9 +112,9 @@ def exit_codes() -> dict[str, int]:
     for name in PROGRAM:
         with contextlib.suppress(ModuleNotFoundError):
             package = importlib.import_module(name)
-            for found in pkgutil.walk_packages(package.__path__, f"{name}."):
-                if not found.name.endswith("__main__"):
-                    importlib.import_module(found.name)
+            for entry in pkgutil.walk_packages(package.__path__, f"{name}."):
+                if not entry.name.endswith("__main__"):
+                    importlib.import_module(entry.name)
     return {kind.__name__: kind.exit_code for kind in sorted(below(user_error), key=lambda kind: kind.__name__)}
 
 

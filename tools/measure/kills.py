@@ -102,9 +102,9 @@ def _try(
         try:
             outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: kill_at_boundary(rehearsal, at))
         except NotThereError as error:
-            print(f"  {_shown(point)}: {error}; the next draw", flush=True)
+            print(f"  {_point_text(point)}: {error}; the next draw", flush=True)
             continue
-        row = [operation, victim, _shown(point), outcome.said, "yes" if not outcome.problems else "no"]
+        row = [operation, victim, _point_text(point), outcome.said, "yes" if not outcome.problems else "no"]
         return row, outcome.problems
     return [], (f"{operation} {victim}: lives at no boundary",)
 
@@ -119,7 +119,7 @@ def _draws(table: dict[str, Any], operation: str, victim: str, share: int) -> It
     # The draw is the same in every run: the seed is made of operation, victim and place.
     for call in random.Random(f"{operation} {victim} {share}").sample(calls, len(calls)):  # noqa: S311
         point = Point(operation, victim, call, next(whens))
-        if _shown(point) not in taken:
+        if _point_text(point) not in taken:
             yield point
 
 
@@ -134,7 +134,7 @@ def _in_copy(folder: Path, grounds: KillHarness, operation: str, work: Any) -> A
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def _shown(point: Point) -> str:
+def _point_text(point: Point) -> str:
     call = point.boundary
     return f"{point.when} {call.method} {call.path}" + (f" ({call.nth})" if call.nth > 1 else "")
 
@@ -144,9 +144,9 @@ def _table() -> dict[str, Any]:
         ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
     if RESULTS.exists():
-        found: dict[str, Any] = json.loads(RESULTS.read_text())
-        if found["stamp"]["commit"] == commit:
-            return found
+        table: dict[str, Any] = json.loads(RESULTS.read_text())
+        if table["stamp"]["commit"] == commit:
+            return table
     machine = f"{os.cpu_count()} CPUs, {os.uname().sysname}"
     return {
         "title": "Kills with the whole engine",

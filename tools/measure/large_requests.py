@@ -52,7 +52,7 @@ def prepare(endpoint: Endpoint, token: str) -> str:
     parts = urlsplit(endpoint.base)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
 
-    def done(request: Sent) -> str:
+    def send(request: Sent) -> str:
         headers = {"Authorization": f"Bearer {token}"} | request.headers
         connection.request(request.verb, request.path, request.content, headers)
         answer = connection.getresponse()
@@ -62,26 +62,26 @@ def prepare(endpoint: Endpoint, token: str) -> str:
         return text.decode()
 
     for api in _APIS:
-        done(Sent("POST", f"/serviceusage/v1/{PARENT}/services/{api}.googleapis.com:enable"))
+        send(Sent("POST", f"/serviceusage/v1/{PARENT}/services/{api}.googleapis.com:enable"))
     for bucket in (BUCKET, "hostile-shelf"):
         body = {"name": bucket, "versioning": {"enabled": bucket == BUCKET}}
-        done(_call("POST", f"/storage/v1/b?project={PROJECT}", body))
-    done(_call("POST", f"/artifactregistry/v1/{_LOCATION}/repositories?repositoryId=hub", {"format": "DOCKER"}))
+        send(_call("POST", f"/storage/v1/b?project={PROJECT}", body))
+    send(_call("POST", f"/artifactregistry/v1/{_LOCATION}/repositories?repositoryId=hub", {"format": "DOCKER"}))
     for first in range(0, OBJECTS, 500):
         for number in range(first, first + 500):
-            done(Sent("POST", f"{_UPLOAD}media&name=folder-{number % 10}/{number:05d}", b"x"))
+            send(Sent("POST", f"{_UPLOAD}media&name=folder-{number % 10}/{number:05d}", b"x"))
     for first in range(0, LOG_ENTRIES, 1000):
-        done(_call("POST", "/logging/v2/entries:write", _entries(range(first, first + 1000), 200)))
-    return done(Sent("POST", f"/{BUCKET}/a?uploads")).partition("<UploadId>")[2].partition("<")[0]
+        send(_call("POST", "/logging/v2/entries:write", _entries(range(first, first + 1000), 200)))
+    return send(Sent("POST", f"/{BUCKET}/a?uploads")).partition("<UploadId>")[2].partition("<")[0]
 
 
 def large_kinds() -> dict[str, Iterable[Sent]]:
     """Requests by kind; they are made when they are sent."""
     makers = (_of_json, _of_batches, _of_lists, _of_policies, _of_logs, _of_registry, _of_xml, _of_bytes, _of_tokens)
-    return {name: _made(maker) for kinds in makers for name, maker in kinds().items()}
+    return {name: _make(maker) for kinds in makers for name, maker in kinds().items()}
 
 
-def _made(maker: Callable[[], Iterable[Sent]]) -> Iterator[Sent]:
+def _make(maker: Callable[[], Iterable[Sent]]) -> Iterator[Sent]:
     yield from maker()
 
 
@@ -92,7 +92,7 @@ def _call(verb: str, path: str, body: Any) -> Sent:
     return Sent(verb, path, json.dumps(body, separators=(",", ":")).encode(), _JSON)
 
 
-def _filled(form: str, piece: Callable[[int], str], size: int = 10 * _MIB - 1024) -> bytes:
+def _fill(form: str, piece: Callable[[int], str], size: int = 10 * _MIB - 1024) -> bytes:
     """A text of about `size` bytes: a form whose %s has as many pieces, separated by commas."""
     sample = len(piece(500_000)) + 1
     return (form % ",".join(map(piece, range(size // sample)))).encode()
@@ -127,7 +127,7 @@ def _of_json() -> Makers:
     }
     return {
         f"JSON of 10 MB, {name}": lambda path=path, form=form, piece=piece: [
-            Sent("POST", path, _filled(form, piece), _JSON)
+            Sent("POST", path, _fill(form, piece), _JSON)
         ]
         for name, (path, form, piece) in forms.items()
     } | {
@@ -172,15 +172,15 @@ def _of_lists() -> Makers:
         "a delimiter": "delimiter=/", "contexts": "filter=contexts.%22a%22:*", "soft-deleted": "softDeleted=true",
         "many fields": "fields=" + ",".join(f"items/a{n}" for n in range(8000)),
     }  # fmt: skip
-    found: Makers = {
+    makers: Makers = {
         f"list of 10,000 objects, {name}": lambda query=query: [Sent("GET", f"{_OBJECTS}?{query}")] * 5
         for name, query in queries.items()
     }
-    found["list of 10,000 objects, XML"] = lambda: [
+    makers["list of 10,000 objects, XML"] = lambda: [
         Sent("GET", f"/{BUCKET}?versions&max-keys=1000"),
         Sent("GET", f"/{BUCKET}?encoding-type=url"),
     ]
-    return found
+    return makers
 
 
 def _of_policies() -> Makers:
@@ -194,16 +194,16 @@ def _of_policies() -> Makers:
             for n in range(count)
         ]
 
-    def policy(found: list[Any], version: int = 3) -> Iterable[Sent]:
-        own = [{"role": "roles/storage.admin", "members": [f"serviceAccount:{DEPLOYER}"]}]
+    def policy(bindings: list[Any], version: int = 3) -> Iterable[Sent]:
+        own_bindings = [{"role": "roles/storage.admin", "members": [f"serviceAccount:{DEPLOYER}"]}]
         path = f"/storage/v1/b/{BUCKET}/iam"
-        yield _call("PUT", path, {"version": version, "bindings": own + found})
+        yield _call("PUT", path, {"version": version, "bindings": own_bindings + bindings})
         for count in (100, 1000):
             permissions = "&".join(["permissions=storage.objects.get"] * count)
             yield Sent("GET", f"{path}/testPermissions?{permissions}")
         yield Sent("GET", f"{path}?optionsRequestedPolicyVersion=3")
         yield Sent("GET", f"{_OBJECTS}?maxResults=10")
-        yield _call("PUT", path, {"version": 3, "bindings": own})
+        yield _call("PUT", path, {"version": 3, "bindings": own_bindings})
 
     long = " || ".join([_CONDITION] * 10)
     return {
@@ -247,16 +247,16 @@ def _entries(numbers: Iterable[int], size: int, *, apart: bool = True) -> Any:
 
 
 def _of_logs() -> Makers:
-    def listed(text: str, size: int = 1000) -> list[Sent]:
+    def list_entries(text: str, size: int = 1000) -> list[Sent]:
         body = {"resourceNames": [PARENT], "filter": text, "pageSize": size}
         return [_call("POST", "/logging/v2/entries:list", body)]
 
     return {
-        "log entries, all listed": lambda: listed(""),
-        "log entries, none matches": lambda: listed('textPayload="b"'),
-        "log entries, a pattern": lambda: listed('textPayload=~"^(a+)+$"'),
-        "log entries, a long filter": lambda: listed(" OR ".join(['textPayload:"b"'] * 1000)),
-        "log entries, a word anywhere": lambda: listed("bbb ccc ddd"),
+        "log entries, all listed": lambda: list_entries(""),
+        "log entries, none matches": lambda: list_entries('textPayload="b"'),
+        "log entries, a pattern": lambda: list_entries('textPayload=~"^(a+)+$"'),
+        "log entries, a long filter": lambda: list_entries(" OR ".join(['textPayload:"b"'] * 1000)),
+        "log entries, a word anywhere": lambda: list_entries("bbb ccc ddd"),
         "log entries, 20,000 written": lambda: [
             _call("POST", "/logging/v2/entries:write", _entries(range(20_000), 200))
         ],
@@ -264,7 +264,9 @@ def _of_logs() -> Makers:
             _call("POST", "/logging/v2/entries:write", _entries(range(35_000), 50, apart=False))
         ],
         "log entries, 40 of 250 KB": lambda: [_call("POST", "/logging/v2/entries:write", _entries(range(40), 250_000))],
-        "log entries of 250 KB, listed": lambda: listed(" OR ".join(['textPayload:"b"'] * 100)) + listed(""),
+        "log entries of 250 KB, listed": lambda: (
+            list_entries(" OR ".join(['textPayload:"b"'] * 100)) + list_entries("")
+        ),
     }
 
 
@@ -307,10 +309,10 @@ def _of_xml() -> Makers:
         "200,000 attributes": lambda: b"<a " + b" ".join(b"a%d='b'" % n for n in range(200_000)) + b"/>",
     }
 
-    def sent(body: Callable[[], bytes]) -> list[Sent]:
+    def requests(body: Callable[[], bytes]) -> list[Sent]:
         return [Sent("POST", f"/{BUCKET}/a?uploadId={UPLOAD}", body()), Sent("PUT", f"/{BUCKET}?versioning", body())]
 
-    return {f"XML with {name}": lambda body=body: sent(body) for name, body in forms.items()}
+    return {f"XML with {name}": lambda body=body: requests(body) for name, body in forms.items()}
 
 
 def _of_bytes() -> Makers:
@@ -323,7 +325,7 @@ def _of_bytes() -> Makers:
     zeros = gzip.compress(bytes(_MIB)) * 200
     sources = [{"name": f"part-{n}"} for n in range(32)]
 
-    def composed() -> Iterator[Sent]:
+    def compose() -> Iterator[Sent]:
         for number in range(32):
             yield Sent("POST", f"{_UPLOAD}media&name=part-{number}", os.urandom(_MIB) * 4)
         yield _call("POST", f"{_OBJECTS}/whole/compose", {"sourceObjects": sources})
@@ -355,7 +357,7 @@ def _of_bytes() -> Makers:
         "XML upload of 32 MiB": lambda: [Sent("PUT", f"/{BUCKET}/b", os.urandom(_MIB) * 32)],
         "form of 60 MiB": lambda: [Sent("POST", f"/{BUCKET}", file, form)],
         "form of 500,000 fields": lambda: [Sent("POST", f"/{BUCKET}", fields(), form)],
-        "compose of 32, rewrite of 128 MiB": composed,
+        "compose of 32, rewrite of 128 MiB": compose,
         "gzip of 200 MiB as JSON": lambda: [Sent("POST", "/storage/v1/b", zeros, _JSON | {"content-encoding": "gzip"})],
         "gzip of 512 MiB, downloaded unpacked": bomb,
         "body of 32 MiB beyond the limit": lambda: [

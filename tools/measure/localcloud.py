@@ -126,7 +126,7 @@ def platform(core: int) -> None:
 
 
 @dataclass(frozen=True)
-class Seen:
+class StreamTimes:
     """One stream: time of its request and of each chunk, whether it was complete. Seconds of this machine."""
 
     asked: float
@@ -148,7 +148,7 @@ class Prompts:
         return Body(json.dumps(request | streamed).encode(), OUTPUT)
 
 
-def ask_all(port: int, count: int) -> list[Seen]:
+def ask_all(port: int, count: int) -> list[StreamTimes]:
     """Request `count` streams within the ramp, and wait until all are complete or the time is over."""
     load = Load(
         target=Target(f"http://127.0.0.1:{port}", "m", "completions"),
@@ -159,7 +159,7 @@ def ask_all(port: int, count: int) -> list[Seen]:
     )
     measured = run_load(load, Prompts(), dict, lambda _: None)
     return [
-        Seen(stream.sent / 1e9, tuple(at / 1e9 for at in stream.chunks), not stream.failure)
+        StreamTimes(stream.sent / 1e9, tuple(at / 1e9 for at in stream.chunks), not stream.failure)
         for stream in sorted(measured.samples, key=lambda stream: stream.sent)
     ]
 

@@ -52,23 +52,23 @@ class Checkout:
         """
         bezel = str(self.root / ".venv" / "bin" / "bezel")
         if case == "help":
-            return timed(self.root, bezel, "--help")
+            return run_seconds(self.root, bezel, "--help")
         if case == "plan":
-            return timed(self.root, bezel, "plan", STACK)
+            return run_seconds(self.root, bezel, "plan", STACK)
         if case == "preview":
-            return timed(self.root, bezel, "local", "preview", STACK, "--dir", str(self.cloud), "--speed", SPEED)
+            return run_seconds(self.root, bezel, "local", "preview", STACK, "--dir", str(self.cloud), "--speed", SPEED)
         clone = self.folder / "clone"
-        timed(self.folder, "git", "clone", "--quiet", "--shared", str(self.root), str(clone))
+        run_seconds(self.folder, "git", "clone", "--quiet", "--shared", str(self.root), str(clone))
         if case == "set-up":
             caches = {name: str(self.folder / "caches" / name) for name in _CACHES}
-            seconds = timed(clone, "make", "setup", variables=caches | {"GOFLAGS": "-modcacherw"})
+            seconds = run_seconds(clone, "make", "setup", variables=caches | {"GOFLAGS": "-modcacherw"})
         else:
             options = (f"STACK={STACK}", f"OPTIONS=--dir {self.cloud} --speed {SPEED}")
-            seconds = timed(clone, "make", "up", *options)
+            seconds = run_seconds(clone, "make", "up", *options)
             if case == "again":
-                seconds = timed(clone, "make", "up", *options)
-            timed(clone, "make", "down", *options)
-        timed(self.folder, "rm", "-rf", "clone", "caches", self.cloud.name)
+                seconds = run_seconds(clone, "make", "up", *options)
+            run_seconds(clone, "make", "down", *options)
+        run_seconds(self.folder, "rm", "-rf", "clone", "caches", self.cloud.name)
         return seconds
 
 
@@ -109,7 +109,7 @@ def row(case: str, times: list[tuple[float, float]]) -> str:
     return f"{case:<8}{''.join(cells)}{statistics.median(after / before for before, after in times):>8.3f}"
 
 
-def timed(folder: Path, *command: str, variables: Mapping[str, str] | None = None) -> float:
+def run_seconds(folder: Path, *command: str, variables: Mapping[str, str] | None = None) -> float:
     """Seconds of a command, which is ended with all that it started where it does not end in time.
 
     Raises:

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000, help="hostile requests of the tests (default: 2000)")
     parser.add_argument("--only", default="", help="kinds with one of these words, separated by commas")
     chosen = parser.parse_args()
-    words = [word for word in chosen.only.split(",") if word]
+    parts = [word for word in chosen.only.split(",") if word]
     print(f"{os.cpu_count()} cores; load of the last minute {os.getloadavg()[0]:.2f}")
     with own_cloud() as (folder, cloud):
         endpoint = control.start(cloud, speed=10_000)
@@ -58,9 +58,9 @@ def main() -> None:
             )
         }
         kinds |= large_kinds()
-        kinds = {name: _filled(requests, upload) for name, requests in kinds.items()}
-        if words:
-            kinds = {name: requests for name, requests in kinds.items() if any(word in name for word in words)}
+        kinds = {name: _with_upload(requests, upload) for name, requests in kinds.items()}
+        if parts:
+            kinds = {name: requests for name, requests in kinds.items() if any(word in name for word in parts)}
         waits = _measure(endpoint, token, folder / "calls", kinds)
     print(f"load of the last minute {os.getloadavg()[0]:.2f}")
     longest = max(waits, default=0.0)
@@ -68,7 +68,7 @@ def main() -> None:
     sys.exit(longest > GOAL)
 
 
-def _filled(requests: Iterable[Sent], upload: str) -> Iterator[Sent]:
+def _with_upload(requests: Iterable[Sent], upload: str) -> Iterator[Sent]:
     return (replace(request, path=request.path.replace(UPLOAD, upload)) for request in requests)
 
 
@@ -87,9 +87,9 @@ def _measure(endpoint: Endpoint, token: str, calls: Path, kinds: dict[str, Itera
     begun, ended = os.pipe()
     with calls.open("w") as file, os.fdopen(begun) as read:
         other = subprocess.Popen([*command, str(_WAIT)], cwd=ROOT, stdin=read, stdout=file)
-    with other, os.fdopen(ended, "w") as words:  # its end ends the other client
-        words.write(f"{token}\n")
-        words.flush()
+    with other, os.fdopen(ended, "w") as pipe:  # its end ends the other client
+        pipe.write(f"{token}\n")
+        pipe.flush()
         time.sleep(1.0)
         for name, requests in kinds.items():
             begin = time.monotonic()
@@ -110,15 +110,15 @@ def _measure(endpoint: Endpoint, token: str, calls: Path, kinds: dict[str, Itera
 def _longest(calls: Path, begin: float, end: float) -> Observed:
     """The longest call of the other client that ran at some time between two; waits for one that begins later."""
     deadline = end + _TIMEOUT
-    found: list[Observed] = []
-    while not found or found[-1].begin < end:
+    observed: list[Observed] = []
+    while not observed or observed[-1].begin < end:
         if time.monotonic() > deadline:
             sys.exit("the other client has ended, or gets no answer")
         time.sleep(0.05)
         lines = [line.split() for line in calls.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        found = [Observed(*map(float, line)) for line in lines]
+        observed = [Observed(*map(float, line)) for line in lines]
     return max(
-        (call for call in found if call.end >= begin and call.begin <= end), key=lambda call: call.end - call.begin
+        (call for call in observed if call.end >= begin and call.begin <= end), key=lambda call: call.end - call.begin
     )
 
 

@@ -96,22 +96,22 @@ def resources(count: int) -> list[tuple[str, dict[str, Any]]]:
 def main() -> None:
     """Measure, and print."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    given = resources(count)
+    batch = resources(count)
     print(f"resources {count}; seconds, and those of CPU: on a busy machine the figure to go by")
     for pack, policies in PACKS.items():
-        evaluations, violations, seconds, busy = measured(pack, policies, given)
+        evaluations, violations, seconds, busy = measure(pack, policies, batch)
         print(f"{pack:<14} {evaluations:>6} evaluations {violations:>5} violations {seconds:>6.2f} s {busy:>6.2f} s")
 
 
-def measured(pack: str, policies: Sequence[Policy], given: Sequence[tuple[str, Any]]) -> tuple[int, int, float, float]:
+def measure(pack: str, policies: Sequence[Policy], batch: Sequence[tuple[str, Any]]) -> tuple[int, int, float, float]:
     """Evaluations and violations of a pack, its seconds, and those of CPU."""
     limits_file = CLONE / "policies" / f"{pack}.dev.json"
     config = json.loads(limits_file.read_text()) if limits_file.exists() else {}
     violations: list[str] = []
     evaluations = 0
     started, busy = time.perf_counter(), time.process_time()
-    urns = [f"urn:pulumi:l4-qat::bezel::{token}::{number}" for number, (token, _) in enumerate(given)]
-    for (token, inputs), urn in zip(given, urns, strict=True):
+    urns = [f"urn:pulumi:l4-qat::bezel::{token}::{number}" for number, (token, _) in enumerate(batch)]
+    for (token, inputs), urn in zip(batch, urns, strict=True):
         for policy in policies:
             if isinstance(policy, ResourceValidationPolicy):
                 view, limits = unknown_checking_proxy(inputs), config.get(policy.name, {})
@@ -122,7 +122,7 @@ def measured(pack: str, policies: Sequence[Policy], given: Sequence[tuple[str, A
         if isinstance(policy, StackValidationPolicy):
             stack = [
                 PolicyResource(token, unknown_checking_proxy(inputs), urn, "it", NONE, PROVIDER, None, [], {})
-                for (token, inputs), urn in zip(given, urns, strict=True)
+                for (token, inputs), urn in zip(batch, urns, strict=True)
             ]
             limits = config.get(policy.name, {})
             policy.validate(StackValidationArgs(stack, limits), lambda message, _urn: violations.append(message))

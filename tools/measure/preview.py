@@ -73,23 +73,24 @@ def main() -> None:
         bare_engine = LocalEngine(Project(bare), cloud / "of-bare", environment)
         (cloud / "of-bare").mkdir()
         bare_engine.prepare(options.stack)
-        times = [(timed(bare_engine, options.stack), timed(program, options.stack)) for _ in range(options.pairs + 1)][
-            1:
-        ]
+        times = [
+            (preview_seconds(bare_engine, options.stack), preview_seconds(program, options.stack))
+            for _ in range(options.pairs + 1)
+        ][1:]
     report(times)
 
 
 def report(times: list[tuple[float, float]]) -> None:
     """Print medians in seconds and the median of the pairs' ratios."""
     bare, program = (statistics.median(column) for column in zip(*times, strict=True))
-    ratio = statistics.median(own / other for other, own in times)
+    ratio = statistics.median(own_seconds / other for other, own_seconds in times)
     print(f"pairs         {len(times)}")
     print(f"bare program  {bare:.2f} s   ({min(t for t, _ in times):.2f} to {max(t for t, _ in times):.2f})")
     print(f"this program  {program:.2f} s   ({min(t for _, t in times):.2f} to {max(t for _, t in times):.2f})")
     print(f"ratio         {ratio:.3f}   (median of the pairs' ratios)")
 
 
-def timed(engine: LocalEngine, stack: str) -> float:
+def preview_seconds(engine: LocalEngine, stack: str) -> float:
     """Seconds of one preview."""
     started = time.perf_counter()
     preview(engine, stack)
@@ -146,8 +147,8 @@ def write_bare(folder: Path, stack: str, preview_json: str) -> None:
         elif token in DYNAMIC:
             module, cls = DYNAMIC[token]
             modules.add(f"from {module} import {cls}, {cls}Args")
-            known = inspect.signature(getattr(importlib.import_module(module), f"{cls}Args")).parameters
-            accepted = {key: value for key, value in inputs.items() if key in known}
+            parameters = inspect.signature(getattr(importlib.import_module(module), f"{cls}Args")).parameters
+            accepted = {key: value for key, value in inputs.items() if key in parameters}
             lines.append(f"{variable} = {cls}({name!r}, {cls}Args(**{pprint.pformat(accepted)}))")
     look_up = "docker.get_registry_image(name='docker.io/vllm/vllm-openai:v0.32.0')"
     text = ["import pulumi_docker as docker", *sorted(modules), "", look_up, *lines, ""]

@@ -46,15 +46,15 @@ def starts(folder: Path, count: int) -> None:
     """Start in a new folder, and again in the same one, in turn; print the medians."""
     times: dict[str, list[tuple[float, float]]] = {"in a new folder": [], "in its folder again": []}
     for number in range(count):
-        for kind, found in times.items():
+        for kind, samples in times.items():
             begun = time.monotonic()
             served = Served(folder, "--dir", f"cloud-{number}")
-            found.append((time.monotonic() - begun, cpu_seconds(served.pid)))
+            samples.append((time.monotonic() - begun, cpu_seconds(served.pid)))
             code, errors = served.end()
             if code or not served.told:
                 raise SystemExit(f"the start {kind} failed: {errors}")
-    for kind, found in times.items():
-        walls, used = (sorted(each) for each in zip(*found, strict=True))
+    for kind, samples in times.items():
+        walls, used = (sorted(each) for each in zip(*samples, strict=True))
         print(
             f"start {kind}: median {statistics.median(walls):.2f} s ({statistics.median(used):.2f} s of CPU), "
             f"{walls[0]:.2f} to {walls[-1]:.2f} s of {count}"

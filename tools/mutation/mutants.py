@@ -91,11 +91,11 @@ def _properties(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[
 def _refusals(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for spot in _spots(tree):
         if isinstance(spot.node, ast.Raise) and spot.node.exc is not None:
-            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, ast.Pass())
+            yield f"{spot.place}: {_short(spot.node)}", _edit(tree, spot, ast.Pass())
         elif isinstance(spot.node, ast.Expr) and isinstance(spot.node.value, ast.Yield):
-            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, _yield_nothing())
+            yield f"{spot.place}: {_short(spot.node)}", _edit(tree, spot, _yield_nothing())
         elif isinstance(spot.node, ast.Expr) and ast.unparse(spot.node).startswith("problems.append"):
-            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, ast.Pass())
+            yield f"{spot.place}: {_short(spot.node)}", _edit(tree, spot, ast.Pass())
 
 
 def _statements(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -105,15 +105,15 @@ def _statements(tree: ast.Module) -> Iterator[tuple[str, str]]:
             if not isinstance(spot.parent, ast.ClassDef) and not _is_docstring(node):
                 yields = isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield)
                 instead = _yield_nothing() if yields else ast.Pass()
-                yield f"{spot.place}: {_short(node)}", _edited(tree, spot, instead)
+                yield f"{spot.place}: {_short(node)}", _edit(tree, spot, instead)
         elif spot.field == "test" and isinstance(node, ast.expr):
             turned = ast.UnaryOp(op=ast.Not(), operand=node)
-            yield f"{spot.place}: not ({_short(node)})", _edited(tree, spot, turned)
+            yield f"{spot.place}: not ({_short(node)})", _edit(tree, spot, turned)
         elif isinstance(node, ast.Dict):
             for index, key in enumerate(node.keys):
                 if isinstance(key, ast.Constant):
                     rest = ast.Dict(node.keys[:index] + node.keys[index + 1 :], _but(node.values, index))
-                    yield f"{spot.place}: key {key.value!s}", _edited(tree, spot, rest)
+                    yield f"{spot.place}: key {key.value!s}", _edit(tree, spot, rest)
 
 
 _IN_PYTHON: dict[str, Callable[[ast.Module], Iterator[tuple[str, str]]]] = {
@@ -154,7 +154,7 @@ def _inside(place: str, node: ast.AST) -> str:
     return place
 
 
-def _edited(tree: ast.Module, spot: _Spot, instead: ast.AST | None) -> str:
+def _edit(tree: ast.Module, spot: _Spot, instead: ast.AST | None) -> str:
     """The source with the node at the spot replaced, or removed from its list."""
     memo: dict[int, Any] = {}
     twin = copy.deepcopy(tree, memo)

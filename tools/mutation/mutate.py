@@ -84,7 +84,9 @@ def _git(*arguments: str) -> str:
 def _run(name: str, mutants: list[Mutant], jobs: int, *, fresh: bool) -> int:
     """Run the mutants of an area that no test has detected yet; return how many survive without an excuse."""
     area, memory = AREAS[name], Memory(name, fresh=fresh)
-    left = [mutant for mutant in mutants if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
+    left = [
+        mutant for mutant in mutants if memory.noticing_test(mutant) is None and area.excuse(_title(mutant)) is None
+    ]
     print(f"{name}: {len(mutants)} mutants, {len(left)} to run", flush=True)
     if left:
         with _copies(jobs) as copies:
@@ -94,7 +96,9 @@ def _run(name: str, mutants: list[Mutant], jobs: int, *, fresh: bool) -> int:
             copies.put(place)
             _run_all(left, area, memory, copies, jobs)
         memory.tidy(_of(area))
-    alive = [mutant for mutant in mutants if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
+    alive = [
+        mutant for mutant in mutants if memory.noticing_test(mutant) is None and area.excuse(_title(mutant)) is None
+    ]
     for mutant in alive:
         print(f"  lives: {_title(mutant)}")
     print(f"{name}: {len(mutants) - len(alive)} of {len(mutants)} noticed or excused", flush=True)
@@ -172,7 +176,7 @@ class Memory:
         self._known = {} if fresh else earlier
         self._before = {key.rpartition(" #")[0]: test for key, test in earlier.items()}
 
-    def noticed(self, mutant: Mutant) -> str | None:
+    def noticing_test(self, mutant: Mutant) -> str | None:
         """The test that failed."""
         return self._known.get(self._key(mutant))
 
@@ -182,8 +186,8 @@ class Memory:
 
     def near(self, mutant: Mutant) -> tuple[list[str], list[str]]:
         """The tests that detected others of its file, the last first, and those that detected all the others."""
-        known = [(key.partition(":")[0], test) for key, test in reversed(self._known.items())]
-        return [test for place, test in known if place == mutant.file], [test for _, test in known]
+        detections = [(key.partition(":")[0], test) for key, test in reversed(self._known.items())]
+        return [test for place, test in detections if place == mutant.file], [test for _, test in detections]
 
     def remember(self, mutant: Mutant, test: str | None) -> None:
         """Store the result at once."""
@@ -194,7 +198,7 @@ class Memory:
 
     def tidy(self, mutants: list[Mutant]) -> None:
         """Remove mutants that do not exist any more; sort the others in the order of the source."""
-        self._known = {self._key(mutant): test for mutant in mutants if (test := self.noticed(mutant))}
+        self._known = {self._key(mutant): test for mutant in mutants if (test := self.noticing_test(mutant))}
         self._write()
 
     def _write(self) -> None:
@@ -252,7 +256,7 @@ def _record() -> None:
         memory, mutants = Memory(name, fresh=False), _of(area)
         excused = [(mutant, why) for mutant in mutants if (why := area.excuse(_title(mutant)))]
         lives = {_title(mutant) for mutant, _ in excused}
-        noticed = [test for mutant in mutants if _title(mutant) not in lives and (test := memory.noticed(mutant))]
+        noticed = [test for mutant in mutants if _title(mutant) not in lives and (test := memory.noticing_test(mutant))]
         rows.append([area.about, len(mutants), len(noticed), len(excused), len(mutants) - len(noticed) - len(excused)])
         notes += [
             {"what": _title(mutant), "why": why, "evidence": "tools/mutation/areas.py"} for mutant, why in excused

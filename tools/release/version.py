@@ -39,12 +39,12 @@ def files(root: Path) -> dict[Path, tuple[re.Pattern[str], ...]]:
 
 def versions(root: Path) -> dict[str, list[str]]:
     """Version -> the files that have it."""
-    found: dict[str, list[str]] = {}
+    by_version: dict[str, list[str]] = {}
     for file, places in files(root).items():
         text = file.read_text(encoding="utf-8")
         for version in {match["version"] for place in places for match in place.finditer(text)}:
-            found.setdefault(version, []).append(file.relative_to(root).as_posix())
-    return found
+            by_version.setdefault(version, []).append(file.relative_to(root).as_posix())
+    return by_version
 
 
 def write(root: Path, version: str) -> None:
@@ -67,10 +67,10 @@ def write(root: Path, version: str) -> None:
 def main(arguments: list[str]) -> int:
     """Print or write the version; return the exit status."""
     if not arguments:
-        found = versions(ROOT)
-        for version, places in sorted(found.items()):
-            print(version if len(found) == 1 else f"{version}: {', '.join(places)}")
-        return 0 if len(found) == 1 else 1
+        by_version = versions(ROOT)
+        for version, places in sorted(by_version.items()):
+            print(version if len(by_version) == 1 else f"{version}: {', '.join(places)}")
+        return 0 if len(by_version) == 1 else 1
     try:
         write(ROOT, arguments[0])
     except ValueError as error:

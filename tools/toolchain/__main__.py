@@ -13,8 +13,10 @@ PYTHON_MINIMUM = (3, 11)
 def main() -> int:
     """Set up uv, `.venv` and the Pulumi CLI, for developers also HAProxy and Chromium; return 1 if that fails."""
     if sys.version_info < PYTHON_MINIMUM:
-        own = ".".join(str(part) for part in sys.version_info[:3])
-        sys.stderr.write(f"python3 is {own}, too old for this project: put Python 3.11 or newer first on PATH.\n")
+        python_version = ".".join(str(part) for part in sys.version_info[:3])
+        sys.stderr.write(
+            f"python3 is {python_version}, too old for this project: put Python 3.11 or newer first on PATH.\n"
+        )
         return 1
     import chromium
     import environment

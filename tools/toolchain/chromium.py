@@ -33,7 +33,7 @@ def link() -> None:
     name = f"{PACKAGE}-{debian.release()}"
     folder = cache.root() / name
     if not folder.is_dir():
-        if installed := _installed():
+        if installed := _find_installed():
             write_script(script, f'exec {shlex.quote(installed)} "$@"\n')
             return
         if script.exists() and script.read_text().endswith(NOT_FOUND):  # tried and reported before
@@ -49,16 +49,16 @@ def link() -> None:
     write_script(script, f'LD_LIBRARY_PATH={shlex.quote(debian.libraries(folder))} exec {binary} "$@"\n')
 
 
-def _installed() -> str | None:
+def _find_installed() -> str | None:
     """A Chromium on PATH that starts: Ubuntu's package is only a script that requires another package."""
     path = debian.path_without(VENV / "bin")
     for name in INSTALLED:
-        if found := shutil.which(name, path=path):
+        if program := shutil.which(name, path=path):
             try:
-                debian.answer([found, "--version"])
+                debian.answer([program, "--version"])
             except progress.StepError:
                 continue
-            return found
+            return program
     return None
 
 

@@ -35,10 +35,10 @@ def unpack(package: str, folder: Path, *, size: str, also: tuple[str, ...] = ())
     except progress.StepError:
         for part in (lists / "partial", folder / "archives" / "partial"):
             part.mkdir(parents=True)
-        own = ("-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder}")
+        own_options = ("-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder}")
         log = folder / "apt.log"
-        progress.run("fetching lists of packages", ["apt-get", "update", *_BOUNDED, *own], log=log)
-        _fetch(package, packages, size, also, own)
+        progress.run("fetching lists of packages", ["apt-get", "update", *_BOUNDED, *own_options], log=log)
+        _fetch(package, packages, size, also, own_options)
     for file in sorted(packages.glob("*.deb")):
         answer(["dpkg-deb", "-x", str(file), str(folder)])
     for left_over in folder.iterdir():
@@ -60,9 +60,9 @@ def libraries(folder: Path) -> str:
     return ":".join(sorted({str(library.parent) for library in folder.glob("usr/lib/*/**/*.so*")}))
 
 
-def path_without(own: Path) -> str:
+def path_without(excluded: Path) -> str:
     """PATH without a folder of ours, so that our own script is not taken for an installed program."""
-    mine = own.resolve()
+    mine = excluded.resolve()
     return os.pathsep.join(
         entry for entry in os.environ.get("PATH", "").split(os.pathsep) if Path(entry).resolve() != mine
     )
@@ -71,10 +71,10 @@ def path_without(own: Path) -> str:
 def release() -> str:
     """The distribution and machine type, for the name of a cache folder: libraries fit only one of each."""
     try:
-        found = platform.freedesktop_os_release()
+        fields = platform.freedesktop_os_release()
     except OSError:
-        found = {}
-    return f"{found.get('ID', 'linux')}-{found.get('VERSION_ID', 'none')}-{platform.machine()}"
+        fields = {}
+    return f"{fields.get('ID', 'linux')}-{fields.get('VERSION_ID', 'none')}-{platform.machine()}"
 
 
 def answer(command: list[str], **variables: str) -> str:

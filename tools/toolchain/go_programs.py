@@ -85,8 +85,8 @@ def find(name: str) -> Path:
 
 def _module_folder(name: str, module: str) -> Path:
     command = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=MODULES / name)
-    return Path(found.stdout.strip())
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=MODULES / name)
+    return Path(answer.stdout.strip())
 
 
 def run(name: str, arguments: Sequence[str]) -> int:

@@ -35,21 +35,21 @@ HAProxy could not be set up, so the gateway of a TPU stack cannot start on local
 
 def prepare() -> None:
     """Write `.venv/bin/haproxy`: starts the proxy of this machine, or fetches it when it is started first."""
-    if text := _found():
+    if text := _present_script():
         write_script(SCRIPT, text)
-    elif not _reported():
+    elif not _has_reported():
         # A gateway's container has no HOME to find the cache by.
-        own = f"XDG_CACHE_HOME={shlex.quote(str(cache.root().parent))} exec {shlex.quote(sys.executable)}"
-        write_script(SCRIPT, f'{own} {shlex.quote(str(Path(__file__).resolve()))} "$@"\n')
+        command = f"XDG_CACHE_HOME={shlex.quote(str(cache.root().parent))} exec {shlex.quote(sys.executable)}"
+        write_script(SCRIPT, f'{command} {shlex.quote(str(Path(__file__).resolve()))} "$@"\n')
 
 
 def link() -> None:
     """Write `.venv/bin/haproxy`: starts the proxy, fetched now if need be, or prints how to get it."""
-    if (text := _found()) is None:
-        if _reported():
+    if (text := _present_script()) is None:
+        if _has_reported():
             return
         try:
-            text = _fetched()
+            text = _fetch_script()
         except progress.StepError as error:
             reason = f"{error}\n{REPAIR}"
             progress.say(reason)
@@ -60,14 +60,14 @@ def link() -> None:
 def start(arguments: Sequence[str]) -> NoReturn:
     """Fetch the proxy and start it in place of this process; exit with 127 and the repair if that fails."""
     try:
-        write_script(SCRIPT, _found() or _fetched())
+        write_script(SCRIPT, _present_script() or _fetch_script())
     except progress.StepError as error:
         progress.say(f"{error}\n{REPAIR}")
         sys.exit(127)
     os.execv(SCRIPT, [str(SCRIPT), *arguments])  # noqa: S606
 
 
-def _found() -> str | None:
+def _present_script() -> str | None:
     """Text of the script where the proxy is on PATH or in the cache."""
     if installed := shutil.which(PACKAGE, path=debian.path_without(VENV / "bin")):
         return f'exec {shlex.quote(installed)} "$@"\n'
@@ -75,7 +75,7 @@ def _found() -> str | None:
     return _text(folder) if folder.is_dir() else None
 
 
-def _fetched() -> str:
+def _fetch_script() -> str:
     return _text(cache.obtain(_name(), _unpack, waiting=progress.say))
 
 
@@ -88,7 +88,7 @@ def _text(folder: Path) -> str:
     return f'LD_LIBRARY_PATH={shlex.quote(debian.libraries(folder))} exec {binary} "$@"\n'
 
 
-def _reported() -> bool:
+def _has_reported() -> bool:
     """Whether `link` has tried and has said why it failed."""
     return SCRIPT.exists() and SCRIPT.read_text().endswith(NOT_FOUND)
 

@@ -78,14 +78,14 @@ def find() -> Path:
 
 
 def _on_path() -> Path | None:
-    found = shutil.which("pulumi")
-    if found is None:
+    program = shutil.which("pulumi")
+    if program is None:
         return None
-    folder = Path(found).resolve().parent
+    folder = Path(program).resolve().parent
     if not (folder / LANGUAGE_HOST).exists():
         return None
     quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "1"}
-    answer = subprocess.run([found, "version"], capture_output=True, text=True, check=False, timeout=30, env=quiet)
+    answer = subprocess.run([program, "version"], capture_output=True, text=True, check=False, timeout=30, env=quiet)
     return folder if answer.stdout.strip() == f"v{VERSION}" else None
 
 

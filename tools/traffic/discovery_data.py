@@ -77,7 +77,7 @@ def served_methods() -> Json:
         definitions = document(source.document)
         services[source.prefix.split("/")[1]] = urlsplit(definitions["rootUrl"]).hostname
         served += [_method(source, m, definitions) for m in methods_of(definitions) if m["id"] in source.serves]
-    return {"source": _told(), "services": dict(sorted(services.items())), "served": served}
+    return {"source": _source_text(), "services": dict(sorted(services.items())), "served": served}
 
 
 def other_methods() -> Json:
@@ -90,7 +90,7 @@ def other_methods() -> Json:
             if line not in served:
                 for each in (line, *_upload_lines(source, method)):
                     others.setdefault(each, method["id"])
-    return {"source": _told(all_versions()), "others": dict(sorted(others.items()))}
+    return {"source": _source_text(all_versions()), "others": dict(sorted(others.items()))}
 
 
 def request_messages() -> Json:
@@ -99,10 +99,10 @@ def request_messages() -> Json:
     for source in SOURCES:
         definitions = document(source.document)
         roots = [m["request"]["$ref"] for m in methods_of(definitions) if m["id"] in source.serves and "request" in m]
-        messages |= condensed(definitions, roots, source.api)
+        messages |= condense(definitions, roots, source.api)
     for name, fields in _UNDOCUMENTED.items():
         messages[name] = dict(sorted((messages[name] | fields).items()))
-    return {"source": _told(), "messages": messages}
+    return {"source": _source_text(), "messages": messages}
 
 
 def response_messages() -> Json:
@@ -115,8 +115,8 @@ def response_messages() -> Json:
         roots = [m["response"]["$ref"] for m in methods_of(definitions) if m["id"] in source.serves and "response" in m]
         # The results of operations are messages of the methods' own services: each may be one.
         roots += [name for name in definitions["schemas"] if name in _RESULTS.get(source.api, ())]
-        messages |= condensed(definitions, roots, source.api)
-    return {"source": _told(), "messages": _with_enums(messages)}
+        messages |= condense(definitions, roots, source.api)
+    return {"source": _source_text(), "messages": _with_enums(messages)}
 
 
 def services() -> Json:
@@ -153,7 +153,7 @@ def _upload_lines(source: Source, method: Json) -> Iterator[str]:
             yield f"{method['httpMethod']} {prefix}{path}"
 
 
-def condensed(definitions: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:
+def condense(definitions: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:
     """The messages of a discovery document that the root messages use, as `api.Message` -> fields."""
     fields_of: dict[str, dict[str, str]] = {}
     waiting = [(name, definitions["schemas"][name]) for name in roots]
@@ -196,9 +196,9 @@ def _scalar(definition: Json) -> str:
         "google-fieldmask": "mask",
         "float": "double",
     }
-    known = definition.get("format", "")
-    if known in {"int32", "int64", "uint32", "uint64"} or known in formats:
-        return formats.get(known, known)
+    form = definition.get("format", "")
+    if form in {"int32", "int64", "uint32", "uint64"} or form in formats:
+        return formats.get(form, form)
     return {"boolean": "bool", "number": "double", "integer": "int32"}.get(definition["type"], definition["type"])
 
 
@@ -221,23 +221,23 @@ def _method(source: Source, method: Json, definitions: Json) -> Json:
     return fields_of
 
 
-def _told(sources: tuple[Source, ...] = SOURCES) -> str:
+def _source_text(sources: tuple[Source, ...] = SOURCES) -> str:
     revisions = [f"{source.document} revision {document(source.document)['revision']}" for source in sources]
     return "Google's discovery documents: " + ", ".join(revisions)
 
 
-def written(content: Json) -> str:
+def to_text(content: Json) -> str:
     """The text of a data file."""
     return json.dumps(content, indent=1) + "\n"
 
 
 def main() -> None:
     """Write the files."""
-    (DATA / "messages.json").write_text(written(request_messages()))
-    (DATA / "methods.json").write_text(written(served_methods()))
-    (DATA / "other_methods.json").write_text(written(other_methods()))
-    (DATA / "responses.json").write_text(written(response_messages()))
-    (DATA / "services.json").write_text(written(services()))
+    (DATA / "messages.json").write_text(to_text(request_messages()))
+    (DATA / "methods.json").write_text(to_text(served_methods()))
+    (DATA / "other_methods.json").write_text(to_text(other_methods()))
+    (DATA / "responses.json").write_text(to_text(response_messages()))
+    (DATA / "services.json").write_text(to_text(services()))
 
 
 if __name__ == "__main__":

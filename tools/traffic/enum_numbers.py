@@ -14,7 +14,7 @@ import subprocess
 import sys
 from typing import Any
 
-from tools.traffic.discovery_data import DATA, WITHOUT_NUMBERS, request_messages, response_messages, written
+from tools.traffic.discovery_data import DATA, WITHOUT_NUMBERS, request_messages, response_messages, to_text
 
 Json = dict[str, Any]
 
@@ -70,15 +70,15 @@ def enum_numbers(python: str) -> Json:
     for api, module in MODULES.items():
         for kind in sorted(_kinds(api)):
             names = kind.split("|")
-            known = max(published[module], key=lambda enum: len(enum.keys() & set(names)))
-            if len(known.keys() & set(names)) < _LEAST:
+            closest = max(published[module], key=lambda enum: len(enum.keys() & set(names)))
+            if len(closest.keys() & set(names)) < _LEAST:
                 continue  # not published: the order counts
-            found = [known.get(name) for name in names]
-            if numbers.get(kind, found) != found:
+            published_numbers = [closest.get(name) for name in names]
+            if numbers.get(kind, published_numbers) != published_numbers:
                 message = f"{kind} has different numbers in two APIs"
                 raise ValueError(message)
-            if found != list(range(len(names))):
-                numbers[kind] = found
+            if published_numbers != list(range(len(names))):
+                numbers[kind] = published_numbers
     return {"source": "definitions in Google's client libraries, see tests/clients/requirements", "numbers": numbers}
 
 
@@ -93,7 +93,7 @@ def main() -> None:
     """Write the file."""
     command = [sys.executable, "tools/toolchain/clients.py", "python", "google"]
     folder = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    (DATA / "enums.json").write_text(written(enum_numbers(f"{folder}/bin/python")))
+    (DATA / "enums.json").write_text(to_text(enum_numbers(f"{folder}/bin/python")))
 
 
 if __name__ == "__main__":

@@ -33,23 +33,23 @@ FILE = (
 _VALUES = re.compile(r"(?:Possible values are|(?P<each>Each value may be one of)): (?P<listed>(?:`[^`]+`(?:, )?)+)\.")
 
 
-def documented() -> dict[str, dict[str, Any]]:
+def documented_values() -> dict[str, dict[str, Any]]:
     """The allowed values by type and property, in the form of the file."""
-    found: dict[str, dict[str, Any]] = {}
+    allowed: dict[str, dict[str, Any]] = {}
     for token in sorted(TYPES):
-        for path, words in documentation(token).items():
-            if match := _VALUES.search(words):
+        for path, description in documentation(token).items():
+            if match := _VALUES.search(description):
                 required = bool(_field(TYPES[token].fields, path).marks & Mark.REQUIRED)
                 empty = [] if required or match["each"] else [""]
-                found.setdefault(token, {})[path] = {"one_of": [*re.findall(r"`([^`]+)`", match["listed"]), *empty]}
-    return found
+                allowed.setdefault(token, {})[path] = {"one_of": [*re.findall(r"`([^`]+)`", match["listed"]), *empty]}
+    return allowed
 
 
 def _field(fields: Fields, path: str) -> Field:
     """The property at a dotted path."""
     name, _, rest = path.partition(".")
-    found = next(item for item in fields if item.name == name)
-    return _field(found.fields, rest) if rest else found
+    field = next(item for item in fields if item.name == name)
+    return _field(field.fields, rest) if rest else field
 
 
 def text(values: dict[str, dict[str, Any]]) -> str:
@@ -67,7 +67,7 @@ def main() -> int:
     """Write the file, or compare it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the file")
-    now = text(documented())
+    now = text(documented_values())
     if parser.parse_args().write:
         FILE.write_text(now)
     same = FILE.exists() and FILE.read_text() == now

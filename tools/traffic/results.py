@@ -77,7 +77,7 @@ def _stamp() -> dict[str, str]:
     return {"commit": commit, "date": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine}
 
 
-def settled(name: str, compared: list[Compared], explanations: Explanations, write: bool) -> bool:
+def is_current(name: str, compared: list[Compared], explanations: Explanations, write: bool) -> bool:
     """Whether a committed table has the present results, whenever it was written; with `write` it is written first."""
     file = ROOT / "tests" / "results" / f"{name}.json"
     now = _table(name, compared, explanations)
@@ -87,19 +87,19 @@ def settled(name: str, compared: list[Compared], explanations: Explanations, wri
     return bool({**before, "stamp": None} == {**now, "stamp": None})
 
 
-def run(given: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Compare, and write or check the tables; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.traffic.results")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true", help="write the tables of the results")
-    options = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     compared, explanations = compare(options.folder)
     problems = [*differences_without_explanation(compared, explanations)]
     problems += gaps(compared, explanations)
     print("\n".join([*problems, *summary(compared)]))
     if problems:
         return 1
-    stale = [name for name in SECTIONS if not settled(name, compared, explanations, options.write)]
+    stale = [name for name in SECTIONS if not is_current(name, compared, explanations, options.write)]
     if stale:
         print(f"{', '.join(stale)}: the committed tables say something else. Look at why, then: {COMMAND}")
     return 1 if stale else 0

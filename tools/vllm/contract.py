@@ -26,7 +26,7 @@ from bezel_base.loopback.listeners import free_port
 from simulated_vllm_support.contract_report import NOT_RUN, RESULTS, Outcome, table
 from simulated_vllm_support.servers import CONFIGURATIONS
 from simulated_vllm_support.vllm_bench import BENCH, bench_against_simulated
-from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
+from tools.vllm.real_server import command, end_at_exit, environment, log_file, until_healthy
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "packages" / "simulated-vllm" / "tests"
@@ -110,7 +110,7 @@ def _server(folder: Path, name: str) -> None:
     environment = _real_environment(folder)
     with (
         log.open("w") as out,
-        ended(subprocess.Popen(line, env=environment, stdout=out, stderr=out, start_new_session=True)) as process,
+        end_at_exit(subprocess.Popen(line, env=environment, stdout=out, stderr=out, start_new_session=True)) as process,
     ):
         answers = until_healthy(process, port, log)
         for configuration in SERVERS[name]:

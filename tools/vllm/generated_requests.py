@@ -30,7 +30,7 @@ from simulated_vllm_support.generated import BASES, constant_fields, generate
 from simulated_vllm_support.process import simulated_vllm
 from simulated_vllm_support.servers import CONFIGURATIONS
 from simulated_vllm_support.shapes import alike, shape_of
-from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
+from tools.vllm.real_server import command, end_at_exit, environment, log_file, until_healthy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +105,10 @@ def _real(folder: Path) -> Iterator[int]:
     """Start the real server; its port once it is healthy."""
     port, log = free_port(), log_file("vllm-generated.log")
     line = command(folder, port, CONFIGURATIONS["generated"].arguments)
-    own = environment(folder) | _KEPT_ALIVE
+    variables = environment(folder) | _KEPT_ALIVE
     with (
         log.open("w") as out,
-        ended(subprocess.Popen(line, env=own, stdout=out, stderr=out, start_new_session=True)) as process,
+        end_at_exit(subprocess.Popen(line, env=variables, stdout=out, stderr=out, start_new_session=True)) as process,
     ):
         until_healthy(process, port, log)
         yield port

@@ -35,12 +35,22 @@ def log_file(name: str) -> Path:
 def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
     """The command line of a server; `{assistant}` in an argument is the draft model's folder."""
     model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
-    given = [argument.format(assistant=assistant) if "{assistant}" in argument else argument for argument in arguments]
-    return [str(folder / "venv/bin/vllm"), "serve", str(model), "--host=127.0.0.1", f"--port={port}", *_COMMON, *given]
+    options = [
+        argument.format(assistant=assistant) if "{assistant}" in argument else argument for argument in arguments
+    ]
+    return [
+        str(folder / "venv/bin/vllm"),
+        "serve",
+        str(model),
+        "--host=127.0.0.1",
+        f"--port={port}",
+        *_COMMON,
+        *options,
+    ]
 
 
 @contextlib.contextmanager
-def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def end_at_exit(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """End the server's own process group: terminate it, then kill it."""
     try:
         yield process
@@ -72,6 +82,6 @@ def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> lis
 
 def environment(folder: Path) -> dict[str, str]:
     """Environment of a server and of its own load client, without any request beyond this machine."""
-    own = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
+    variables = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
     path = f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}"
-    return own | real_vllm.environment() | {"PATH": path}
+    return variables | real_vllm.environment() | {"PATH": path}

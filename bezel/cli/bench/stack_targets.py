@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import CommandError, printed, pulumi_cli
-from bezel.rest import Credentials, RestError, guarded
+from bezel.engine.run.command import CommandError, command_output, pulumi_cli
+from bezel.rest import Credentials, RestError, url_for_token
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word_for_make
 from bezel_bench.client.auth_headers import Fetched, RenewedHeaders
@@ -92,7 +92,7 @@ def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
         return Fetched({"Authorization": f"Bearer {credentials.identity_token(audience)}"}, _TOKEN_SECONDS)
 
     try:
-        guarded(target.url, "the server's address")
+        url_for_token(target.url, "the server's address")
         credentials = Credentials(impersonate)
         return RenewedHeaders(fetch)
     except RestError as error:
@@ -105,7 +105,7 @@ def _outputs(project: Project, stack: str) -> dict[str, Any]:
     project.stack_file(stack)
     command = [pulumi_cli(), "stack", "output", "--json", "--stack", stack]
     try:
-        return dict(json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS)))
+        return dict(json.loads(command_output(command, folder=project.folder, seconds=_OUTPUT_SECONDS)))
     except CommandError as error:
         repair = (
             f"deploy it first; on localcloud: `make up STACK={shell_word_for_make(stack)}`, and `eval "

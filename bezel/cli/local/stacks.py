@@ -148,7 +148,7 @@ class Local:
         recovered = engine.recover(stack)
         if recovered.adopted and not recovered.cut_off:
             return engine.run("up", stack, [*quiet, *options]).end.code
-        if refused := engine.refused(stack):
+        if refused := engine.existing_resources(stack):
             say(str(_existing(refused, stack, "then deploy again, under other names")))
         return end.code
 
@@ -278,7 +278,7 @@ def _check_down(plan: "AnyPlan | None", engine: LocalEngine, stack: str) -> None
                 "this command again.",
             )
         )
-    if refused := engine.refused(stack):
+    if refused := engine.existing_resources(stack):
         raise UserError(
             _existing(
                 refused, stack, f"then `make down STACK={shell_word_for_make(stack)}` again", ", and would cost money"

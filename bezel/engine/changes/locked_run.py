@@ -42,7 +42,7 @@ class LockedRun:
 def run_locked(
     engine: Engine,
     operation: Operation,
-    held: HeldLock | None,
+    held_lock: HeldLock | None,
     *,
     packs: Sequence[Path] = (),
     plan: Path | None = None,
@@ -57,7 +57,7 @@ def run_locked(
     Args:
         engine: The stack's engine.
         operation: `up` or `destroy`.
-        held: The lock in the bucket; None where the engine alone locks.
+        held_lock: The lock in the bucket; None where the engine alone locks.
         packs: Policy packs.
         plan: The engine's plan that an `up` keeps to.
         mark: Marks the run's processes; by default a value of this run alone.
@@ -73,18 +73,18 @@ def run_locked(
     """
     mark = mark or secrets.token_hex(16)
     environment = {**engine.environment, MARK: mark}
-    if held is not None:
-        held.look()  # it was not watched so far
-        held.check()
-        environment |= held.environment
+    if held_lock is not None:
+        held_lock.look()  # it was not watched so far
+        held_lock.check()
+        environment |= held_lock.environment
     begin()
     marked = replace(engine, environment=environment)
-    run = marked.run(operation, packs=packs, plan=plan, meanwhile=held.watched(on_loss) if held else None)
-    if held is not None:
-        held.check()
+    run = marked.run(operation, packs=packs, plan=plan, meanwhile=held_lock.watch(on_loss) if held_lock else None)
+    if held_lock is not None:
+        held_lock.check()
     if other := other_engine(run):
         return LockedRun(run, other=other)  # what the state has pending is the other engine's
-    if not run.unfinished and (not with_pending or run.ok or not has_pending(engine.exported())):
+    if not run.unfinished and (not with_pending or run.ok or not has_pending(engine.export())):
         return LockedRun(run)
     # Only this run's events name the changes of a plugin that died: what exists is entered into the state now.
     try:
@@ -98,5 +98,5 @@ def other_engine(run: EngineRun) -> str:
     text = "\n".join([run.text, *run.errors])
     if not run.end.code or _LOCKED not in text:
         return ""
-    found = _OWNER.search(text)
-    return found.group(1) if found else "another user"
+    match = _OWNER.search(text)
+    return match.group(1) if match else "another user"

@@ -122,23 +122,25 @@ def changed_outputs(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None
         new: The outputs of a preview; None where the program did not get that far.
     """
     before, after = old or {}, new or {}
-    known = (name for name in {*before, *after} if not UNKNOWNS & {str(leaf) for _, leaf in _leaves(after.get(name))})
-    return tuple(sorted(name for name in known if new is not None and before.get(name) != after.get(name)))
+    known_names = (
+        name for name in {*before, *after} if not UNKNOWNS & {str(leaf) for _, leaf in _leaves(after.get(name))}
+    )
+    return tuple(sorted(name for name in known_names if new is not None and before.get(name) != after.get(name)))
 
 
 def difference(reviewed: Iterable[Planned], present: Iterable[Planned]) -> list[str]:
     """Lines that say what is new in the present changes, what is gone, and which property differs; none if equal."""
     before = {(item.urn, item.op): item for item in reviewed}
     after = {(item.urn, item.op): item for item in present}
-    lines = [f"new: {_named(after[key])}" for key in sorted(after.keys() - before.keys())]
-    lines += [f"gone: {_named(before[key])}" for key in sorted(before.keys() - after.keys())]
+    lines = [f"new: {_item_text(after[key])}" for key in sorted(after.keys() - before.keys())]
+    lines += [f"gone: {_item_text(before[key])}" for key in sorted(before.keys() - after.keys())]
     for key in sorted(before.keys() & after.keys()):
         old, new = before[key], after[key]
         if old == new:
             continue
         paths = {path for path in {*old.inputs, *new.inputs} if old.inputs.get(path) != new.inputs.get(path)}
         paths |= {*old.properties} ^ {*new.properties} | {*old.open} ^ {*new.open}
-        lines.append(f"differs: {_named(new)}: {', '.join(sorted(paths)) or 'type'}")
+        lines.append(f"differs: {_item_text(new)}: {', '.join(sorted(paths)) or 'type'}")
     return lines
 
 
@@ -148,8 +150,8 @@ def is_rest_of(reviewed: Iterable[Planned], remaining: Iterable[Planned]) -> boo
     A resource may be done, half replaced, or adopted and then updated; its inputs are those of the review, and what
     was unknown then may be known now. No other resource is changed.
     """
-    known = {item.urn: item for item in reviewed}
-    return all(item.urn in known and _is_rest(known[item.urn], item) for item in remaining)
+    reviewed_by_urn = {item.urn: item for item in reviewed}
+    return all(item.urn in reviewed_by_urn and _is_rest(reviewed_by_urn[item.urn], item) for item in remaining)
 
 
 def _is_rest(reviewed: Planned, item: Planned) -> bool:
@@ -201,7 +203,7 @@ def _common(value: object, pattern: re.Pattern[str] | None, generated: Mapping[s
         return value
     if value in UNKNOWNS:
         return UNKNOWN
-    return pattern.sub(lambda found: generated[found.group()], value) if pattern else value
+    return pattern.sub(lambda match: generated[match.group()], value) if pattern else value
 
 
 def _is_open(value: object) -> bool:
@@ -212,5 +214,5 @@ def _hash(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_HASH_LENGTH]
 
 
-def _named(item: Planned) -> str:
+def _item_text(item: Planned) -> str:
     return f"{item.op} {item.name} ({item.type})"

@@ -39,18 +39,18 @@ class Previewed:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def packs_of(project: Project, given: Sequence[Path], place: Path | None = None) -> list[Path]:
+def packs_of(project: Project, named_packs: Sequence[Path], place: Path | None = None) -> list[Path]:
     """The policy packs of a run: the given ones, else the project's own; a required one is named even if missing.
 
     Args:
         project: The project.
-        given: Packs that the caller names.
+        named_packs: Packs that the caller names.
         place: The folder that judges in place of the project's: what is named in the project is taken from there.
     """
     here = project.folder.absolute()
     place = here if place is None else place.absolute()
-    if given:
-        packs = [pack.expanduser().absolute() for pack in given]
+    if named_packs:
+        packs = [pack.expanduser().absolute() for pack in named_packs]
         return [place / pack.relative_to(here) if pack.is_relative_to(here) else pack for pack in packs]
     folder = place / "policies"
     advisory = [folder / name for name in ADVISORY_PACKS if (folder / name / "PulumiPolicy.yaml").is_file()]

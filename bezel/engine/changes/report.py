@@ -98,7 +98,9 @@ class ChangeReport:
             "state_digest": self.state_digest,
             "changes_digest": self.changes_digest,
             "verdict": self.verdict,
-            "changes": {op: [_row(change) for change in self.shown(op)] for op in OPS if self.shown(op)},
+            "changes": {
+                op: [_row(change) for change in self.cloud_changes(op)] for op in OPS if self.cloud_changes(op)
+            },
             "price": {name: cost and cost.as_json() for name, cost in (("before", self.before), ("after", self.after))},
             "violations": [
                 {
@@ -121,7 +123,7 @@ class ChangeReport:
             **self.more,
         }
 
-    def shown(self, op: str) -> list[Change]:
+    def cloud_changes(self, op: str) -> list[Change]:
         """The changes of one kind in the cloud: no components, no default providers; an import is a new resource."""
         same = {"create": ("create", "import")}.get(op, (op,))
         listed = [change for change in self.changes if change.op in same]
@@ -138,7 +140,7 @@ class ChangeReport:
         lines += [f"address: {_flat(self.url)}"] if self.url else []
         lines += ["", *(f"  setting {change.text()}" for change in self.settings)]
         for op in OPS:
-            lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.shown(op)]
+            lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.cloud_changes(op)]
         lines += [""] if self.changes or self.settings else []
         lines += [f"outputs: {', '.join(self.outputs)}"] if self.outputs else []
         lines += [f"fit: {self.fit}"] if self.fit else []
@@ -153,7 +155,7 @@ class ChangeReport:
     def markdown(self) -> str:
         """The report for the summary of a forge's run."""
         rows = [f"- setting {code(change.text(), _LONGEST)}" for change in self.settings]
-        rows += [f"- {op} {code(_line(change))}" for op in OPS for change in self.shown(op)]
+        rows += [f"- {op} {code(_line(change))}" for op in OPS for change in self.cloud_changes(op)]
         opening = [prose(line, _LONGEST) for line in self.opening]
         price = f"Price: {prose(price_line(self.before, self.after), _LONGEST)}"
         parts = [f"### {prose(self._headline())}", *opening, price]
@@ -171,9 +173,14 @@ class ChangeReport:
         return "\n\n".join([*filter(None, parts), f"Changes {code(self.changes_digest)}"]) + "\n"
 
     def _headline(self) -> str:
-        counts = ", ".join(f"{len(self.shown(op))} to {op}" for op in OPS if self.shown(op)) or "no changes"
+        counts = (
+            ", ".join(f"{len(self.cloud_changes(op))} to {op}" for op in OPS if self.cloud_changes(op)) or "no changes"
+        )
         if self.verdict == "deployed":
-            counts = ", ".join(f"{len(self.shown(op))} {_DONE[op]}" for op in OPS if self.shown(op)) or "no changes"
+            counts = (
+                ", ".join(f"{len(self.cloud_changes(op))} {_DONE[op]}" for op in OPS if self.cloud_changes(op))
+                or "no changes"
+            )
         if self.verdict == "failed" and not self.changes:
             counts = "changes unknown"
         verdict = _VERDICTS[self.verdict]

@@ -41,8 +41,8 @@ def missing_roles(texts: Iterable[str], account: str) -> list[str]:
         texts: The errors.
         account: E-mail of the account that the run had; "" where it is unknown.
     """
-    found = dict.fromkeys(denied for text in texts for denied in _denied(text))
-    return [str(_problem(name, place, account)) for name, place in found]
+    denials = dict.fromkeys(denied for text in texts for denied in _denied_permissions(text))
+    return [str(_problem(name, place, account)) for name, place in denials]
 
 
 def account_of(environ: Mapping[str, str]) -> str:
@@ -59,7 +59,7 @@ def account_of(environ: Mapping[str, str]) -> str:
     return match[1] if match else str(content.get("client_email", ""))
 
 
-def _denied(text: str) -> Iterator[tuple[str, str]]:
+def _denied_permissions(text: str) -> Iterator[tuple[str, str]]:
     for form in _DENIED:
         for match in form.finditer(text):
             yield match["name"], match["on"].rstrip(".")

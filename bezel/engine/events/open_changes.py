@@ -65,7 +65,7 @@ class OpenChange:
         return self.urn.rpartition("::")[2]
 
 
-def unfinished(events: Events, *, ended_too: bool = False) -> list[OpenChange]:
+def unfinished_changes(events: Events, *, ended_too: bool = False) -> list[OpenChange]:
     """The changes that a run began and whose outcome is unknown, in their order.
 
     Args:
@@ -82,7 +82,7 @@ def unfinished(events: Events, *, ended_too: bool = False) -> list[OpenChange]:
         for step in begun
         if step.entry["type"] not in MAKES_NOTHING
         and not step.entry["type"].startswith(PROVIDERS)
-        and (change := _classified(step, messages.get(step.urn, "")))
+        and (change := _classify(step, messages.get(step.urn, "")))
     ]
     differs = any(_DIFFERS in messages.get(step.urn, "") for step in begun if step.failed)
     return [*changes, *(_services(events, {change.urn for change in changes}) if differs else ())]
@@ -103,7 +103,7 @@ def _services(events: Events, excluded: Collection[str]) -> list[OpenChange]:
     ]
 
 
-def _classified(step: Step, message: str) -> OpenChange | None:
+def _classify(step: Step, message: str) -> OpenChange | None:
     change = OpenChange(step.urn, step.kind, step.entry)
     if step.partial:
         # A create that failed late is in the state with the values of the request.

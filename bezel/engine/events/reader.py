@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel.engine.events.values import PROVIDERS, Change, Diagnostic, Events, Op, Resource, Step, Violation
-from bezel.engine.state.folder import STACK, masked
+from bezel.engine.state.folder import STACK, mask_secrets
 from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
 
@@ -151,7 +151,7 @@ class _Reader:
         old, new = _inputs(metadata.get("old")), _inputs(metadata.get("new"))
         if kind == STACK:
             if metadata.get("old"):
-                self.result.old_outputs = masked(metadata["old"].get("outputs") or {})
+                self.result.old_outputs = mask_secrets(metadata["old"].get("outputs") or {})
             return
         if old is not None:
             self.result.before[urn] = Resource(urn, kind, old, _is_custom(metadata["old"]))
@@ -175,7 +175,7 @@ class _Reader:
         paths = tuple(sorted(properties or ()))
         custom = any(_is_custom(metadata[key]) for key in ("old", "new") if metadata.get(key))
         step = Change(op, urn, str(metadata["type"]), paths, old, new, _outputs(metadata.get("old")), custom=custom)
-        self.changes[key] = _merged(self.changes[key], step) if key in self.changes else step
+        self.changes[key] = _merge_steps(self.changes[key], step) if key in self.changes else step
 
     def _note_step(self, metadata: Mapping[str, Any]) -> None:
         urn, operation = str(metadata["urn"]), str(metadata["op"])
@@ -202,7 +202,7 @@ class _Reader:
         elif kind == STACK:
             # The stack ends twice: when it is registered, and with its outputs.
             if new:
-                self.result.outputs = masked(new.get("outputs") or {})
+                self.result.outputs = mask_secrets(new.get("outputs") or {})
         elif urn in self.changes and new:
             self.changes[urn] = replace(self.changes[urn], new_outputs=_outputs(new))
 
@@ -235,7 +235,7 @@ class _Reader:
         self.result.counts = content.get("resourceChanges") or {}
 
 
-def _merged(change: Change, step: Change) -> Change:
+def _merge_steps(change: Change, step: Change) -> Change:
     """A change with another step of the same resource."""
     return Change(
         "replace" if "replace" in (change.op, step.op) else step.op,
@@ -256,8 +256,8 @@ def _is_custom(state: Mapping[str, Any]) -> bool:
 
 
 def _inputs(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    return None if state is None else masked(state.get("inputs") or {})
+    return None if state is None else mask_secrets(state.get("inputs") or {})
 
 
 def _outputs(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    return None if state is None else masked(state.get("outputs") or {})
+    return None if state is None else mask_secrets(state.get("outputs") or {})

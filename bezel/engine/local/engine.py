@@ -20,7 +20,7 @@ from bezel.engine.local.stack_copy import copy_of, salt_line
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import Recovered, recover
-from bezel.engine.run.command import QUICK_SECONDS, printed, pulumi_cli
+from bezel.engine.run.command import QUICK_SECONDS, command_output, pulumi_cli
 from bezel.engine.run.engine import Engine, EngineRun, Operation
 from bezel.engine.run.process import GRACE_SECONDS
 from bezel.engine.run.record import LastRun
@@ -47,14 +47,15 @@ class LocalEngine:
     """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory).
 
     Attributes:
-        held: File descriptors that stay open while a run continues, also if this process is killed before its end.
+        held_descriptors: File descriptors that stay open while a run continues, also if this process is killed before
+            its end.
     """
 
     project: Project
     folder: Path
     cloud: Mapping[str, str]
     provider: Provider = "stand-in"
-    held: tuple[int, ...] = ()
+    held_descriptors: tuple[int, ...] = ()
 
     def environment(self) -> dict[str, str]:
         """The variables that make the engine run against localcloud, to be added to the present ones."""
@@ -86,9 +87,9 @@ class LocalEngine:
         """
         copy = self.stack_copy(stack)
         # The engine, run by hand, writes another backend's salt into the stack file.
-        given = self.project.stack_file(stack).read_text()
+        stack_text = self.project.stack_file(stack).read_text()
         if not accepted:
-            given = copy.read_text() if copy.exists() else "config: {}"
+            stack_text = copy.read_text() if copy.exists() else "config: {}"
         if self.provider == "stand-in":
             self._install_plugins()
         copies = copy.parent
@@ -99,9 +100,9 @@ class LocalEngine:
             write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
         write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
         if not copy.exists() or not salt_line(copy.read_text()):
-            write_whole(copy, copy_of(given), mode=0o600)
+            write_whole(copy, copy_of(stack_text), mode=0o600)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
-        text = copy_of(given, copy.read_text())
+        text = copy_of(stack_text, copy.read_text())
         if copy.read_text() != text:
             write_whole(copy, text, mode=0o600)
 
@@ -133,7 +134,7 @@ class LocalEngine:
             copy,
             seconds=None,
             record=self._last_run(stack),
-            held=self.held,
+            held_descriptors=self.held_descriptors,
             in_terminal=True,
         )
 
@@ -158,11 +159,11 @@ class LocalEngine:
             return Recovered()
         return recover(self.engine(stack), say, adopt=adopt, seconds=QUICK_SECONDS)
 
-    def refused(self, stack: str) -> list[str]:
+    def existing_resources(self, stack: str) -> list[str]:
         """The resources that no run could create because they exist already: their ids, or names if no id is known."""
         project = self.project.cloud_project(stack, self.cloud)
         texts = []
-        for change in self._last_run(stack).refused():
+        for change in self._last_run(stack).refused_creates():
             kind = str(change.resource["type"])
             texts.append(f"{derived_id(kind, change.resource.get('inputs', {}), project) or change.name} ({kind})")
         return texts
@@ -170,7 +171,7 @@ class LocalEngine:
     def forget_refused(self, stack: str) -> int:
         """Forget the resources that exist already and belong to another owner; return how many."""
         last = self._last_run(stack)
-        count = len(last.refused())
+        count = len(last.refused_creates())
         if count:
             last.remember([change for change in last.open_changes() if not change.exists])
         return count
@@ -184,7 +185,7 @@ class LocalEngine:
         for pid in dead:
             say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
         if dead:
-            self.engine(stack).printed("cancel", "--yes")
+            self.engine(stack).output_of("cancel", "--yes")
         self._restore(stack)
         return bool(dead)
 
@@ -258,4 +259,4 @@ class LocalEngine:
 
     def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
         command = [pulumi_cli(), *arguments]
-        return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._full_environment())
+        return command_output(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._full_environment())

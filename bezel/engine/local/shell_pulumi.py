@@ -55,8 +55,8 @@ def install(project: Path, cloud: Path) -> dict[str, str]:
     script = cloud.resolve() / "bin" / "pulumi"
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     places = [str(project.resolve()), str(cloud.resolve())]
-    words = [sys.executable, "-P", "-m", "bezel.engine.local.shell_pulumi", *places]
-    write_whole(script, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', mode=0o700)
+    command = [sys.executable, "-P", "-m", "bezel.engine.local.shell_pulumi", *places]
+    write_whole(script, f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', mode=0o700)
     return {VARIABLE: str(script)}
 
 
@@ -72,8 +72,8 @@ def run(project: Path, cloud: Path, arguments: Sequence[str]) -> None:
         OSError: There is no Pulumi CLI, or the folder cannot be written.
     """
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    own = cloud / "bin"
-    entries = [entry for entry in environment.get("PATH", "").split(os.pathsep) if Path(entry) != own]
+    own_folder = cloud / "bin"
+    entries = [entry for entry in environment.get("PATH", "").split(os.pathsep) if Path(entry) != own_folder]
     environment["PATH"] = os.pathsep.join(entries)
     beside = Path(sys.executable).parent / "pulumi"
     command = str(beside) if beside.exists() else shutil.which("pulumi", path=environment["PATH"])
@@ -99,16 +99,16 @@ def renew(project: Path, cloud: Path) -> Path:
     view = cloud / "stacks"
     view.mkdir(parents=True, exist_ok=True, mode=0o700)
     _link(project, cloud, view)
-    seen = _seen(view)
-    found: dict[str, str] = {}
+    seen = _recorded_digests(view)
+    digests: dict[str, str] = {}
     for file in sorted(project.glob("Pulumi.*.yaml")):
         text, copy = file.read_text(encoding="utf-8"), view / file.name
-        found[file.name] = hashlib.sha256(text.encode()).hexdigest()
-        if not copy.exists() or seen.get(file.name) != found[file.name]:
+        digests[file.name] = hashlib.sha256(text.encode()).hexdigest()
+        if not copy.exists() or seen.get(file.name) != digests[file.name]:
             write_whole(copy, copy_of(text, copy.read_text(encoding="utf-8") if copy.exists() else ""), mode=0o600)
     for name, content in (
         (PROJECT_FILE, (project / PROJECT_FILE).read_text(encoding="utf-8")),
-        (_SEEN, json.dumps(found)),
+        (_SEEN, json.dumps(digests)),
     ):
         if not (view / name).exists() or (view / name).read_text(encoding="utf-8") != content:
             write_whole(view / name, content, mode=0o600)
@@ -134,13 +134,13 @@ def _has_copy(name: str) -> bool:
     return name in (PROJECT_FILE, _SEEN) or (name.startswith("Pulumi.") and name.endswith(".yaml"))
 
 
-def _seen(view: Path) -> Mapping[str, str]:
+def _recorded_digests(view: Path) -> Mapping[str, str]:
     """Digests of the stack files that the copies were made from."""
     try:
-        found = json.loads((view / _SEEN).read_text(encoding="utf-8"))
+        digests = json.loads((view / _SEEN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return digests if isinstance(digests, dict) else {}
 
 
 def _folder_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
@@ -190,16 +190,16 @@ def with_paths(arguments: Sequence[str], here: Path, project: Path, view: Path) 
         if name not in names and name != _CONFIG_FILE:
             changed.append(argument)
             continue
-        given = value if is_joined else next(rest, None)
-        if given is None:
+        paths = value if is_joined else next(rest, None)
+        if paths is None:
             changed.append(argument)
             continue
-        shown = ",".join(_named(path, here, project, view, name) for path in given.split(","))
+        shown = ",".join(_absolute_path(path, here, project, view, name) for path in paths.split(","))
         changed += [f"{name}={shown}"] if is_joined else [name, shown]
     return changed
 
 
-def _named(path: str, here: Path, project: Path, view: Path, option: str) -> str:
+def _absolute_path(path: str, here: Path, project: Path, view: Path, option: str) -> str:
     if not path:
         return path
     file = Path(os.path.normpath(here / path))

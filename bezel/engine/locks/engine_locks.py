@@ -23,7 +23,7 @@ least once in `WATCH_SECONDS`, or gives up after `BLIND_SECONDS`, and its engine
 _CLOCK_SLACK = 2.0
 
 
-class Owner(Protocol):
+class EngineOwner(Protocol):
     """Who ran an engine: a user on a host, in a process."""
 
     @property
@@ -69,21 +69,21 @@ def read_engine_locks(states: StateBucket, project: str, stack: str) -> list[Eng
     """
     entries = states.list(f".pulumi/locks/organization/{project}/{stack}/")
     names = [entry.name for entry in entries if entry.name.endswith(".json")]
-    return [_parsed(name, *found) for name in names if (found := states.read(name)) is not None]
+    return [_parse_lock(name, *stored) for name in names if (stored := states.read(name)) is not None]
 
 
-def _parsed(name: str, content: bytes, generation: int) -> EngineLock:
+def _parse_lock(name: str, content: bytes, generation: int) -> EngineLock:
     try:
-        found = read_json(content)
-        user, host, since = (str(found[key]) for key in ("username", "hostname", "timestamp"))
-        return EngineLock(name, generation, whole_number(found["pid"], 1, MOST_PID), user, host, since)
+        fields = read_json(content)
+        user, host, since = (str(fields[key]) for key in ("username", "hostname", "timestamp"))
+        return EngineLock(name, generation, whole_number(fields["pid"], 1, MOST_PID), user, host, since)
     except (ValueError, KeyError, TypeError):
         return EngineLock(name, generation, 0, "", "", "")
 
 
 def state_of(
     lock: EngineLock,
-    ended: Sequence[tuple[str, Owner]],
+    ended: Sequence[tuple[str, EngineOwner]],
     *,
     machine: str,
     started_at: Callable[[int], float | None],
@@ -113,7 +113,7 @@ def _is_here(process: Process, machine: str) -> bool:
     return bool(machine) and process.machine == machine
 
 
-def _is_of(lock: EngineLock, since: str, owner: Owner) -> bool:
+def _is_of(lock: EngineLock, since: str, owner: EngineOwner) -> bool:
     """Whether an engine took its lock under a run's: one user of one host, whose clock gave both times."""
     taken, begin = _unix(lock.since), _unix(since)
     is_after = taken is not None and begin is not None and taken >= begin - _CLOCK_SLACK

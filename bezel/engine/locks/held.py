@@ -61,9 +61,9 @@ class HeldLock:
             RestError: It cannot be read.
         """
         if not self.lost:
-            found = self.states.read(self.name)
-            other = None if found is None else parse(found[0])
-            if found is None:
+            stored = self.states.read(self.name)
+            other = None if stored is None else parse(stored[0])
+            if stored is None:
                 self.lost = "it was removed"
             elif other is None or other.token != self.lock.token:
                 self.lost = f"it is held by {other.text if other else 'another version of bezel'}"
@@ -81,7 +81,7 @@ class HeldLock:
             raise LockedError(Problem(f"stack {self.lock.stack}", None, consequence, repair))
 
     @contextlib.contextmanager
-    def watched(self, interrupt: Callable[[], None] | None = None, seconds: float = WATCH_SECONDS) -> Iterator[None]:
+    def watch(self, interrupt: Callable[[], None] | None = None, seconds: float = WATCH_SECONDS) -> Iterator[None]:
         """Read the lock now and then while the block runs, and end the command if it is lost.
 
         It starts a thread: enter it once the command's process runs.

@@ -122,22 +122,22 @@ def to_json(lock: Lock) -> bytes:
 def parse(content: bytes) -> Lock | None:
     """The lock of an object's content; None if it is not one that this version wrote."""
     try:
-        found = read_json(content)
-        if found["version"] != VERSION:
+        document = read_json(content)
+        if document["version"] != VERSION:
             return None
-        after = tuple((str(since), _owner(owner)) for since, owner in found["after"])
-        fields = {name: str(found[name]) for name in ("project", "stack", "token", "since")}
-        return Lock(**fields, owner=_owner(found["owner"]), after=after)
+        after = tuple((str(since), _owner(owner)) for since, owner in document["after"])
+        fields = {name: str(document[name]) for name in ("project", "stack", "token", "since")}
+        return Lock(**fields, owner=_owner(document["owner"]), after=after)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _owner(found: Mapping[str, Any]) -> Owner:
-    run = None if found["run"] is None else Run(**{name: str(found["run"][name]) for name in Run.__annotations__})
-    process = found["process"]
+def _owner(document: Mapping[str, Any]) -> Owner:
+    run = None if document["run"] is None else Run(**{name: str(document["run"][name]) for name in Run.__annotations__})
+    process = document["process"]
     started = whole_number(process["started"], 0, _MOST_TICKS)
     identity = Process(str(process["machine"]), whole_number(process["pid"], 1, MOST_PID), started)
-    return Owner(str(found["user"]), str(found["host"]), identity, run)
+    return Owner(str(document["user"]), str(document["host"]), identity, run)
 
 
 def run_of(environ: Mapping[str, str]) -> Run | None:
@@ -168,7 +168,7 @@ class Verdict:
 
 def judge(
     lock: Lock | None,
-    own: Run | None,
+    own_run: Run | None,
     *,
     is_alive: Callable[[Process], bool | None],
     run_state: Callable[[Run], RunState],
@@ -177,7 +177,7 @@ def judge(
 
     Args:
         lock: The lock; None for a content that is not a lock of this version.
-        own: The run that asks.
+        own_run: The run that asks.
         is_alive: Says whether a process of this machine lives, None for another machine's.
         run_state: Asks the forge for the state of a run, in the attempt that it names.
     """
@@ -189,9 +189,14 @@ def judge(
     run = lock.owner.run
     if run is None:
         return Verdict(has_ended=False, reason=f"its process is on another machine ({format_value(lock.owner.host)})")
-    if own and run.is_of_same_run(own) and run.job == own.job and 0 < run.attempt_number < own.attempt_number:
+    if (
+        own_run
+        and run.is_of_same_run(own_run)
+        and run.job == own_run.job
+        and 0 < run.attempt_number < own_run.attempt_number
+    ):
         # A forge starts the next attempt of a job only when the last one is over.
-        return Verdict(has_ended=True, reason=f"attempt {own.attempt_number} of the same job has begun")
+        return Verdict(has_ended=True, reason=f"attempt {own_run.attempt_number} of the same job has begun")
     state = run_state(run)
     reasons = {"running": "its run is active", "ended": "its run has ended"}
     return Verdict(state == "ended", reasons.get(state, "the forge's API does not say whether its run has ended"))

@@ -76,13 +76,13 @@ def status_of(states: StateBucket, project: str, stack: str, around: Surrounding
     Raises:
         UserError: It cannot be read, or no stack has that name.
     """
-    found = states.read(object_name(project, stack))
+    stored = states.read(object_name(project, stack))
     engines = tuple(read_engine_locks(states, project, stack))
-    if found is None:
+    if stored is None:
         return LockStatus(stack, 0, None, None, engines)
-    lock = parse(found[0])
+    lock = parse(stored[0])
     verdict = judge(lock, run_of(around.environ), is_alive=is_alive, run_state=around.state_of)
-    return LockStatus(stack, found[1], lock, verdict, engines)
+    return LockStatus(stack, stored[1], lock, verdict, engines)
 
 
 def remove_lock(states: StateBucket, project: str, stack: str, generation: int, around: Surroundings) -> LockStatus:

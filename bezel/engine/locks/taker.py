@@ -75,7 +75,7 @@ def surroundings(environ: Mapping[str, str]) -> Surroundings:
     return Surroundings(environ, lambda run: run_state(forge, run, run_of(environ)), note)
 
 
-def run_state(forge: Forge | None, run: Run, own: Run | None) -> RunState:
+def run_state(forge: Forge | None, run: Run, own_run: Run | None) -> RunState:
     """The state of a run, asked at the forge.
 
     Raises:
@@ -84,7 +84,7 @@ def run_state(forge: Forge | None, run: Run, own: Run | None) -> RunState:
     if forge is None:
         return "unknown"
     # Gitea counts the attempts of each job: those of two jobs cannot be compared.
-    is_counted_alike = forge.facts.kind == "github" or (own is not None and own.job == run.job)
+    is_counted_alike = forge.facts.kind == "github" or (own_run is not None and own_run.job == run.job)
     attempt = run.attempt_number if is_counted_alike and run.attempt_number else None
     return forge.run_state(run.id, attempt=attempt, repository=run.repository, server_url=run.server)
 
@@ -109,10 +109,10 @@ def hold(
     taker = _Taker(states, project, stack, around, around.clock() + wait_seconds)
     with _ending_on_signals():
         try:
-            held = taker.take()
-            if held.is_own:
-                taker.await_engines(held)
-            yield held
+            held_lock = taker.take()
+            if held_lock.is_own:
+                taker.await_engines(held_lock)
+            yield held_lock
         finally:
             taker.release()
 
@@ -136,8 +136,8 @@ class _Taker:
     around: Surroundings
     end: float
     _written: Lock | None = None
-    _held: HeldLock | None = None
-    _said: tuple[str, float] = ("", 0.0)
+    _held_lock: HeldLock | None = None
+    _last_message: tuple[str, float] = ("", 0.0)
     _asked: tuple[Run | None, float, RunState] = (None, 0.0, "unknown")
 
     def take(self) -> HeldLock:
@@ -147,25 +147,25 @@ class _Taker:
             LockedError: Another run holds it beyond the deadline.
             RestError: The bucket cannot be used.
         """
-        own = self._new_lock()
+        own_lock = self._new_lock()
         while True:
-            found = self.states.read(self._name)
-            if found is None:
-                if held := self._put(own, 0):
-                    return held
+            stored = self.states.read(self._name)
+            if stored is None:
+                if held_lock := self._put(own_lock, 0):
+                    return held_lock
                 continue
-            current, generation = parse(found[0]), found[1]
+            current, generation = parse(stored[0]), stored[1]
             if current and current.token == self.around.environ.get(TOKEN):
                 return HeldLock(self.states, current, generation, is_own=False)
-            verdict = judge(current, own.owner.run, is_alive=is_alive, run_state=self._state_of)
+            verdict = judge(current, own_lock.owner.run, is_alive=is_alive, run_state=self._state_of)
             owner = current.text if current else "an unknown owner"
             if not verdict.has_ended:
-                self._wait(owner, verdict.reason, _locked(self.stack, owner, generation, verdict))
-            elif held := self._put(own.taken_over(current), generation):
+                self._wait(owner, verdict.reason, _locked_error(self.stack, owner, generation, verdict))
+            elif held_lock := self._put(own_lock.taken_over(current), generation):
                 self.around.say(f"took over the lock of {self.stack} from {owner}: {verdict.reason}")
-                return held
+                return held_lock
 
-    def await_engines(self, held: HeldLock) -> None:
+    def await_engines(self, held_lock: HeldLock) -> None:
         """Wait until no engine works on the stack, and remove the locks that ended runs' engines left.
 
         Raises:
@@ -173,15 +173,15 @@ class _Taker:
             RestError: The bucket cannot be used.
         """
         taken = self.around.clock()
-        if held.lock.after:
+        if held_lock.lock.after:
             # An ended run's engine may need this long to stop, whatever the deadline of the wait.
             self.end = max(self.end, taken + engine_locks.STOP_SECONDS + _LOOK_SECONDS)
         while locks := engine_locks.read_engine_locks(self.states, self.project, self.stack):
             for lock in locks:
                 state = engine_locks.state_of(
                     lock,
-                    held.lock.after,
-                    machine=held.lock.owner.process.machine,
+                    held_lock.lock.after,
+                    machine=held_lock.lock.owner.process.machine,
                     started_at=started_at,
                     seconds_since_takeover=self.around.clock() - taken,
                 )
@@ -195,13 +195,13 @@ class _Taker:
 
     def release(self) -> None:
         """Release what was taken, or may have been: an answer can be lost, and a signal can come at any moment."""
-        if self._held is not None:
-            self._held.release(self.around.say)
+        if self._held_lock is not None:
+            self._held_lock.release(self.around.say)
         elif self._written is not None:
             with contextlib.suppress(RestError):
-                found = self.states.read(self._name)
-                if found and found[0] == to_json(self._written):
-                    self.states.delete(self._name, found[1])
+                stored = self.states.read(self._name)
+                if stored and stored[0] == to_json(self._written):
+                    self.states.delete(self._name, stored[1])
 
     @property
     def _name(self) -> str:
@@ -220,13 +220,13 @@ class _Taker:
         except PreconditionError:
             self._written = None
             return None
-        self._held = HeldLock(self.states, lock, put, is_own=True)
-        return self._held
+        self._held_lock = HeldLock(self.states, lock, put, is_own=True)
+        return self._held_lock
 
     def _state_of(self, run: Run) -> RunState:
         """The state of a run, asked again after a while."""
-        known, asked, state = self._asked
-        if run == known and self.around.clock() - asked < _ASK_SECONDS:
+        last_run, asked, state = self._asked
+        if run == last_run and self.around.clock() - asked < _ASK_SECONDS:
             return state
         state = self.around.state_of(run)
         self._asked = (run, self.around.clock(), state)
@@ -241,14 +241,14 @@ class _Taker:
         now = self.around.clock()
         if now >= self.end:
             raise refusal
-        if self._said[0] != owner or now - self._said[1] >= _SAY_SECONDS:
+        if self._last_message[0] != owner or now - self._last_message[1] >= _SAY_SECONDS:
             left = duration_text(self.end - now)
             self.around.say(f"waiting for the lock of {self.stack}, {left} at most: {owner} ({reason})")
-            self._said = (owner, now)
+            self._last_message = (owner, now)
         self.around.sleep(min(_LOOK_SECONDS, self.end - now))
 
 
-def _locked(stack: str, owner: str, generation: int, verdict: Verdict) -> LockedError:
+def _locked_error(stack: str, owner: str, generation: int, verdict: Verdict) -> LockedError:
     consequence = f"it is locked by {owner}; {verdict.reason}."
     repair = (
         "wait for its end, or cancel that run. If it has ended for certain, remove its lock by hand: "

@@ -44,11 +44,11 @@ def packs_folder() -> Path:
     Raises:
         UserError: The packs are not installed, or not into a virtual environment.
     """
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         consequence = f"{sys.executable} has no policy packs: its environment lacks this distribution."
         raise UserError(Problem("bezel-policies", None, consequence, "run `pip install bezel-policies`."))
-    package = Path(found.origin).parent
+    package = Path(spec.origin).parent
     if (package.parent / "pyproject.toml").is_file():
         return package.parent
     # As PulumiPolicy.yaml names it: VENV/lib/pythonX.Y/site-packages/bezel_policies.

@@ -14,13 +14,13 @@ def lease_zones(project: Project, show: Callable[[str], None]) -> tuple[str, ...
         project: The project.
         show: Gets a line for each stack file that cannot be read.
     """
-    known = {zone for kind in leased_hardware().values() for zone in (*kind.zones, *kind.zones_refused)}
+    zones = {zone for kind in leased_hardware().values() for zone in (*kind.zones, *kind.zones_refused)}
     for stack in project.stacks():
         try:
-            known |= _zones_named(project.configuration(stack))
+            zones |= _zones_named(project.configuration(stack))
         except ProjectError as error:
             show(f"zones that only the stack file of {stack} names are not searched: {one_line(error)}")
-    return tuple(sorted(known))
+    return tuple(sorted(zones))
 
 
 def _zones_named(configuration: Mapping[str, object]) -> set[str]:

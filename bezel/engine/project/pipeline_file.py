@@ -97,7 +97,7 @@ def read_pipeline(project: Project) -> Pipeline:
     Raises:
         PipelineError: There is none, it cannot be read, or it has problems.
     """
-    typed, problems = _typed(project.folder)
+    typed, problems = _validated_content(project.folder)
     problems += _of_stacks(project, typed.stacks)
     problems += _of_packs(project.folder, typed)
     if problems:
@@ -112,8 +112,12 @@ def environment_of(project: Project, stack: str) -> object:
     Raises:
         UserError: The pipeline's file has problems, or the stack's file cannot be read.
     """
-    own = project.configuration(stack).get("environment")
-    return read_pipeline(project).stacks.get(stack, own) if (project.folder / FILE).exists() else own
+    own_environment = project.configuration(stack).get("environment")
+    return (
+        read_pipeline(project).stacks.get(stack, own_environment)
+        if (project.folder / FILE).exists()
+        else own_environment
+    )
 
 
 def configuration_of(pack: Path, environment: object) -> Path | None:
@@ -128,7 +132,7 @@ def configuration_of(pack: Path, environment: object) -> Path | None:
     pack = Path(os.path.normpath(pack))
     top = pack.parent.parent
     if pack.parent.name == PACKS and (top / FILE).exists():
-        typed, problems = _typed(top)
+        typed, problems = _validated_content(top)
         if problems := [*problems, *_of_packs(top, typed)]:
             raise PipelineError(*dict.fromkeys(problems), title=_TITLE)
         named = {str(name): file for name, file in typed.packs.get(pack.name, {}).items()}.get(str(environment))
@@ -137,44 +141,44 @@ def configuration_of(pack: Path, environment: object) -> Path | None:
     return beside if beside.is_file() else None
 
 
-def _typed(folder: Path) -> tuple[_Content, list[Problem]]:
+def _validated_content(folder: Path) -> tuple[_Content, list[Problem]]:
     """The content of a folder's file, its valid part if it has problems, and the problems of its form."""
-    content = _parsed(folder / FILE)
+    content = _parse_file(folder / FILE)
     try:
         return _Content.model_validate(content), []
     except ValidationError as error:
         return _usable(content), [_wrong(detail) for detail in error.errors(include_url=False)]
 
 
-def _parsed(file: Path) -> dict[str, Any]:
-    def refused(consequence: str, repair: str) -> PipelineError:
+def _parse_file(file: Path) -> dict[str, Any]:
+    def refusal(consequence: str, repair: str) -> PipelineError:
         return PipelineError(Problem(FILE, None, consequence, repair))
 
     try:
         # A link within a view of the project keeps the name and stands beside another Pulumi.yaml.
         target = file.resolve(strict=True)
         if target.name != FILE or not (target.parent / "Pulumi.yaml").exists():
-            raise refused(
+            raise refusal(
                 "it is a link to a file elsewhere, which is not reviewed as this file is.", "write the file itself."
             )
         if target.stat().st_size > _LARGEST:
-            raise refused(f"it is larger than {_LARGEST // 1024} KiB.", "name each stack once, and nothing else.")
+            raise refusal(f"it is larger than {_LARGEST // 1024} KiB.", "name each stack once, and nothing else.")
         content = target.read_bytes()
         if content.startswith(codecs.BOM_UTF8):
-            raise refused(
+            raise refusal(
                 "it begins with a mark of the byte order, which TOML has not.", "save it as UTF-8 without BOM."
             )
         read = tomllib.loads(content.decode())
         if _has_long_integer(read):
-            raise refused("an integer in it has more than 64 bits, which TOML has not.", f"correct it; {_EXAMPLE}")
+            raise refusal("an integer in it has more than 64 bits, which TOML has not.", f"correct it; {_EXAMPLE}")
     except UnicodeDecodeError as error:
-        raise refused(f"it is not UTF-8 text: {error}.", "save it as UTF-8.") from None
+        raise refusal(f"it is not UTF-8 text: {error}.", "save it as UTF-8.") from None
     except (ValueError, RecursionError) as error:  # also an integer of more digits than Python reads
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         twice = " A stack, or another key, stands there twice." if "overwrite" in why or "twice" in why else ""
-        raise refused(f"it is not valid TOML: {format_value(why)}.{twice}", f"correct it; {_EXAMPLE}") from None
+        raise refusal(f"it is not valid TOML: {format_value(why)}.{twice}", f"correct it; {_EXAMPLE}") from None
     except OSError as error:
-        raise refused(f"it cannot be read ({error.strerror}).", f"restore it; {_EXAMPLE}") from None
+        raise refusal(f"it cannot be read ({error.strerror}).", f"restore it; {_EXAMPLE}") from None
     return read
 
 
@@ -196,9 +200,9 @@ def _usable(content: Mapping[str, Any]) -> _Content:
     """The valid part of a file with problems, so that the rest of it is checked too."""
     stacks, packs = content.get("stacks"), content.get("packs")
     return _Content(
-        stacks={name: value for name, value in _items(stacks) if _known(value)},
+        stacks={name: value for name, value in _items(stacks) if _is_environment(value)},
         packs={
-            name: {key: value for key, value in _items(files) if _known(key) and isinstance(value, str)}
+            name: {key: value for key, value in _items(files) if _is_environment(key) and isinstance(value, str)}
             for name, files in _items(packs)
             if isinstance(files, dict)
         },
@@ -209,7 +213,7 @@ def _items(table: object) -> Iterator[tuple[str, Any]]:
     yield from table.items() if isinstance(table, dict) else ()
 
 
-def _known(environment: object) -> TypeGuard[Environment]:
+def _is_environment(environment: object) -> TypeGuard[Environment]:
     return isinstance(environment, str) and environment in ENVIRONMENTS
 
 
@@ -224,8 +228,10 @@ def _wrong(detail: Any) -> Problem:
         case "extra_forbidden":
             near = difflib.get_close_matches(place[0], _Content.model_fields, n=1)
             hint = f"write {near[0]}, or remove it" if near else "remove it"
-            known = ", ".join(_Content.model_fields)
-            return Problem(key, value, "there is no such key: it would have no effect.", f"{hint}. Known: {known}.")
+            known_keys = ", ".join(_Content.model_fields)
+            return Problem(
+                key, value, "there is no such key: it would have no effect.", f"{hint}. Known: {known_keys}."
+            )
         case "literal_error":
             consequence = "no policy pack and no plan knows this environment, so nothing would judge its stacks."
             return Problem(key, value, consequence, f"write {names}.")
@@ -233,7 +239,7 @@ def _wrong(detail: Any) -> Problem:
             return Problem(key, value, "expected a table.", f"write {_FORMS.get(place[0], 'a table')}.")
         case "list_type":
             return Problem(key, value, "expected a list of environments.", 'write e.g. ["prod"].')
-    return Problem(key, value, f"expected {_expected(detail['type'])}.", f"correct it; {_EXAMPLE}")
+    return Problem(key, value, f"expected {_expected_kind(detail['type'])}.", f"correct it; {_EXAMPLE}")
 
 
 _REQUIRED = {
@@ -246,7 +252,7 @@ _FORMS = {
 }
 
 
-def _expected(kind: str) -> str:
+def _expected_kind(kind: str) -> str:
     return "a text" if kind == "string_type" else kind.replace("_", " ")
 
 
@@ -268,10 +274,8 @@ def _of_stacks(project: Project, stacks: Mapping[str, str]) -> Iterator[Problem]
             hint = f"did you mean {near[0]}? Write" if near else "write"
             consequence = f"there is no Pulumi.{name}.yaml, so there is nothing to deploy."
             yield Problem(key, environment, consequence, f"{hint} the file, or remove the line.")
-        elif (own := _own_environment(project, name)) not in (None, environment):
-            consequence = (
-                f"Pulumi.{name}.yaml has bezel:environment {format_value(own)}: approval and limits would differ."
-            )
+        elif (own_environment := _own_environment(project, name)) not in (None, environment):
+            consequence = f"Pulumi.{name}.yaml has bezel:environment {format_value(own_environment)}: approval and limits would differ."
             yield Problem(key, environment, consequence, "write the same environment in both.")
 
 
@@ -328,8 +332,8 @@ def _unusable(folder: Path, pack: str, name: str, environment: str) -> str:
         return "expected an object: policy -> its keys."
     if not content:
         return "it holds no limit."
-    known = _policies(folder, pack)
-    if unknown := [policy for policy in content if known and policy not in known]:
+    known_policies = _policies(folder, pack)
+    if unknown := [policy for policy in content if known_policies and policy not in known_policies]:
         return f"this pack has no policy {', '.join(map(format_value, unknown))}."
     if empty := [policy for policy, keys in content.items() if not isinstance(keys, dict) or not keys]:
         return f"expected an object with the keys of the policy in {', '.join(map(format_value, empty))}."
@@ -362,14 +366,14 @@ POLICIES = {
 
 def _policies(folder: Path, pack: str) -> set[str]:
     """Names that a configuration of a pack may have: those above, and rules that its `pack.py` adds; {} if unknown."""
-    known = set(POLICIES.get(pack, ()))
+    policies = set(POLICIES.get(pack, ()))
     try:
         tree = ast.parse((folder / PACKS / pack / "pack.py").read_bytes())
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return known
+        return policies
     rules = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     rules += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return known | {rule.replace("_", "-") for rule in rules} - {"all"}  # which the engine takes for every policy
+    return policies | {rule.replace("_", "-") for rule in rules} - {"all"}  # which the engine takes for every policy
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

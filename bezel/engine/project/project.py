@@ -40,7 +40,7 @@ class Project:
     @property
     def name(self) -> str:
         """The project's name, also the namespace of its configuration."""
-        return str(self._declared()["name"])
+        return str(self._project_file()["name"])
 
     def stacks(self) -> list[str]:
         """Names of the stacks that have a file, sorted."""
@@ -83,32 +83,32 @@ class Project:
         Raises:
             ProjectError: As of `configuration`.
         """
-        declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
+        declared = _mapping(self._project_file().get("config"), "Pulumi.yaml: config")
         values: dict[str, object] = {}
         for key, schema in declared.items():
             values |= {engine_key(key, self.name): _as_passed_on(value) for value in _declared_values(schema)}
-        return values | {key: _as_passed_on(value) for key, value in self._given(stack).items()}
+        return values | {key: _as_passed_on(value) for key, value in self._stack_values(stack).items()}
 
     def given_keys(self, stack: str) -> frozenset[str]:
         """The keys of the project's own namespace that the stack's file has, without the prefix."""
         prefix = f"{self.name}:"
-        return frozenset(key.removeprefix(prefix) for key in self._given(stack) if key.startswith(prefix))
+        return frozenset(key.removeprefix(prefix) for key in self._stack_values(stack) if key.startswith(prefix))
 
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
         """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""
-        given = self._given(stack).get("gcp:project")
-        return str(given) if given else cloud_project_of(environment)
+        value = self._stack_values(stack).get("gcp:project")
+        return str(value) if value else cloud_project_of(environment)
 
-    def _given(self, stack: str) -> Mapping[str, object]:
+    def _stack_values(self, stack: str) -> Mapping[str, object]:
         """Values of the stack's file by their keys as the engine names them."""
         file = self.stack_file(stack)
         content = _read(file)
-        given = _mapping(content.get("config"), f"{file.name}: config")
+        values = _mapping(content.get("config"), f"{file.name}: config")
         if problems := problems_of_spellings(content, self.name, file.name):
             raise ProjectError(*problems)
-        return {engine_key(key, self.name): value for key, value in given.items()}
+        return {engine_key(key, self.name): value for key, value in values.items()}
 
-    def _declared(self) -> Mapping[str, object]:
+    def _project_file(self) -> Mapping[str, object]:
         return _read(self.folder / "Pulumi.yaml")
 
 
@@ -117,13 +117,13 @@ def cloud_project_of(environment: Mapping[str, str]) -> str | None:
     return environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
 
 
-def checked_cloud_project(given: str | None) -> str:
+def checked_cloud_project(named_project: str | None) -> str:
     """The Google Cloud project that an option names, else the environment.
 
     Raises:
         ProjectError: None is named, or its name cannot be that of a project.
     """
-    project = given or cloud_project_of(os.environ)
+    project = named_project or cloud_project_of(os.environ)
     if not project:
         consequence = "no Google Cloud project is named."
         raise ProjectError(Problem("--project", NOT_SET, consequence, "add it, or set GOOGLE_CLOUD_PROJECT."))

@@ -44,7 +44,7 @@ def pending(state: Mapping[str, Any]) -> list[OpenChange]:
     return [OpenChange(item["resource"]["urn"], item["type"], item["resource"]) for item in operations]
 
 
-def planned(state: State, changes: Iterable[OpenChange], project: str | None) -> Recovery:
+def plan_recovery(state: State, changes: Iterable[OpenChange], project: str | None) -> Recovery:
     """Plan the recovery from `changes`.
 
     Args:
@@ -105,7 +105,7 @@ def undo_replacement(state: State, before: State, creates: Iterable[str]) -> Sta
     return result if lost else None
 
 
-def held(state: Mapping[str, Any]) -> dict[str, str]:
+def ids_by_urn(state: Mapping[str, Any]) -> dict[str, str]:
     """URN -> id of the resources that a state holds."""
     resources = state["deployment"].get("resources", [])
     return {item["urn"]: item.get("id", "") for item in resources if not item.get("delete")}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.events.open_changes import OpenChange
-from bezel.engine.recover.plan import Recovery, State, held, pending, planned, undo_replacement
+from bezel.engine.recover.plan import Recovery, State, ids_by_urn, pending, plan_recovery, undo_replacement
 from bezel.engine.run.command import QUICK_SECONDS
 from bezel.engine.run.engine import Engine
 from bezel.engine.run.record import end_processes
@@ -70,12 +70,12 @@ def recover(
     Raises:
         UserError: A resource's id does not follow from its inputs, or the engine failed.
     """
-    record, known, refused = engine.record, [*changes], list[OpenChange]()
+    record, open_changes, refused = engine.record, [*changes], list[OpenChange]()
     if record is not None:
         record.end_leftovers()
-        known += record.open_changes(existing=adopt)
-        listed = {change.urn for change in known}
-        refused = [] if adopt else [change for change in record.refused() if change.urn not in listed]
+        open_changes += record.open_changes(existing=adopt)
+        listed = {change.urn for change in open_changes}
+        refused = [] if adopt else [change for change in record.refused_creates() if change.urn not in listed]
     elif mark and (count := end_processes(mark)):
         say(f"ended {count} processes of an ended run")
 
@@ -85,13 +85,13 @@ def recover(
 
     def pulumi(arguments: Sequence[str]) -> str:
         if arguments[0] != "refresh":
-            return engine.printed(*arguments)
+            return engine.output_of(*arguments)
         if seconds > QUICK_SECONDS:
             say(f"  reading the open resources from the cloud: at most {seconds / 60:.0f} minutes")
-        return engine.printed(*arguments, seconds=seconds)
+        return engine.output_of(*arguments, seconds=seconds)
 
     project = engine.project.cloud_project(engine.stack, engine.environment)
-    return reconcile(pulumi, project, say, known, remember, ignored)
+    return reconcile(pulumi, project, say, open_changes, remember, ignored)
 
 
 def reconcile(
@@ -117,45 +117,45 @@ def reconcile(
     """
     before: State = json.loads(pulumi(["stack", "export"]))
     # The state's entries replace the log's: they have the dependencies.
-    found = {change.urn: change for change in [*changes, *pending(before)]}
-    if not found:
+    changes_by_urn = {change.urn: change for change in [*changes, *pending(before)]}
+    if not changes_by_urn:
         return Recovered()
-    known = [change for change in found.values() if change.resource["type"] not in ignored]
-    plan = planned(before, known, project)
+    open_changes = [change for change in changes_by_urn.values() if change.resource["type"] not in ignored]
+    plan = plan_recovery(before, open_changes, project)
     blocking = {change.urn for change in pending(before)}
     if unknown := [change for change in plan.unknown if change.urn in blocking]:
         raise UserError(_manual(unknown))
-    _announce(say, plan, known)
-    remember(known)
+    _announce(say, plan, open_changes)
+    remember(open_changes)
     if plan.creates or blocking:
         # If this process ends between here and the refresh, any later refresh has the same result.
         _replace(pulumi, plan.state)
-    after = _refreshed(pulumi, before, plan)
-    there, were = held(after), held(before)
+    after = _refresh(pulumi, before, plan)
+    there, were = ids_by_urn(after), ids_by_urn(before)
     adopted = [urn for urn in plan.creates if urn in there and there[urn] != were.get(urn)]
     settled = {*adopted, *(urn for urn, resource_id in plan.creates.items() if there.get(urn) == resource_id)}
-    missing = [change for change in known if change.urn in plan.creates and change.urn not in settled]
+    missing = [change for change in open_changes if change.urn in plan.creates and change.urn not in settled]
     remember([change for change in missing if not change.exists])
     for urn in adopted:
         say(f"  created, now in the state: {there[urn]}")
     for change in missing:
         say(f"  {'does not exist' if change.exists else 'was not created'}: {plan.creates[change.urn]}")
-    return Recovered(tuple(adopted), tuple(missing), len(known), bool(blocking))
+    return Recovered(tuple(adopted), tuple(missing), len(open_changes), bool(blocking))
 
 
-def _announce(say: Say, plan: Recovery, known: Sequence[OpenChange]) -> None:
+def _announce(say: Say, plan: Recovery, open_changes: Sequence[OpenChange]) -> None:
     for change in plan.unknown:
         say(f"  unknown whether {change.resource['type']} {change.name} was created: delete it by hand if it exists")
     for resource_id in plan.orphans:
         say(f"  cannot be adopted, as its parent or provider is gone: delete {resource_id} by hand if it exists")
-    lost = sum(not change.read for change in known)
+    lost = sum(not change.read for change in open_changes)
     if lost:
         say(f"outcome of {_count(lost, 'change')} of an earlier run unknown: reading the resources from the cloud")
-    if len(known) > lost:
-        say(f"the state of {_count(len(known) - lost, 'resource')} may differ from the cloud: reading them")
+    if len(open_changes) > lost:
+        say(f"the state of {_count(len(open_changes) - lost, 'resource')} may differ from the cloud: reading them")
 
 
-def _refreshed(pulumi: Pulumi, before: State, plan: Recovery) -> State:
+def _refresh(pulumi: Pulumi, before: State, plan: Recovery) -> State:
     """The state after a refresh from the cloud; the planned state where nothing can have been made."""
     if plan.targets:
         targets = [option for urn in dict.fromkeys(plan.targets) for option in ("--target", urn)]

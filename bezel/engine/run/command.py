@@ -32,7 +32,7 @@ def pulumi_cli() -> str:
     return path
 
 
-def printed(
+def command_output(
     command: Sequence[str], *, folder: Path, seconds: float, environment: Mapping[str, str] | None = None
 ) -> str:
     """Run a command and return its output.
@@ -70,9 +70,9 @@ def printed(
 
 
 def _deadline() -> float:
-    given = os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf"
+    value = os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf"
     try:
-        return float(given)
+        return float(value)
     except ValueError:
         repair = "write seconds above 0, or unset it."
-        raise CommandError(Problem("BEZEL_DEADLINE_SECONDS", given, "expected a number of seconds.", repair)) from None
+        raise CommandError(Problem("BEZEL_DEADLINE_SECONDS", value, "expected a number of seconds.", repair)) from None

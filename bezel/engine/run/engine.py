@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bezel.engine.events.denied_permissions import account_of, missing_roles
-from bezel.engine.events.open_changes import OpenChange, unfinished
+from bezel.engine.events.open_changes import OpenChange, unfinished_changes
 from bezel.engine.events.reader import PACK_FAILED, read_events
 from bezel.engine.events.values import Change, Events, Violation
 from bezel.engine.project.pipeline_file import environment_of
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import QUICK_SECONDS, CommandError, printed, pulumi_cli
-from bezel.engine.run.output import displayed
+from bezel.engine.run.command import QUICK_SECONDS, CommandError, command_output, pulumi_cli
+from bezel.engine.run.output import display_output
 from bezel.engine.run.policy_packs import PACK, with_packs
 from bezel.engine.run.process import End, run_to_end
 from bezel.engine.run.record import LastRun
 from bezel.engine.run.saved_plans import let_computed_values_differ
 from bezel.engine.run.texts import plain_errors
-from bezel.engine.run.waiting import Waiting, reported
+from bezel.engine.run.waiting import Waiting, report_waiting
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
@@ -124,7 +124,8 @@ class Engine:
         show: Gets each step as a line instead of the engine's own display on standard error.
         cancelled: Ends a run as soon as it is set; an interrupt of a run sets it.
         record: Keeps what a run that does not end well leaves on this machine, until a recovery.
-        held: Descriptors that stay open as long as a run's engine lives, also if this process is killed before its end.
+        held_descriptors: Descriptors that stay open as long as a run's engine lives, also if this process is killed
+            before its end.
         in_terminal: Whether a person watches: the engine has its own display on standard output, and asks what the
             options do not answer.
     """
@@ -137,7 +138,7 @@ class Engine:
     show: Callable[[str], None] | None = None
     cancelled: threading.Event | None = None
     record: LastRun | None = None
-    held: tuple[int, ...] = ()
+    held_descriptors: tuple[int, ...] = ()
     in_terminal: bool = False
 
     def run(
@@ -167,7 +168,7 @@ class Engine:
             UserError: There is no Pulumi CLI, or `bezel.toml` has problems.
         """
         changes = operation != "preview"
-        arguments = [operation, *self._named(), *self.pack_options(packs, limits_of)]
+        arguments = [operation, *self._stack_options(), *self.pack_options(packs, limits_of)]
         if not self.in_terminal:
             arguments += ["--non-interactive", "--color", "never", *(["--yes", "--skip-preview"] if changes else [])]
         arguments += [f"--plan={plan}"] if plan else []
@@ -187,7 +188,7 @@ class Engine:
                     [pulumi_cli(), *arguments, f"{_EVENT_LOG}{log}"],
                     self.project.folder,
                     variables | marks | {VARIABLE: str(facts_file)},
-                    self.held,
+                    self.held_descriptors,
                     meanwhile=_both(self._reports(log, changes=changes), meanwhile),
                     streams=streams,
                     seconds=self._seconds(changes=changes),
@@ -195,7 +196,7 @@ class Engine:
                 )
                 if end.interrupted and self.cancelled is not None:
                     self.cancelled.set()  # what follows the run is given up as well
-                words = text()
+                output = text()
             if save_plan and not end.code and save_plan.is_file():
                 let_computed_values_differ(save_plan)
             if self.record and marks:
@@ -206,11 +207,11 @@ class Engine:
             events, facts = read_events(log), read_facts(facts_file)
         if self.record and marks and changes and not end.code:
             self.record.forget(refused=operation != "refresh")
-        unknown = tuple(unfinished(events)) if end.code and changes else ()
+        unknown = tuple(unfinished_changes(events)) if end.code and changes else ()
         account = account_of(self.environment) if end.code else ""
-        return EngineRun(end, events, len(packs), words, unknown, account, facts)
+        return EngineRun(end, events, len(packs), output, unknown, account, facts)
 
-    def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
+    def output_of(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
         """The output of a short command on the stack, or of a refresh.
 
         It runs beside the copy of the stack's file, into which it may write; a refresh in the project's folder, where
@@ -220,12 +221,12 @@ class Engine:
             CommandError: The command failed, or did not end in time.
         """
         if arguments[0] == "refresh":
-            command, folder = [pulumi_cli(), *arguments, *self._named()], self.project.folder
+            command, folder = [pulumi_cli(), *arguments, *self._stack_options()], self.project.folder
         else:
             command, folder = [pulumi_cli(), *arguments, "--stack", self.stack], self.config_file.parent
-        return printed(command, folder=folder, seconds=seconds, environment=self.environment)
+        return command_output(command, folder=folder, seconds=seconds, environment=self.environment)
 
-    def exported(self) -> dict[str, Any] | None:
+    def export(self) -> dict[str, Any] | None:
         """The stack's state: see `exported_state`.
 
         Raises:
@@ -243,7 +244,7 @@ class Engine:
         limits = limits_of if limits_of is not None or not options else environment_of(self.project, self.stack)
         return with_packs(options, here=Path.cwd(), environment=limits)
 
-    def _named(self) -> list[str]:
+    def _stack_options(self) -> list[str]:
         return ["--stack", self.stack, "--config-file", str(self.config_file)]
 
     def _seconds(self, *, changes: bool) -> float | None:
@@ -252,14 +253,14 @@ class Engine:
     def _reports(self, log: Path, *, changes: bool) -> contextlib.AbstractContextManager[None] | None:
         """What says what a run waits for; on a terminal the engine's own display does."""
         if self.in_terminal:
-            return reported(Waiting(log)) if changes and not sys.stdout.isatty() else None
-        return reported(Waiting(log, show=self.show or note, each=self.show is not None and changes))
+            return report_waiting(Waiting(log)) if changes and not sys.stdout.isatty() else None
+        return report_waiting(Waiting(log, show=self.show or note, each=self.show is not None and changes))
 
     @contextlib.contextmanager
     def _streams(self, folder: Path) -> Iterator[tuple[tuple[int, int] | None, Callable[[], str]]]:
         """The engine's standard output and error, and a function that returns its last words on the latter."""
         if self.in_terminal:
-            with displayed() as streams:
+            with display_output() as streams:
                 yield streams, str
             return
         with (
@@ -277,7 +278,7 @@ def exported_state(project: Project, stack: str, environment: Mapping[str, str])
     """
     try:
         command = [pulumi_cli(), "stack", "export", "--stack", stack]
-        text = printed(command, folder=project.folder, seconds=QUICK_SECONDS, environment=environment)
+        text = command_output(command, folder=project.folder, seconds=QUICK_SECONDS, environment=environment)
     except CommandError as error:
         if f"no stack named '{stack}' found" in str(error):
             return None

@@ -16,7 +16,7 @@ _END_SECONDS = 10.0
 
 
 @contextlib.contextmanager
-def displayed() -> Iterator[tuple[int, int] | None]:
+def display_output() -> Iterator[tuple[int, int] | None]:
     """Descriptors for the engine's standard output and error; None on a terminal, where it has its own display."""
     if sys.stdout.isatty():
         yield None

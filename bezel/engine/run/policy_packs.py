@@ -26,15 +26,15 @@ def with_packs(options: Sequence[str], *, here: Path, environment: object) -> li
     Raises:
         UserError: The `bezel.toml` beside a pack's folder has problems.
     """
-    given = _with_absolute_paths(options, here)
-    packs = [Path(option.removeprefix(f"{PACK}=")) for option in given if option.startswith(f"{PACK}=")]
-    if any(option.startswith(f"{CONFIG}=") for option in given):
-        return given
+    absolute_options = _with_absolute_paths(options, here)
+    packs = [Path(option.removeprefix(f"{PACK}=")) for option in absolute_options if option.startswith(f"{PACK}=")]
+    if any(option.startswith(f"{CONFIG}=") for option in absolute_options):
+        return absolute_options
     files = [configuration_of(pack, environment) for pack in packs]
     if not any(files):
-        return given
+        return absolute_options
     # The engine needs one for each pack; an empty file configures nothing.
-    return given + [f"{CONFIG}={file or os.devnull}" for file in files]
+    return absolute_options + [f"{CONFIG}={file or os.devnull}" for file in files]
 
 
 def has_packs(options: Sequence[str]) -> bool:

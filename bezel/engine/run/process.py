@@ -64,7 +64,7 @@ def run_to_end(
     command: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
-    held: Sequence[int] = (),
+    held_descriptors: Sequence[int] = (),
     grace: tuple[int, int] = GRACE_SECONDS,
     meanwhile: contextlib.AbstractContextManager[None] | None = None,
     streams: tuple[int, int] | None = None,
@@ -79,7 +79,7 @@ def run_to_end(
         command: The program and its arguments.
         folder: Its working directory.
         environment: Its complete environment.
-        held: Descriptors that stay open as long as the engine lives.
+        held_descriptors: Descriptors that stay open as long as the engine lives.
         grace: See `GRACE_SECONDS`.
         meanwhile: Entered while the engine runs, and only once it does: it may start threads.
         streams: Descriptors of its standard output and error; this process's own by default.
@@ -99,14 +99,14 @@ def run_to_end(
     os.close(outlet)
     signals = _Signals(inlet)
     try:
-        with signals.handled():
+        with signals.handle():
             engine = subprocess.Popen(
                 command,
                 cwd=folder,
                 env=environment,
                 stdout=out,
                 stderr=err,
-                pass_fds=held,
+                pass_fds=held_descriptors,
                 start_new_session=True,
                 umask=PRIVATE,
                 restore_signals=False,  # SIGPIPE stays ignored: a closed output does not end it
@@ -115,7 +115,7 @@ def run_to_end(
             )
             signals.forward_to(engine)
             with meanwhile or contextlib.nullcontext():
-                code, timed_out = _awaited(engine, seconds, cancelled, signals)
+                code, timed_out = _await_end(engine, seconds, cancelled, signals)
             if code < 0:
                 end_session(engine.pid)
             return End(code, signals.received, timed_out)
@@ -125,7 +125,7 @@ def run_to_end(
         signals.close()
 
 
-def _awaited(
+def _await_end(
     engine: "subprocess.Popen[bytes]", seconds: float | None, cancelled: threading.Event | None, signals: "_Signals"
 ) -> tuple[int, bool]:
     """The engine's exit code, and whether its time limit was reached; the guard ends it then, or once cancelled."""
@@ -172,7 +172,7 @@ class _Signals:
     engine: "subprocess.Popen[bytes] | None" = None
 
     @contextlib.contextmanager
-    def handled(self) -> Iterator[None]:
+    def handle(self) -> Iterator[None]:
         """Handle the signals; one that this process was started to ignore stays ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bezel.engine.events.open_changes import OpenChange, unfinished
+from bezel.engine.events.open_changes import OpenChange, unfinished_changes
 from bezel.engine.events.reader import read_events
 from bezel_base.atomic_write import write_whole
 from bezel_base.process_status import end_marked, is_running, processes_with_variable
@@ -35,8 +35,8 @@ class LastRun:
 
         The refused creates of the previous one are kept: they are open until they are adopted or given up.
         """
-        if refused := self.refused():
-            self.remember([*(change for change in self._stored() if not change.exists), *refused])
+        if refused := self.refused_creates():
+            self.remember([*(change for change in self._stored_changes() if not change.exists), *refused])
         self.events.unlink(missing_ok=True)
         return self.mark()
 
@@ -83,16 +83,16 @@ class LastRun:
         Args:
             existing: Include creates that Google refused because the resource exists already.
         """
-        stored = self._stored()
+        stored = self._stored_changes()
         open_urns = {change.urn for change in stored if not change.exists}
-        changes = [*stored, *unfinished(read_events(self.events), ended_too=self.set_back())]
+        changes = [*stored, *unfinished_changes(read_events(self.events), ended_too=self.set_back())]
         return [change for change in changes if not change.exists or existing or change.urn in open_urns]
 
-    def refused(self) -> list[OpenChange]:
+    def refused_creates(self) -> list[OpenChange]:
         """The creates that Google refused because the resource exists already, in this run or an earlier one."""
         events = read_events(self.events)
-        earlier = [change for change in self._stored() if change.urn not in events.ended]
-        changes = {change.urn: change for change in [*earlier, *unfinished(events)]}
+        earlier = [change for change in self._stored_changes() if change.urn not in events.ended]
+        changes = {change.urn: change for change in [*earlier, *unfinished_changes(events)]}
         return [change for change in changes.values() if change.exists]
 
     def remember(self, changes: Sequence[OpenChange]) -> None:
@@ -120,14 +120,14 @@ class LastRun:
         Args:
             refused: Delete the refused creates too: the run reached all resources, or the user has given those up.
         """
-        left = [] if refused else self.refused()
+        left = [] if refused else self.refused_creates()
         self.events.unlink(missing_ok=True)
         (self.folder / "open").unlink(missing_ok=True)
         (self.folder / "set-back").unlink(missing_ok=True)
         if left:
             self.remember(left)
 
-    def _stored(self) -> list[OpenChange]:
+    def _stored_changes(self) -> list[OpenChange]:
         return [OpenChange(**item) for item in json.loads(self._get("open") or "[]")]
 
     def _get(self, name: str) -> str:

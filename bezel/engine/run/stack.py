@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import QUICK_SECONDS, printed, pulumi_cli
+from bezel.engine.run.command import QUICK_SECONDS, command_output, pulumi_cli
 from bezel.engine.run.engine import Engine, exported_state
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.exported import State, provider_lines, providers_of
@@ -41,7 +41,7 @@ class StackEngine:
 
     def present_state(self) -> State | None:
         """The state as it is now; None as before where the backend had no such stack."""
-        return None if self.state is None else self.engine.exported()
+        return None if self.state is None else self.engine.export()
 
 
 @contextlib.contextmanager
@@ -66,13 +66,13 @@ def stack_engine(
     text = file.read_text(encoding="utf-8") if text is None else text
     state = _state(project, stack, environ)
     check_key(file.name, text, providers_of(state), environ)
-    with _copied(project, stack, environ, text, state) as engine:
+    with _engine_with_copy(project, stack, environ, text, state) as engine:
         folder = engine.config_file.parent
         if state is not None:
             yield StackEngine(engine, state)
         elif create:
             _init(engine, folder, provider_of(text, environ))
-            yield StackEngine(engine, engine.exported())
+            yield StackEngine(engine, engine.export())
         else:
             yield StackEngine(_elsewhere(engine, folder, text), None)
 
@@ -98,7 +98,7 @@ def deployed_engine(project: Project, stack: str, environ: Mapping[str, str]) ->
         yield None
         return
     check_key(file.name, text, providers_of(state), environ)
-    with _copied(project, stack, environ, text, state) as engine:
+    with _engine_with_copy(project, stack, environ, text, state) as engine:
         yield StackEngine(engine, state)
 
 
@@ -107,7 +107,7 @@ def _state(project: Project, stack: str, environ: Mapping[str, str]) -> State | 
 
 
 @contextlib.contextmanager
-def _copied(
+def _engine_with_copy(
     project: Project, stack: str, environ: Mapping[str, str], text: str, state: State | None
 ) -> Iterator[Engine]:
     """The engine with a copy of the stack's file, in a folder with the project's file."""
@@ -152,7 +152,7 @@ def provider_of(text: str, environ: Mapping[str, str]) -> str:
 def _init(engine: Engine, folder: Path, provider: str) -> None:
     """Create the stack; the engine writes its provider's key into the stack's file of the folder."""
     command = [pulumi_cli(), "stack", "init", engine.stack, "--non-interactive", "--secrets-provider", provider]
-    printed(command, folder=folder, seconds=QUICK_SECONDS, environment=engine.environment)
+    command_output(command, folder=folder, seconds=QUICK_SECONDS, environment=engine.environment)
 
 
 def _elsewhere(engine: Engine, folder: Path, text: str) -> Engine:

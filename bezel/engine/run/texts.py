@@ -93,9 +93,9 @@ class _Block:
         errors = plain_errors("\n".join(lines).strip("\n") for severity, lines in self.messages if severity == "error")
         others = [lines for severity, lines in self.messages if severity != "error"]
         for text in errors:
-            yield from _indented("error", text.splitlines())
+            yield from _indent("error", text.splitlines())
         for lines in others:
-            yield from _indented("warning", lines)
+            yield from _indent("warning", lines)
         yield ""
 
 
@@ -126,11 +126,11 @@ class Display:
 
     def end(self) -> list[str]:
         """The lines that are still held."""
-        held, self._diagnostics = self._diagnostics, None
-        return [] if held is None else list(_ordered(held))
+        diagnostics, self._diagnostics = self._diagnostics, None
+        return [] if diagnostics is None else list(_ordered_lines(diagnostics))
 
 
-def _ordered(lines: Iterable[str]) -> Iterator[str]:
+def _ordered_lines(lines: Iterable[str]) -> Iterator[str]:
     blocks: list[_Block] = []
     loose: list[str] = []
     for line in lines:
@@ -149,7 +149,7 @@ def _ordered(lines: Iterable[str]) -> Iterator[str]:
         yield from block.lines()
 
 
-def _indented(severity: str, lines: list[str]) -> Iterator[str]:
+def _indent(severity: str, lines: list[str]) -> Iterator[str]:
     first, *others = lines or [""]
     yield f"{_INDENT}{severity}: {first.strip()}"
     while others and not others[-1].strip():

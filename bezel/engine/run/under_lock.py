@@ -21,12 +21,12 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def run_under(
-    held: HeldLock, command: Sequence[str], environ: Mapping[str, str], *, watch_seconds: float = WATCH_SECONDS
+    held_lock: HeldLock, command: Sequence[str], environ: Mapping[str, str], *, watch_seconds: float = WATCH_SECONDS
 ) -> int:
     """Run a command to its end and return its exit code, 128 and the signal's number if a signal ended it.
 
     Args:
-        held: The lock; the command is ended if it is lost, as fast as the next owner counts on.
+        held_lock: The lock; the command is ended if it is lost, as fast as the next owner counts on.
         command: The program and its arguments.
         environ: Its variables; it gets the lock's as well.
         watch_seconds: Between two readings of the lock.
@@ -35,11 +35,11 @@ def run_under(
         UserError: The program cannot be started.
         LockedError: The lock was lost while it ran.
     """
-    with _forwarded() as forward_to:
+    with _forward_signals() as forward_to:
         try:
             process = subprocess.Popen(
                 command,
-                env={**environ, **held.environment},
+                env={**environ, **held_lock.environment},
                 start_new_session=True,  # signals reach it from here only, once
                 preexec_fn=_end_with_parent,  # noqa: PLW1509 - the watch's thread starts after it
             )
@@ -47,11 +47,11 @@ def run_under(
             consequence = f"it cannot be started: {error.strerror}."
             raise UserError(Problem("COMMAND", command[0], consequence, "check its name and PATH.")) from None
         forward_to(process)
-        with held.watched(lambda: _end(process), watch_seconds):
+        with held_lock.watch(lambda: _end(process), watch_seconds):
             code = process.wait()
     if code < 0:
         end_session(process.pid)  # the plugins of an engine that was killed
-    held.check()
+    held_lock.check()
     return code if code >= 0 else 128 - code
 
 
@@ -77,7 +77,7 @@ class _Forward:
 
 
 @contextlib.contextmanager
-def _forwarded() -> Iterator[_Forward]:
+def _forward_signals() -> Iterator[_Forward]:
     """Forward signals; one that this process was started to ignore stays ignored."""
     forward = _Forward()
     before = {number: signal.getsignal(number) for number in _SIGNALS}

@@ -77,14 +77,14 @@ class Waiting:
                 if self.each and verb != "reading":
                     self.show(f"  {self.under_way[metadata['urn']][0]}")
         for key, word in (("resOutputsEvent", "done"), ("resOpFailedEvent", "failed")):
-            if (ended := event.get(key)) and (known := self.under_way.pop(ended["metadata"]["urn"], None)):
-                text, since = known
+            if (ended := event.get(key)) and (started := self.under_way.pop(ended["metadata"]["urn"], None)):
+                text, since = started
                 if self.each and (word == "failed" or not text.startswith("reading")):
                     self.show(f"  {word}: {text} ({self.now() - since:.0f} s)")
 
 
 @contextmanager
-def reported(waiting: Waiting) -> Iterator[None]:
+def report_waiting(waiting: Waiting) -> Iterator[None]:
     """Report, in a thread of its own, while the block runs."""
     ended = threading.Event()
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from bezel.rest import ApiError, Credentials, CredentialsError, GoogleClient, RestError, UnreachableError, endpoint
 from bezel.rest.client import is_retryable
-from bezel.rest.endpoints import guarded
+from bezel.rest.endpoints import url_for_token
 from bezel_base.errors import NOT_SET, Problem
 from bezel_base.text.shell import shell_word
 
@@ -101,7 +101,7 @@ class StateBucket:
         except ApiError as error:
             if _is_no_object(error):
                 return None
-            raise self._explained(error, "read", name) from None
+            raise self._explain(error, "read", name) from None
         return response.content, int(response.headers["x-goog-generation"])
 
     def create(self, name: str, data: bytes) -> int:
@@ -139,7 +139,7 @@ class StateBucket:
         if not isinstance(answer, ApiError) or _is_no_object(answer):
             return
         if answer.status != 412:
-            raise self._explained(answer, "delete", name)
+            raise self._explain(answer, "delete", name)
         # After a lost answer that generation is gone either way.
         if not is_repeated:
             raise self._conflict(name, f"it does not have the generation {generation} any more.")
@@ -154,7 +154,7 @@ class StateBucket:
         try:
             rows = [*self.client.pages(self._objects(), "items", params=query)]
         except ApiError as error:
-            raise self._explained(error, "list", prefix) from None
+            raise self._explain(error, "list", prefix) from None
         start = len(self.prefix)
         return tuple(
             Entry(str(row["name"])[start:], int(row["generation"]), str(row.get("updated", ""))) for row in rows
@@ -171,21 +171,21 @@ class StateBucket:
         verb = "replace" if generation else "create"
         # An account that may only create gets a 403 where the object exists, for it may not delete it.
         if answer.status not in {403, 412}:
-            raise self._explained(answer, verb, name)
+            raise self._explain(answer, verb, name)
         try:
             current = self.read(name)
         except RestError:
-            raise self._explained(answer, verb, name) from None
+            raise self._explain(answer, verb, name) from None
         if current is None and answer.status == 403:
-            raise self._explained(answer, verb, name)
+            raise self._explain(answer, verb, name)
         if current is not None and is_repeated and current[0] == data and current[1] > generation:
             return current[1]
         if current is not None and answer.status == 403 and generation == current[1]:
-            raise self._explained(answer, verb, name)
+            raise self._explain(answer, verb, name)
         if not generation:
             raise self._conflict(name, "it exists already.")
-        found = f"it has the generation {current[1]}" if current else "it is gone"
-        raise self._conflict(name, f"{found}; it was to be replaced at the generation {generation}.")
+        present = f"it has the generation {current[1]}" if current else "it is gone"
+        raise self._conflict(name, f"{present}; it was to be replaced at the generation {generation}.")
 
     def _definite(
         self, method: str, url: str, query: Mapping[str, str | int], data: bytes | None = None
@@ -223,7 +223,7 @@ class StateBucket:
         repair = "run the same command again: it starts from what is there now."
         return PreconditionError(Problem(f"{self.url}/{name}", None, consequence, repair))
 
-    def _explained(self, error: ApiError, verb: str, name: str) -> RestError:
+    def _explain(self, error: ApiError, verb: str, name: str) -> RestError:
         """The error with its repair: the role that is missing, or the bucket."""
         where = f"{self.url}/{name}".rstrip("/")
         if error.status == 403:
@@ -297,7 +297,7 @@ def _address(environ: Mapping[str, str]) -> tuple[str, bool]:
     if not emulator or environ.get("GOOGLE_STORAGE_CUSTOM_ENDPOINT"):
         return endpoint("STORAGE", environ), True
     url = emulator if "://" in emulator else f"http://{emulator}"
-    return guarded(url, "STORAGE_EMULATOR_HOST").rstrip("/") + "/storage/v1/", False
+    return url_for_token(url, "STORAGE_EMULATOR_HOST").rstrip("/") + "/storage/v1/", False
 
 
 def _is_no_object(error: ApiError) -> bool:

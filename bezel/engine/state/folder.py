@@ -45,7 +45,7 @@ def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     if latest is None:
         return None
     of_stack = (item.get("outputs") for item in latest.get("resources") or () if item["type"] == STACK)
-    return {name: masked(value) for name, value in (next(of_stack, None) or {}).items()}
+    return {name: mask_secrets(value) for name, value in (next(of_stack, None) or {}).items()}
 
 
 def pending_in(state: Path, project: str, stack: str) -> bool:
@@ -127,15 +127,15 @@ def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
         raise UserError(Problem(str(file), None, f"it is not a state of the engine: {error!r}.", repair)) from None
 
 
-def masked(value: Any) -> Any:
+def mask_secrets(value: Any) -> Any:
     """A value of a state or of the event log, each secret in it as `[secret]`."""
     if isinstance(value, list):
-        return [masked(item) for item in value]
+        return [mask_secrets(item) for item in value]
     if not isinstance(value, dict):
         return value
     if value.get(SIGNATURE) == SECRET:
         return "[secret]"
-    return {name: masked(item) for name, item in value.items()}
+    return {name: mask_secrets(item) for name, item in value.items()}
 
 
 def remove_truncated(state: Path) -> list[Path]:

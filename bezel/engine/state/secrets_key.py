@@ -45,15 +45,15 @@ def foreign_key(
         return ()
     named = {key: str(content[key]) for key in KEYS if content.get(key)} if _is_map(content) else {}
     kind = str((providers or {}).get("type") or "")
-    own = (providers or {}).get("state") or {}
+    own_keys = (providers or {}).get("state") or {}
     foreign: dict[str, str] = {}
-    if SALT in named and named[SALT] != own.get("salt") and (reason := _why_closed(named[SALT], kind, environ)):
+    if SALT in named and named[SALT] != own_keys.get("salt") and (reason := _why_closed(named[SALT], kind, environ)):
         foreign[SALT] = reason
     if kind == "cloud":
         foreign |= {
-            key: f"the stack's state names another one ({_shown(own.get(field))})"
+            key: f"the stack's state names another one ({_cut_text(own_keys.get(field))})"
             for key, field in ((PROVIDER, "url"), (KEY, "encryptedkey"))
-            if key in named and named[key] != own.get(field)
+            if key in named and named[key] != own_keys.get(field)
         }
     elif kind == "passphrase" and named.get(PROVIDER, "passphrase") != "passphrase":
         foreign[PROVIDER] = "the stack's state is encrypted by a passphrase"
@@ -121,7 +121,7 @@ def _problem(file: str, key: str, reason: str) -> Problem:
     return Problem(f"{key} of {file}", None, consequence, repair)
 
 
-def _shown(value: object) -> str:
+def _cut_text(value: object) -> str:
     text = str(value or "none")
     return text if len(text) <= 120 else f"{text[:120]}..."
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from bezel.gitops.login import causes
 from bezel.gitops.login.settings import LoginSettings
-from bezel.rest import Backoff, CredentialsError, endpoint, guarded
+from bezel.rest import Backoff, CredentialsError, endpoint, url_for_token
 from bezel.rest.transport import new_client, reason_of
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.json_documents import read_json
@@ -52,7 +52,7 @@ class JobTokens:
         check_job(environ)
         url, bearer = environ[URL].strip(), environ[TOKEN].strip()
         joint = "&" if urlsplit(url).query else "?"
-        return cls(f"{guarded(url, URL)}{joint}audience={quote(audience, safe='')}", bearer)
+        return cls(f"{url_for_token(url, URL)}{joint}audience={quote(audience, safe='')}", bearer)
 
 
 def check_job(environ: Mapping[str, str]) -> None:

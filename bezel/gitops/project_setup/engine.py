@@ -17,7 +17,7 @@ from bezel.engine.locks.stale_locks import stale_lock_pids
 from bezel.engine.outcomes import LockedError
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import recover
-from bezel.engine.run.command import QUICK_SECONDS, printed, pulumi_cli
+from bezel.engine.run.command import QUICK_SECONDS, command_output, pulumi_cli
 from bezel.engine.run.engine import Engine, Operation
 from bezel.engine.run.record import LastRun
 from bezel.engine.state.bucket import StateBucket
@@ -61,7 +61,7 @@ class SetupEngine:
             self.folder.path / f"Pulumi.{self.folder.stack}.yaml",
             seconds=None,
             record=self._last_run(),
-            held=(self.held,),
+            held_descriptors=(self.held,),
             in_terminal=True,
         )
 
@@ -71,7 +71,7 @@ class SetupEngine:
         Raises:
             CommandError: It failed, or did not end in time.
         """
-        return self.engine.printed(*arguments)
+        return self.engine.output_of(*arguments)
 
     def exported(self) -> State | None:
         """The state; None where the backend has no such stack.
@@ -79,7 +79,7 @@ class SetupEngine:
         Raises:
             CommandError: The backend cannot be read.
         """
-        return self.engine.exported()
+        return self.engine.export()
 
     def ensure_stack(self) -> None:
         """Make the stack unless the backend has it."""
@@ -153,7 +153,7 @@ class SetupEngine:
     def _quick(self, *arguments: str) -> str:
         """A short command that takes no `--stack`."""
         command = [pulumi_cli(), *arguments]
-        return printed(command, folder=self.folder.path, seconds=QUICK_SECONDS, environment=self._environment())
+        return command_output(command, folder=self.folder.path, seconds=QUICK_SECONDS, environment=self._environment())
 
     def _last_run(self) -> LastRun:
         return self.folder.last_run("bucket" if self.backend.startswith("gs://") else "here")

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from bezel.rest.endpoints import guarded
+from bezel.rest.endpoints import url_for_token
 from bezel.rest.errors import AddressError
 from bezel_base.errors import NOT_SET, Problem, UserError
 from bezel_base.text.shell import shell_word
@@ -33,7 +33,7 @@ def repository_id(forge: str, repository: str, environ: Mapping[str, str] = os.e
     token = environ.get("GITHUB_TOKEN", "")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        url = f"{guarded(base, 'GITHUB_API_URL').rstrip('/')}/repos/{repository}"
+        url = f"{url_for_token(base, 'GITHUB_API_URL').rstrip('/')}/repos/{repository}"
         with new_client(_SECONDS) as client:
             answer = client.get(url, headers=headers)
         if answer.is_success:

@@ -66,7 +66,7 @@ class Deploy:
         # What a killed engine left pending.
         recovered = recover(prepared.engine, mark=self._mark) if has_pending(prepared.state) else Recovered()
         if recovered.checked:
-            prepared = replace(prepared, state=prepared.engine.exported())
+            prepared = replace(prepared, state=prepared.engine.export())
         with tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder:
             made = preview_on(prepared, self.checkout, self.packs, Path(folder), "deployment")
             report = made.report

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from bezel.engine.events.values import Change, Events
 from bezel.engine.run.stack import StackEngine
 from bezel.engine.state.exported import resources_of
-from bezel.engine.state.folder import masked
+from bezel.engine.state.folder import mask_secrets
 from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
 from bezel.outside_changes.declared import SERVICE, SWITCH, Entry, entries_in
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
@@ -107,7 +107,7 @@ def drift_of(
             if prepared is None:
                 return StackDrift(stack, "not deployed")
             run = prepared.engine.run("preview", options=["--refresh"])
-            found = outside(entries_in(masked(resources_of(prepared.state))))
+            found = outside(entries_in(mask_secrets(resources_of(prepared.state))))
     except UserError as error:
         return StackDrift(stack, "unknown", problems=(one_line(error),))
     resources = differences(run.events)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 from bezel.engine.project.project import Project
-from bezel.engine.run.command import CommandError, printed, pulumi_cli
+from bezel.engine.run.command import CommandError, command_output, pulumi_cli
 from bezel_base.json_documents import read_json
 
 _SECONDS = 120.0
@@ -17,7 +17,7 @@ def stacks_in_backend(project: Project, environment: Mapping[str, str] = os.envi
         CommandError: The backend cannot be read.
     """
     command = [pulumi_cli(), "stack", "ls", "--json"]
-    text = printed(command, folder=project.folder, seconds=_SECONDS, environment=environment)
+    text = command_output(command, folder=project.folder, seconds=_SECONDS, environment=environment)
     try:
         found = {str(row["name"]).rpartition("/")[2]: row.get("resourceCount") for row in read_json(text)}
     except (ValueError, KeyError, TypeError):

@@ -246,7 +246,7 @@ def _up(context: Context, plan: Plan, prepared: StackEngine, made: Previewed, he
 
 
 def _summary(report: ChangeReport) -> str:
-    counted = ((op, len(report.shown(op))) for op in ("create", "update", "replace", "delete"))
+    counted = ((op, len(report.cloud_changes(op))) for op in ("create", "update", "replace", "delete"))
     counts = ", ".join(f"{count} to {op}" for op, count in counted if count)
     return counts or ("only outputs of the stack change" if report.outputs or report.changes else "no changes")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.engine.state.folder import STACK, masked
+from bezel.engine.state.folder import STACK, mask_secrets
 from bezel.leases.clock import unix
 
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
@@ -112,7 +112,8 @@ class Deployment:
     def services(self) -> tuple[DeployedService, ...]:
         """Its Cloud Run services, those with a GPU first."""
         found = [
-            DeployedService(str(entry["id"]), masked(entry.get("inputs") or {})) for entry in self._of(SERVICE_TYPE)
+            DeployedService(str(entry["id"]), mask_secrets(entry.get("inputs") or {}))
+            for entry in self._of(SERVICE_TYPE)
         ]
         return tuple(sorted(found, key=lambda service: (not service.has_gpu, service.name)))
 
@@ -145,7 +146,7 @@ def deployment_of(stack: str, state: Mapping[str, Any]) -> Deployment:
     root: Mapping[str, Any] = next((entry for entry in resources if entry.get("type") == STACK), {})
     return Deployment(
         stack,
-        {name: masked(value) for name, value in (root.get("outputs") or {}).items()},
+        {name: mask_secrets(value) for name, value in (root.get("outputs") or {}).items()},
         resources,
         bool(state.get("pending_operations")),
         str((state.get("manifest") or {}).get("time") or ""),

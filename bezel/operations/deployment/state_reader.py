@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from bezel.engine.run.command import CommandError, printed, pulumi_cli
+from bezel.engine.run.command import CommandError, command_output, pulumi_cli
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.folder import latest_of
 from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
@@ -113,7 +113,7 @@ def printed_by_engine(arguments: Sequence[str], folder: Path, environ: Mapping[s
         StateError: It failed.
     """
     try:
-        return printed([pulumi_cli(), *arguments], folder=folder, seconds=_SECONDS, environment=environ)
+        return command_output([pulumi_cli(), *arguments], folder=folder, seconds=_SECONDS, environment=environ)
     except CommandError as error:
         repair = f'set {BACKEND}, or `pulumi login`; on localcloud `eval "$(bezel local env)"` first.'
         value = environ.get(BACKEND) or NOT_SET

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from bezel.engine.project.project import cloud_project_of
-from bezel.engine.run.command import printed, pulumi_cli
+from bezel.engine.run.command import command_output, pulumi_cli
 from bezel.engine.state.bucket import BACKEND
 from bezel.engine.state.secrets_key import KEYS, foreign_key
 from bezel.operations.context import Context
@@ -83,7 +83,7 @@ def project_check(context: Context, plans: Mapping[str, tuple[AnyPlan, str | Non
 
 def _pulumi(context: Context) -> Iterable[Check]:
     try:
-        version = printed([pulumi_cli(), "version"], folder=context.folder, seconds=_SECONDS).strip()
+        version = command_output([pulumi_cli(), "version"], folder=context.folder, seconds=_SECONDS).strip()
     except UserError as error:
         return of_error("tools", "pulumi", error, "problem")
     return [check("tools", "pulumi", "ok", version)]

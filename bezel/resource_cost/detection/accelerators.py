@@ -86,13 +86,13 @@ def requested_by(
     if describes_only(token):
         return None
     requests: list[tuple[tuple[str, ...], object]] = []
-    for value in _searched(inputs):
+    for value in _searched_values(inputs):
         path = tuple(map(camel, value.path)) if priced else ()
-        if any(path[: len(known)] == known for known in priced):
+        if any(path[: len(priced_path)] == priced_path for priced_path in priced):
             continue
         above = max((len(holder) for holder in holders if path[: len(holder)] == holder), default=0)
-        if found := _requesting_path(value, above):
-            requests.append((found, value.value))
+        if requesting_path := _requesting_path(value, above):
+            requests.append((requesting_path, value.value))
     if requests:
         first = requests[0][0]
         same = dict.fromkeys(
@@ -108,18 +108,18 @@ def requested_by(
     return (_BY_DEFAULT[token], "(not set: an accelerator of Google's choice)") if token in _BY_DEFAULT else None
 
 
-def _searched(inputs: object) -> Iterator[Value]:
+def _searched_values(inputs: object) -> Iterator[Value]:
     """Values, and those of selectors that stand as `{key: NAME, operator: In, values: [...]}` under that name."""
     selected: list[Value] = []
     denied: set[tuple[str, ...]] = set()
-    for path, held in mappings(inputs):
-        key = held.get("key")
-        if not isinstance(key, str) or not ("operator" in held or "values" in held):
+    for path, mapping in mappings(inputs):
+        key = mapping.get("key")
+        if not isinstance(key, str) or not ("operator" in mapping or "values" in mapping):
             continue
-        if str(held.get("operator", "")).lower() in _DENYING:
+        if str(mapping.get("operator", "")).lower() in _DENYING:
             denied.update(((*path, "values"), (*path, "key")))
         else:
-            selected += [Value((*path, key), entry.value) for entry in values(held.get("values") or True)]
+            selected += [Value((*path, key), entry.value) for entry in values(mapping.get("values") or True)]
     for value in values(inputs):
         if not denied or not any(value.path[:length] in denied for length in range(len(value.path) + 1)):
             yield value

@@ -36,7 +36,7 @@ class GpuService:
     beside: Beside | None = None
 
     @property
-    def priced(self) -> frozenset[tuple[str, ...]]:
+    def priced_paths(self) -> frozenset[tuple[str, ...]]:
         """Paths of the inputs that request its GPUs."""
         limits = ((*container.where, "resources", "limits", GPU) for container in self._containers)
         return frozenset({_ACCELERATOR, *limits})
@@ -49,7 +49,9 @@ class GpuService:
     @property
     def accelerator(self) -> str:
         """Cloud Run's name of the GPU, which the catalogue uses too; of several, which no list contains."""
-        name = self.inputs.needed("a GPU without a name has no price.", "add its name, e.g. nvidia-l4.", *_ACCELERATOR)
+        name = self.inputs.required_text(
+            "a GPU without a name has no price.", "add its name, e.g. nvidia-l4.", *_ACCELERATOR
+        )
         return f"{name} and {self.beside.accelerator}" if self.beside else name
 
     @property
@@ -117,7 +119,7 @@ class GpuService:
             return Unpriced("a service that runs in several regions at a time")
         return service_cost(
             self.accelerator,
-            region=self.inputs.needed("the price depends on it.", "set `bezel:region`.", "location"),
+            region=self.inputs.required_text("the price depends on it.", "set `bezel:region`.", "location"),
             cpu=self._limit("cpu", _CPU),
             memory_gib=self._limit("memory", _GIB),
             min_instances=self.min_instances,

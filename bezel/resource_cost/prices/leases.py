@@ -94,7 +94,7 @@ class Lease:
     beside: Beside | None = None
 
     @property
-    def priced(self) -> frozenset[tuple[str, ...]]:
+    def priced_paths(self) -> frozenset[tuple[str, ...]]:
         """Paths of the inputs that request its machines."""
         return frozenset(
             (*node.inputs.where, name)
@@ -157,7 +157,7 @@ def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | No
     machine = MACHINE.fullmatch(inputs.text("machineType") or "")
     if machine is None:
         return None
-    places = zones or (inputs.needed(_PRICED, "set the zone.", "zone"),)
+    places = zones or (inputs.required_text(_PRICED, "set the zone.", "zone"),)
     run = inputs.count("scheduling", "maxRunDuration", "seconds")
     model = inputs.text("scheduling", "provisioningModel") or ""
     if not model and inputs.switch("scheduling", "preemptible"):
@@ -177,7 +177,7 @@ def lease_of_vm(inputs: Inputs) -> Lease:
     scheduling = inputs.at("schedulingConfig")
     model = "SPOT" if scheduling.switch("spot") or scheduling.switch("preemptible") else ""
     model = "reserved" if scheduling.switch("reserved") else model
-    node = _node(inputs, (inputs.needed(_PRICED, "set the zone.", "zone"),))
+    node = _node(inputs, (inputs.required_text(_PRICED, "set the zone.", "zone"),))
     return Lease((node,), model, inputs.key("schedulingConfig"), inputs.key("maxRunDuration"), None)
 
 
@@ -241,7 +241,7 @@ def _is_window(value: object) -> TypeGuard[Sequence[object]]:
 
 def zones_of(inputs: Inputs) -> tuple[str, ...]:
     """Possible zones of a lease, by the resource's list of zones."""
-    return tuple(entry.needed(_PRICED, "name the zone.", "zone") for entry in inputs.each("zones"))
+    return tuple(entry.required_text(_PRICED, "name the zone.", "zone") for entry in inputs.each("zones"))
 
 
 def instance_body(inputs: Inputs) -> Inputs | None:
@@ -269,11 +269,11 @@ def queue_body(inputs: Inputs) -> Inputs | None:
 
 def _written_out(inputs: Inputs, key: str) -> Inputs:
     """The inputs under a key; a body in JSON text is parsed."""
-    held, where = inputs.values.get(key) if isinstance(inputs.values, Mapping) else None, (*inputs.where, key)
-    if not isinstance(held, str) or not any(word in held for word in ('"nodeSpec', '"node_spec')):
-        return Inputs(held, where)
+    value, where = inputs.values.get(key) if isinstance(inputs.values, Mapping) else None, (*inputs.where, key)
+    if not isinstance(value, str) or not any(word in value for word in ('"nodeSpec', '"node_spec')):
+        return Inputs(value, where)
     try:
-        return Inputs(json.loads(held), where)
+        return Inputs(json.loads(value), where)
     except (ValueError, RecursionError):
         raise inputs.refusal("(text)", "expected JSON.", "write the body as JSON.", key) from None
 

@@ -43,19 +43,19 @@ _DEPTH, _MOST = 8, 1_000_000
 class Command(NamedTuple):
     """The words of one command, the number of the word that it begins with, and whether a pipe takes its output."""
 
-    words: list[str]
+    shell_words: list[str]
     first: int
     piped: bool
 
     @property
     def name(self) -> str:
         """The program that runs, without its folder; "" without one."""
-        return self.words[self.first].rpartition("/")[2] if self.first < len(self.words) else ""
+        return self.shell_words[self.first].rpartition("/")[2] if self.first < len(self.shell_words) else ""
 
     @property
     def is_inert(self) -> bool:
         """Whether it runs nothing of its words, nor stores them in a file or passes them to another command."""
-        kept = self.piped or any(word.startswith((">", "1>")) for word in self.words)
+        kept = self.piped or any(word.startswith((">", "1>")) for word in self.shell_words)
         return (self.name in _INERT or self.name.startswith("#")) and not kept
 
 
@@ -67,10 +67,10 @@ def expand(text: str) -> str | None:
     text = _JOINED.sub(" ", _HARMLESS_OUTPUT.sub(" ", _COMMENT.sub("", text)))
     text = _DEFAULT.sub(r"\1", _QUOTE_IN_WORD.sub("", text))
     for _ in range(2):
-        found: dict[str, dict[str, None]] = defaultdict(dict)
+        assignments: dict[str, dict[str, None]] = defaultdict(dict)
         for name, *values in _ASSIGNED.findall(text):
-            found[name]["".join(values)] = None
-        assigned = {name: " ".join(each) for name, each in found.items()}
+            assignments[name]["".join(values)] = None
+        assigned = {name: " ".join(each) for name, each in assignments.items()}
         replaced = [_value(use, assigned) for use in _USED.finditer(text)]
         if len(text) + sum(map(len, replaced)) > _MOST:
             return None
@@ -93,18 +93,18 @@ def _value(use: re.Match[str], assigned: Mapping[str, str]) -> str:
 def split_commands(text: str) -> list[Command]:
     """The commands of an expanded text."""
     made: list[Command] = []
-    words: list[str] = []
+    shell_words: list[str] = []
     for word in [*_WORD.findall(text), "\n"]:
         if word not in _ENDS:
-            words.append(word)
-        elif words:
-            made.append(Command(words, _first(words), word == "|"))
-            words = []
+            shell_words.append(word)
+        elif shell_words:
+            made.append(Command(shell_words, _first(shell_words), word == "|"))
+            shell_words = []
     return made
 
 
-def _first(words: list[str]) -> int:
-    for number, word in enumerate(words):
+def _first(shell_words: list[str]) -> int:
+    for number, word in enumerate(shell_words):
         if word.rpartition("/")[2] not in _RUNNERS and not _NO_COMMAND.fullmatch(word):
             return number
-    return len(words)
+    return len(shell_words)

@@ -39,11 +39,11 @@ _ITEM = re.compile(r"[\w.-]+:?=(?!=).*|[\w.-]+@.+")
 
 def unread_request(command: Command, text: str) -> str | None:
     """The address to which a command of a text sends more than a read; None without one."""
-    words = command.words
-    plain = _SCOPE.sub("", " ".join(words))
+    shell_words = command.shell_words
+    plain = _SCOPE.sub("", " ".join(shell_words))
     name = command.name
-    if name in _CLIENTS and not _client_reads(name, words[command.first + 1 :]):
-        hidden = next((word for word in words if _is_hidden(word, text)), None)
+    if name in _CLIENTS and not _client_reads(name, shell_words[command.first + 1 :]):
+        hidden = next((word for word in shell_words if _is_hidden(word, text)), None)
         if hidden:
             return f"this request to {hidden[:80]}"
     addresses = [word for word in plain.split() if _is_google(word)]
@@ -51,9 +51,11 @@ def unread_request(command: Command, text: str) -> str | None:
         return None
     first = f"this request to {addresses[0][:80]}"
     if name in _CLIENTS:
-        understood = all(word == _LOG_ENTRIES for word in addresses) or _client_reads(name, words[command.first + 1 :])
+        understood = all(word == _LOG_ENTRIES for word in addresses) or _client_reads(
+            name, shell_words[command.first + 1 :]
+        )
         return None if understood else first
-    if name in _DECLARES or command.is_inert or _sets_variable(words, text):
+    if name in _DECLARES or command.is_inert or _sets_variable(shell_words, text):
         return None
     if all(_STORED.match(word.rpartition("=")[2]) for word in addresses):
         return first if _sends(text) else None
@@ -86,24 +88,24 @@ def _is_hidden(word: str, text: str) -> bool:
     return bool(re.match(r"https?://\$", word)) or (word.startswith("$") and _has_token(text))
 
 
-def _sets_variable(words: list[str], text: str) -> bool:
+def _sets_variable(shell_words: list[str], text: str) -> bool:
     """Whether an address is the value of a shell's variable, which is judged where it is used."""
-    for number, word in enumerate(words):
-        if found := _ASSIGNMENT.fullmatch(word):
-            return len(words) <= number + (1 if found[2] else 2) and f"${found[1]}" in _without_braces(text)
+    for number, word in enumerate(shell_words):
+        if match := _ASSIGNMENT.fullmatch(word):
+            return len(shell_words) <= number + (1 if match[2] else 2) and f"${match[1]}" in _without_braces(text)
     return False
 
 
-def _client_reads(name: str, words: list[str]) -> bool:
+def _client_reads(name: str, shell_words: list[str]) -> bool:
     """Whether a client of HTTP has only options that read."""
     letters = _WGET_LETTERS if name == "wget" else _CURL_LETTERS
-    for number, word in enumerate(words):
+    for number, word in enumerate(shell_words):
         if "override" in word.lower() or (name not in ("curl", "wget") and _is_item(word)):
             return False
         if not word.startswith("-") or word == "-":
             continue
-        if found := _METHOD.fullmatch(word):
-            method = found["method"] or (words[number + 1] if number + 1 < len(words) else "")
+        if match := _METHOD.fullmatch(word):
+            method = match["method"] or (shell_words[number + 1] if number + 1 < len(shell_words) else "")
             if method not in _READ_METHODS:
                 return False
         elif not (_LONG.fullmatch(word) if word.startswith("--") else letters.fullmatch(word)):

@@ -94,8 +94,8 @@ def unread_command(text: str) -> str | None:
         return "this use of a decoded text as a command"
     if _LIBRARY.search(whole):
         return "this use of Google's client library"
-    if found := _VARIABLE.search(whole):
-        return f"this use of {found[1]} as a command" if found[1] != "$_" else "this use of an output as a command"
+    if match := _VARIABLE.search(whole):
+        return f"this use of {match[1]} as a command" if match[1] != "$_" else "this use of an output as a command"
     for command in split_commands(whole):
         if why := _unread_use(command) or unread_request(command, text):
             return why
@@ -105,15 +105,15 @@ def unread_command(text: str) -> str | None:
 def _unread_use(command: Command) -> str | None:
     if command.is_inert:
         return None
-    words = command.words
-    for place, word in enumerate(words):
+    shell_words = command.shell_words
+    for place, word in enumerate(shell_words):
         tool = tool_named(word)
         if tool is None:
             continue
-        after = words[place + 1 :]
+        after = shell_words[place + 1 :]
         if len(after) > _MOST_WORDS:
             return f"this use of {tool}"
-        if _runs(tool, after, "xargs" in words, place <= command.first) and not _only_reads(tool, after):
+        if _runs(tool, after, "xargs" in shell_words, place <= command.first) and not _only_reads(tool, after):
             return f"this use of {tool}"
     return None
 
@@ -124,29 +124,29 @@ def tool_named(word: str) -> str | None:
     return name if name in TOOLS else None
 
 
-def _runs(tool: str, words: list[str], by_xargs: bool, begins: bool) -> bool:
+def _runs(tool: str, shell_words: list[str], by_xargs: bool, begins: bool) -> bool:
     """Whether a tool is called: with more than options, and inside a command with more than an option's value."""
-    if by_xargs or not _WRITES.isdisjoint(words):
+    if by_xargs or not _WRITES.isdisjoint(shell_words):
         return True
-    return any(not word.startswith("-") for word in words) if begins else bool(_plain_words(tool, words))
+    return any(not word.startswith("-") for word in shell_words) if begins else bool(_plain_words(tool, shell_words))
 
 
-def _only_reads(tool: str, words: list[str]) -> bool:
-    if words and words[0] in _OWN_SETTINGS:
+def _only_reads(tool: str, shell_words: list[str]) -> bool:
+    if shell_words and shell_words[0] in _OWN_SETTINGS:
         return True
-    if any(map(_OPENS.fullmatch, words)):
+    if any(map(_OPENS.fullmatch, shell_words)):
         return False
-    verb, said = "", _plain_words(tool, words)
-    for number, word in enumerate(words):
+    verb, plain_numbers = "", _plain_words(tool, shell_words)
+    for number, word in enumerate(shell_words):
         if word in ("--version", "--help") and not verb:
             return True
-        is_group = tool in _GCLOUD and word in _GROUPS and bool(said) and said[0] == number
+        is_group = tool in _GCLOUD and word in _GROUPS and bool(plain_numbers) and plain_numbers[0] == number
         if word in _WRITES and not is_group and not (verb and word in _NAMES):
             return False
-        if word in _READS and number in said and not verb:
+        if word in _READS and number in plain_numbers and not verb:
             verb = word
-            after = words[number + 1 :]
-            before = [words[place] for place in said if place < number]
+            after = shell_words[number + 1 :]
+            before = [shell_words[place] for place in plain_numbers if place < number]
             if word == "delete" and not _ends_cost(tool, before, after):
                 return False
             if tool == "gsutil" and word in ("cp", "rsync") and any(map(_COPY_OF_ACL.fullmatch, after)):
@@ -154,15 +154,15 @@ def _only_reads(tool: str, words: list[str]) -> bool:
     return bool(verb)
 
 
-def _plain_words(tool: str, words: list[str]) -> list[int]:
+def _plain_words(tool: str, shell_words: list[str]) -> list[int]:
     """The numbers of the words that are no options and no values of options."""
-    found: list[int] = []
-    for number, word in enumerate(words):
-        before = words[number - 1] if number else ""
+    numbers: list[int] = []
+    for number, word in enumerate(shell_words):
+        before = shell_words[number - 1] if number else ""
         is_value = before.startswith("-") and "=" not in before and before not in _SWITCHES.get(tool, ())
         if not word.startswith("-") and not is_value:
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _ends_cost(tool: str, before: list[str], after: list[str]) -> bool:

@@ -103,25 +103,25 @@ def unread_field(value: object, fields: object, path: tuple[str, ...] = ()) -> t
     if isinstance(fields, Mapping):
         if not isinstance(value, Mapping):
             return path
-        for name, held in value.items():
-            known = fields.get(camel(name))
-            found = (*path, name) if known is None else unread_field(held, known, (*path, name))
-            if found:
-                return found
+        for name, inner in value.items():
+            field = fields.get(camel(name))
+            unread = (*path, name) if field is None else unread_field(inner, field, (*path, name))
+            if unread:
+                return unread
         return None
     if isinstance(fields, Sequence) and not isinstance(fields, str):
         if not isinstance(value, list):
             return path
         entries = (unread_field(entry, fields[0], (*path, str(number))) for number, entry in enumerate(value))
-        return next((found for found in entries if found), None)
+        return next((unread for unread in entries if unread), None)
     return path if isinstance(value, Mapping | list) else None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name stands twice")
-    return found
+    return members
 
 
 def _no_number(name: str) -> Any:

@@ -55,8 +55,8 @@ class Form:
         """The named parts of the path, if a request has this form."""
         if method != self.method or address.host not in self.hosts or not self.query.issuperset(address.query):
             return None
-        found = (pattern.fullmatch(address.path) for pattern in self._patterns)
-        return next((match.groupdict() for match in found if match), None)
+        matches = (pattern.fullmatch(address.path) for pattern in self._patterns)
+        return next((match.groupdict() for match in matches if match), None)
 
 
 def _tpu(path: str) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def _compute(*paths: str) -> tuple[str, ...]:
     return tuple(f"/compute/v1/projects/{{project}}/{path}" for path in paths)
 
 
-def _located(version: str, *paths: str) -> tuple[str, ...]:
+def _location_paths(version: str, *paths: str) -> tuple[str, ...]:
     return tuple(f"/{version}/projects/{{project}}/locations/{{location}}/{path}" for path in paths)
 
 
@@ -80,15 +80,15 @@ FORMS = (
     Form("a TPU without a queue", "POST", _TPU, _tpu("nodes"), _ID | {"nodeId"}, "node", NODE),
     Form("a machine", "POST", _COMPUTE, _compute("zones/{zone}/instances"), _ID, "instance", INSTANCE),
     Form(
-        "a service's own minimum", "PATCH", _RUN, _located("v2", "services/{service}"), frozenset({"updateMask"}),
-        "minimum", MINIMUM,
+        "a service's own minimum", "PATCH", _RUN, _location_paths("v2", "services/{service}"),
+        frozenset({"updateMask"}), "minimum", MINIMUM,
     ),
     Form(
         "the stop of a machine", "POST", _COMPUTE,
         _compute("zones/{zone}/instances/{name}/stop", "zones/{zone}/instances/{name}/suspend"), _ID,
     ),
     Form("the stop of a TPU", "POST", _TPU, _tpu("nodes/{name}:stop")),
-    Form("the end of a job's run", "POST", _RUN, _located("v2", "jobs/{job}/executions/{name}:cancel")),
+    Form("the end of a job's run", "POST", _RUN, _location_paths("v2", "jobs/{job}/executions/{name}:cancel")),
     Form(
         "the end of a lease", "DELETE", _TPU, (*_tpu("queuedResources/{name}"), *_tpu("nodes/{name}")), _ID | {"force"}
     ),
@@ -102,7 +102,7 @@ FORMS = (
     ),
     Form(
         "the end of what Cloud Run runs", "DELETE", _RUN,
-        _located(
+        _location_paths(
             "v2", "services/{name}", "services/{service}/revisions/{name}", "jobs/{name}", "workerPools/{name}",
             "jobs/{job}/executions/{name}",
         ),
@@ -110,18 +110,18 @@ FORMS = (
     Form(
         "the end of a cluster", "DELETE", ("container.googleapis.com",),
         (
-            *_located("v1", "clusters/{name}", "clusters/{cluster}/nodePools/{name}"),
+            *_location_paths("v1", "clusters/{name}", "clusters/{cluster}/nodePools/{name}"),
             "/v1/projects/{project}/zones/{zone}/clusters/{name}",
             "/v1/projects/{project}/zones/{zone}/clusters/{cluster}/nodePools/{name}",
         ),
     ),
     Form(
         "the end of jobs of Vertex AI", "DELETE", ("aiplatform.googleapis.com",),
-        _located(
+        _location_paths(
             "v1", "endpoints/{name}", "customJobs/{name}", "trainingPipelines/{name}", "batchPredictionJobs/{name}"
         ),
     ),
-    Form("the end of a Batch job", "DELETE", ("batch.googleapis.com",), _located("v1", "jobs/{name}")),
+    Form("the end of a Batch job", "DELETE", ("batch.googleapis.com",), _location_paths("v1", "jobs/{name}")),
 )  # fmt: skip
 """Every request that may write and is understood."""
 

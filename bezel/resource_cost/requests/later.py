@@ -65,24 +65,24 @@ def unread_request(token: str, inputs: Inputs) -> Unread | None:
         return Unread(inputs.key(ELSEWHERE[token]), "(set)", "a definition that stands somewhere else")
     if token == TRIGGER and inputs.get("build") is None:
         return Unread(inputs.key("filename"), inputs.text("filename") or "(not set)", "a build that stands elsewhere")
-    for path, held in mappings(inputs.values):
+    for path, mapping in mappings(inputs.values):
         here = (*inputs.where, *path)
-        unread = _in_mapping(token, here, held) if _ABOUT.isdisjoint(path) else None
-        if unread := unread or _in_metadata(token, here, held):
+        unread = _in_mapping(token, here, mapping) if _ABOUT.isdisjoint(path) else None
+        if unread := unread or _in_metadata(token, here, mapping):
             return unread
     return None
 
 
-def _in_metadata(token: str, path: tuple[str, ...], held: Mapping[str, object]) -> Unread | None:
+def _in_metadata(token: str, path: tuple[str, ...], mapping: Mapping[str, object]) -> Unread | None:
     """A command that does more than read, in what a machine runs of its metadata: by name, or as a key and a value."""
-    named = [(str(held["key"]), "value", held.get("value"))] if "key" in held else []
-    for key, name, value in [*((str(name), str(name), value) for name, value in held.items()), *named]:
+    named = [(str(mapping["key"]), "value", mapping.get("value"))] if "key" in mapping else []
+    for key, name, value in [*((str(name), str(name), value) for name, value in mapping.items()), *named]:
         if not _BOOT_SCRIPT.fullmatch(key.lower()) or not isinstance(value, str):
             continue
         where = (*path, name)
         if why := unread_command(value):
             return Unread(".".join(where), "(set)", why)
-        if (declared := _declared(value)) is None:
+        if (declared := _read_declarations(value)) is None:
             continue
         for inner, part in mappings(declared):
             if unread := _in_mapping(token, (*where, *inner), part):
@@ -90,7 +90,7 @@ def _in_metadata(token: str, path: tuple[str, ...], held: Mapping[str, object]) 
     return None
 
 
-def _declared(text: str) -> object:
+def _read_declarations(text: str) -> object:
     """The containers or files that a text of YAML declares; None for any other text."""
     if text.startswith("#!") or len(text) > _LONGEST_WORKFLOW or _levels(text) > _DEEPEST:
         return None
@@ -105,19 +105,19 @@ def _levels(text: str) -> int:
     return max(accumulate((letter in "[{") - (letter in "]}") for letter in text), default=0)
 
 
-def _in_mapping(token: str, path: tuple[str, ...], held: Mapping[str, object]) -> Unread | None:
+def _in_mapping(token: str, path: tuple[str, ...], mapping: Mapping[str, object]) -> Unread | None:
     """A signed request, or a command that does more than read, directly in one mapping of the inputs."""
-    names = _names(tuple(held))
+    names = _names(tuple(mapping))
     place = next((name for name in SCRIPTS if name in names), None)
     if place is not None:
-        parts, tools = {name: _words(held[names[name]]) for name in SCRIPTS if name in names}, _tools(held)
+        parts, tools = {name: _words(mapping[names[name]]) for name in SCRIPTS if name in names}, _tools(mapping)
         if None in parts.values() and (tools or token == TRIGGER):
             raise InputError(not_known(".".join((*path, names[place]))))
         lines = [" ".join([*tools, *(part or "" for name, part in parts.items() if name in _PARTS)])]
         lines += [part or "" for name, part in parts.items() if name not in _PARTS]
         if why := unread_command("\n".join(lines)):
             return Unread(".".join((*path, names[place])), "(set)", why)
-    if token != JOB and token.startswith("gcp:") and (name := _signing(names, held)):
+    if token != JOB and token.startswith("gcp:") and (name := _signing(names, mapping)):
         return Unread(".".join((*path, name)), "(set)", "requests with a token for Google's APIs")
     return None
 
@@ -128,31 +128,31 @@ def _names(written: tuple[str, ...]) -> Mapping[str, str]:
     return {camel(str(name)): str(name) for name in written}
 
 
-def _signing(names: Mapping[str, str], held: Mapping[str, object]) -> str | None:
+def _signing(names: Mapping[str, str], mapping: Mapping[str, object]) -> str | None:
     """The input that signs requests with a token for Google's APIs, if there is one."""
-    if "serviceAgentAuth" in names and held[names["serviceAgentAuth"]] in ("ACCESS_TOKEN", UNKNOWN):
+    if "serviceAgentAuth" in names and mapping[names["serviceAgentAuth"]] in ("ACCESS_TOKEN", UNKNOWN):
         return names["serviceAgentAuth"]
     for name in SIGNED.intersection(names):
-        value = held[names[name]]
+        value = mapping[names[name]]
         account = isinstance(value, Mapping) and not _ACCOUNT.isdisjoint(_names(tuple(value)))
         if value and (account or value is UNKNOWN or name != "oauthToken"):
             return names[name]
     return None
 
 
-def _words(held: object) -> str | None:
+def _words(command: object) -> str | None:
     """A command as one text; None where a part of it is not known yet."""
-    if held is UNKNOWN or (isinstance(held, list) and UNKNOWN in held):
+    if command is UNKNOWN or (isinstance(command, list) and UNKNOWN in command):
         return None
-    if isinstance(held, list):
-        parts = [part if isinstance(part, str) else " " for part in held]
+    if isinstance(command, list):
+        parts = [part if isinstance(part, str) else " " for part in command]
         return ("\n" if parts and " " in parts[0] else " ").join(parts)
-    return held if isinstance(held, str) else json.dumps(held, default=str)
+    return command if isinstance(command, str) else json.dumps(command, default=str)
 
 
-def _tools(held: Mapping[str, object]) -> list[str]:
+def _tools(mapping: Mapping[str, object]) -> list[str]:
     """The tool that an image holds, which runs the container's arguments."""
-    images = [str(held[name]) for name in _IMAGES if isinstance(held.get(name), str)]
+    images = [str(mapping[name]) for name in _IMAGES if isinstance(mapping.get(name), str)]
     return [tool for image in images if "/" in image and (tool := tool_named(image))]
 
 

@@ -42,10 +42,10 @@ class StackGuardProvider(ResourceProvider):
         bucket = str(_props["bucket"])
         try:
             with GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS) as client:
-                found = stacks_in(client, bucket)
+                stacks = stacks_in(client, bucket)
         except RestError as error:
             consequence = "it is unknown whether it holds stacks, so nothing was destroyed"
             repair = "make Cloud Storage reachable with credentials that may list the bucket, then run it again."
             raise StackGuardError(caused_by(error, f"gs://{bucket}", consequence, repair)) from None
-        if others := [name for name in found if name != _props.get("own")]:
+        if others := [name for name in stacks if name != _props.get("own")]:
             raise StackGuardError(refusal(bucket, others))

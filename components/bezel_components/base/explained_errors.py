@@ -11,17 +11,17 @@ REFUSED = ("denied", "permission", "forbidden")
 """Words of Google's refusals, of which each API has others."""
 
 
-def explaining(name: str, words: tuple[str, ...], problem: Problem) -> pulumi.ResourceHookBinding:
+def explaining(name: str, parts: tuple[str, ...], problem: Problem) -> pulumi.ResourceHookBinding:
     """Hooks of a resource that log a problem when its creation or change fails with one of the words.
 
     Args:
         name: Name of the hook: unique in a program.
-        words: Parts of the error's text, in lower case.
+        parts: Parts of the error's text, in lower case.
         problem: Value, consequence and repair.
     """
 
     def explain(failed: pulumi.ErrorHookArgs) -> bool:
-        if any(word in error.lower() for error in failed.errors for word in words):
+        if any(word in error.lower() for error in failed.errors for word in parts):
             pulumi.log.error(str(problem))
         return False  # no retry: the same error would follow
 

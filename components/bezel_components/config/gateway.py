@@ -78,8 +78,8 @@ def gateway_configuration(addresses: Sequence[str | None], port: int, machines: 
 
 
 def _check(addresses: Sequence[str | None]) -> None:
-    given = [(number, address) for number, address in enumerate(addresses) if address]
-    wrong = [f"node {number}: {address!r}" for number, address in given if not _is_address(address)]
+    numbered = [(number, address) for number, address in enumerate(addresses) if address]
+    wrong = [f"node {number}: {address!r}" for number, address in numbered if not _is_address(address)]
     if wrong or not addresses:
         raise NodeAddressError(
             Problem(

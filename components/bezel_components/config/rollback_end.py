@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bezel.diagnosis.revision_traffic import DIRECT, Target, is_direct
-from bezel.outside_changes.rollback import ended_text, in_force, recorded
+from bezel.outside_changes.rollback import ended_text, in_force, recorded_rollback
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def rollback_end(service: Mapping[str, Any] | None, fingerprint: str) -> Rollbac
         service: The present service in run v2's description; None where there is none.
         fingerprint: Fingerprint of all declared inputs except the traffic and the annotations.
     """
-    record = None if service is None else recorded(service)
+    record = None if service is None else recorded_rollback(service)
     if service is None or record is None:
         return RollbackEnd(ended_text(service))
     deployed = replace(record, deployed=fingerprint)

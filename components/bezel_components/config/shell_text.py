@@ -62,7 +62,7 @@ class _Reader:
         if match := _UNKNOWN.match(text, at):
             raise _UnknownError(match[0])
         if text[at] == "\\":
-            self._escaped()
+            self._read_escape()
         elif text[at] == "#" and (not self._out or self._out[-1][-1] in _WORD_START):
             if text[at - 1 : at] == ")" or (self._places and "((" in text[:at]):
                 raise _UnknownError  # the rest of a word after `$(...)`, or no comment in arithmetic
@@ -78,7 +78,7 @@ class _Reader:
         """Whether blanks only separate words here."""
         return all(place == "(" for place in self._places)
 
-    def _escaped(self) -> None:
+    def _read_escape(self) -> None:
         is_continued = self._text[self._at + 1 : self._at + 2] == "\n"
         self._copy(2)
         if is_continued and (indentation := re.match(r"[ \t]+", self._text[self._at :])):

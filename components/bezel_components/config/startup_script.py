@@ -111,12 +111,12 @@ def _metadata(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """The attributes of a body, of either control plane; None where it has no script."""
     try:
         if "tpu" in body:
-            found = body["tpu"]["nodeSpec"][0]["node"]["metadata"]
+            metadata = body["tpu"]["nodeSpec"][0]["node"]["metadata"]
         else:
-            found = {item["key"]: item["value"] for item in body["metadata"]["items"]}
+            metadata = {item["key"]: item["value"] for item in body["metadata"]["items"]}
     except (KeyError, IndexError, TypeError):
         return None
-    return dict(found) if isinstance(found, dict) and isinstance(found.get(KEY), str) else None
+    return dict(metadata) if isinstance(metadata, dict) and isinstance(metadata.get(KEY), str) else None
 
 
 def _set_metadata(body: dict[str, Any], attributes: Mapping[str, str]) -> None:

@@ -15,8 +15,8 @@ _PROVIDERS = frozenset({"pulumi.dynamic.ResourceProvider", "pulumi.dynamic.dynam
 
 def defines_provider(module: str, name: str) -> bool:
     """Return whether the source of `module` has a class `name` at its top that derives from `ResourceProvider`."""
-    found = _binding(module, name, {})
-    return isinstance(found, ast.ClassDef) and _is_provider(module, name, {}, set())
+    definition = _binding(module, name, {})
+    return isinstance(definition, ast.ClassDef) and _is_provider(module, name, {}, set())
 
 
 def _is_provider(module: str, name: str, sources: dict[str, list[ast.stmt]], seen: set[str]) -> bool:
@@ -25,11 +25,11 @@ def _is_provider(module: str, name: str, sources: dict[str, list[ast.stmt]], see
     if full in seen:
         return False
     seen.add(full)
-    found = _binding(module, name, sources)
-    if isinstance(found, str):
-        above, _, last = found.rpartition(".")
+    definition = _binding(module, name, sources)
+    if isinstance(definition, str):
+        above, _, last = definition.rpartition(".")
         return _is_provider(above, last, sources, seen)
-    bases = [_full_name(module, base, sources) for base in found.bases] if found else []
+    bases = [_full_name(module, base, sources) for base in definition.bases] if definition else []
     return any(_is_provider(*base.rpartition(".")[::2], sources, seen) for base in bases)
 
 
@@ -38,21 +38,25 @@ def _full_name(module: str, base: ast.expr, sources: dict[str, list[ast.stmt]]) 
     if isinstance(base, ast.Subscript):  # Base[Type]
         base = base.value
     first, *rest = ast.unparse(base).split(".")
-    found = _binding(module, first, sources)
-    return ".".join([found if isinstance(found, str) else f"{module}.{first}", *rest]) if first.isidentifier() else ""
+    definition = _binding(module, first, sources)
+    return (
+        ".".join([definition if isinstance(definition, str) else f"{module}.{first}", *rest])
+        if first.isidentifier()
+        else ""
+    )
 
 
 def _binding(module: str, name: str, sources: dict[str, list[ast.stmt]]) -> ast.ClassDef | str | None:
     """What a module's last statement for a name defines: a class, or `MODULE.NAME` (a module alone) of an import."""
-    found: ast.ClassDef | str | None = None
+    definition: ast.ClassDef | str | None = None
     if module not in sources:
-        sources[module] = list(_statements(_parsed(module)))
+        sources[module] = list(_statements(_parse_source(module)))
     for statement in sources[module]:
         if isinstance(statement, ast.ClassDef) and statement.name == name:
-            found = statement
+            definition = statement
         elif isinstance(statement, ast.Import | ast.ImportFrom):
-            found = _imports(module, statement).get(name, found)
-    return found
+            definition = _imports(module, statement).get(name, definition)
+    return definition
 
 
 def _imports(module: str, statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
@@ -76,7 +80,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements(inner + [one for each in getattr(statement, "handlers", []) for one in each.body])
 
 
-def _parsed(module: str) -> list[ast.stmt]:
+def _parse_source(module: str) -> list[ast.stmt]:
     source = _source(module)
     try:
         return ast.parse(source).body
@@ -92,9 +96,9 @@ def _source(module: str) -> str:
     spec = None
     for position in range(len(parts)):
         name = ".".join(parts[: position + 1])
-        found = (finder.find_spec(name, path) for finder in sys.meta_path)
+        specs = (finder.find_spec(name, path) for finder in sys.meta_path)
         try:
-            spec = next((one for one in found if one is not None), None)
+            spec = next((one for one in specs if one is not None), None)
             path = list(spec.submodule_search_locations or ()) or None if spec else None
         except KeyError:
             # A package without a file of its own within another such: the finder wants the outer one imported.

@@ -79,8 +79,8 @@ class _Unpickler(_Base):
             raise _refusal("values", values, "expected name -> value, as an instance has them.")
         if taken := [name for name in values if _is_own_code(type(provider), name)]:
             raise _refusal("values", provider, f"{', '.join(taken)} would replace code of the provider's class.")
-        if (own := getattr(type(provider), "__setstate__", None)) is not None:
-            own(provider, values)
+        if (set_state := getattr(type(provider), "__setstate__", None)) is not None:
+            set_state(provider, values)
         else:
             vars(provider).update(values)
 
@@ -103,9 +103,9 @@ class _Unpickler(_Base):
         for one in filter(None, (module, _name_now(module))):
             # An import runs the module, and getattr on a loaded one may run its __getattr__.
             if one in sys.modules or defines_provider(one, name):
-                found = vars(importlib.import_module(one)).get(name)
-                if _is_provider_class(found) and found.__module__ == one:
-                    return found
+                candidate = vars(importlib.import_module(one)).get(name)
+                if _is_provider_class(candidate) and candidate.__module__ == one:
+                    return candidate
         consequence = "expected the class of a provider; another name may run code."
         raise ProviderError(Problem("__provider", f"{module}.{name}", consequence, _REPAIR))
 
@@ -117,19 +117,21 @@ def _name_now(module: str) -> str | None:
     return f"bezel_{room}.{module.partition('.')[2]}" if is_ours else None
 
 
-def _is_provider_class(found: object) -> TypeGuard[type[ResourceProvider]]:
-    return isinstance(found, type) and issubclass(found, ResourceProvider)
+def _is_provider_class(candidate: object) -> TypeGuard[type[ResourceProvider]]:
+    return isinstance(candidate, type) and issubclass(candidate, ResourceProvider)
 
 
 def _is_own_code(kind: type, name: str) -> bool:
     """Whether a value of this name would stand for a method or property, or for what Python itself looks up."""
-    own = inspect.getattr_static(kind, name, None)
+    attribute = inspect.getattr_static(kind, name, None)
     is_special = name.startswith("__") and name.endswith("__")
-    return is_special or callable(own) or any(hasattr(type(own), method) for method in ("__get__", "__set__"))
+    return (
+        is_special or callable(attribute) or any(hasattr(type(attribute), method) for method in ("__get__", "__set__"))
+    )
 
 
-def _refusal(what: str, found: object, consequence: str) -> ProviderError:
-    kind = found.__qualname__ if isinstance(found, type) else None if found is None else type(found).__name__
+def _refusal(what: str, value: object, consequence: str) -> ProviderError:
+    kind = value.__qualname__ if isinstance(value, type) else None if value is None else type(value).__name__
     return ProviderError(Problem("__provider", f"{what} of {kind}" if kind else what, consequence, _REPAIR))
 
 

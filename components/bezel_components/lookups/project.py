@@ -16,7 +16,7 @@ def project_number(project: str) -> str:
     """
     try:
         with GoogleClient(deadline_seconds=_SECONDS) as client:
-            found = client.get(f"{endpoint('RESOURCE_MANAGER')}projects/{project}")
+            answer = client.get(f"{endpoint('RESOURCE_MANAGER')}projects/{project}")
     except ApiError as error:
         if error.status not in _ABSENT:
             raise
@@ -29,4 +29,4 @@ def project_number(project: str) -> str:
             f"--project={shell_word(project)}`.",
         )
         raise UserError(problem) from None
-    return str(found["projectNumber"])
+    return str(answer["projectNumber"])

@@ -76,17 +76,17 @@ def _value_or_reason(ask: Callable[[], _T]) -> _T | str:
 
 def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | str, Counted | str]:
     """The quota's value and its use; the use is the second request, for the metric that the first response names."""
-    found = _value_or_reason(lambda: quota_of(client, project, limit))
-    if found is None:
-        found = f"{limit.quota_id} has no value for {limit.place}"
-    if isinstance(found, str):
-        return found, found
+    value = _value_or_reason(lambda: quota_of(client, project, limit))
+    if value is None:
+        value = f"{limit.quota_id} has no value for {limit.place}"
+    if isinstance(value, str):
+        return value, value
     if not use:
-        return found.value, "it was not requested"
-    return found.value, _value_or_reason(lambda: _counted(client, project, limit, found.metric))
+        return value.value, "it was not requested"
+    return value.value, _value_or_reason(lambda: _count_use(client, project, limit, value.metric))
 
 
-def _counted(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | str:
+def _count_use(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | str:
     if limit.dimensions:
         return f"Cloud Monitoring does not count it by {', '.join(name for name, _ in limit.dimensions)}"
     return counted_of(client, project, limit, metric, datetime.now(UTC)) or "it has no value of the last day"

@@ -100,7 +100,7 @@ def service_alerts(
         logs_statistics: Whether vLLM logs its statistics (`--disable-log-stats` turns it off).
     """
     minutes = -(-start_seconds // 60)
-    found = [
+    alerts = [
         Alert(
             "unhealthy",
             f"{service}: requests wait and no instance takes them",
@@ -117,7 +117,7 @@ def service_alerts(
         ),
     ]
     if logs_statistics:
-        found.append(
+        alerts.append(
             Alert(
                 "cache-full",
                 f"{service}: requests wait for a full KV cache",
@@ -129,7 +129,7 @@ def service_alerts(
         )
     if max_cold_starts is not None:
         starts = promql(f"{prometheus_name(STARTS)}_count", service, location)
-        found.append(
+        alerts.append(
             Alert(
                 "cold-starts",
                 f"{service}: more than {max_cold_starts} starts in a day",
@@ -142,7 +142,7 @@ def service_alerts(
         running = promql(prometheus_name(INSTANCES), service, location)
         requests = promql(prometheus_name(REQUESTS), service, location)
         idle = f"(sum(increase({requests}[{idle_hours}h])) or vector(0)) == 0"
-        found.append(
+        alerts.append(
             Alert(
                 "idle",
                 f"{service}: instances run and no request has come for {idle_hours} h",
@@ -151,7 +151,7 @@ def service_alerts(
                 "Set scaling.min_instances to 0, or destroy the stack: its instances are paid for.",
             )
         )
-    return tuple(found)
+    return tuple(alerts)
 
 
 def error_alert(service: str, location: str, max_share: float, repair: str) -> Alert:

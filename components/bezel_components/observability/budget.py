@@ -55,12 +55,12 @@ class StackBudget(pulumi.ComponentResource):
                 for basis, share in THRESHOLDS
             ],
             all_updates_rule=mailed if channels else None,
-            opts=child_options(self, opts, hooks=explaining(f"{name}-refused-budget", REFUSED, _refused(args))),
+            opts=child_options(self, opts, hooks=explaining(f"{name}-refused-budget", REFUSED, _refusal(args))),
         )
         self.register_outputs({})
 
 
-def _refused(args: StackBudgetArgs) -> Problem:
+def _refusal(args: StackBudgetArgs) -> Problem:
     return Problem(
         f"budget of the stack {args.stack}",
         "cannot be made",

@@ -42,7 +42,7 @@ def lease_alerts(
         agains: Names of the jobs that request them again later.
     """
     if starts:
-        lease = [_refused(stack, location, [*starts, *agains])]
+        lease = [_refusal_alert(stack, location, [*starts, *agains])]
         lease += [_not_leased(stack, location, agains)] if agains else []
     else:
         lease = [_ends(stack, project, renews=renews)]
@@ -76,7 +76,7 @@ def _ends(stack: str, project: str, *, renews: bool) -> Alert:
     )
 
 
-def _refused(stack: str, location: str, starts: Sequence[str]) -> Alert:
+def _refusal_alert(stack: str, location: str, starts: Sequence[str]) -> Alert:
     return Alert(
         REFUSED,
         f"{stack}: a lease could not be requested",

@@ -40,14 +40,14 @@ class ScheduledMinimumProvider(ResourceProvider):
             return DiffResult(changes=True)
         try:
             with GoogleClient(timeout_seconds=_PREVIEW_SECONDS, deadline_seconds=_PREVIEW_SECONDS) as client:
-                found = _minimum(client, _news)
+                minimum = _minimum(client, _news)
         except RestError as error:
             # The plugin cannot write to the engine's log, but the engine shows its standard error.
             sys.stderr.write(f"warning: {_unreadable(_news, error)}\n")
             return DiffResult(changes=False)
-        if found in {entry.minimum for entry in _entries(_news)}:
+        if minimum in {entry.minimum for entry in _entries(_news)}:
             return DiffResult(changes=False)
-        sys.stderr.write(f"warning: the minimum of instances is {found}, which no entry of the schedule sets\n")
+        sys.stderr.write(f"warning: the minimum of instances is {minimum}, which no entry of the schedule sets\n")
         return DiffResult(changes=True)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
@@ -86,12 +86,12 @@ class ScheduledMinimumProvider(ResourceProvider):
         """
         try:
             with GoogleClient(timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
-                found = _minimum(client, props)
+                minimum = _minimum(client, props)
         except RestError as error:
             if isinstance(error, ApiError) and error.status == 404:
                 return ReadResult("", {})
             raise ScheduledMinimumError(_unreadable(props, error)) from None
-        return ReadResult(id_, {**props, "minimum": found})
+        return ReadResult(id_, {**props, "minimum": minimum})
 
 
 def _entries(props: Mapping[str, Any]) -> list[Entry]:

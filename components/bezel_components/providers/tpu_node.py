@@ -101,10 +101,10 @@ class TpuNodeProvider(ResourceProvider):
         )
         reached = lease.reach(desired, clock, props.get("urn"))
         if lease.windows_of(props):
-            return {**lease.own_properties(props), **_scheduled(props, clock.now())}
+            return {**lease.own_properties(props), **_scheduled_outputs(props, clock.now())}
         leases = [reached] if reached is not None else lease.observe_all_zones(props, clock)
-        own = lease.own_properties(props)
-        return {**own, **_outputs(reached, leases, {**(before or {}), **own}, clock.now())}
+        properties = lease.own_properties(props)
+        return {**properties, **_outputs(reached, leases, {**(before or {}), **properties}, clock.now())}
 
 
 def _is_other_request(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
@@ -129,7 +129,7 @@ def _differs(leases: Sequence[Observation], olds: Mapping[str, Any], news: Mappi
         hourly = (olds.get("hourly_usd") or {}).get(str(olds.get("zone")))
         end, run = olds.get("ends_at"), olds.get("run_seconds")
         early, renew = (unix(end) or now) > now, bool(news.get("renew"))
-        sys.stderr.write(f"warning: {messages.ended(olds['name'], end, hourly, run, early=early, renew=renew)}\n")
+        sys.stderr.write(f"warning: {messages.end_text(olds['name'], end, hourly, run, early=early, renew=renew)}\n")
         return renew or olds.get("state") not in lease.OVER
     if len(leases) > 1:
         zones = ", ".join(f"{each.zone} ({each.word})" for each in leases)
@@ -156,12 +156,12 @@ def _outputs(
     }
 
 
-def _scheduled(props: Mapping[str, Any], now: float) -> dict[str, Any]:
+def _scheduled_outputs(props: Mapping[str, Any], now: float) -> dict[str, Any]:
     """The outputs of a lease with hours, which has one zone."""
     zone = str(props["zones"][0]["zone"])
-    own = {"lease": props.get("request"), "zone": zone, "state": "scheduled", "address": ""}
+    outputs = {"lease": props.get("request"), "zone": zone, "state": "scheduled", "address": ""}
     cost = _cost(props, zone, None, None, now) | {"so_far_usd": UNKNOWN}
-    return {**own, "active_at": None, "ends_at": None, "cost": cost}
+    return {**outputs, "active_at": None, "ends_at": None, "cost": cost}
 
 
 def _final_cost(props: Mapping[str, Any], now: float) -> Any:

@@ -14,7 +14,7 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvide
 from pulumi.output import contains_unknowns
 
 from bezel.diagnosis.revision_traffic import DIRECT, has_all_traffic, is_direct, moved_to, shares
-from bezel.outside_changes.rollback import recorded
+from bezel.outside_changes.rollback import recorded_rollback
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel_base.errors import Problem, caused_by
 from bezel_components.base.dynamic import DeployError
@@ -66,7 +66,7 @@ class TrafficSwitchProvider(ResourceProvider):
         Raises:
             TrafficSwitchError: It was not moved.
         """
-        return CreateResult(f"{props['service']}/traffic", _moved(props))
+        return CreateResult(f"{props['service']}/traffic", _move_traffic(props))
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Move the traffic.
@@ -74,7 +74,7 @@ class TrafficSwitchProvider(ResourceProvider):
         Raises:
             TrafficSwitchError: It was not moved.
         """
-        return UpdateResult(_moved(_news))
+        return UpdateResult(_move_traffic(_news))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record at a refresh where the traffic goes; without the service there is none.
@@ -92,7 +92,7 @@ class TrafficSwitchProvider(ResourceProvider):
         return ReadResult(id_, {**props, "serving": shares(service)})
 
 
-def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
+def _move_traffic(props: Mapping[str, Any]) -> dict[str, Any]:
     """Move the traffic to the requested revision; return the outputs."""
     revision, until = _short(props["revision"]), time.monotonic() + float(props["deadline_seconds"])
     try:
@@ -107,7 +107,7 @@ def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
                 "grant roles/run.developer to the account that deploys, then run the same command again.",
             )
         ) from None
-    rollback = recorded(service)
+    rollback = recorded_rollback(service)
     ended = {} if rollback is None else {"ended": rollback.since}
     kept = {key: value for key, value in props.items() if key not in {"__provider", "ended"}}
     return {**kept, "serving": shares(service), **ended}
@@ -135,7 +135,7 @@ def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: 
                 raise
             time.sleep(_POLL_SECONDS)
             continue
-        _finished(client, operation, revision, until)
+        _await_operation(client, operation, revision, until)
     service = _service(client, props)
     if not _is_there(props, service, revision):
         raise TrafficSwitchError(
@@ -154,7 +154,7 @@ def _is_there(props: Mapping[str, Any], service: Mapping[str, Any], revision: st
     return is_direct(service) if props.get("newest") else has_all_traffic(service, revision)
 
 
-def _finished(client: GoogleClient, operation: Mapping[str, Any], revision: str, until: float) -> None:
+def _await_operation(client: GoogleClient, operation: Mapping[str, Any], revision: str, until: float) -> None:
     while not operation.get("done"):
         if time.monotonic() >= until:
             raise TrafficSwitchError(

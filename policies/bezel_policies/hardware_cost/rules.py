@@ -31,7 +31,7 @@ _MISSING_ROW = (
 _ENDING = "use a queued resource with runDuration, or an instance with scheduling.maxRunDuration."
 
 
-def _limited(
+def _rule_over(
     *kinds: type[Hardware] | type[ScheduledMinimum],
 ) -> Callable[[Callable[[Any, str, Any], Iterator[Problem]]], Rule]:
     """Make a rule over resources from one over hardware of these kinds, its environment and the limit there."""
@@ -48,19 +48,19 @@ def _limited(
     return decorate
 
 
-@_limited(GpuService, Lease, Foreign)
+@_rule_over(GpuService, Lease, Foreign)
 def hourly_ceiling(hardware: Hardware, environment: str, limit: float) -> Iterator[Problem]:
     """With everything running, a service or lease costs no more per hour than its environment may spend."""
     yield from _over(hardware.hourly, limit, environment, "an hour", hardware)
 
 
-@_limited(GpuService, Lease, Foreign)
+@_rule_over(GpuService, Lease, Foreign)
 def monthly_ceiling(hardware: Hardware, environment: str, limit: float) -> Iterator[Problem]:
     """The most expensive month of a service or lease costs no more than its environment may spend."""
     yield from _over(monthly_of(hardware), limit, environment, "a month", hardware)
 
 
-@_limited(GpuService, Lease)  # the number of a foreign accelerator is unknown: the cost limits refuse it
+@_rule_over(GpuService, Lease)  # the number of a foreign accelerator is unknown: the cost limits refuse it
 def most_instances(hardware: GpuService | Lease, environment: str, limit: int) -> Iterator[Problem]:
     """A service has no more instances, and a lease no more nodes, than its environment may have."""
     if hardware.max_instances > limit:
@@ -70,7 +70,7 @@ def most_instances(hardware: GpuService | Lease, environment: str, limit: int) -
         yield Problem(hardware.max_key, hardware.max_instances, consequence, repair)
 
 
-@_limited(GpuService, ScheduledMinimum)  # a TPU is limited by its run duration
+@_rule_over(GpuService, ScheduledMinimum)  # a TPU is limited by its run duration
 def always_on(hardware: GpuService | ScheduledMinimum, environment: str, limit: int) -> Iterator[Problem]:
     """No more GPUs run without traffic than the environment may have."""
     if hardware.min_instances > limit:
@@ -81,7 +81,7 @@ def always_on(hardware: GpuService | ScheduledMinimum, environment: str, limit: 
         yield Problem(hardware.min_key, hardware.min_instances, consequence, repair)
 
 
-@_limited(GpuService, Lease, Foreign)
+@_rule_over(GpuService, Lease, Foreign)
 def allowed_accelerators(hardware: Hardware, environment: str, allowed: list[str]) -> Iterator[Problem]:
     """An environment has only accelerators that it may have."""
     consequence = f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
@@ -104,7 +104,7 @@ def lease_ceiling(token: str, inputs: Inputs, config: Limits) -> Iterator[Proble
         yield from _over(hardware.until_its_end(), limit, environment, "a lease", hardware)
 
 
-@_limited(Lease)
+@_rule_over(Lease)
 def provisioning_models(hardware: Lease, environment: str, allowed: list[str]) -> Iterator[Problem]:
     """A lease has a provisioning model that its environment may have."""
     model = MODELS.get(hardware.model, hardware.model)
@@ -204,9 +204,9 @@ def _sums(
     """Compare each environment's sum with its limit; in a stack of one environment, the stack's sum."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
     paid = PaidLeases()
-    found = list(resources)
-    services = [inputs for token, inputs in found if token == SERVICE]
-    for token, inputs in found:
+    pairs = list(resources)
+    services = [inputs for token, inputs in pairs if token == SERVICE]
+    for token, inputs in pairs:
         try:
             cost = cost_in_stack(token, inputs, services)
             exempt = isinstance(cost, Foreign) and token in config.exempt

@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from bezel.resource_cost.inputs import UNKNOWN, Inputs, camel, not_known, switched
+from bezel.resource_cost.inputs import UNKNOWN, Inputs, camel, not_known, switch_value
 from bezel.resource_cost.nested_values import Value, describes_only, values
 from bezel.resource_cost.prices.leases import Lease
 from bezel.resource_cost.requests.scheduled import JOB
 from bezel_base.errors import NOT_SET, Problem
 from bezel_policies.config import PolicyConfig
-from bezel_policies.security.identities import MEMBERS, SHARED_ACCOUNT, may_be_entity, unidentified
+from bezel_policies.security.identities import MEMBERS, SHARED_ACCOUNT, may_be_entity, unidentified_members
 from bezel_policies.security.pool_condition import unpinned_providers
 
 _GOOGLE = ("gcp:", "google-native:")
@@ -43,24 +43,24 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
         return
     yield from unpinned_providers(token, inputs)
     for value in values(inputs.values):
-        yield from _granted(token, value)
+        yield from _grants_to_everyone(token, value)
     for value in values(inputs.values, about=True):
-        if value.path[-1:] == (_ANNOTATION,) and switched(value.value):
+        if value.path[-1:] == (_ANNOTATION,) and switch_value(value.value):
             yield _open(value)
     if "iam" in token.lower() and not inputs.is_unknown("policyData"):
         yield from _unreadable(inputs)
 
 
-def _granted(token: str, value: Value) -> Iterator[Problem]:
+def _grants_to_everyone(token: str, value: Value) -> Iterator[Problem]:
     """Grants to everyone by one input, also possible ones."""
-    held, name = value.value, camel(value.name)
-    if held is UNKNOWN:
+    item, name = value.value, camel(value.name)
+    if item is UNKNOWN:
         if _SWITCH.search(name) or _may_grant(token, name):
             yield not_known(value.key)
-    elif _SWITCH.search(name) and switched(held):
+    elif _SWITCH.search(name) and switch_value(item):
         yield _open(value)
-    elif isinstance(held, str) and _REFUSED_TO.isdisjoint(map(camel, value.path)):
-        for member, says in unidentified(token, value):
+    elif isinstance(item, str) and _REFUSED_TO.isdisjoint(map(camel, value.path)):
+        for member, says in unidentified_members(token, value):
             yield Problem(
                 value.key,
                 member,

@@ -70,9 +70,9 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
             raise InputError(not_known(place))
     for container in _containers(token, inputs):
         container.each("envs")  # an unknown list may hold anything
-        for words in ("args", "commands"):
+        for argument_list in ("args", "commands"):
             previous = ""
-            for argument in container.each(words):
+            for argument in container.each(argument_list):
                 word = _text(argument.get())
                 option = _OPTION.fullmatch(word)
                 name, value = (option[1], option[2]) if option else (previous, word)
@@ -87,20 +87,20 @@ def _headers(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
     if token not in _HEADERS:
         return
     path = _HEADERS[token]
-    held = inputs.get(*path)
-    for name in held if isinstance(held, Mapping) else ():
+    headers = inputs.get(*path)
+    for name in headers if isinstance(headers, Mapping) else ():
         value = _text(inputs.get(*path, name))
         # `Authorization` names no secret, and holds one.
         named = "token" if is_credential_header(name) else name
         yield inputs.key(*path, name), named, value
 
 
-def _variables(held: object, path: tuple[str, ...]) -> Iterator[tuple[str, str, object]]:
+def _variables(nested: object, path: tuple[str, ...]) -> Iterator[tuple[str, str, object]]:
     """Path, name and value of each environment variable, at any depth and on any type of resource."""
-    if isinstance(held, list | tuple):
-        for number, entry in enumerate(held):
+    if isinstance(nested, list | tuple):
+        for number, entry in enumerate(nested):
             yield from _variables(entry, (*path, str(number)))
-    for key, inner in held.items() if isinstance(held, Mapping) else ():
+    for key, inner in nested.items() if isinstance(nested, Mapping) else ():
         here = (*path, str(key))
         if isinstance(inner, list | tuple) and key in ("env", "envs"):
             named = [(number, entry) for number, entry in enumerate(inner) if isinstance(entry, Mapping)]
@@ -118,8 +118,8 @@ def _attributes(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
         listed = place.each("metadata", "items")  # the API's form, in the body of a request
         for entry in listed:
             yield entry.key("value"), entry.text("key") or "", _text(entry.get("value"))
-        held = place.get("metadata")
-        for name in held if isinstance(held, Mapping) and not listed else ():
+        metadata = place.get("metadata")
+        for name in metadata if isinstance(metadata, Mapping) and not listed else ():
             yield place.key("metadata", name), name, _text(place.get("metadata", name))
         yield place.key("metadataStartupScript"), "", _text(place.get("metadataStartupScript"))
 

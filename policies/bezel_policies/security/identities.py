@@ -67,7 +67,7 @@ class Unidentified(NamedTuple):
     says: str
 
 
-def unidentified(token: str, value: Value) -> Iterator[Unidentified]:
+def unidentified_members(token: str, value: Value) -> Iterator[Unidentified]:
     """The members in an input that are no known identities.
 
     Args:
@@ -84,15 +84,15 @@ def unidentified(token: str, value: Value) -> Iterator[Unidentified]:
 
 def _anywhere(text: str) -> Iterator[Unidentified]:
     """Members that no other text looks like."""
-    sets = [found for found in _SET.findall(text) if not _KNOWN_SET.fullmatch(found) and not _EVERYONE.match(found)]
-    sets += [found for found in _PRINCIPAL.findall(text) if not _is_one(found)]
-    for found, says in (
+    sets = [member for member in _SET.findall(text) if not _KNOWN_SET.fullmatch(member) and not _EVERYONE.match(member)]
+    sets += [member for member in _PRINCIPAL.findall(text) if not _is_one(member)]
+    for members, says in (
         (_EVERYONE.findall(text), _INTERNET),
         (sets, _WHOLE),
         (_PROJECT.findall(text), _EDITORS),
         (_SHARED.findall(text), _SHARED_SAYS),
     ):
-        for member in dict.fromkeys(found):
+        for member in dict.fromkeys(members):
             yield Unidentified(member, says)
 
 

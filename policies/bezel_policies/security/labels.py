@@ -35,7 +35,7 @@ _VALUE = re.compile(r"[a-z0-9_-]{1,63}")
 
 def labels(token: str, inputs: Inputs, config: LabelConfig, *, today: date | None = None) -> Iterator[Problem]:
     """Each resource has labels for its owner, its environment and its expiry, and has not expired."""
-    for place in _labelled(token, inputs):
+    for place in _labelled_inputs(token, inputs):
         for name in config.required:
             value = place.text("labels", name)
             if value is None or not _VALUE.fullmatch(value):
@@ -45,7 +45,7 @@ def labels(token: str, inputs: Inputs, config: LabelConfig, *, today: date | Non
                 consequence = "its owner, purpose or expiry would be unknown."
                 yield Problem(place.key("labels", name), value or NOT_SET, consequence, repair)
         expiry = place.text("labels", EXPIRY)
-        if expiry is not None and (consequence := _expired(expiry, today or datetime.now(UTC).date())):
+        if expiry is not None and (consequence := _expiry_problem(expiry, today or datetime.now(UTC).date())):
             repair = f"destroy it (`pulumi destroy`), or write the last day on which it is needed, or `{NEVER}`."
             yield Problem(place.key("labels", EXPIRY), expiry, consequence, repair)
 
@@ -55,22 +55,22 @@ def fill_in(token: str, inputs: Inputs, config: LabelConfig) -> Mapping[str, obj
     if token not in LABELLED:
         return None  # labels inside a queued resource are part of the request, which is never changed silently
     present = inputs.get("labels")
-    given = present if isinstance(present, Mapping) else {}
-    missing = {name: value for name, value in sorted(config.defaults.items()) if not given.get(name)}
-    return {"labels": {**given, **missing}} if missing else None
+    present_labels = present if isinstance(present, Mapping) else {}
+    missing = {name: value for name, value in sorted(config.defaults.items()) if not present_labels.get(name)}
+    return {"labels": {**present_labels, **missing}} if missing else None
 
 
 _EXAMPLES = {"owner": "ml-platform", EXPIRY: NEVER}
 
 
-def _labelled(token: str, inputs: Inputs) -> list[Inputs]:
+def _labelled_inputs(token: str, inputs: Inputs) -> list[Inputs]:
     if token in LABELLED:
         return [inputs]
     hardware = hardware_of(token, inputs)
     return [node.inputs for node in hardware.nodes] if isinstance(hardware, Lease) else []
 
 
-def _expired(text: str, today: date) -> str:
+def _expiry_problem(text: str, today: date) -> str:
     try:
         is_over = has_expired(text, today)
     except ValueError:

@@ -80,22 +80,22 @@ def unpinned_providers(token: str, inputs: Inputs) -> Iterator[Problem]:
 
     A provider is known by its type, and inside of a resource of another type by its issuer, e.g. in a request's body.
     """
-    for path, held in mappings(inputs.values):
-        provider = Inputs(held, path)
+    for path, mapping in mappings(inputs.values):
+        provider = Inputs(mapping, path)
         named = _PROVIDERS.fullmatch(token) is not None
-        if not (named or _issuer(held)) or (provider.is_unknown("oidc") and not named):
+        if not (named or _issuer(mapping)) or (provider.is_unknown("oidc") and not named):
             continue
         if not provider.is_unknown("oidc") and provider.get("oidc") is None:
             continue  # an account of AWS, or an identity provider of one's own by SAML or X.509
-        people = any("workforce" in name.lower() for name in (token, *map(str, held)))
-        if people and _PUBLIC_ISSUER.fullmatch(_issuer(held) or _ANY) is None:
+        people = any("workforce" in name.lower() for name in (token, *map(str, mapping)))
+        if people and _PUBLIC_ISSUER.fullmatch(_issuer(mapping) or _ANY) is None:
             continue
         condition = provider.text("attributeCondition")
         if condition is None or not is_pinned(condition, _mapping(provider), of_people=people):
-            yield _unpinned(provider.key("attributeCondition"), condition, of_people=people)
+            yield _unpinned_problem(provider.key("attributeCondition"), condition, of_people=people)
 
 
-def _unpinned(key: str, condition: str | None, *, of_people: bool) -> Problem:
+def _unpinned_problem(key: str, condition: str | None, *, of_people: bool) -> Problem:
     if of_people:
         return Problem(
             key,
@@ -121,8 +121,10 @@ def _issuer(provider: Mapping[str, object]) -> str | None:
 
 
 def _mapping(inputs: Inputs) -> dict[str, str]:
-    held = inputs.get("attributeMapping")
-    return {str(name): str(value).strip() for name, value in held.items()} if isinstance(held, Mapping) else {}
+    attributes = inputs.get("attributeMapping")
+    return (
+        {str(name): str(value).strip() for name, value in attributes.items()} if isinstance(attributes, Mapping) else {}
+    )
 
 
 def is_pinned(condition: str, mapping: Mapping[str, str], *, of_people: bool = False) -> bool:
@@ -133,11 +135,11 @@ def is_pinned(condition: str, mapping: Mapping[str, str], *, of_people: bool = F
         mapping: attribute -> expression, which says what `attribute.NAME` is.
         of_people: the provider is a workforce pool's, whose tokens also name an organization.
     """
-    pinned = _pinned(condition, mapping, 0)
+    pinned = _pinned_claims(condition, mapping, 0)
     return _ONE in pinned or (of_people and _ORGANIZATION in pinned)
 
 
-def _pinned(condition: str, mapping: Mapping[str, str], depth: int) -> frozenset[str]:
+def _pinned_claims(condition: str, mapping: Mapping[str, str], depth: int) -> frozenset[str]:
     """What has a value that stands in an expression, whenever the expression holds."""
     if len(condition) > _LONGEST or depth > _DEEPEST:
         return frozenset()
@@ -146,27 +148,27 @@ def _pinned(condition: str, mapping: Mapping[str, str], depth: int) -> frozenset
         if parts is None:
             return frozenset()
         if len(parts) > 1:
-            each = [_pinned(part, mapping, depth + 1) for part in parts]
+            each = [_pinned_claims(part, mapping, depth + 1) for part in parts]
             if operator == "||":
                 return frozenset.intersection(*each)
             together = frozenset.union(*each)
             return together | {_ONE} if {_OF_ANYBODY, _OWNER} <= together else together
     inner = condition.strip()
     if inner.startswith("(") and inner.endswith(")"):
-        return _pinned(inner[1:-1], mapping, depth + 1)
+        return _pinned_claims(inner[1:-1], mapping, depth + 1)
     for form in (_EQUAL, _TURNED, _ONE_OF, _BEGINS):
-        if found := form.fullmatch(condition):
-            texts = [text[1:-1] for text in re.findall(_TEXT, found["texts"])]
-            return _of_claim(_claim(found, mapping), texts, begin=form is _BEGINS)
+        if match := form.fullmatch(condition):
+            texts = [text[1:-1] for text in re.findall(_TEXT, match["texts"])]
+            return _of_claim(_claim(match, mapping), texts, begin=form is _BEGINS)
     return frozenset()
 
 
-def _claim(found: re.Match[str], mapping: Mapping[str, str]) -> str | None:
+def _claim(match: re.Match[str], mapping: Mapping[str, str]) -> str | None:
     """The token's claim that is compared; None where an attribute is not mapped to the claim of its name."""
-    if found["subject"]:
+    if match["subject"]:
         return "sub" if mapping.get("google.subject") == "assertion.sub" else None
-    name = found["dotted"] or found["keyed"]
-    return name if found["holder"] == "assertion" or mapping.get(f"attribute.{name}") == f"assertion.{name}" else None
+    name = match["dotted"] or match["keyed"]
+    return name if match["holder"] == "assertion" or mapping.get(f"attribute.{name}") == f"assertion.{name}" else None
 
 
 def _of_claim(claim: str | None, texts: list[str], *, begin: bool) -> frozenset[str]:

@@ -29,7 +29,7 @@ def table(grids: int = GRIDS, first: int = FIRST) -> str:
         made = list(zip(jobs, pool.map(_outcome, jobs), strict=True))
     for label in (*engines.KINDS, ""):
         outcomes = [outcome for (_, kind), outcome in made if label in ("", kind)]
-        ranges = [held for outcome in outcomes for held in outcome.held]
+        ranges = [is_held for outcome in outcomes for is_held in outcome.held]
         many = [sum(one.held) / len(one.held) for one in outcomes if len(one.held) >= MANY]
         cells = (
             f"{len(outcomes)} {label or 'of all kinds'}",

@@ -54,12 +54,12 @@ class Engine:
 
     def rate(self, context: int, users: int) -> float:
         """Requests a second of a closed loop."""
-        held = max(1.0, self.cache / (context + self.output))
-        running = min(users, self.slots, held)
+        cached_requests = max(1.0, self.cache / (context + self.output))
+        running = min(users, self.slots, cached_requests)
         shape = next((size for size in self.graphs if size >= running), running)
         step = self.weights + running * (context + self.output / 2) * self.read_token + shape * 2e-5
         prompt = context * self.prompt_token + context * context * self.attention
-        lost = self.evicted if users > held and self.slots > held else 0.0
+        lost = self.evicted if users > cached_requests and self.slots > cached_requests else 0.0
         # A round of all running sequences: their prompts one after another, then the steps.
         seconds = self.output * step + running * (prompt * (1 + lost) + self.request) / (1 - lost)
         served = running / seconds

@@ -39,7 +39,7 @@ class Rates:
     """Counts over many contexts of one law."""
 
     plateaus: int = 0
-    found: int = 0
+    found_knees: int = 0
     off: int = 0
     without: int = 0
     wrong: int = 0
@@ -57,7 +57,7 @@ class Rates:
     @property
     def found_share(self) -> float | None:
         """Return the true knees that were found within one step; None where there is none."""
-        return self.found / self.plateaus if self.plateaus else None
+        return self.found_knees / self.plateaus if self.plateaus else None
 
 
 def _sharp(chances: random.Random, users: Sequence[int]) -> list[float]:
@@ -123,7 +123,7 @@ def _count(counts: Rates, named: int | None, truth: Sequence[float]) -> None:
     near = named is not None and abs(named - true) <= 1
     if sum(value >= _PLATEAU * max(truth) for value in truth[true:]) >= _CELLS:
         counts.plateaus += 1
-        counts.found += near
+        counts.found_knees += near
         counts.off += named is not None and not near
     else:
         # Two cells of a plateau are a plateau all the same: naming their knee is not wrong, and not asked for.
@@ -137,8 +137,8 @@ def table(contexts: int = CONTEXTS) -> str:
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for law in (*LAWS, MADE_UP):
         counts = rates(law, contexts)
-        found = "" if counts.found_share is None else f"{counts.found_share:.1%}"
-        lines.append(f"| {law} | {counts.contexts} | {counts.plateaus} | {found} | {counts.false_share:.2%} |")
+        share = "" if counts.found_share is None else f"{counts.found_share:.1%}"
+        lines.append(f"| {law} | {counts.contexts} | {counts.plateaus} | {share} | {counts.false_share:.2%} |")
     return "\n".join(lines) + "\n"
 
 

@@ -123,19 +123,21 @@ def _server(
         most = _between(chances, 0.15, 0.7) * capacity(contexts[0])
         many, worse = _between(chances, users[-1] / 16, users[-1]), chances.uniform(0.0, 0.5)
 
-        def limited(context: int, count: int) -> float:
+        def limited_rate(context: int, count: int) -> float:
             return _corner(closed_loop(context, count), most * max(1.0, count / many) ** -worse, 6.0)
 
-        return limited, lambda _context, _count: False
+        return limited_rate, lambda _context, _count: False
     if shape.startswith("cache-limited"):
         cache = _between(chances, 4, 64) * (contexts[-1] + output)
         slower = chances.uniform(0.1, 0.6)
 
         def preempting(context: int, count: int) -> float:
             """The cache holds so many requests; with more waiting, some are computed twice."""
-            held = cache / (context + output)
-            crowded = max(1.0, count / held)
-            return _corner(closed_loop(context, count), held / alone(context), round_corner) * crowded**-slower
+            cached_requests = cache / (context + output)
+            crowded = max(1.0, count / cached_requests)
+            return (
+                _corner(closed_loop(context, count), cached_requests / alone(context), round_corner) * crowded**-slower
+            )
 
         times = chances.choice((16.0, 64.0, math.inf))
         return preempting, lambda context, count: count * (context + output) > times * cache

@@ -112,8 +112,8 @@ def _bilinear(grid: Grid, values: Mapping[Place, float]) -> np.ndarray[tuple[int
 
 
 def _along(users: Sequence[float], values: Mapping[int, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    known = sorted(values)
-    return np.interp(users, [users[column] for column in known], [math.log(values[column]) for column in known])
+    measured = sorted(values)
+    return np.interp(users, [users[column] for column in measured], [math.log(values[column]) for column in measured])
 
 
 def _most(oracle: Oracle) -> int:

@@ -70,7 +70,7 @@ def table(made: Trials) -> str:
     return "\n".join(lines) + "\n"
 
 
-def held(outcomes: dict[str, Outcome]) -> tuple[int, float, float | None]:
+def ranges_held(outcomes: dict[str, Outcome]) -> tuple[int, float, float | None]:
     """Return the number of ranges, the share that held, and the least share of a grid with many of them."""
     ranges = [each for outcome in outcomes.values() for each in outcome.held]
     of_many = [sum(one.held) / len(one.held) for one in outcomes.values() if len(one.held) >= MANY]
@@ -78,15 +78,15 @@ def held(outcomes: dict[str, Outcome]) -> tuple[int, float, float | None]:
 
 
 def _row(name: str, label: str, outcomes: dict[str, Outcome]) -> str:
-    known = [one for one in outcomes.values() if one.errors]
-    count, share, least = held(outcomes)
+    with_figures = [one for one in outcomes.values() if one.errors]
+    count, share, least = ranges_held(outcomes)
     figures = [one.figures for one in outcomes.values()]
     cells = [
         name,
         f"{len(outcomes)} {label}",
         f"{median(figures):.0%}, at least {min(figures):.0%}",
-        f"{median(relative(one, 0.5) for one in known):.1%}",
-        f"{median(relative(one, 0.9) for one in known):.1%}",
+        f"{median(relative(one, 0.5) for one in with_figures):.1%}",
+        f"{median(relative(one, 0.9) for one in with_figures):.1%}",
         str(count) if count else "none",
         f"{share:.0%}" if count else "",
         "" if least is None else f"{least:.0%}",
@@ -95,7 +95,7 @@ def _row(name: str, label: str, outcomes: dict[str, Outcome]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def kept(made: Trials) -> str:
+def to_json(made: Trials) -> str:
     """Return the outcomes as JSON, one line for each grid."""
     lines = []
     for grid, outcomes in made.items():
@@ -112,12 +112,12 @@ def kept(made: Trials) -> str:
     return "{" + ",\n".join(lines) + "}\n"
 
 
-def stored() -> Trials:
+def read_stored() -> Trials:
     """Return the outcomes of the last run."""
-    return loaded(FILE.read_text("utf-8"))
+    return from_json(FILE.read_text("utf-8"))
 
 
-def loaded(text: str) -> Trials:
+def from_json(text: str) -> Trials:
     """Return the outcomes in JSON."""
     return {
         grid: {name: Outcome(**outcome) for name, outcome in outcomes.items()}
@@ -133,16 +133,18 @@ if __name__ == "__main__":
     oracles = [*twins(), *made_up_grids(MADE_UP)]
     if options.folder:
         oracles = [*(read(file) for file in sorted(options.folder.glob("*.csv"))), *oracles]
-    made = {} if options.folder else {grid: each for grid, each in stored().items() if kind(grid) == KINDS[0]}
+    made = {} if options.folder else {grid: each for grid, each in read_stored().items() if kind(grid) == KINDS[0]}
     with ProcessPoolExecutor() as pool:
         made |= dict(zip((oracle.name for oracle in oracles), pool.map(trials, oracles), strict=True))
-    text = kept(made)
+    text = to_json(made)
     if options.write:
         FILE.write_text(text, encoding="utf-8")
-        put(DOCUMENT, "tools.bench.sweeps.trials", table(loaded(text)))
+        put(DOCUMENT, "tools.bench.sweeps.trials", table(from_json(text)))
     else:
-        print(table(loaded(text)))
-        for grid, each in loaded(text).items():
-            own = each[OWN]
-            part = f"{sum(own.held)} of {len(own.held)} ranges held, {own.figures:.0%} with a figure"
-            print(f"{grid}: {part}, {relative(own, 0.5):.1%}, {relative(own, 0.9):.1%}" if own.errors else grid)
+        print(table(from_json(text)))
+        for grid, each in from_json(text).items():
+            engine = each[OWN]
+            part = f"{sum(engine.held)} of {len(engine.held)} ranges held, {engine.figures:.0%} with a figure"
+            print(
+                f"{grid}: {part}, {relative(engine, 0.5):.1%}, {relative(engine, 0.9):.1%}" if engine.errors else grid
+            )

@@ -29,7 +29,7 @@ from tools.bench.client_errors import Answered, errors
 from tools.bench.client_tables import table
 from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, certificate, machine
 from tools.bench.load_clients import Aiperf, Client, Load, Vllm
-from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared, compared
+from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
 from tools.bench.truth.server import TruthServer
 from tools.docs.generated_sections import ROOT, put
@@ -83,9 +83,9 @@ def own(
         raise SystemExit(f"{load.name}: bezel bench run ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
     (cell,) = json.loads(out.read_text("utf-8"))["cells"]
     rows, began = read_samples(folder / "result.samples.npz")[cell["id"]]
-    found = compared(cell, rows, began, server.records())
+    comparison = compare_cell(cell, rows, began, server.records())
     out.unlink()
-    return found
+    return comparison
 
 
 def peer(client: Client, load: TruthLoad, folder: Path) -> list[str]:
@@ -118,30 +118,31 @@ def span(truth: Sequence[Answered]) -> float:
     return (max(answer.done for answer in truth) - min(answer.arrival for answer in truth)) / 1e9
 
 
-def row(load: TruthLoad, found: Compared, attempt: int) -> list[str]:
+def row(load: TruthLoad, comparison: Compared, attempt: int) -> list[str]:
     """The row of the table."""
 
-    def told(value: float | None, form: str) -> str:
+    def format_share(value: float | None, form: str) -> str:
         return "" if value is None else format(value, form)
 
-    faults = problems(load, found)
+    faults = problems(load, comparison)
     return [
         load.name,
-        f"{found.requests:,}",
-        found.state,
-        told(found.rate, "+.2%"),
-        told(found.tokens, "+.2%"),
-        f"{told(found.ttft_p50_ms, '+.2f')} / {told(found.ttft_p99_ms, '+.2f')}",
-        told(found.paired_p99_ms, ".2f"),
-        told(found.tpot, "+.3%"),
-        ("; ".join(faults) or _VERDICTS.get(found.state, "right")) + (f" (attempt {attempt})" if attempt > 1 else ""),
+        f"{comparison.requests:,}",
+        comparison.state,
+        format_share(comparison.rate, "+.2%"),
+        format_share(comparison.tokens, "+.2%"),
+        f"{format_share(comparison.ttft_p50_ms, '+.2f')} / {format_share(comparison.ttft_p99_ms, '+.2f')}",
+        format_share(comparison.paired_p99_ms, ".2f"),
+        format_share(comparison.tpot, "+.3%"),
+        ("; ".join(faults) or _VERDICTS.get(comparison.state, "right"))
+        + (f" (attempt {attempt})" if attempt > 1 else ""),
     ]
 
 
-def problems(load: TruthLoad, found: Compared) -> list[str]:
+def problems(load: TruthLoad, comparison: Compared) -> list[str]:
     """What is wrong with the client's figures of a load."""
-    faults = found.faults(found.state if found.state in load.states else load.states[0])
-    if found.state == "client_limited" and "client_limited" not in load.states:
+    faults = comparison.faults(comparison.state if comparison.state in load.states else load.states[0])
+    if comparison.state == "client_limited" and "client_limited" not in load.states:
         faults.append("the client was the limit: this machine has other work, or is too slow for the load")
     return faults
 
@@ -181,12 +182,12 @@ def main() -> int:
         folder = Path(name)
         tls = certificate(folder)
         for load in [load for load in LOADS if options.only in load.name]:
-            found, attempt = own(load, folder, tls, cores), 1
-            while (problems(load, found) or found.state == "busy_machine") and attempt < ATTEMPTS:
-                found, attempt = own(load, folder, tls, cores), attempt + 1
-            rows.append(row(load, found, attempt))
-            wrong += bool(problems(load, found))
-            unjudged += found.state == "busy_machine" and not problems(load, found)
+            comparison, attempt = own(load, folder, tls, cores), 1
+            while (problems(load, comparison) or comparison.state == "busy_machine") and attempt < ATTEMPTS:
+                comparison, attempt = own(load, folder, tls, cores), attempt + 1
+            rows.append(row(load, comparison, attempt))
+            wrong += bool(problems(load, comparison))
+            unjudged += comparison.state == "busy_machine" and not problems(load, comparison)
             print(": ".join((load.name, rows[-1][-1])), file=sys.stderr, flush=True)
             for client in peers if load.beside else []:
                 beside.append(peer(client, load, folder))

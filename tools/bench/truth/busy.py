@@ -60,28 +60,28 @@ def busy(loops: int) -> Iterator[None]:
             one.wait()
 
 
-def row(load: TruthLoad, loops: int, priority: str, found: Compared) -> dict[str, Any]:
+def row(load: TruthLoad, loops: int, priority: str, comparison: Compared) -> dict[str, Any]:
     """The row of one load: what the client said, how far off its figures are, and what of it breaks the promise."""
 
-    def rounded(value: float | None) -> float | None:
+    def round_known(value: float | None) -> float | None:
         return None if value is None else round(value, 5)
 
     return {
         "load": load.name,
         "busy_loops": loops,
         "priority": priority,
-        "state": found.state,
-        "requests": found.requests,
-        "counted": found.counted,
-        "rate_error": rounded(found.rate),
-        "tokens_error": rounded(found.tokens),
-        "ttft_p50_error_ms": rounded(found.ttft_p50_ms),
-        "ttft_p99_error_ms": rounded(found.ttft_p99_ms),
-        "faults": list(found.miscounted) if found.state != "ok" else found.faults("ok"),
+        "state": comparison.state,
+        "requests": comparison.requests,
+        "counted": comparison.counted,
+        "rate_error": round_known(comparison.rate),
+        "tokens_error": round_known(comparison.tokens),
+        "ttft_p50_error_ms": round_known(comparison.ttft_p50_ms),
+        "ttft_p99_error_ms": round_known(comparison.ttft_p99_ms),
+        "faults": list(comparison.miscounted) if comparison.state != "ok" else comparison.faults("ok"),
     }
 
 
-def broken(table: Mapping[str, Any]) -> list[str]:
+def broken_rows(table: Mapping[str, Any]) -> list[str]:
     """Return the rows of the state `ok` with a figure that is unknown or out of bounds, or a wrong count."""
     bounds = table["bounds"]
     limits = {"rate_error": bounds["rate"], "tokens_error": bounds["rate"], "ttft_p99_error_ms": bounds["ttft_p99_ms"]}
@@ -108,13 +108,13 @@ def main() -> int:
             if time.monotonic() > until:
                 break
             with busy(loops):
-                found = own(load, folder, (folder, folder), (SERVER_CORE, CLIENT_CORE), PRIORITIES[priority])
-            rows.append(row(load, loops, priority, found))
+                comparison = own(load, folder, (folder, folder), (SERVER_CORE, CLIENT_CORE), PRIORITIES[priority])
+            rows.append(row(load, loops, priority, comparison))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     bounds = {"rate": RATE_WITHIN, "ttft_p99_ms": TTFT_WITHIN_MS}
     written = {"document": "benchmarks", "machine": machine(), "bounds": bounds, "rows": rows}
     RESULTS.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
-    return int(bool(broken(written)))
+    return int(bool(broken_rows(written)))
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class Compared:
         return faults
 
 
-def compared(cell: Mapping[str, Any], rows: Columns, began: int, truth: Sequence[Record]) -> Compared:
+def compare_cell(cell: Mapping[str, Any], rows: Columns, began: int, truth: Sequence[Record]) -> Compared:
     """Compare a cell with the truth.
 
     Args:
@@ -83,7 +83,7 @@ def compared(cell: Mapping[str, Any], rows: Columns, began: int, truth: Sequence
     """
     good = rows.good()
     served = sorted((record for record in truth if record.outcome == "ok"), key=lambda record: record.last)
-    miscounted = _miscounted(rows, truth)
+    miscounted = _count_problems(rows, truth)
     figures = {name: metric["value"] for name, metric in cell["metrics"].items()}
     window = cell["window"]
     if len(good) != len(served) or not served or window is None:
@@ -115,20 +115,22 @@ def compared(cell: Mapping[str, Any], rows: Columns, began: int, truth: Sequence
     )
 
 
-def _miscounted(rows: Columns, truth: Sequence[Record]) -> list[str]:
+def _count_problems(rows: Columns, truth: Sequence[Record]) -> list[str]:
     outcomes, failures = Counter(record.outcome for record in truth), rows.failures()
-    found = []
+    problems = []
     if len(rows) != len(truth):
-        found.append(f"{len(rows)} requests sent, {len(truth)} arrived")
+        problems.append(f"{len(rows)} requests sent, {len(truth)} arrived")
     if (good := int((rows.failure == 0).sum())) != outcomes["ok"]:
-        found.append(f"{good} requests counted as complete, {outcomes['ok']} were")
+        problems.append(f"{good} requests counted as complete, {outcomes['ok']} were")
     for outcome, kinds in _FAILURES.items():
-        known = sum(failures.get(kind, 0) for kind in kinds)
-        if known != outcomes[outcome]:
-            found.append(f"{known} requests counted as {' or '.join(kinds)}, {outcomes[outcome]} ended by {outcome}")
+        counted = sum(failures.get(kind, 0) for kind in kinds)
+        if counted != outcomes[outcome]:
+            problems.append(
+                f"{counted} requests counted as {' or '.join(kinds)}, {outcomes[outcome]} ended by {outcome}"
+            )
     if strangers := failures.keys() - {kind for kinds in _FAILURES.values() for kind in kinds}:
-        found.append(f"failures that the server did not make: {', '.join(sorted(strangers))}")
-    return found
+        problems.append(f"failures that the server did not make: {', '.join(sorted(strangers))}")
+    return problems
 
 
 def _seconds(done: Floats, by_client: Floats, counted: Floats) -> float | None:

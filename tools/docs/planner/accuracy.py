@@ -88,7 +88,7 @@ class Row:
 def memory_row(case: MeasuredMemory) -> Row:
     """The planner's estimate for one measured start."""
     fit = fit_of(case)
-    measured, planned = [_started(starts=case.starts)], [_started(starts=_runs(fit))]
+    measured, planned = [_start_text(starts=case.starts)], [_start_text(starts=_runs(fit))]
     broken = fit.breaks or (None if _runs(fit) else "host")
     planned += [f"{broken} too large"] if broken else []
     agrees = _runs(fit) is case.starts
@@ -185,7 +185,7 @@ def _runs(fit: MemoryFit | TpuFit) -> bool:
     return fit.starts and (isinstance(fit, TpuFit) or fit.host_needed_bytes <= fit.host_bytes)
 
 
-def _started(*, starts: bool) -> str:
+def _start_text(*, starts: bool) -> str:
     return "starts" if starts else "does not start"
 
 

@@ -35,7 +35,7 @@ def main() -> None:
         wheels = Path(temporary, "wheels")
         run("build", "--all-packages", "--wheel", "--quiet", "--out-dir", str(wheels))
         for name in names:
-            print_sizes(name, installed(Path(temporary, name), wheels, name))
+            print_sizes(name, install(Path(temporary, name), wheels, name))
 
 
 def run(*arguments: str) -> None:
@@ -43,7 +43,7 @@ def run(*arguments: str) -> None:
     subprocess.run([find_uv(), *arguments], cwd=ROOT, check=True, timeout=SECONDS)
 
 
-def installed(folder: Path, wheels: Path, name: str) -> dict[str, int]:
+def install(folder: Path, wheels: Path, name: str) -> dict[str, int]:
     """Install a distribution into a new environment; return the bytes on disk of each of its distributions."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=SECONDS)
     python = folder / "bin" / "python"
@@ -60,8 +60,8 @@ def size_of(distribution: Distribution) -> int:
 
 def print_sizes(name: str, sizes: dict[str, int]) -> None:
     """Print the sizes of an installation, the largest first."""
-    own = sum(size for each, size in sizes.items() if each.startswith("bezel"))
-    print(f"{name}: {sum(sizes.values()) / 1e6:.1f} MB, of which {own / 1e6:.1f} MB are this project's")
+    own_bytes = sum(size for each, size in sizes.items() if each.startswith("bezel"))
+    print(f"{name}: {sum(sizes.values()) / 1e6:.1f} MB, of which {own_bytes / 1e6:.1f} MB are this project's")
     for each, size in sorted(sizes.items(), key=lambda item: -item[1]):
         print(f"  {size / 1e6:6.1f}  {each}")
 

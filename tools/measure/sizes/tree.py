@@ -69,7 +69,7 @@ def sizes_of(commit: str, repository: str = ".") -> dict[tuple[str, str], Lines]
     listed = _git(repository, "ls-tree", "-r", "-z", commit, "--").decode().rstrip("\0").split("\0")
     entries = [line.partition("\t")[::2] for line in listed if line.endswith(".py") and not line.startswith("120000")]
     wanted = "".join(f"{about.split()[2]}\n" for about, _ in entries)
-    content = io.BytesIO(_git(repository, "cat-file", "--batch", given=wanted.encode()))
+    content = io.BytesIO(_git(repository, "cat-file", "--batch", content=wanted.encode()))
     code, lines = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for _, path in entries:
         text = content.read(int(content.readline().split()[2]) + 1)[:-1].decode()
@@ -78,9 +78,9 @@ def sizes_of(commit: str, repository: str = ".") -> dict[tuple[str, str], Lines]
     return {row: Lines(code[row], lines[row]) for row in lines}
 
 
-def _git(repository: str, *arguments: str, given: bytes = b"") -> bytes:
+def _git(repository: str, *arguments: str, content: bytes = b"") -> bytes:
     command = ["git", "-C", repository, *arguments]
-    return subprocess.run(command, input=given, stdout=subprocess.PIPE, check=True, timeout=SECONDS).stdout
+    return subprocess.run(command, input=content, stdout=subprocess.PIPE, check=True, timeout=SECONDS).stdout
 
 
 def place_of(path: str) -> tuple[str, str]:
@@ -99,9 +99,9 @@ def package_of(parts: tuple[str, ...]) -> str:
     """The package that holds a file or folder, or that it became; `bezel` for the program."""
     if parts[0] == "packages":
         return parts[1]
-    found = [BECAME[name] for end in range(len(parts), 1, -1) if (name := "/".join(parts[:end])) in BECAME]
+    packages = [BECAME[name] for end in range(len(parts), 1, -1) if (name := "/".join(parts[:end])) in BECAME]
     at_top = next((name for name in parts[:2] if name in PLACES), "bezel")
-    return found[0] if found else at_top
+    return packages[0] if packages else at_top
 
 
 def code_lines(text: str) -> int:

@@ -208,11 +208,11 @@ class Judge:
 
 def facts(judge: Judge) -> dict[str, Any]:
     """Return what each backend takes; of one that serves no Gemma 4 on any of the devices only why."""
-    found: dict[str, Any] = {}
+    backends: dict[str, Any] = {}
     for backend in judge.registry:
         _, missing = judge.load(backend)
         if missing:
-            found[backend.name] = {"missing": missing}
+            backends[backend.name] = {"missing": missing}
             continue
         rows = {
             f"{major}.{minor}": {
@@ -221,10 +221,10 @@ def facts(judge: Judge) -> dict[str, Any]:
             }
             for major, minor in CAPABILITIES
         }
-        found[backend.name] = {"refuses": rows}
+        backends[backend.name] = {"refuses": rows}
         if any(not any(layers.values()) for row in rows.values() for layers in row.values()):
-            found[backend.name] |= _values(judge, backend)
-    return found
+            backends[backend.name] |= _values(judge, backend)
+    return backends
 
 
 def _always(judge: Judge, backend: Any, capability: tuple[int, int], layer: str, inputs: str) -> list[str]:
@@ -265,11 +265,11 @@ def _values(judge: Judge, backend: Any) -> dict[str, Any]:
 
 def verdicts(judge: Judge) -> dict[str, Any]:
     """Return the reasons of the first layer that a backend does not serve, by device, input and type of the cache."""
-    found: dict[str, Any] = {}
+    reasons: dict[str, Any] = {}
     for backend in judge.registry:
         _, missing = judge.load(backend)
         if missing:
-            found[backend.name] = missing
+            reasons[backend.name] = missing
             continue
         places = collections.defaultdict(list)
         for capability, inputs in itertools.product(CAPABILITIES, INPUTS):
@@ -279,8 +279,8 @@ def verdicts(judge: Judge) -> dict[str, Any]:
                 by_reason[json.dumps(next(filter(None, asked), []))].append(name)
             rows = [{"reasons": json.loads(key), "kv_cache_dtypes": names} for key, names in by_reason.items()]
             places[json.dumps(rows)].append(f"{capability[0]}.{capability[1]} {inputs}")
-        found[backend.name] = [{"places": names, "verdicts": json.loads(rows)} for rows, names in places.items()]
-    return found
+        reasons[backend.name] = [{"places": names, "verdicts": json.loads(rows)} for rows, names in places.items()]
+    return reasons
 
 
 def main(facts_file: str, verdicts_file: str) -> None:

@@ -44,24 +44,24 @@ def main() -> None:
     parser.add_argument("python")
     parser.add_argument("model", type=Path)
     options = parser.parse_args()
-    known = {row.name: row.choices for row in vllm_options(_RELEASE).options if row.name in _STACKS}
+    choices = {row.name: row.choices for row in vllm_options(_RELEASE).options if row.name in _STACKS}
     asked = [
         (option, encoding, capability, name)
         for option in _STACKS
         for encoding in ("w4a16", "fp8", "bf16")
         for capability in ("8.9", "12.0")
-        for name in sorted(set(known[option]) - {"auto", *_PACKAGES})
+        for name in sorted(set(choices[option]) - {"auto", *_PACKAGES})
     ]
     with tempfile.TemporaryDirectory() as made:
         seed_real_models(Path(made), options.model)
-        said = ask(options.python, [question(_case(*each), Path(made)) for each in asked])
-    found: dict[str, Any] = {}
-    for (option, encoding, capability, name), verdict in zip(asked, said, strict=True):
-        place = found.setdefault(option, {}).setdefault(encoding, {}).setdefault(capability, {})
+        verdicts = ask(options.python, [question(_case(*each), Path(made)) for each in asked])
+    refusals: dict[str, Any] = {}
+    for (option, encoding, capability, name), verdict in zip(asked, verdicts, strict=True):
+        place = refusals.setdefault(option, {}).setdefault(encoding, {}).setdefault(capability, {})
         if verdict["verdict"] == "refused" and "pip install" not in verdict["said"]:
             place[name] = verdict["said"]
     file = DATA / "vllm" / "start_relations" / "kernels.json"
-    file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(refusals, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -110,20 +110,20 @@ def parse(tokenizer: object, text: str, **names: str) -> tuple[str | None, str |
     )
     tokens = tokenizer.encode(text, add_special_tokens=False)
     try:
-        found = parser(tokenizer, request.tools).parse(
+        parsed = parser(tokenizer, request.tools).parse(
             text, request, enable_auto_tools="tool" in names, model_output_token_ids=tokens
         )
     except Exception as error:  # noqa: BLE001 - the server answers the request with it
         return error
-    return found
+    return parsed
 
 
 def read_thought(tokenizer: object, name: str) -> str:
     """Return what becomes of a thought: "thought" apart from the answer, "content", "all" (no answer), or "error"."""
-    found = parse(tokenizer, THINKING, reasoning=name)
-    if isinstance(found, Exception):
+    parsed = parse(tokenizer, THINKING, reasoning=name)
+    if isinstance(parsed, Exception):
         return "error"
-    thought, content, _ = found
+    thought, content, _ = parsed
     if THOUGHT in (thought or "") and (content or "").strip() == ANSWER:
         return "thought"
     return "content" if ANSWER in (content or "") else "all"
@@ -131,10 +131,10 @@ def read_thought(tokenizer: object, name: str) -> str:
 
 def read_call(tokenizer: object, name: str) -> str:
     """Return what becomes of a tool call: "call", "content", "lost" or "error"."""
-    found = parse(tokenizer, CALL, tool=name)
-    if isinstance(found, Exception):
+    parsed = parse(tokenizer, CALL, tool=name)
+    if isinstance(parsed, Exception):
         return "error"
-    _, content, calls = found
+    _, content, calls = parsed
     if calls:
         call = (calls[0].name, json.loads(calls[0].arguments))
         return "call" if call == ("get_weather", {"city": "Paris"}) else "error"

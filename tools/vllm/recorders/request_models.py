@@ -42,27 +42,27 @@ _DROPPED = {
 _NAMED = {"fields", "choices"}
 
 
-def recorded(core: Any, references: dict[str, str]) -> Any:
+def record_schema(core: Any, references: dict[str, str]) -> Any:
     """Return a part of a core schema as JSON: classes and functions by name, references by short stable names."""
     if isinstance(core, list | tuple):
-        return [recorded(part, references) for part in core]
+        return [record_schema(part, references) for part in core]
     if not isinstance(core, dict):
         return core
-    found = {}
+    content = {}
     for key, value in core.items():
         if key in _DROPPED or (value is None and key != "default"):
             continue
         if key in _NAMED and isinstance(value, dict):
-            found[key] = {name: recorded(part, references) for name, part in value.items()}
+            content[key] = {name: record_schema(part, references) for name, part in value.items()}
         elif key in ("ref", "schema_ref"):
-            found[key] = references.setdefault(value, f"{value.split(':')[0].rpartition('.')[2]}-{len(references)}")
+            content[key] = references.setdefault(value, f"{value.split(':')[0].rpartition('.')[2]}-{len(references)}")
         elif key in _WRITTEN:
-            found[key] = _WRITTEN[key](value)
+            content[key] = _WRITTEN[key](value)
         elif key == "post_init":
-            found |= {key: True} if core["type"] == "dataclass" else {}
+            content |= {key: True} if core["type"] == "dataclass" else {}
         else:
-            found[key] = recorded(value, references)
-    return found
+            content[key] = record_schema(value, references)
+    return content
 
 
 def _name(function: Any) -> str:
@@ -85,13 +85,13 @@ def main(file: str) -> None:
     models: dict[str, Any] = {}
     for name, (module, attribute) in MODELS.items():
         adapter = pydantic.TypeAdapter(getattr(importlib.import_module(module), attribute))
-        models[name] = recorded(adapter.core_schema, {})
-    found = {
+        models[name] = record_schema(adapter.core_schema, {})
+    content = {
         "vllm": importlib.import_module("importlib.metadata").version("vllm").partition("+")[0],
         "pydantic": pydantic.VERSION,
         "models": models,
     }
-    text = json.dumps(found, separators=(",", ":"))
+    text = json.dumps(content, separators=(",", ":"))
     Path(file).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 

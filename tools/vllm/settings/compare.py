@@ -24,7 +24,7 @@ from typing import Any
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
 from tests.support.simulated_vllm import settings_compared as judges
-from tools.vllm.settings.generated import SEED, generated
+from tools.vllm.settings.generated import SEED, generate
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,7 +43,7 @@ def main() -> int:
     unexplained = 0
     for seed in options.seed:
         began = time.monotonic()
-        settings = generated(seed)
+        settings = generate(seed)
         real = _real(options.python, options.model, settings)
         rows = [{**one, "real": verdict} for one, verdict in zip(settings, real, strict=True)]
         unexplained += _print(rows, seed)
@@ -60,8 +60,8 @@ def main() -> int:
             "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4",
         }
         with tempfile.TemporaryDirectory() as folder:
-            said = judges.verdicts(rows, Path(folder))
-        text = json.dumps(judges.table(rows, said, stamp), indent=1, ensure_ascii=False)
+            judgments = judges.verdicts(rows, Path(folder))
+        text = json.dumps(judges.table(rows, judgments, stamp), indent=1, ensure_ascii=False)
         judges.TABLE.write_text(text + "\n", encoding="utf-8")
     return 1 if unexplained else 0
 

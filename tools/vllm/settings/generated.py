@@ -69,37 +69,37 @@ _PLACES = ("tokenizer", "hf-config-path", "spec-model", "config", "download-dir"
 _NUMBERS = (-1, 0, 1, 2, 7, 1.5, "x", "4K", True)
 
 
-def generated(seed: int = SEED) -> list[dict[str, Any]]:
+def generate(seed: int = SEED) -> list[dict[str, Any]]:
     """The settings of a seed: known ones, then single options, pairs of options, and variables."""
     chance, options = random.Random(seed), vllm_options("0.32.0")  # noqa: S311 - no secret is made
     tried = [option for option in options.options if option.flags and option.name not in (*_PLACES, "help")]
     chance.shuffle(tried)
     singles, variables = list(tried), sorted(options.variables)
-    settings = [{"vllm": {}, "variables": {}, **known} for known in KNOWN]
+    settings = [{"vllm": {}, "variables": {}, **known_setting} for known_setting in KNOWN]
     while len(settings) < COUNT:
         kind = chance.random()
         chosen: dict[str, Any] = {}
-        given: dict[str, str] = {}
+        chosen_variables: dict[str, str] = {}
         if kind < 0.15:
             name = chance.choice(variables)
-            given[name] = _word(options.variables[name], chance)
+            chosen_variables[name] = _word(options.variables[name], chance)
         else:
             if not singles:
                 singles = list(tried)
             picked = [singles.pop()] + ([chance.choice(tried)] if kind < 0.3 else [])
             chosen = {option.name: _value(option, options, chance) for option in picked}
-        settings.append({"vllm": chosen, "variables": given})
+        settings.append({"vllm": chosen, "variables": chosen_variables})
     return settings
 
 
 def _value(option: VllmOption, options: VllmOptions, chance: random.Random) -> Any:
     schema = options.values.get(option.dest, {})
-    known = option.choices or options.registered.get(option.name, ())
+    choices = option.choices or options.registered.get(option.name, ())
     if option.kind in ("switch", "switch-pair"):
         return chance.choice((True, True, False, "maybe"))
-    if known:
-        words = [word for word in known if word != "None"]
-        return chance.choice((*chance.sample(words, min(len(words), 8)), words[0].swapcase(), "nonsense"))
+    if choices:
+        texts = [word for word in choices if word != "None"]
+        return chance.choice((*chance.sample(texts, min(len(texts), 8)), texts[0].swapcase(), "nonsense"))
     if option.type == "json":
         return _structure(schema, chance)
     if option.type in ("int", "float", "human-int", "human-int-or-auto"):

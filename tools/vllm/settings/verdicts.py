@@ -20,13 +20,13 @@ from typing import Any
 _QUIET = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | None:
+def verdict(model: str, arguments: list[str], variables: dict[str, str]) -> str | None:
     """The verdict of the parser, the configuration classes and the readers of variables."""
     before, stderr = dict(os.environ), io.StringIO()
     os.environ.update(variables)
     try:
         with contextlib.redirect_stderr(stderr):
-            space = _parser().parse_args([model, *words])
+            space = _parser().parse_args([model, *arguments])
         space.model = space.model_tag
         importlib.import_module(_arguments()).validate_parsed_serve_args(space)
         # Before the configuration, which sets some variables itself.
@@ -68,7 +68,7 @@ def main() -> None:
     settings = json.load(sys.stdin)
     stderr = [verdict(sys.argv[1], one["words"], one["variables"]) for one in settings]
     # An object's address in memory differs from run to run.
-    verdicts = [words and re.sub(r"0x[0-9a-f]+", "0x", words) for words in stderr]
+    verdicts = [text and re.sub(r"0x[0-9a-f]+", "0x", text) for text in stderr]
     with os.fdopen(stdout, "w") as out:
         json.dump(verdicts, out)
 

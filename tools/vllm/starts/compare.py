@@ -33,27 +33,27 @@ def main() -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
-    found = tuple({case.id: case for case in judges.all_cases()}.values())
+    cases = tuple({case.id: case for case in judges.all_cases()}.values())
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "real").mkdir()
         real.seed_real_models(folder / "real", options.model)
-        verdicts = real.ask(options.python, [real.question(case, folder / "real") for case in found])
+        verdicts = real.ask(options.python, [real.question(case, folder / "real") for case in cases])
         seed_models(folder)
-        said = judges.judged(found, folder)
+        judgments = judges.judged(cases, folder)
         rows = [
             {"case": case.id, **{key: _without_paths(text, folder / "real") for key, text in verdict.items()}}
-            for case, verdict in zip(found, verdicts, strict=True)
+            for case, verdict in zip(cases, verdicts, strict=True)
         ]
     unexplained = 0
-    for case, row in zip(found, rows, strict=True):
-        reasons = {who: judges.explanation(case, who, row, refuses=said[case.id][who]) for who in judges.JUDGES}
+    for case, row in zip(cases, rows, strict=True):
+        reasons = {who: judges.explanation(case, who, row, refuses=judgments[case.id][who]) for who in judges.JUDGES}
         unexplained += sum(reason is None for reason in reasons.values())
-        words = ["refused" if said[case.id][who] else "accepted" for who in judges.JUDGES]
+        answers = ["refused" if judgments[case.id][who] else "accepted" for who in judges.JUDGES]
         why = "; ".join(f"{who}: {reason or 'NOT EXPLAINED'}" for who, reason in reasons.items() if reason != "")
-        print(" | ".join([case.id, *words, f"{row['verdict']} {row['stage']} {row['said'][:200]}", why]))
+        print(" | ".join([case.id, *answers, f"{row['verdict']} {row['stage']} {row['said'][:200]}", why]))
     if options.record:
-        _record(rows, found, said)
+        _record(rows, cases, judgments)
     print(f"{len(rows)} cases, {unexplained} differences without an explanation")
     return 1 if unexplained else 0
 
@@ -63,7 +63,7 @@ def _without_paths(text: str, models: Path) -> str:
     return re.sub(r"[^\s\"]+/site-packages/", "PACKAGES/", text.replace(str(models), "MODELS"))
 
 
-def _record(rows: list[dict[str, str]], found: tuple[judges.Case, ...], said: dict[str, dict[str, bool]]) -> None:
+def _record(rows: list[dict[str, str]], cases: tuple[judges.Case, ...], judgments: dict[str, dict[str, bool]]) -> None:
     lines = ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in rows)
     judges.RECORDED.parent.mkdir(exist_ok=True)
     judges.RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
@@ -76,7 +76,7 @@ def _record(rows: list[dict[str, str]], found: tuple[judges.Case, ...], said: di
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU build), no GPU",
     }
-    text = json.dumps(judges.table(found, said, stamp), indent=1, ensure_ascii=False)
+    text = json.dumps(judges.table(cases, judgments, stamp), indent=1, ensure_ascii=False)
     judges.TABLE.write_text(text + "\n", encoding="utf-8")
 
 

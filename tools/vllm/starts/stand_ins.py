@@ -131,11 +131,11 @@ def install(capability: tuple[int, int], name: str, memory_bytes: int, count: in
 def _name_kernels(torch: Any) -> None:
     """Let vLLM's layers take compiled kernels by name."""
     space, register = torch._ops._OpNamespace, torch.library.register_fake  # noqa: SLF001
-    known = space.__getattr__
+    get_attribute = space.__getattr__
 
     def find(self: Any, name: str) -> Any:
         try:
-            return known(self, name)
+            return get_attribute(self, name)
         except AttributeError:
             if name.startswith("__") or self.name not in _NAMESPACES:
                 raise

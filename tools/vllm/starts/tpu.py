@@ -62,7 +62,7 @@ class Thing(metaclass=_Anything):
     """A value of any kind."""
 
 
-class _Module(types.ModuleType):
+class _TpuModule(types.ModuleType):
     __path__: list[str] = []  # noqa: RUF012 - the attribute that makes a module a package
 
     def __getattr__(self, name: str) -> Any:
@@ -73,14 +73,14 @@ class _Module(types.ModuleType):
         return value
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _TpuFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002
         if fullname.partition(".")[0] in _PACKAGES:
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        return _Module(spec.name)
+        return _TpuModule(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Leave it empty."""
@@ -106,7 +106,7 @@ def install(chips: int) -> None:
         ModuleNotFoundError: tpu_inference is not installed.
     """
     os.environ.update(_MACHINE | {"TPU_ACCELERATOR_TYPE": f"v6e-{chips}"})
-    sys.meta_path.append(_Finder())
+    sys.meta_path.append(_TpuFinder())
     platforms, interface = (importlib.import_module(f"vllm.{name}") for name in ("platforms", "platforms.interface"))
 
     class First(interface.Platform):  # type: ignore[misc, name-defined]

@@ -77,9 +77,9 @@ class _Start:
     def configuration(self) -> None:
         """Read plugins of parsers, and make the engine's configuration."""
         for kind, place in (("tool", "tool_parsers"), ("reasoning", "reasoning")):
-            plugin, found = getattr(self.args, f"{kind}_parser_plugin"), module(place)
+            plugin, plugin_module = getattr(self.args, f"{kind}_parser_plugin"), module(place)
             if plugin and len(plugin) > 3:
-                manager = getattr(found, f"{kind.title()}ParserManager")
+                manager = getattr(plugin_module, f"{kind.title()}ParserManager")
                 getattr(manager, f"import_{kind}_parser")(plugin)
         module("entrypoints.launchers.launcher").validate_api_server_args(self.args)
         options = module("engine.arg_utils").AsyncEngineArgs.from_cli_args(self.args)
@@ -141,10 +141,10 @@ def judge(case: dict[str, Any]) -> dict[str, str]:
     except SystemExit:
         return _row("refused", stage, " ".join(stderr.getvalue().rpartition("error:")[2].split()))
     except Exception as error:  # noqa: BLE001 - whatever it is ends the server
-        said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
         if os.environ.get("START_VERDICTS_TRACE"):
             importlib.import_module("traceback").print_exc(file=sys.__stderr__)
-        return _row("not judged" if _is_of_the_stand_in(error) else "refused", stage, said)
+        return _row("not judged" if _is_of_the_stand_in(error) else "refused", stage, message)
     return _row("accepted", stage, "")
 
 
@@ -159,9 +159,9 @@ def _is_of_the_stand_in(error: BaseException | None) -> bool:
     return False
 
 
-def _row(verdict: str, stage: str, said: str) -> dict[str, str]:
+def _row(verdict: str, stage: str, message: str) -> dict[str, str]:
     # An object's address in memory differs from run to run.
-    return {"verdict": verdict, "stage": stage.replace("_", " "), "said": re.sub(r"0x[0-9a-f]+", "0x", said)[:400]}
+    return {"verdict": verdict, "stage": stage.replace("_", " "), "said": re.sub(r"0x[0-9a-f]+", "0x", message)[:400]}
 
 
 def _in_child(work: Any) -> Any:
@@ -227,8 +227,10 @@ def main() -> None:
     devices = {json.dumps(case["device"], sort_keys=True): case["device"] for case in cases}
     for key, device in devices.items():
         numbers = [number for number, case in enumerate(cases) if json.dumps(case["device"], sort_keys=True) == key]
-        said = _in_child(lambda device=device, numbers=numbers: _judge_device(device, [cases[n] for n in numbers]))
-        for number, verdict in zip(numbers, said, strict=True):
+        device_verdicts = _in_child(
+            lambda device=device, numbers=numbers: _judge_device(device, [cases[n] for n in numbers])
+        )
+        for number, verdict in zip(numbers, device_verdicts, strict=True):
             verdicts[number] = verdict
     with os.fdopen(stdout, "w") as out:
         json.dump(verdicts, out)
