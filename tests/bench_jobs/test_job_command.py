@@ -35,11 +35,11 @@ def test_the_options_make_a_fleet():
 def test_all_that_is_wrong_with_a_fleet_is_said_at_once(monkeypatch):
     for name in ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT"):
         monkeypatch.delenv(name, raising=False)
-    given = options("--workers", "2", "--ca-file", "x.pem", "--tasks", "0", "--project", "")
+    wrong_options = options("--workers", "2", "--ca-file", "x.pem", "--tasks", "0", "--project", "")
     with pytest.raises(UserError) as refused:
-        job._fleet(given)
-    for said in ("--tasks = 0", "--project", "--workers = 2", "--ca-file"):
-        assert said in str(refused.value)
+        job._fleet(wrong_options)
+    for option in ("--tasks = 0", "--project", "--workers = 2", "--ca-file"):
+        assert option in str(refused.value)
 
 
 def test_a_job_of_a_project_that_no_id_names_is_refused():
@@ -80,10 +80,10 @@ def test_the_cost_is_reported_by_the_minute_and_at_most():
 
 
 def test_a_region_without_a_price_has_an_unknown_cost():
-    said = job._cost(Fleet("p", "us-west1", 3, "i", "a", "b", 60.0, 600.0))
-    assert "their cost is unknown" in said
-    assert "cloud-run, vcpu, us-west1" in said
-    assert "$" not in said
+    cost = job._cost(Fleet("p", "us-west1", 3, "i", "a", "b", 60.0, 600.0))
+    assert "their cost is unknown" in cost
+    assert "cloud-run, vcpu, us-west1" in cost
+    assert "$" not in cost
 
 
 def test_a_worker_is_run_by_a_job_only(capsys, monkeypatch):

@@ -13,7 +13,8 @@ from bezel_base.errors import UserError
 MADE = JobRecord("p", "us-east4", "bezel-bench-1", "gs://b/bezel-bench-1", "aa")
 
 
-def test_a_note_is_nobodys_while_its_run_lives_and_gone_when_it_is_forgotten(tmp_path):
+def test_a_note_is_gone_when_its_run_is_forgotten(tmp_path):
+    """A note is nobody's while its run lives and gone when it is forgotten."""
     with hold_record(MADE, tmp_path) as forget:
         assert orphaned_records(tmp_path) == []
         forget()
@@ -31,7 +32,8 @@ def test_what_was_not_forgotten_is_left_and_may_be_noted_anew(tmp_path):
     assert orphaned_records(tmp_path) == [again]
 
 
-def test_two_runs_do_not_make_the_same_at_once_and_may_make_different_things(tmp_path):
+def test_two_runs_do_not_make_the_same_at_once(tmp_path):
+    """Two runs do not make the same at once and may make different things."""
     other = JobRecord("p", "us-east4", "bezel-bench-2", "gs://b/bezel-bench-2", "cc")
     with hold_record(MADE, tmp_path), hold_record(other, tmp_path):
         with pytest.raises(UserError, match=r"(?s)job bezel-bench-1 in us-east4.*another run on this machine"):

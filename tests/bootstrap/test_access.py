@@ -22,7 +22,7 @@ JOB = {
 PULL = {"event_name": "pull_request", "ref": "refs/pull/7/merge"}
 
 
-def evaluated(expression: str, claims: dict[str, Any]) -> object:
+def evaluate(expression: str, claims: dict[str, Any]) -> object:
     return compile_expression(expression, ("assertion", "google", "attribute"))({"assertion": claims})
 
 
@@ -51,13 +51,13 @@ def evaluated(expression: str, claims: dict[str, Any]) -> object:
     ],
 )
 def test_a_job_s_access_follows_from_its_token(claims: dict[str, Any], access: str) -> None:
-    assert evaluated(attribute_mapping(SETTINGS_READ)["attribute.access"], JOB | claims) == access
+    assert evaluate(attribute_mapping(SETTINGS_READ)["attribute.access"], JOB | claims) == access
 
 
 @pytest.mark.parametrize("claims", [{}, PULL, {"environment": "prod"}])
 def test_every_attribute_of_every_job_is_a_text(claims: dict[str, Any]) -> None:
     attributes = attribute_mapping(SETTINGS_READ)
-    assert all(isinstance(evaluated(expression, JOB | claims), str) for expression in attributes.values())
+    assert all(isinstance(evaluate(expression, JOB | claims), str) for expression in attributes.values())
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_every_attribute_of_every_job_is_a_text(claims: dict[str, Any]) -> None:
     ],
 )
 def test_only_jobs_of_the_repository_get_an_identity(claims: dict[str, Any], accepted: bool) -> None:
-    assert evaluated(attribute_condition(SETTINGS_READ), JOB | claims) is accepted
+    assert evaluate(attribute_condition(SETTINGS_READ), JOB | claims) is accepted
 
 
 PINNED = "acme/pipelines/.github/workflows/deploy.yml@" + "a" * 40
@@ -90,4 +90,4 @@ PINNED = "acme/pipelines/.github/workflows/deploy.yml@" + "a" * 40
 )
 def test_only_the_steps_of_a_pinned_workflow_may_deploy(claims: dict[str, Any], access: str) -> None:
     settings = checked_settings(SETTINGS | {"deploy_workflows": [PINNED]}, PROJECT)
-    assert evaluated(attribute_mapping(settings)["attribute.access"], JOB | {"environment": "prod"} | claims) == access
+    assert evaluate(attribute_mapping(settings)["attribute.access"], JOB | {"environment": "prod"} | claims) == access

@@ -116,13 +116,13 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project
     project.ok("POST", REPOSITORIES, repository, repositoryId="images")
     container = {"image": "us-docker.pkg.dev/cloudrun/container/hello"}
     project.ok("POST", SERVICES, {"template": {"containers": [container]}}, serviceId="chat")
-    made = Accounts(lambda verb, path, body: sent(project, verb, path, body).json(), settings())
+    made = Accounts(lambda verb, path, body: send(project, verb, path, body).json(), settings())
     made.make()
     yield project, {name: made.token(name) for name in ("preview", "deploy")}
     project.close()
 
 
-def sent(project: Project, verb: str, path: str, body: dict[str, Any] | None, token: str = "") -> Any:
+def send(project: Project, verb: str, path: str, body: dict[str, Any] | None, token: str = "") -> Any:
     """The answer to a request with a query in its path."""
     path, _, query = path.partition("?")
     pairs = dict(pair.split("=", 1) for pair in query.split("&") if pair)
@@ -140,7 +140,7 @@ def test_what_a_pipeline_needs_not_is_refused(
     accounts: tuple[Project, dict[str, str]], account: str, step: str
 ) -> None:
     project, tokens = accounts
-    answer = sent(project, *FORBIDDEN[step], tokens[account])
+    answer = send(project, *FORBIDDEN[step], tokens[account])
     assert answer.status_code == 403, answer.text
 
 
@@ -148,7 +148,7 @@ def test_what_a_pipeline_needs_not_is_refused(
 @pytest.mark.parametrize("step", ALLOWED)
 def test_what_a_deployment_needs_is_not_refused(accounts: tuple[Project, dict[str, str]], step: str) -> None:
     project, tokens = accounts
-    answer = sent(project, *ALLOWED[step], tokens["deploy"])
+    answer = send(project, *ALLOWED[step], tokens["deploy"])
     assert answer.is_success, answer.text
 
 
@@ -199,7 +199,7 @@ def test_a_deployment_grants_the_roles_of_stacks_and_no_other(
         if place == "bucket" and not role.startswith("roles/storage."):
             continue  # no bucket takes it from anybody
         version = {"options": {"requestedPolicyVersion": 3}} if read[0] == "POST" else None
-        policy = sent(project, *read, version, tokens["deploy"]).json()
+        policy = send(project, *read, version, tokens["deploy"]).json()
         member = f"serviceAccount:{Accounts.email('preview')}"
         changed = {
             **policy,
@@ -207,8 +207,8 @@ def test_a_deployment_grants_the_roles_of_stacks_and_no_other(
             "bindings": [*policy.get("bindings", []), {"role": role, "members": [member]}],
         }
         body = changed if place == "bucket" else {"policy": changed}
-        assert sent(project, *write, body, tokens["preview"]).status_code == 403
-        answer = sent(project, *write, body, tokens["deploy"])
+        assert send(project, *write, body, tokens["preview"]).status_code == 403
+        answer = send(project, *write, body, tokens["deploy"])
         assert (answer.status_code == 200) is (role in allowed), f"{role}: {answer.text}"
         assert answer.status_code in (200, 403), f"{role}: {answer.text}"
 
@@ -220,7 +220,7 @@ def test_a_deployment_grants_the_roles_of_stacks_and_no_other(
 )
 def test_a_preview_changes_nothing(accounts: tuple[Project, dict[str, str]], step: str) -> None:
     project, tokens = accounts
-    assert sent(project, *ALLOWED[step], tokens["preview"]).status_code == 403
+    assert send(project, *ALLOWED[step], tokens["preview"]).status_code == 403
 
 
 def test_a_preview_may_add_a_plan_and_replace_none(accounts: tuple[Project, dict[str, str]]) -> None:
@@ -245,7 +245,7 @@ def test_the_request_log_says_who_called_and_what_was_granted_and_denied(
     accounts: tuple[Project, dict[str, str]], step: str, granted: bool
 ) -> None:
     project, tokens = accounts
-    sent(project, *(ALLOWED | FORBIDDEN)[step], tokens["deploy"])
+    send(project, *(ALLOWED | FORBIDDEN)[step], tokens["deploy"])
     last = json.loads(project.cloud.layout.wire_log.read_text().splitlines()[-1])
     asked = ["storage.objects.list"]
     assert (last["caller"], last["granted"], last["denied"]) == (

@@ -24,7 +24,7 @@ STACKS = Project(Path(__file__).parents[2])
 MEMBERS = ("iAMMember:IAMMember", "bucketIAMMember:BucketIAMMember", "cryptoKeyIAMMember:CryptoKeyIAMMember")
 
 
-def declared(*, preview: bool = False, **changes: Any) -> Declarations:
+def declarations_of(*, preview: bool = False, **changes: Any) -> Declarations:
     settings = checked_settings(SETTINGS | changes, PROJECT)
     return declare(lambda: deploy(settings, PROJECT), preview=preview)
 
@@ -41,7 +41,7 @@ def grants(made: Declarations) -> set[tuple[str, str]]:
 def test_the_resources_and_their_inputs_stay_as_they_are() -> None:
     made = {
         resource.urn: resource.inputs
-        for resource in sorted(declared(secrets=("hf-token",)).all, key=lambda one: one.urn)
+        for resource in sorted(declarations_of(secrets=("hf-token",)).all, key=lambda one: one.urn)
         if not resource.type.startswith("pulumi:")
     }
     made = {urn: {key: value for key, value in one.items() if key != "__provider"} for urn, one in made.items()}
@@ -53,20 +53,21 @@ def test_the_resources_and_their_inputs_stay_as_they_are() -> None:
 
 
 @pytest.mark.slow
-def test_the_bucket_is_private_versioned_and_never_emptied_or_deleted_by_a_mistake() -> None:
-    bucket = declared().one("bucket:Bucket")
+def test_the_bucket_is_private_versioned_and_never_emptied() -> None:
+    """The bucket is private, versioned and never emptied or deleted by a mistake."""
+    bucket = declarations_of().one("bucket:Bucket")
     assert bucket.inputs["name"] == BUCKET
     assert bucket.inputs["uniformBucketLevelAccess"] is True
     assert bucket.inputs["publicAccessPrevention"] == "enforced"
     assert bucket.inputs["versioning"] == {"enabled": True}
     assert bucket.inputs["forceDestroy"] is False
     assert bucket.protected
-    assert declared().one("cryptoKey:CryptoKey").protected
+    assert declarations_of().one("cryptoKey:CryptoKey").protected
 
 
 @pytest.mark.slow
 def test_everything_is_deleted_after_the_guard() -> None:
-    made = declared()
+    made = declarations_of()
     guard = made.one("StackGuard")
     others = [one for one in made.all if one is not guard and one.type.startswith("gcp:")]
     assert len(others) > 40
@@ -74,16 +75,18 @@ def test_everything_is_deleted_after_the_guard() -> None:
 
 
 @pytest.mark.slow
-def test_the_bucket_is_made_before_anything_that_another_project_could_not_take_away() -> None:
-    made = declared()
+def test_the_bucket_is_made_before_anything_another_project_could_lose() -> None:
+    """The bucket is made before anything that another project could not take away."""
+    made = declarations_of()
     bucket = made.one("bucket:Bucket")
     others = [one for one in made.all if one.type.startswith("gcp:") and "service:Service" not in one.type]
     assert [one.name for one in others if one is not bucket and not made.waits_for(one, bucket)] == []
 
 
 @pytest.mark.slow
-def test_only_tokens_of_the_repository_with_the_right_access_may_act_as_an_account() -> None:
-    made = declared()
+def test_only_tokens_of_the_repository_may_act_as_an_account() -> None:
+    """Only tokens of the repository with the right access may act as an account."""
+    made = declarations_of()
     (provider,) = made.of("WorkloadIdentityPoolProvider")
     assert provider.inputs["attributeCondition"] == "assertion.repository_id == '4711'"
     assert provider.inputs["oidc"] == {"issuerUri": "https://token.actions.githubusercontent.com"}
@@ -100,7 +103,7 @@ def test_only_tokens_of_the_repository_with_the_right_access_may_act_as_an_accou
 
 @pytest.mark.slow
 def test_the_preview_account_writes_nothing_but_new_plans() -> None:
-    made = declared()
+    made = declarations_of()
     roles = {role for member, role in grants(made) if member.startswith("serviceAccount:pipeline-preview@")}
     assert roles == {
         f"projects/{PROJECT}/roles/bezelPreview",
@@ -136,11 +139,11 @@ def only(*roles: str) -> str:
 
 @pytest.mark.slow
 def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
-    made = declared(secrets=("hf-token",))
+    made = declarations_of(secrets=("hf-token",))
     deploys = {role.name: role.inputs["permissions"] for role in made.of("IAMCustomRole") if "Deploy" in role.name}
     limited = {name: deploys.pop(f"role-{name}") for name in GRANTABLE}
-    held = {permission for permissions in deploys.values() for permission in permissions}
-    assert not held & {
+    granted = {permission for permissions in deploys.values() for permission in permissions}
+    assert not granted & {
         "iam.roles.update",
         "iam.serviceAccountKeys.create",
         "iam.serviceAccounts.getAccessToken",
@@ -151,7 +154,7 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
         "serviceusage.services.enable",
         "storage.objects.get",
     }
-    assert not [permission for permission in held if "*" in permission]
+    assert not [permission for permission in granted if "*" in permission]
     assert {name for permissions in limited.values() for name in permissions if name.endswith(".setIamPolicy")} == {
         "artifactregistry.repositories.setIamPolicy",
         "iam.serviceAccounts.setIamPolicy",
@@ -159,7 +162,7 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
         "run.services.setIamPolicy",
     }
     # What sets a policy is granted under a condition on the roles, for each kind of resource its own.
-    assert {name.rpartition(".")[0] for name in held if name.endswith(".setIamPolicy")} == {
+    assert {name.rpartition(".")[0] for name in granted if name.endswith(".setIamPolicy")} == {
         "secretmanager.secrets",
         "storage.buckets",
     }
@@ -181,7 +184,7 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ["bezelDeployWeights", "bezelPreviewWeights", "bezelDeploySecrets"])
 def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) -> None:
-    made = declared(secrets=("hf-token",), weights_buckets=("acme-weights",))
+    made = declarations_of(secrets=("hf-token",), weights_buckets=("acme-weights",))
     (grant,) = [one for one in made.all if str(one.inputs.get("role", "")).endswith(f"/{role}")]
     expression = grant.inputs["condition"]["expression"]
     assert ("secrets/hf-token" in expression) == (role == "bezelDeploySecrets")
@@ -191,27 +194,27 @@ def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) 
 
 @pytest.mark.slow
 def test_no_right_over_secrets_is_granted_where_none_is_named() -> None:
-    assert not [one for one in declared().all if "bezelDeploySecrets" in one.name]
+    assert not [one for one in declarations_of().all if "bezelDeploySecrets" in one.name]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", ["dev", "prod"])
 def test_the_policy_packs_let_all_of_it_pass_in_the_first_preview(environment: str) -> None:
     limits = example("hardware_cost", environment) | example("security", environment)
-    made = declared(preview=True)
-    said = [
+    made = declarations_of(preview=True)
+    lines = [
         f"{resource.name}: {name}: {message}"
         for name, policy in POLICIES.items()
         if isinstance(policy, ResourceValidationPolicy) and policy.enforcement_level is not EnforcementLevel.REMEDIATE
         for resource in made.all
         for message in violations(name, resource.type, resource.inputs, limits.get(name, {}))
     ]
-    assert said == []
+    assert lines == []
 
 
 @pytest.mark.slow
 def test_members_and_roles_are_known_in_the_first_preview() -> None:
-    made = declared(preview=True)
+    made = declarations_of(preview=True)
     assert [one.name for token in MEMBERS for one in made.of(token) if has_unknown(one.inputs.get("member"))] == []
 
 
@@ -224,8 +227,8 @@ def test_every_api_that_a_stack_needs_is_enabled(stack: str) -> None:
 @pytest.mark.slow
 def test_what_an_earlier_life_left_is_adopted(project: FakeProject) -> None:
     ring = f"projects/{PROJECT}/locations/us-east4/keyRings/pulumi"
-    project.resources = {ring: {"name": ring}, **left("DELETED")}
-    made = declared()
+    project.resources = {ring: {"name": ring}, **remaining("DELETED")}
+    made = declarations_of()
     assert made.one("keyRing:KeyRing").imported == ring
     assert made.one("WorkloadIdentityPool").imported == POOL
     assert made.one("WorkloadIdentityPoolProvider").imported == PROVIDER
@@ -238,43 +241,45 @@ def test_what_an_earlier_life_left_is_adopted(project: FakeProject) -> None:
 
 @pytest.mark.slow
 def test_a_preview_restores_nothing(project: FakeProject) -> None:
-    project.resources = left("DELETED")
-    assert declared(preview=True).one("WorkloadIdentityPool").imported == ""
+    project.resources = remaining("DELETED")
+    assert declarations_of(preview=True).one("WorkloadIdentityPool").imported == ""
     assert project.changes == []
 
 
 @pytest.mark.slow
 def test_a_pool_of_somebody_else_is_left_to_the_error_of_its_creation(project: FakeProject) -> None:
-    project.resources = left("ACTIVE")
+    project.resources = remaining("ACTIVE")
     project.resources[POOL]["description"] = "Our own pool"
-    assert declared().one("WorkloadIdentityPool").imported == ""
+    assert declarations_of().one("WorkloadIdentityPool").imported == ""
     project.resources[POOL]["description"] = "Jobs of the forge that deploy by pipeline (bezel-bootstrap)"
-    assert declared().one("WorkloadIdentityPool").imported == POOL
+    assert declarations_of().one("WorkloadIdentityPool").imported == POOL
     assert project.changes == []
 
 
 @pytest.mark.slow
-def test_a_budget_and_a_channel_that_no_state_knows_are_adopted_by_their_name(project: FakeProject) -> None:
+def test_an_unknown_budget_and_channel_are_adopted_by_their_name(project: FakeProject) -> None:
+    """A budget and a channel that no state knows are adopted by their name."""
     account = "billingAccounts/012345-6789AB-CDEF01"
     named = {"name": f"{account}/budgets/b1", "displayName": f"Pipelines of {PROJECT}"}
     project.resources = {
         f"{account}/budgets": {"budgets": [{"name": "x", "displayName": "Another"}, named]},
         f"v3/projects/{PROJECT}/notificationChannels": {"notificationChannels": [{"name": "x"}]},
     }
-    made = declared()
+    made = declarations_of()
     assert made.one("budget:Budget").imported == f"{account}/budgets/b1"
     assert made.one("NotificationChannel").imported == ""
 
 
-def test_a_hidden_project_and_a_cloud_that_cannot_be_asked_are_errors_with_a_repair(project: FakeProject) -> None:
+def test_a_hidden_project_and_a_silent_cloud_are_errors_with_a_repair(project: FakeProject) -> None:
+    """A hidden project and a cloud that cannot be asked are errors with a repair."""
     project.hidden = True
     with pytest.raises(UserError, match=r"does not exist, or you may not see it[\s\S]*Repair: correct its ID"):
-        declared()
+        declarations_of()
     project.hidden, project.refusal = False, 400
     with pytest.raises(UserError, match=r"nothing is declared[\s\S]*Repair: "):
-        declared()
+        declarations_of()
 
 
-def left(state: str) -> dict[str, dict[str, Any]]:
+def remaining(state: str) -> dict[str, dict[str, Any]]:
     description = "Jobs of the forge that deploy by pipeline (bezel-bootstrap)"
     return {POOL: {"state": state, "description": description}, PROVIDER: {"state": state}}

@@ -22,7 +22,7 @@ def problems(changes: dict[str, Any], project: str | None = PROJECT) -> list[str
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"repository": "llm"}, "--repository = llm\n   it has no owner"),
         ({"repository": "acme/llm'"}, "--repository = acme/llm'"),
@@ -46,9 +46,9 @@ def problems(changes: dict[str, Any], project: str | None = PROJECT) -> list[str
         ({"no_such": "1"}, "--no_such = 1\n   there is no such setting"),
     ],
 )
-def test_a_wrong_setting_is_an_error_with_its_key_and_repair(changes: dict[str, Any], said: str) -> None:
-    (found,) = problems(changes)
-    assert found.startswith(said)
+def test_a_wrong_setting_is_an_error_with_its_key_and_repair(changes: dict[str, Any], message: str) -> None:
+    (problem,) = problems(changes)
+    assert problem.startswith(message)
 
 
 @pytest.mark.parametrize("project", [None, "", "Acme", "123456789012", "acme_llm"])

@@ -31,7 +31,8 @@ def file_of(folder: SetupFolder) -> Path:
     return file
 
 
-def test_truncated_attributes_are_removed_and_a_truncated_state_is_the_previous_one(folder: SetupFolder) -> None:
+def test_truncated_files_are_removed_and_an_earlier_state_is_restored(folder: SetupFolder) -> None:
+    """Truncated attributes are removed and a truncated state is the previous one."""
     file, before = file_of(folder), file_of(folder).with_suffix(".json.bak")
     attributes = file.with_name(f"{file.name}.attrs")
     file.write_text(STATE)

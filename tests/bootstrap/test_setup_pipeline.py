@@ -62,9 +62,9 @@ def test_the_text_names_the_pipelines_stacks_and_what_is_approved(forge: dict[st
         settings = checked_settings(SETTINGS | forge, PROJECT)
         return forge_settings.text(OUTPUTS, settings, FOLDER, has_key=True, pipeline=pipeline)
 
-    said = text(Pipeline({"small": "dev", "large": "prod"}, ("dev", "prod")))
-    assert "pulumi stack init small " in said
-    assert "pulumi stack init large " in said
-    assert "dev and prod" in said
+    printed = text(Pipeline({"small": "dev", "large": "prod"}, ("dev", "prod")))
+    assert "pulumi stack init small " in printed
+    assert "pulumi stack init large " in printed
+    assert "dev and prod" in printed
     assert "dev and prod" not in text(None)
     assert "pulumi stack init STACK " in text(None)

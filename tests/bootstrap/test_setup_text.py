@@ -39,8 +39,8 @@ def text(*, has_key: bool = True, **changes: Any) -> str:
 
 def test_every_variable_of_a_github_repository_is_a_command_to_paste() -> None:
     commands = [shlex.split(line) for line in text().splitlines() if line.startswith("   gh variable set")]
-    assert {words[3]: words[7] for words in commands} == forge_settings.variables(OUTPUTS, has_key=True)
-    assert {words[5] for words in commands} == {"acme/llm"}
+    assert {command[3]: command[7] for command in commands} == forge_settings.variables(OUTPUTS, has_key=True)
+    assert {command[5] for command in commands} == {"acme/llm"}
     assert "https://github.com/acme/llm/settings/variables/actions" in text()
     assert text().count("gh api --method PUT repos/acme/llm/environments/") == 2
     assert "https://github.com/acme/llm/settings/branches" in text()
@@ -48,9 +48,9 @@ def test_every_variable_of_a_github_repository_is_a_command_to_paste() -> None:
 
 @pytest.mark.parametrize("forge", [{}, {"forge": "gitea", "issuer": "https://forge.example/oidc"}])
 def test_what_only_the_forge_can_hold_is_named(forge: dict[str, str]) -> None:
-    said = text(**forge)
-    assert ".github/CODEOWNERS.example" in said
-    assert "runs as the branch wrote it" in said
+    printed = text(**forge)
+    assert ".github/CODEOWNERS.example" in printed
+    assert "runs as the branch wrote it" in printed
 
 
 def test_a_github_repository_may_pin_the_judge_and_the_steps_of_deploys() -> None:
@@ -61,62 +61,62 @@ def test_a_github_repository_may_pin_the_judge_and_the_steps_of_deploys() -> Non
 
 
 def test_a_passphrase_is_a_secret_that_is_read_from_its_file() -> None:
-    said = text(has_key=False)
-    assert "gh secret set PULUMI_CONFIG_PASSPHRASE --repo acme/llm < '/home/a user/" in said
-    assert "gcpkms" not in said
+    printed = text(has_key=False)
+    assert "gh secret set PULUMI_CONFIG_PASSPHRASE --repo acme/llm < '/home/a user/" in printed
+    assert "gcpkms" not in printed
     assert "PASSPHRASE" not in text()
 
 
 def test_a_gitea_server_gets_values_for_its_pages() -> None:
-    said = text(forge="gitea", issuer="https://forge.example/oidc")
-    assert "BEZEL_DEPLOY_ACCOUNT = pipeline-deploy@" in said
-    assert "/acme/llm/settings/actions/variables" in said
-    assert "gh " not in said
+    printed = text(forge="gitea", issuer="https://forge.example/oidc")
+    assert "BEZEL_DEPLOY_ACCOUNT = pipeline-deploy@" in printed
+    assert "/acme/llm/settings/actions/variables" in printed
+    assert "gh " not in printed
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "summary"),
     [({}, "0 changes"), ({"create": 1}, "1 change: 1 to create"), ({"update": 2, "import": 1}, "1 to adopt, 2 to")],
 )
-def test_changes_are_counted(changes: dict[str, int], said: str) -> None:
-    assert said in counted(changes)
+def test_changes_are_counted(changes: dict[str, int], summary: str) -> None:
+    assert summary in counted(changes)
 
 
 def test_wrong_options_are_all_named_as_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--project", "Acme", "--repository", "llm", "--environment", "none"]) == 1
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     for key in ("--project = Acme", "--repository = llm", "--billing-account = (not set)", "--alert-email"):
-        assert key in said
+        assert key in printed
 
 
 @pytest.mark.parametrize(
-    ("resources", "said"),
+    ("resources", "message"),
     [
         ({"permissions": []}, "you may not create budgets on it"),
         (None, "it does not exist, or you may not see it"),
     ],
 )
 def test_an_account_that_cannot_get_a_budget_stops_the_set_up(
-    billing: dict[str, Any], resources: dict[str, Any] | None, said: str
+    billing: dict[str, Any], resources: dict[str, Any] | None, message: str
 ) -> None:
     billing["rights"] = resources
-    with pytest.raises(UserError, match=said) as refused:
+    with pytest.raises(UserError, match=message) as refused:
         preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
     assert "Repair: " in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("info", "said"),
+    ("info", "message"),
     [
         ({"billingEnabled": False}, "not linked to a billing account"),
         ({"billingEnabled": True, "billingAccountName": "billingAccounts/FFFFFF-000000-000000"}, "is billed to FFFFFF"),
     ],
 )
 def test_a_project_without_this_billing_account_stops_the_set_up(
-    billing: dict[str, Any], info: dict[str, Any], said: str
+    billing: dict[str, Any], info: dict[str, Any], message: str
 ) -> None:
     billing["info"] = info
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
 
 

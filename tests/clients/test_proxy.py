@@ -17,7 +17,7 @@ from bezel_localcloud import control
 from localcloud_support.client import Client
 from tests.support.clients import environment, programs
 from tests.support.clients.service import NAME, service
-from tests.support.proxy.running import Exchange, proxied
+from tests.support.proxy.running import Exchange, running_proxy
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
@@ -173,7 +173,7 @@ def test_over_hours_a_caller_notices_nothing_of_the_tokens_that_are_renewed() ->
         await exchange.answer(200, json.dumps({**answer, "choices": choices}).encode())
 
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             caller = await asyncio.create_subprocess_exec(
                 *(str(environment.python("openai")), "-c", HOURS),
                 stdin=asyncio.subprocess.PIPE,

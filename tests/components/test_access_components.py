@@ -25,7 +25,8 @@ def weights(*, create: bool, **more: object) -> WeightsBucket:
     return WeightsBucket("weights", args)
 
 
-def test_the_account_may_read_the_named_secrets_and_has_no_right_on_the_project() -> None:
+def test_the_account_may_read_the_named_secrets_and_nothing_else() -> None:
+    """The account may read the named secrets and has no right on the project."""
     declared = declare(lambda: identity("hf-token", "api-key", "hf-token"))
     grants = declared.of("SecretIamMember")
     assert [grant.inputs["secretId"] for grant in grants] == ["api-key", "hf-token"]
@@ -45,9 +46,11 @@ def test_without_secrets_nothing_is_granted() -> None:
         ("googleapi: Error 403: Permission denied.", False),
     ],
 )
-def test_a_secret_that_nobody_made_is_explained_with_the_command_that_makes_it(
+def test_an_absent_secret_is_explained_with_the_command_that_makes_it(
     caplog: pytest.LogCaptureFixture, error: str, explained: bool
 ) -> None:
+    """A secret that nobody made is explained with the command that makes it."""
+
     def program() -> bool:
         problem = runtime_identity._missing_secret("hf-token", "acme-llm")
         (hook,) = explaining("runtime-missing-hf-token", ("not found",), problem).on_error
@@ -65,9 +68,11 @@ def test_a_secret_that_nobody_made_is_explained_with_the_command_that_makes_it(
         ("googleapi: Error 409: There were concurrent policy changes.", False),
     ],
 )
-def test_a_refused_grant_on_the_project_is_explained_with_what_the_deploying_account_needs(
+def test_a_refused_grant_on_the_project_is_explained(
     caplog: pytest.LogCaptureFixture, error: str, explained: bool
 ) -> None:
+    """A refused grant on the project is explained with what the deploying account needs."""
+
     def program() -> bool:
         problem = runtime_identity._refused_grant("acme-llm")
         (hook,) = explaining("runtime-refused-grant", REFUSED, problem).on_error
@@ -154,9 +159,9 @@ def test_children_wait_for_what_their_component_waits_for() -> None:
 
     declared = declare(program)
     api = declared.one("projects/service:Service")
-    assert declared.waits_for(declared.named("told-account"), api)
-    assert declared.waits_for(declared.named("told-alone-account"), api)
-    assert not declared.waits_for(declared.named("free-account"), api)
+    assert declared.waits_for(declared.by_name("told-account"), api)
+    assert declared.waits_for(declared.by_name("told-alone-account"), api)
+    assert not declared.waits_for(declared.by_name("free-account"), api)
 
 
 def test_children_belong_to_their_component_and_carry_its_name() -> None:

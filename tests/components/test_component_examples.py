@@ -51,9 +51,9 @@ def run(modules: tuple[str, ...]) -> Any:
 @pytest.mark.slow
 def test_all_examples_make_one_program() -> None:
     declared = run(ORDER)
-    assert declared.named("service-service").inputs["name"] == "chat"
-    assert declared.waits_for(declared.named("service-service"), declared.named("runtime-account"))
-    assert declared.waits_for(declared.named("lease-node"), declared.named("nodes-network"))
+    assert declared.by_name("service-service").inputs["name"] == "chat"
+    assert declared.waits_for(declared.by_name("service-service"), declared.by_name("runtime-account"))
+    assert declared.waits_for(declared.by_name("lease-node"), declared.by_name("nodes-network"))
 
 
 @pytest.mark.parametrize(

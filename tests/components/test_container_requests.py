@@ -24,15 +24,16 @@ def request(number: int, verb: str) -> dict[str, str]:
 def ask(node, number: int, verb: str) -> dict:
     """What the machine tells once it has done a request."""
     node.ask(request(number, verb))
-    return node.settled()
+    return node.settle()
 
 
-def done(node) -> list[str]:
+def done_steps(node) -> list[str]:
     """What was done to the container since the boot began, beside its first start."""
     return [call[1] for call in node.calls("docker") if call[1] in VERBS]
 
 
-def test_a_container_is_stopped_started_and_restarted_and_the_machine_tells_how_it_is(node):
+def test_a_container_is_stopped_started_and_restarted(node):
+    """A container is stopped, started and restarted and the machine tells how it is."""
     with node.running():
         node.until(lambda: node.waits)
         first = {"id": "", "verb": "", "result": "", "detail": "", "state": "running", "exit": 0, "restarts": 0}
@@ -43,12 +44,12 @@ def test_a_container_is_stopped_started_and_restarted_and_the_machine_tells_how_
         assert not stopped["healthy"]
         for number, verb in ((2, "start"), (3, "restart")):
             began = len(node.container)
-            told = ask(node, number, verb)
-            assert (told["result"], told["state"], told["healthy"]) == ("done", "running", True)
-            results = [each["result"] for each in node.container[began:] if each["id"] == told["id"]]
+            report = ask(node, number, verb)
+            assert (report["result"], report["state"], report["healthy"]) == ("done", "running", True)
+            results = [each["result"] for each in node.container[began:] if each["id"] == report["id"]]
             assert results[0] == "running"
             assert results[-1] == "done"
-        assert done(node) == ["stop", "start", "restart"]
+        assert done_steps(node) == ["stop", "start", "restart"]
         assert [phase for phase, state, _ in node.told if state == "failed"] == []
 
 
@@ -58,10 +59,10 @@ def test_a_container_that_ends_by_itself_is_told_too(node):
         (node.fake / "running").unlink()
         (node.fake / "state").write_text("exited 10 1")
         node.ask("")  # a look comes with any change, and once a minute
-        told = node.settled()
-        assert (told["state"], told["exit"], told["restarts"], told["healthy"]) == ("exited", 1, 10, False)
-        assert told["id"] == ""
-        assert done(node) == []
+        report = node.settle()
+        assert (report["state"], report["exit"], report["restarts"], report["healthy"]) == ("exited", 1, 10, False)
+        assert report["id"] == ""
+        assert done_steps(node) == []
 
 
 # values of the attribute that are no request
@@ -86,8 +87,8 @@ def test_what_is_no_request_is_refused_and_the_next_one_is_done(node, name):
     with node.running():
         node.until(lambda: node.waits)
         node.ask(REFUSED[name])
-        assert node.settled()["id"] == ""
-        assert done(node) == []
+        assert node.settle()["id"] == ""
+        assert done_steps(node) == []
         assert "bezel-container is refused: it" in (node.fake / "console").read_text()
         assert ask(node, 1, "stop")["result"] == "done"
 
@@ -97,19 +98,20 @@ def test_a_request_is_done_once_also_after_a_reboot_and_another_id_again(node):
         node.until(lambda: node.waits)
         ask(node, 1, "stop")
         node.ask(request(1, "stop"))
-        node.settled()
-        assert done(node) == ["stop"]
+        node.settle()
+        assert done_steps(node) == ["stop"]
     with node.running():  # the attribute is still there
         node.until(lambda: node.waits)
-        assert done(node) == []
-        told = node.container[-1]
-        assert told | request(1, "stop") == told
-        assert (told["result"], told["state"], told["healthy"]) == ("done", "running", True)
+        assert done_steps(node) == []
+        report = node.container[-1]
+        assert report | request(1, "stop") == report
+        assert (report["result"], report["state"], report["healthy"]) == ("done", "running", True)
         ask(node, 2, "stop")
-        assert done(node) == ["stop"]
+        assert done_steps(node) == ["stop"]
 
 
-def test_a_request_that_came_while_the_machine_was_off_is_done_after_its_boot(node):
+def test_a_request_of_a_time_without_power_is_done_after_the_boot(node):
+    """A request that came while the machine was off is done after its boot."""
     assert node.boot().returncode == 0
     node.ask(request(1, "stop"))
     with node.running():
@@ -135,7 +137,8 @@ FAILURES = {
 
 @pytest.mark.wide_cases("the server never answers")
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_start_that_comes_to_nothing_is_told_with_its_reason_and_the_next_one_may_serve(node, name):
+def test_a_start_that_comes_to_nothing_is_reported_with_its_reason(node, name):
+    """A start that comes to nothing is told with its reason and the next one may serve."""
     spoil, says = FAILURES[name]
     (node.fake / "logs").write_text("still compiling\n")
     with node.running():
@@ -145,8 +148,8 @@ def test_a_start_that_comes_to_nothing_is_told_with_its_reason_and_the_next_one_
         if name == "the server ends":
             (node.fake / "logs").write_text("ValueError: no memory\n")
             (node.fake / "start.state").write_text("restarting 3 2")
-        told = ask(node, 2, "start")
-        assert (told["result"], told["detail"]) == ("failed", says)
+        report = ask(node, 2, "start")
+        assert (report["result"], report["detail"]) == ("failed", says)
         (node.fake / "start.state").unlink(missing_ok=True)
         node.healthy_after = 1
         assert ask(node, 3, "restart")["result"] == "done"
@@ -161,8 +164,8 @@ def test_a_start_that_is_awaited_can_be_stopped(node):
         node.healthy_after = 10**6
         node.ask(request(2, "start"))
         node.until(lambda: node.container[-1]["detail"] == "waiting for /health")
-        told = ask(node, 3, "stop")
-        assert (told["id"], told["result"], told["state"]) == (request(3, "stop")["id"], "done", "exited")
+        report = ask(node, 3, "stop")
+        assert (report["id"], report["result"], report["state"]) == (request(3, "stop")["id"], "done", "exited")
 
 
 def test_a_metadata_server_that_is_away_for_a_while_is_asked_again(node):
@@ -172,6 +175,6 @@ def test_a_metadata_server_that_is_away_for_a_while_is_asked_again(node):
         path = "/computeMetadata/v1/instance/attributes/?recursive=true&alt=json&wait_for_change=true&timeout_sec="
         node.broken[f"{path}60&last_etag=e1"] = (503, 2)
         node.ask("")
-        node.settled()
+        node.settle()
         assert node.slept()[slept:] == [60, 60]
         assert ask(node, 1, "stop")["result"] == "done"

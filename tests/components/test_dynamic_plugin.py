@@ -114,7 +114,7 @@ def hostile(mark: str) -> dict[str, bytes]:
     }
 
 
-def pickled(module: str, name: str) -> bytes:
+def pickle_of(module: str, name: str) -> bytes:
     """An instance of a class by its module and name, as the SDK writes it."""
     texts = b"".join(b"X" + len(one).to_bytes(4, "little") + one for one in (module.encode(), name.encode()))
     return b"\x80\x04" + texts + b"\x93)\x81."
@@ -139,8 +139,8 @@ def test_a_folder_of_the_program_by_an_earlier_name_hides_no_provider(tmp_path: 
     folder.mkdir(parents=True)
     (folder / "model_files.py").write_text(f"import pulumi.dynamic\n{OWN_CLASS if has_class else ''}")
     (tmp_path / "read.py").write_text(READ)
-    held = pickled("components.providers.model_files", "ModelFilesProvider").hex()
-    command = [sys.executable, "read.py", held, str(ROOT)]
+    pickles = pickle_of("components.providers.model_files", "ModelFilesProvider").hex()
+    command = [sys.executable, "read.py", pickles, str(ROOT)]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     module = "components.providers.model_files" if has_class else "bezel_components.providers.model_files"
     assert (ended.stdout, ended.stderr) == (f"{module}\n", "")
@@ -150,12 +150,12 @@ def test_every_provider_of_the_program_is_listed() -> None:
     def below(kind: type) -> set[type]:
         return {kind, *(deeper for one in kind.__subclasses__() for deeper in below(one))}
 
-    own = {
+    listed = {
         one
         for one in below(ResourceProvider)
         if one.__module__.startswith(("bezel_components.", "bezel_smoke.", "bezel_bootstrap."))
     }
-    assert {one for one in own if not one.__subclasses__()} == set(PROVIDERS)
+    assert {one for one in listed if not one.__subclasses__()} == set(PROVIDERS)
 
 
 def test_values_of_a_provider_are_read() -> None:
@@ -204,7 +204,7 @@ def test_a_module_without_the_provider_is_not_imported(
     module, mark = written_module(tmp_path, MODULES[kind], monkeypatch)
     for name in ("Thing", "A.Thing", "pathlib", "pathlib.os", ""):
         with pytest.raises(ProviderError):
-            load_provider(pickled(module, name))
+            load_provider(pickle_of(module, name))
     assert not mark.exists()
 
 
@@ -214,7 +214,7 @@ def test_a_module_that_acts_when_imported_is_refused(module: str) -> None:
     before = set(sys.modules)
     for name in ("Thing", "main", "x.y"):
         with pytest.raises(ProviderError):
-            load_provider(pickled(module, name))
+            load_provider(pickle_of(module, name))
     assert set(sys.modules) == before
 
 
@@ -236,7 +236,7 @@ WRITTEN = {
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_a_providers_module_is_imported(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module, mark = written_module(tmp_path, WRITTEN[kind], monkeypatch)
-    assert type(load_provider(pickled(module, "Thing"))).__module__ == module
+    assert type(load_provider(pickle_of(module, "Thing"))).__module__ == module
     assert mark.exists()
 
 
@@ -245,7 +245,7 @@ def test_the_programs_own_providers_are_found_in_their_source() -> None:
     assert defines_provider("bezel_smoke.base", "SmokeProvider")
 
 
-KIND = pickled("bezel_smoke.health", "HealthCheckProvider")[:-3]
+KIND = pickle_of("bezel_smoke.health", "HealthCheckProvider")[:-3]
 THING = KIND + b")\x81"
 DELETE = b"}\x8c\x06delete" + KIND[2:] + b"s"
 CHANGES = {

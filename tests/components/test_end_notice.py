@@ -31,7 +31,8 @@ def entries(node) -> list[dict[str, Any]]:
     return [entry for request in node.written for entry in request["entries"]]
 
 
-def test_the_end_is_told_once_30_minutes_before_it_and_not_after_a_reboot_again(node):
+def test_the_end_is_announced_once_30_minutes_before_it(node):
+    """The end is told once 30 minutes before it and not after a reboot again."""
     with node.running():
         node.until(lambda: node.waits)
         node.set_clock(BEGIN + 4 * HOUR - 1801)
@@ -45,8 +46,8 @@ def test_the_end_is_told_once_30_minutes_before_it_and_not_after_a_reboot_again(
     assert entry["jsonPayload"]["zone"] == entry["resource"]["labels"]["location"] == "us-east5-a"
     assert node.boot().returncode == 0
     assert entries(node) == [entry]
-    told = (node.fake / "calls").read_text() + (node.fake / "console").read_text()
-    assert [value for value in (TOKEN, SECRET) if value in told] == []
+    output = (node.fake / "calls").read_text() + (node.fake / "console").read_text()
+    assert [value for value in (TOKEN, SECRET) if value in output] == []
 
 
 def test_a_reboot_does_not_move_the_end(node):
@@ -100,7 +101,8 @@ def test_a_refused_entry_is_tried_again_and_is_the_same_entry(node):
     assert "the notice of the end of the lease is written" in console
 
 
-def test_an_entry_that_is_refused_for_good_is_given_up_and_the_machine_serves_on(node):
+def test_an_entry_that_is_refused_for_good_is_given_up(node):
+    """An entry that is refused for good is given up and the machine serves on."""
     node.broken[WRITE] = (403, 99)
     with node.running():
         node.until(lambda: node.waits)
@@ -108,7 +110,7 @@ def test_an_entry_that_is_refused_for_good_is_given_up_and_the_machine_serves_on
             node.set_clock(BEGIN + 4 * HOUR - 1800 + seconds)
         assert len(node.written) == 10
         node.ask({"id": f"{1:032x}", "verb": "stop"})
-        assert node.settled()["result"] == "done"
+        assert node.settle()["result"] == "done"
     console = (node.fake / "console").read_text()
     assert "after 10 attempts no\nalert opens before the end; give the node's service account roles/logging." in console
     assert [state for _, state, _ in node.told if state == "failed"] == []

@@ -14,7 +14,7 @@ from bezel_base.run_facts import VARIABLE, read_facts
 from bezel_components.cloud_run_gpu_service import CloudRunGpuService
 from bezel_components.lookups.cloud_run import UnknownServiceError
 from tests.components.test_serving_components import service_args
-from tests.support.components.fake_cloud_run import LATEST, TAGGED, FakeRun, described, pinned, running
+from tests.support.components.fake_cloud_run import LATEST, TAGGED, FakeRun, description, pin, running
 from tests.support.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
 from tests.support.rest.fake_google import Answer
 
@@ -28,19 +28,20 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
         yield fake
 
 
-def declared(*, preview: bool = False, gated: bool = True, **more: Any) -> Declarations:
+def declarations_of(*, preview: bool = False, gated: bool = True, **more: Any) -> Declarations:
     args = service_args(gated=gated, **more)
     return declare(lambda: CloudRunGpuService("service", args), preview=preview)
 
 
 def inputs(**more: Any) -> dict[str, Any]:
-    return declared(**more).one(TOKEN).inputs
+    return declarations_of(**more).one(TOKEN).inputs
 
 
-def test_without_a_gate_the_newest_revision_has_the_traffic_and_nobody_is_asked(run: FakeRun) -> None:
-    found = inputs(gated=False)
-    assert found["traffics"] == [{"type": LATEST, "percent": 100}]
-    assert "annotations" not in found
+def test_without_a_gate_the_newest_revision_has_the_traffic(run: FakeRun) -> None:
+    """Without a gate the newest revision has the traffic and nobody is asked."""
+    present = inputs(gated=False)
+    assert present["traffics"] == [{"type": LATEST, "percent": 100}]
+    assert "annotations" not in present
     assert run.server.calls == []
 
 
@@ -49,8 +50,8 @@ def test_a_first_gated_revision_has_the_traffic_and_an_address_of_its_own() -> N
 
 
 def test_what_serves_is_named_when_a_new_revision_is_made(run: FakeRun) -> None:
-    run.service = described(pinned("chat-1"), TAGGED, annotations={FINGERPRINT: "of something else"})
-    assert inputs()["traffics"] == [pinned("chat-1"), TAGGED]
+    run.service = description(pin("chat-1"), TAGGED, annotations={FINGERPRINT: "of something else"})
+    assert inputs()["traffics"] == [pin("chat-1"), TAGGED]
 
 
 @pytest.mark.parametrize(("state", "annotations"), [("FAILED", {"bezel-attempt": "chat-2"}), ("SUCCEEDED", None)])
@@ -59,7 +60,7 @@ def test_without_a_gate_another_revision_follows_one_that_failed(
 ) -> None:
     terminal = {"type": "Ready", "state": f"CONDITION_{state}"}
     ready = "chat-1" if state == "FAILED" else "chat-2"
-    run.service = described(created="chat-2", ready=ready, terminalCondition=terminal)
+    run.service = description(created="chat-2", ready=ready, terminalCondition=terminal)
     again = inputs(gated=False, retries_failed=True)
     assert again["template"].get("annotations") == annotations
     assert again["traffics"] == [{"type": LATEST, "percent": 100}]
@@ -67,28 +68,28 @@ def test_without_a_gate_another_revision_follows_one_that_failed(
 
 def test_the_attempt_stays_in_the_template_once_it_serves(run: FakeRun) -> None:
     """Else the next deploy would change the template back, and make a revision for nothing."""
-    run.service = described(template={"annotations": {"bezel-attempt": "chat-2"}}, created="chat-3", ready="chat-3")
+    run.service = description(template={"annotations": {"bezel-attempt": "chat-2"}}, created="chat-3", ready="chat-3")
     assert inputs(gated=False, retries_failed=True)["template"]["annotations"] == {"bezel-attempt": "chat-2"}
 
 
 @pytest.mark.slow
 def test_a_service_that_stays_as_it_is_keeps_the_traffic_that_it_has(run: FakeRun) -> None:
-    run.service = described(pinned("chat-2"), TAGGED, annotations=inputs()["annotations"])
+    run.service = description(pin("chat-2"), TAGGED, annotations=inputs()["annotations"])
     assert "traffics" not in inputs()
     for change in ({"labels": {"a": "b"}}, {"max_instances": 3}, {"timeout_seconds": 60}):
-        assert inputs(**change)["traffics"] == [pinned("chat-2"), TAGGED], change
+        assert inputs(**change)["traffics"] == [pin("chat-2"), TAGGED], change
 
 
 def test_after_a_failed_revision_another_one_is_made_beside_what_serves(run: FakeRun) -> None:
     failed = {"type": "Ready", "state": "CONDITION_FAILED"}
     before = inputs()
-    run.service = described(
-        pinned("chat-1"), TAGGED, created="chat-2", ready="chat-1", terminalCondition=failed,
+    run.service = description(
+        pin("chat-1"), TAGGED, created="chat-2", ready="chat-1", terminalCondition=failed,
         annotations=before["annotations"],
     )  # fmt: skip
     again = inputs()
     assert again["template"] == before["template"] | {"annotations": {"bezel-attempt": "chat-2"}}
-    assert again["traffics"] == [pinned("chat-1"), TAGGED]
+    assert again["traffics"] == [pin("chat-1"), TAGGED]
 
 
 ROLLBACK = "chat-1 since 2026-11-27T18:00:00Z from chat-2"
@@ -104,31 +105,31 @@ NEWEST = {"type": LATEST, "percent": 100}
         (ROLLBACK, [NEWEST], ENDED),
         (ENDED, [NEWEST], ENDED),
         ("another user's", [NEWEST], None),
-        (None, [pinned("chat-1")], None),
+        (None, [pin("chat-1")], None),
     ],
 )
 def test_without_a_gate_what_is_no_rollback_in_force_is_declared_as_ever(
     run: FakeRun, annotation: str | None, traffic: list[dict[str, Any]], declared_as: str | None
 ) -> None:
-    given = {} if annotation is None else {"annotations": {ANNOTATION: annotation}}
-    run.service = described(*traffic, **given)
-    found = inputs(gated=False, retries_failed=True)
-    assert found.get("annotations", {}).get(ANNOTATION) == declared_as
-    assert found["traffics"] == [NEWEST]
+    annotations = {} if annotation is None else {"annotations": {ANNOTATION: annotation}}
+    run.service = description(*traffic, **annotations)
+    present = inputs(gated=False, retries_failed=True)
+    assert present.get("annotations", {}).get(ANNOTATION) == declared_as
+    assert present["traffics"] == [NEWEST]
 
 
 @pytest.mark.slow
 def test_without_a_gate_a_rollback_serves_until_the_update_is_done(run: FakeRun) -> None:
     direct: dict[str, Any] = {"gated": False, "retries_failed": True}
-    run.service = described(pinned("chat-1"), annotations={ANNOTATION: ROLLBACK})
+    run.service = description(pin("chat-1"), annotations={ANNOTATION: ROLLBACK})
     first = inputs(**direct)
-    assert first["traffics"] == [pinned("chat-1")]
+    assert first["traffics"] == [pin("chat-1")]
     assert first["annotations"][ANNOTATION].startswith(f"{ROLLBACK}; deployed ")
     # The run was killed before the move: the same again.
-    run.service = described(pinned("chat-1"), annotations=first["annotations"])
+    run.service = description(pin("chat-1"), annotations=first["annotations"])
     assert inputs(**direct) == first
     # After the move, nothing is left to update; a change of the file sends the traffic as ever, and ends the record.
-    run.service = described(NEWEST, annotations=first["annotations"])
+    run.service = description(NEWEST, annotations=first["annotations"])
     again = inputs(**direct)
     assert "traffics" not in again
     assert again["annotations"] == first["annotations"]
@@ -136,42 +137,46 @@ def test_without_a_gate_a_rollback_serves_until_the_update_is_done(run: FakeRun)
     assert changed["traffics"] == [NEWEST]
     assert changed["annotations"] == {ANNOTATION: ENDED}
     # Traffic that another user moved after it is sent again.
-    run.service = described(pinned("chat-2"), annotations=first["annotations"])
+    run.service = description(pin("chat-2"), annotations=first["annotations"])
     assert inputs(**direct)["traffics"] == [NEWEST]
 
 
 @pytest.mark.slow
-def test_a_gated_deploy_keeps_what_a_rollback_serves_until_the_checks_passed(run: FakeRun) -> None:
+def test_a_gated_deploy_keeps_a_rollback_until_the_checks_passed(run: FakeRun) -> None:
+    """A gated deploy keeps what a rollback serves until the checks passed."""
     before = inputs()["annotations"]
-    run.service = described(pinned("chat-1"), TAGGED, annotations=before | {ANNOTATION: ROLLBACK})
+    run.service = description(pin("chat-1"), TAGGED, annotations=before | {ANNOTATION: ROLLBACK})
     rolled = inputs()
-    assert rolled["traffics"] == [pinned("chat-1"), TAGGED]
+    assert rolled["traffics"] == [pin("chat-1"), TAGGED]
     assert rolled["annotations"][ANNOTATION] == ROLLBACK
     assert rolled["annotations"][FINGERPRINT] != before[FINGERPRINT]
     # After the move: nothing is left to update.
-    run.service = described(pinned("chat-2"), TAGGED, annotations=rolled["annotations"])
+    run.service = description(pin("chat-2"), TAGGED, annotations=rolled["annotations"])
     again = inputs()
     assert "traffics" not in again
     assert again["annotations"] == rolled["annotations"]
 
 
-def test_preview_tells_what_becomes_of_a_rollback(
+def test_a_preview_says_what_becomes_of_a_rollback(
     run: FakeRun, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     facts = tmp_path / "facts.json"
     monkeypatch.setenv(VARIABLE, str(facts))
-    run.service = described(pinned("chat-1"), TAGGED, annotations={ANNOTATION: ROLLBACK})
-    for gated, said in ((True, "chat-1 has it until a new revision has passed"), (False, "until a new revision is")):
+    run.service = description(pin("chat-1"), TAGGED, annotations={ANNOTATION: ROLLBACK})
+    for gated, sentence in (
+        (True, "chat-1 has it until a new revision has passed"),
+        (False, "until a new revision is"),
+    ):
         caplog.clear()
-        declared(preview=True, gated=gated, retries_failed=True)
+        declarations_of(preview=True, gated=gated, retries_failed=True)
         assert "rolled back: the traffic of chat is pinned to chat-1 since 2026-11-27T18:00:00Z" in caplog.text
-        assert said in caplog.text
-        (told,) = read_facts(facts)["rollback"]
-        assert told in caplog.text
+        assert sentence in caplog.text
+        (fact,) = read_facts(facts)["rollback"]
+        assert fact in caplog.text
         facts.unlink()
-    run.service = described(pinned("chat-2"), TAGGED, annotations={ANNOTATION: ROLLBACK})
+    run.service = description(pin("chat-2"), TAGGED, annotations={ANNOTATION: ROLLBACK})
     caplog.clear()
-    declared(preview=True)
+    declarations_of(preview=True)
     assert "rolled back" not in caplog.text
     assert not facts.exists()
 
@@ -179,35 +184,35 @@ def test_preview_tells_what_becomes_of_a_rollback(
 def test_who_cannot_ask_what_serves_deploys_nothing(run: FakeRun) -> None:
     run.refusal = 403
     with pytest.raises(UnknownServiceError, match="the service cannot be read") as raised:
-        declared()
+        declarations_of()
     assert "roles/run.viewer" in str(raised.value)
     assert isinstance(raised.value, pulumi.RunError)
 
 
 def test_a_project_that_never_used_cloud_run_has_no_service(run: FakeRun) -> None:
-    run.server.routes[:] = [lambda _: _disabled()]
+    run.server.routes[:] = [lambda _: _disabled_answer()]
     assert inputs()["traffics"] == [{"type": LATEST, "percent": 100, "tag": "newest"}]
 
 
-def _disabled() -> Answer:
+def _disabled_answer() -> Answer:
     text = "Cloud Run Admin API has not been used in project acme-llm before or it is disabled. Enable it."
     return Answer(403, {"error": {"code": 403, "message": text, "status": "PERMISSION_DENIED"}})
 
 
 def test_the_newest_revision_is_asked_at_the_address_of_its_tag() -> None:
-    assert declared().one("CloudRunGpuService").outputs["newest_url"] == "https://newest---chat.example"
-    direct = declared(gated=False).one("CloudRunGpuService").outputs
+    assert declarations_of().one("CloudRunGpuService").outputs["newest_url"] == "https://newest---chat.example"
+    direct = declarations_of(gated=False).one("CloudRunGpuService").outputs
     assert direct["newest_url"] == direct["url"] == "https://chat.example"
 
 
 def test_where_the_tag_has_no_address_the_service_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after `--replace`: the service is new, and its first revision has the traffic."""
     monkeypatch.delitem(OUTPUTS["gcp:cloudrunv2/service:Service"], "trafficStatuses")
-    assert declared().one("CloudRunGpuService").outputs["newest_url"] == "https://chat.example"
+    assert declarations_of().one("CloudRunGpuService").outputs["newest_url"] == "https://chat.example"
 
 
 def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
-    assert not has_unknown(declared(preview=True).one(TOKEN).inputs)
+    assert not has_unknown(declarations_of(preview=True).one(TOKEN).inputs)
 
 
 def test_a_gate_needs_to_know_the_image() -> None:

@@ -28,15 +28,16 @@ def gateway_args(**more: Any) -> IdentityGatewayArgs:
     return IdentityGatewayArgs(**{**defaults, **more})
 
 
-def declared(*, preview: bool = False, **more: Any) -> Declarations:
+def declarations_of(*, preview: bool = False, **more: Any) -> Declarations:
     return declare(lambda: IdentityGateway("gateway", gateway_args(**more)), preview=preview)
 
 
 def service(**more: Any) -> dict[str, Any]:
-    return declared(**more).one("cloudrunv2/service:Service").inputs
+    return declarations_of(**more).one("cloudrunv2/service:Service").inputs
 
 
-def test_the_gateway_costs_nothing_without_requests_and_has_one_leg_in_the_nodes_network() -> None:
+def test_the_gateway_costs_nothing_without_requests() -> None:
+    """The gateway costs nothing without requests and has one leg in the nodes' network."""
     template = service()["template"]
     (container,) = template["containers"]
     assert container["resources"] == {
@@ -55,18 +56,18 @@ def test_the_gateway_costs_nothing_without_requests_and_has_one_leg_in_the_nodes
 
 
 def test_it_runs_as_an_account_of_its_own_that_has_no_role() -> None:
-    found = declared()
-    account, made = found.one("serviceaccount/account:Account"), found.one("cloudrunv2/service:Service")
+    declarations = declarations_of()
+    account, made = declarations.one("serviceaccount/account:Account"), declarations.one("cloudrunv2/service:Service")
     assert account.inputs["accountId"] == "chat-gateway"
     assert made.inputs["template"]["serviceAccount"] == "chat-gateway@acme-llm.iam.gserviceaccount.com"
-    assert found.waits_for(made, account)
-    assert [resource.type for resource in found.all if "Iam" in resource.type] == [
+    assert declarations.waits_for(made, account)
+    assert [resource.type for resource in declarations.all if "Iam" in resource.type] == [
         "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
     ]
 
 
 def test_only_its_invokers_may_call_it() -> None:
-    members = declared().of("ServiceIamMember")
+    members = declarations_of().of("ServiceIamMember")
     assert [(one.inputs["role"], one.inputs["member"]) for one in members] == [
         ("roles/run.invoker", "user:a@acme.example")
     ]
@@ -74,23 +75,23 @@ def test_only_its_invokers_may_call_it() -> None:
 
 
 def test_everybody_may_only_where_that_is_said() -> None:
-    members = declared(invokers=(), public=True).of("ServiceIamMember")
+    members = declarations_of(invokers=(), public=True).of("ServiceIamMember")
     assert [one.inputs["member"] for one in members] == ["allUsers"]
     with pytest.raises(ValidationError, match="public=True"):
         gateway_args(invokers=("allUsers",))
 
 
 def test_another_number_of_nodes_changes_the_environment_and_nothing_else() -> None:
-    few, many = declared(nodes=("10.64.0.5",)), declared(nodes=("10.64.0.5", "10.64.0.6", "10.64.0.7"))
+    few, many = declarations_of(nodes=("10.64.0.5",)), declarations_of(nodes=("10.64.0.5", "10.64.0.6", "10.64.0.7"))
     assert [(one.type, one.name) for one in few.all] == [(one.type, one.name) for one in many.all]
-    first, second = (found.one("cloudrunv2/service:Service").inputs for found in (few, many))
+    first, second = (declarations.one("cloudrunv2/service:Service").inputs for declarations in (few, many))
     texts = [made["template"]["containers"][0].pop("envs")[0]["value"] for made in (first, second)]
     assert first == second
     assert [text.count("\n    server ") for text in texts] == [1, 3]
 
 
 def test_the_preview_knows_all_but_addresses_that_are_not_known_yet() -> None:
-    assert not has_unknown(declared(preview=True).one("cloudrunv2/service:Service").inputs)
+    assert not has_unknown(declarations_of(preview=True).one("cloudrunv2/service:Service").inputs)
 
     def program() -> None:
         unknown: pulumi.Output[str] = pulumi.Output.from_input("").apply(lambda _: "10.64.0.5")
@@ -119,7 +120,7 @@ def test_the_startup_probe_lasts_until_it_passes_without_a_node() -> None:
 
 def test_what_is_no_address_is_reported_without_a_traceback() -> None:
     with pytest.raises(pulumi.RunError, match="chat-tpu: nodes = node 1: 'node'"):
-        declared(nodes=("10.64.0.5", "node"))
+        declarations_of(nodes=("10.64.0.5", "node"))
 
 
 def test_there_is_no_gateway_without_a_node_or_without_a_digest() -> None:
@@ -130,7 +131,7 @@ def test_there_is_no_gateway_without_a_node_or_without_a_digest() -> None:
 
 
 def test_the_outputs_tell_where_it_is_and_what_runs() -> None:
-    assert declared().one("IdentityGateway").outputs == {
+    assert declarations_of().one("IdentityGateway").outputs == {
         "url": "https://chat.example",
         "revision": REVISION,
         "created_revision": REVISION.replace("00001", "00002"),

@@ -83,9 +83,8 @@ def test_nothing_else_gets_through(single: Single) -> None:
         ("/invocations", f"X-Long: {'x' * 60_000}\r\n", 404),
     ],
 )
-def test_a_head_of_the_most_that_googles_front_end_takes_is_answered_by_the_node_or_in_json(
-    single: Single, target: str, lines: str, status: int
-) -> None:
+def test_the_largest_head_that_google_takes_is_answered(single: Single, target: str, lines: str, status: int) -> None:
+    """A head of the most that Google's front end takes is answered by the node or in JSON."""
     gateway, _ = single
     head, _, body = gateway.raw(f"GET {target} HTTP/1.1\r\n{lines}{CLOSE}").partition(b"\r\n\r\n")
     assert head.startswith(f"HTTP/1.1 {status} ".encode())
@@ -104,8 +103,8 @@ def test_other_methods_than_get_and_post_are_refused(single: Single, method: str
 
 def test_a_body_of_the_most_that_cloud_run_takes_gets_through(single: Single) -> None:
     gateway, _ = single
-    status, told = gateway.ask("/v1/chat/completions", "POST", b"x" * (32 << 20))
-    assert (status, told["bytes"]) == (200, 32 << 20)
+    status, body = gateway.ask("/v1/chat/completions", "POST", b"x" * (32 << 20))
+    assert (status, body["bytes"]) == (200, 32 << 20)
 
 
 # What is passed on
@@ -180,10 +179,11 @@ def test_a_stream_that_nobody_takes_any_more_ends_at_the_node(single: Single) ->
     until(lambda: node.left == 1, "the node is told")
 
 
-def test_a_node_that_breaks_off_is_reported_of_and_the_request_is_not_sent_twice(fleet: Fleet) -> None:
+def test_a_node_that_breaks_off_is_reported_and_not_asked_twice(fleet: Fleet) -> None:
+    """A node that breaks off is reported of and the request is not sent twice."""
     gateway, first, second = fleet
-    status, told = gateway.ask("/v1/break", "POST", b"{}")
-    assert (status, told["error"]["code"]) == (502, 502)
+    status, body = gateway.ask("/v1/break", "POST", b"{}")
+    assert (status, body["error"]["code"]) == (502, 502)
     assert len(first.seen) + len(second.seen) == 1
 
 
@@ -211,10 +211,11 @@ def test_a_node_that_cannot_be_reached_costs_no_request(fleet: Fleet) -> None:
     gateway, first, second = fleet
     first.close()
     answers = [gateway.ask("/v1/chat/completions", "POST", b"{}") for _ in range(6)]
-    assert [(status, told["node"]) for status, told in answers] == [(200, second.address)] * 6
+    assert [(status, body["node"]) for status, body in answers] == [(200, second.address)] * 6
 
 
-def test_a_sick_node_leaves_and_returns_and_without_any_the_caller_gets_an_error(fleet: Fleet) -> None:
+def test_a_sick_node_leaves_and_returns(fleet: Fleet) -> None:
+    """A sick node leaves and returns and without any the caller gets an error."""
     gateway, first, second = fleet
     assert {gateway.ask("/version")[1]["node"] for _ in range(4)} == {first.address, second.address}
     first.well = False
@@ -243,9 +244,9 @@ def test_metrics_of_a_fleet_are_those_of_the_node_that_is_named(fleet: Fleet) ->
         first.address,
     ]
     for target in ("/metrics", "/metrics?node=2", "/metrics?node=00", "/metrics?node=", "/metrics?other=0"):
-        status, told = gateway.ask(target)
+        status, body = gateway.ask(target)
         assert status == 400
-        assert told["error"]["message"].endswith("/metrics?node=N, where N is 0 or 1.")
+        assert body["error"]["message"].endswith("/metrics?node=N, where N is 0 or 1.")
 
 
 def test_a_node_that_is_not_there_keeps_its_number() -> None:
@@ -263,7 +264,7 @@ def test_a_node_is_found_at_whichever_of_its_possible_addresses_it_is() -> None:
         other.close()
     with Gateway(places, machines=1) as gateway:
         answers = [gateway.ask("/v1/chat/completions", "POST", b"{}") for _ in range(6)]
-        assert [(status, told.get("node")) for status, told in answers] == [(200, places[2].address)] * 6
+        assert [(status, body.get("node")) for status, body in answers] == [(200, places[2].address)] * 6
         # There is one at a time, so its metrics need no number.
         assert gateway.ask("/metrics")[0] == 200
 
@@ -292,9 +293,9 @@ def test_metrics_of_machines_with_more_possible_addresses_name_the_address() -> 
 @pytest.mark.parametrize("places", [1, 2])
 def test_without_any_node_the_caller_gets_an_error(places: int) -> None:
     with Gateway([], absent=places) as gateway:
-        status, told = gateway.ask("/metrics")
+        status, body = gateway.ask("/metrics")
         assert status == 503
-        assert told["error"]["message"].endswith(f": 0 of {places} passed the last health checks.")
+        assert body["error"]["message"].endswith(f": 0 of {places} passed the last health checks.")
 
 
 # The start

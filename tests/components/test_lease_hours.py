@@ -40,8 +40,8 @@ def stack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         yield Stack(world, request.param)
 
 
-def left(stack: Stack) -> list[Any]:
-    return LeaseHarness(stack.world, stack.kind).left()  # type: ignore[arg-type]
+def remaining(stack: Stack) -> list[Any]:
+    return LeaseHarness(stack.world, stack.kind).remaining()  # type: ignore[arg-type]
 
 
 def up(stack: Stack, hours: list[list[str]], **more: Any) -> list[str]:
@@ -60,18 +60,19 @@ def job_runs(stack: Stack, goal: Goal) -> None:
 @pytest.mark.slow
 def test_in_its_hours_a_lease_stays_after_the_checks(stack: Stack) -> None:
     assert up(stack, INSIDE) == ["request create", "node create", "after checks create"]
-    assert len(left(stack)) == 1
+    assert len(remaining(stack)) == 1
     assert up(stack, INSIDE) == ["node diff", "after checks diff"]
     stack.down()
-    assert left(stack) == []
+    assert remaining(stack) == []
 
 
 @pytest.mark.slow
-def test_outside_its_hours_a_lease_is_returned_after_the_checks_and_not_requested_again(stack: Stack) -> None:
+def test_outside_its_hours_a_lease_is_returned_after_the_checks(stack: Stack) -> None:
+    """Outside its hours a lease is returned after the checks and not requested again."""
     assert up(stack, OUTSIDE) == ["request create", "node create", "after checks create"]
-    assert left(stack) == []
+    assert remaining(stack) == []
     assert up(stack, OUTSIDE) == ["node diff", "after checks diff"]
-    assert left(stack) == []
+    assert remaining(stack) == []
     stack.down()
 
 
@@ -82,13 +83,13 @@ def test_the_lease_of_a_job_is_no_change_for_a_deploy_or_a_refresh(stack: Stack,
     recorded = stack.request, stack.node
     job_runs(stack, Goal.GONE)
     job_runs(stack, Goal.HEALTHY)
-    assert len(left(stack)) == 1
+    assert len(remaining(stack)) == 1
     assert up(stack, hours) == ["node diff", "after checks diff"]
     stack.refresh()
     assert (stack.request, stack.node) == recorded
-    assert len(left(stack)) == 1
+    assert len(remaining(stack)) == 1
     stack.down()
-    assert left(stack) == []
+    assert remaining(stack) == []
 
 
 @pytest.mark.slow
@@ -100,23 +101,24 @@ def test_a_lease_that_is_not_there_is_requested_in_its_hours_only(
     capfd.readouterr()
     assert up(stack, INSIDE) == ["node diff", "node update", "after checks diff"]
     assert "is not there in its hours: nothing serves; another one costs 21.60 USD" in capfd.readouterr().err
-    assert len(left(stack)) == 1
+    assert len(remaining(stack)) == 1
 
     # Four hours later the hours are over, and the job has come.
     job_runs(stack, Goal.GONE)
     stack.world.advance(4 * 3600)
     assert up(stack, INSIDE) == ["node diff", "after checks diff"]
-    assert left(stack) == []
+    assert remaining(stack) == []
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.slow
-def test_a_check_outside_the_hours_gets_a_lease_that_is_returned_afterwards(stack: Stack) -> None:
+def test_a_check_outside_the_hours_gets_a_lease_and_returns_it(stack: Stack) -> None:
+    """A check outside the hours gets a lease that is returned afterwards."""
     up(stack, OUTSIDE, checked="1")
     asked = len(stack.world.leases)
     assert up(stack, OUTSIDE, checked="2") == ["node diff", "node update", "after checks diff", "after checks update"]
     assert len(stack.world.leases) == asked + 1
-    assert left(stack) == []
+    assert remaining(stack) == []
 
 
 @pytest.mark.slow
@@ -125,11 +127,12 @@ def test_other_hours_alone_buy_nothing_outside_of_them(stack: Stack) -> None:
     asked = len(stack.world.leases)
     other = [["0 19 * * *", "0 13 * * *", "UTC"]]
     assert "after checks update" in up(stack, other)
-    assert (len(stack.world.leases), left(stack)) == (asked, [])
+    assert (len(stack.world.leases), remaining(stack)) == (asked, [])
 
 
 @pytest.mark.slow
-def test_nothing_that_is_recorded_of_a_lease_with_hours_depends_on_the_time(stack: Stack) -> None:
+def test_what_is_recorded_of_a_lease_with_hours_ignores_the_time(stack: Stack) -> None:
+    """Nothing that is recorded of a lease with hours depends on the time."""
     up(stack, INSIDE)
     assert stack.node is not None
     assert stack.request is not None
@@ -148,7 +151,7 @@ def test_without_hours_the_end_of_a_lease_is_recorded(stack: Stack) -> None:
     assert stack.node is not None
     assert stack.did == ["node diff", "node update"]
     assert stack.node["state"] == "gone"
-    assert left(stack) == []
+    assert remaining(stack) == []
 
 
 def jobs(kind: Any) -> tuple[Declarations, dict[str, dict[str, Any]]]:
@@ -162,25 +165,24 @@ def jobs(kind: Any) -> tuple[Declarations, dict[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", ["queued_resource", "flex_start_vm"])
-def test_a_start_sends_the_request_of_a_deploy_and_an_end_deletes_that_lease_alone(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, found = jobs(kind)
+def test_a_start_sends_a_deploy_s_request_and_an_end_deletes_it(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start sends the request of a deploy and an end deletes that lease alone."""
+    _, by_name = jobs(kind)
     verbs = ("start", "end", "again", *(["clear"] if kind == "queued_resource" else []))
-    assert set(found) == {f"{NAME}-{verb}-{number}" for verb in verbs for number in (0, 1)}
-    assert found[f"{NAME}-again-0"]["httpTarget"] == found[f"{NAME}-start-0"]["httpTarget"]
+    assert set(by_name) == {f"{NAME}-{verb}-{number}" for verb in verbs for number in (0, 1)}
+    assert by_name[f"{NAME}-again-0"]["httpTarget"] == by_name[f"{NAME}-start-0"]["httpTarget"]
     assert again_jobs(NAME, WINDOWS, PATIENCE) == (f"{NAME}-again-0", f"{NAME}-again-1")
     assert again_jobs(NAME, WINDOWS, 9 * 3600) == ()
-    for name, job in found.items():
+    for name, job in by_name.items():
         # An attempt of a later try must not come after the hours.
         assert job["retryConfig"]["retryCount"] == (0 if "again" in name or "clear" in name else 5)
     if kind == "queued_resource":
-        clear = found[f"{NAME}-clear-0"]["httpTarget"]
+        clear = by_name[f"{NAME}-clear-0"]["httpTarget"]
         assert (clear["httpMethod"], "force" in clear["uri"]) == ("DELETE", False)
-        assert found[f"{NAME}-end-0"]["httpTarget"]["uri"] == f"{clear['uri']}?force=true"
-    start, end = found[f"{NAME}-start-0"], found[f"{NAME}-end-0"]
+        assert by_name[f"{NAME}-end-0"]["httpTarget"]["uri"] == f"{clear['uri']}?force=true"
+    start, end = by_name[f"{NAME}-start-0"], by_name[f"{NAME}-end-0"]
     assert (start["schedule"], end["schedule"], start["timeZone"]) == ("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin")
-    assert found[f"{NAME}-end-1"]["schedule"] == "0 14 * * 6"
+    assert by_name[f"{NAME}-end-1"]["schedule"] == "0 14 * * 6"
     sent = json.loads(base64.b64decode(start["httpTarget"]["body"]))
     spec = LeaseSpec("acme", NAME, STACK, kind, (ZoneChoice(ZONE, PATIENCE),), SUBNETWORKS, body_of(kind))
     assert sent == json.loads(json.dumps(spec.body_in(spec.zones[0])))
@@ -210,9 +212,8 @@ def test_a_start_sends_the_request_of_a_deploy_and_an_end_deletes_that_lease_alo
     ("error", "explained"),
     [("googleapi: Error 403: Policy update access denied.", True), ("googleapi: Error 409: concurrent changes", False)],
 )
-def test_a_refused_role_of_the_jobs_is_explained_with_what_the_deploying_account_needs(
-    caplog: pytest.LogCaptureFixture, error: str, explained: bool
-) -> None:
+def test_a_refused_role_of_the_jobs_is_explained(caplog: pytest.LogCaptureFixture, error: str, explained: bool) -> None:
+    """A refused role of the jobs is explained with what the deploying account needs."""
     args = SchedulingIdentityArgs(
         project="acme", account_id="chat-hours", runtime_account="v@acme.iam.gserviceaccount.com", stack="chat",
         back_end="queued_resource",
@@ -235,7 +236,8 @@ def test_a_refused_role_of_the_jobs_is_explained_with_what_the_deploying_account
         ("flex_start_vm", {"roles/compute.instanceAdmin.v1"}),
     ],
 )
-def test_the_account_of_the_jobs_leases_machines_and_runs_them_as_one_account(kind: Any, roles: set[str]) -> None:
+def test_the_account_of_the_jobs_leases_and_runs_machines(kind: Any, roles: set[str]) -> None:
+    """The account of the jobs leases machines and runs them as one account."""
     args = SchedulingIdentityArgs(
         project="acme", account_id="chat-hours", runtime_account="vllm@acme.iam.gserviceaccount.com", back_end=kind,
         stack="chat",

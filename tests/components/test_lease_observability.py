@@ -63,7 +63,8 @@ ATTEMPT = {
 }
 
 
-def test_leases_with_hours_have_an_alert_on_refused_starts_in_place_of_the_end() -> None:
+def test_leases_with_hours_have_an_alert_on_refused_starts() -> None:
+    """Leases with hours have an alert on refused starts in place of the end."""
     refused, errors = lease_alerts(
         "moe", "bezel-moe", "us-east5", project="acme-llm", max_error_share=0.05, renews=False, starts=STARTS
     )
@@ -84,9 +85,8 @@ def test_leases_with_hours_have_an_alert_on_refused_starts_in_place_of_the_end()
         ({"resource": ATTEMPT["resource"] | {"labels": {"location": "us-east1", "job_id": STARTS[0]}}}, False),
     ],
 )
-def test_the_filter_takes_failed_starts_of_this_stack_but_none_of_a_lease_that_is_there(
-    changed: dict[str, Any], matches: bool
-) -> None:
+def test_the_filter_takes_failed_starts_of_this_stack_only(changed: dict[str, Any], matches: bool) -> None:
+    """The filter takes failed starts of this stack but none of a lease that is there."""
     assert parse_filter(refused_filter("us-east5", STARTS)).holds(ATTEMPT | changed) is matches
 
 
@@ -97,7 +97,8 @@ ACCEPTED = {
 }  # fmt: skip
 
 
-def test_leases_that_are_tried_again_have_an_alert_for_a_start_without_capacity() -> None:
+def test_leases_that_are_tried_again_alert_on_a_lack_of_capacity() -> None:
+    """Leases that are tried again have an alert for a start without capacity."""
     refused, missing, errors = lease_alerts(
         "moe", "bezel-moe", "us-east5", project="acme-llm", max_error_share=0.05, renews=False, starts=STARTS,
         agains=(AGAIN,),
@@ -143,29 +144,30 @@ def test_the_gateway_has_charts_of_requests_and_none_of_a_gpu() -> None:
     assert "Requests per second, by response" in gateway
 
 
-def declared(**changed: Any) -> Declarations:
+def declarations_of(**changed: Any) -> Declarations:
     args = LeaseObservabilityArgs(project="acme-llm", stack="moe", gateway="bezel-moe", location="us-east5", **changed)
     return declare(lambda: LeaseObservability("observability", args) and {})
 
 
 def test_each_lease_of_a_fleet_notifies_by_its_name() -> None:
-    end = declared().named("observability-lease-ends").inputs
+    end = declarations_of().by_name("observability-lease-ends").inputs
     (condition,) = end["conditions"]
     assert condition["conditionMatchedLog"]["labelExtractors"] == {"lease": "EXTRACT(jsonPayload.lease)"}
     assert "${log.extracted_label.lease}" in end["documentation"]["content"]
     assert end["alertStrategy"]["notificationRateLimit"] == {"period": "3600s"}
-    errors = declared().named("observability-errors").inputs
+    errors = declarations_of().by_name("observability-errors").inputs
     assert "notificationRateLimit" not in errors["alertStrategy"]
 
 
-def test_alerts_dashboard_and_budget_are_made_each_by_itself_and_mailed_to_the_address() -> None:
+def test_alerts_dashboard_and_budget_are_made_each_by_itself() -> None:
+    """Alerts, dashboard and budget are made each by itself and mailed to the address."""
     budget = StackBudgetArgs(number="12", stack="moe", billing_account="A", amount=300, currency="USD")
-    only = declared(alerts=False, dashboard=False, budget=budget, email="team@example.com")
+    only = declarations_of(alerts=False, dashboard=False, budget=budget, email="team@example.com")
     assert (len(only.of(POLICY)), len(only.of(DASHBOARD)), len(only.of(CHANNEL))) == (0, 0, 1)
     assert only.one("billing/budget:Budget").inputs["budgetFilter"]["labels"] == {"stack": "moe"}
-    quiet = declared(dashboard=False)
+    quiet = declarations_of(dashboard=False)
     assert (len(quiet.of(POLICY)), quiet.of(CHANNEL), quiet.of(DASHBOARD)) == (2, [], [])
-    shown = declared(alerts=False)
+    shown = declarations_of(alerts=False)
     assert json.loads(shown.one(DASHBOARD).inputs["dashboardJson"])["displayName"] == "bezel-moe (us-east5)"
     assert shown.of(POLICY) == []
 

@@ -29,11 +29,11 @@ PATIENCE, RUN = 1800.0, 14_400
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    found = Project(tmp_path)
-    network, _ = found.network()
-    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
-    yield found
-    found.close()
+    cloud_project = Project(tmp_path)
+    network, _ = cloud_project.network()
+    cloud_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield cloud_project
+    cloud_project.close()
 
 
 class Jobs:
@@ -71,7 +71,7 @@ class Jobs:
         return int(self.project.call(target["httpMethod"], path, body, **dict(parse_qsl(parts.query))).status_code)
 
 
-def queued(project: Project, zone: str) -> str:
+def queue(project: Project, zone: str) -> str:
     """State of the queued resource, "" where there is none."""
     path = f"/tpu/v2alpha1/projects/{PROJECT}/locations/{zone}/queuedResources/{NAME}"
     answer = project.call("GET", path)
@@ -79,8 +79,8 @@ def queued(project: Project, zone: str) -> str:
 
 
 def machines(project: Project, zone: str) -> list[str]:
-    found = project.ok("GET", f"/compute/v1/projects/{PROJECT}/zones/{zone}/instances").get("items", [])
-    return [one["status"] for one in found]
+    answer = project.ok("GET", f"/compute/v1/projects/{PROJECT}/zones/{zone}/instances").get("items", [])
+    return [one["status"] for one in answer]
 
 
 @pytest.mark.slow
@@ -88,14 +88,14 @@ def test_a_queued_resource_that_failed_is_requested_anew_by_a_later_try(project:
     jobs = Jobs(project, "queued_resource", WITHOUT_CAPACITY)
     assert jobs.run("start") == 200
     project.passes(PATIENCE + 900)
-    assert queued(project, WITHOUT_CAPACITY) == "FAILED"
+    assert queue(project, WITHOUT_CAPACITY) == "FAILED"
     assert jobs.run("again") == 409  # its name is taken
     assert jobs.run("clear") == 200
     project.passes(600)
-    assert queued(project, WITHOUT_CAPACITY) == ""
+    assert queue(project, WITHOUT_CAPACITY) == ""
     assert jobs.run("again") == 200
     project.passes(60)
-    assert queued(project, WITHOUT_CAPACITY) == "WAITING_FOR_RESOURCES"
+    assert queue(project, WITHOUT_CAPACITY) == "WAITING_FOR_RESOURCES"
 
 
 @pytest.mark.slow
@@ -103,11 +103,11 @@ def test_a_lease_that_is_there_stays_and_is_the_only_one(project: Project) -> No
     jobs = Jobs(project, "queued_resource", ZONE)
     assert jobs.run("start") == 200
     project.passes(900)
-    assert queued(project, ZONE) == "ACTIVE"
+    assert queue(project, ZONE) == "ACTIVE"
     assert (jobs.run("clear"), jobs.run("again")) == (400, 409)
-    assert queued(project, ZONE) == "ACTIVE"
+    assert queue(project, ZONE) == "ACTIVE"
     project.passes(RUN + 900)  # and one whose time is over is leased anew
-    assert queued(project, ZONE) == "SUSPENDED"
+    assert queue(project, ZONE) == "SUSPENDED"
     assert jobs.run("clear") == 200
     project.passes(600)
     assert jobs.run("again") == 200
@@ -122,7 +122,8 @@ def test_a_start_that_was_refused_is_sent_again_by_a_later_try(project: Project)
 
 
 @pytest.mark.slow
-def test_a_machine_without_capacity_is_requested_again_and_one_that_runs_is_not(project: Project) -> None:
+def test_a_machine_without_capacity_is_requested_again(project: Project) -> None:
+    """A machine without capacity is requested again and one that runs is not."""
     jobs = Jobs(project, "flex_start_vm", WITHOUT_CAPACITY)
     assert set(jobs.targets) == {"start", "end", "again"}
     assert jobs.run("start") == 200

@@ -55,7 +55,8 @@ def test_a_whole_model_passes_and_is_counted(storage: FakeStorage) -> None:
     assert (created.outs["files"], created.outs["total_bytes"]) == (4, 741)
 
 
-def test_an_empty_folder_is_found_in_a_preview_with_the_command_that_copies_the_model(storage: FakeStorage) -> None:
+def test_an_empty_folder_is_found_in_a_preview_with_its_repair(storage: FakeStorage) -> None:
+    """An empty folder is found in a preview with the command that copies the model."""
     storage.buckets["acme-models"].clear()
     (reason,) = reasons(PROPS)
     assert "config.json is missing" in reason
@@ -148,8 +149,8 @@ def test_an_address_that_would_leak_the_token_is_an_error_not_a_warning(monkeypa
     ],
 )
 def test_only_another_place_is_looked_at_as_another_resource(change: dict[str, object], replaced: list[str]) -> None:
-    found = ModelFilesProvider().diff(PLACE, dict(PROPS), {**PROPS, **change})
-    assert (found.changes, found.replaces) == (bool(replaced), replaced)
+    difference = ModelFilesProvider().diff(PLACE, dict(PROPS), {**PROPS, **change})
+    assert (difference.changes, difference.replaces) == (bool(replaced), replaced)
 
 
 def test_a_refresh_sees_a_model_that_was_deleted_by_hand(storage: FakeStorage) -> None:
@@ -187,7 +188,7 @@ def test_while_the_bucket_is_unknown_its_name_is_not() -> None:
 
 def test_a_problem_keeps_the_repair_of_its_cause_and_has_its_own_otherwise() -> None:
     cause = UserError(Problem("the clock", "2026", "a key was refused.", "set the clock."))
-    own = caused_by(cause, PLACE, "it cannot be listed", "log in.")
-    assert own == Problem(PLACE, None, "it cannot be listed: the clock = 2026: a key was refused.", "set the clock.")
+    error = caused_by(cause, PLACE, "it cannot be listed", "log in.")
+    assert error == Problem(PLACE, None, "it cannot be listed: the clock = 2026: a key was refused.", "set the clock.")
     assert caused_by(UserError("503"), PLACE, "it fails", "try again.").repair == "try again."
     assert caused_by(ValueError("no"), PLACE, "it fails", "try again.").consequence == "it fails: no"

@@ -9,11 +9,11 @@ from bezel_components.providers.model_files import copy_command
 
 @pytest.mark.parametrize("source", ["google/gemma-4-12b-it", "someone/odd name;rm"])
 def test_the_copy_command_keeps_odd_names_as_one_word(source: str) -> None:
-    words = shlex.split(copy_command(source, "gs://bucket/some path", "my stack"))
-    assert words[1:] == ["weights", "copy", "my stack", "--from", f"hf:{source}"]
+    parts = shlex.split(copy_command(source, "gs://bucket/some path", "my stack"))
+    assert parts[1:] == ["weights", "copy", "my stack", "--from", f"hf:{source}"]
 
 
 def test_files_that_nobody_publishes_are_copied_from_where_they_are() -> None:
-    words = shlex.split(copy_command("", "gs://bucket/some path", "stack"))
-    assert words[-1] == "gs://bucket/some path/"
-    assert "hf:" not in " ".join(words)
+    parts = shlex.split(copy_command("", "gs://bucket/some path", "stack"))
+    assert parts[-1] == "gs://bucket/some path/"
+    assert "hf:" not in " ".join(parts)

@@ -29,10 +29,11 @@ def network(regions: tuple[str, ...] = TWO, **more: object) -> NodeNetwork:
 
 
 def ranges(declared: Declarations) -> dict[str, str]:
-    return {found.inputs["name"]: found.inputs["ipCidrRange"] for found in declared.of("Subnetwork")}
+    return {subnetwork.inputs["name"]: subnetwork.inputs["ipCidrRange"] for subnetwork in declared.of("Subnetwork")}
 
 
-def test_the_only_rule_lets_the_gateways_range_to_the_served_port_of_tagged_nodes() -> None:
+def test_the_only_rule_lets_the_gateways_range_to_the_served_port() -> None:
+    """The only rule lets the gateway's range to the served port of tagged nodes."""
     declared = declare(network)
     rule = declared.one("Firewall").inputs
     assert rule["sourceRanges"] == [gateway_range("us-east5")]
@@ -41,17 +42,22 @@ def test_the_only_rule_lets_the_gateways_range_to_the_served_port_of_tagged_node
     assert declare(lambda: network(port=9000)).one("Firewall").inputs["allows"][0]["ports"] == ["9000"]
 
 
-def test_the_gateway_has_a_range_of_its_own_and_nodes_in_its_region_are_not_let_in_by_it() -> None:
-    found = ranges(declare(network))
-    assert found.keys() == {"bezel-v6e4-us-east5", "bezel-v6e4-europe-west4", "bezel-v6e4-gateway"}
-    gateway = ipaddress.ip_network(found.pop("bezel-v6e4-gateway"))
+def test_the_gateway_has_a_range_that_nodes_of_its_region_lack() -> None:
+    """The gateway has a range of its own and nodes in its region are not let in by it."""
+    ranges_by_name = ranges(declare(network))
+    assert ranges_by_name.keys() == {"bezel-v6e4-us-east5", "bezel-v6e4-europe-west4", "bezel-v6e4-gateway"}
+    gateway = ipaddress.ip_network(ranges_by_name.pop("bezel-v6e4-gateway"))
     assert gateway.prefixlen <= 26, "Cloud Run takes no smaller one"
-    assert not any(gateway.overlaps(ipaddress.ip_network(one)) for one in found.values())
+    assert not any(gateway.overlaps(ipaddress.ip_network(one)) for one in ranges_by_name.values())
 
 
 def test_nodes_reach_googles_apis_and_without_nat_nothing_else() -> None:
     declared = declare(network)
-    nodes = [found.inputs for found in declared.of("Subnetwork") if found.inputs["name"] != "bezel-v6e4-gateway"]
+    nodes = [
+        subnetwork.inputs
+        for subnetwork in declared.of("Subnetwork")
+        if subnetwork.inputs["name"] != "bezel-v6e4-gateway"
+    ]
     assert [one["privateIpGoogleAccess"] for one in nodes] == [True, True]
     assert declared.one("network:Network").inputs["autoCreateSubnetworks"] is False
     assert not declared.of("Router")
@@ -60,7 +66,7 @@ def test_nodes_reach_googles_apis_and_without_nat_nothing_else() -> None:
 
 def test_with_nat_each_node_region_has_a_router_that_translates() -> None:
     declared = declare(lambda: network(nat=True))
-    assert {found.inputs["region"] for found in declared.of("Router")} == set(TWO)
+    assert {found_router.inputs["region"] for found_router in declared.of("Router")} == set(TWO)
     for nat in declared.of("RouterNat"):
         assert (nat.inputs["natIpAllocateOption"], nat.inputs["router"]) == ("AUTO_ONLY", nat.inputs["name"])
         (router,) = [one for one in declared.of("Router") if one.inputs["name"] == nat.inputs["router"]]
@@ -69,11 +75,11 @@ def test_with_nat_each_node_region_has_a_router_that_translates() -> None:
 
 def test_every_part_waits_for_the_network_and_all_belong_to_the_component() -> None:
     declared = declare(lambda: network(nat=True))
-    whole, own = declared.one("network:Network"), declared.one("NodeNetwork")
+    whole, component = declared.one("network:Network"), declared.one("NodeNetwork")
     parts = [one for one in declared.all if one.type.startswith("gcp:compute/") and one is not whole]
     assert len(parts) == 8
     assert all(declared.waits_for(part, whole) for part in parts)
-    assert {part.parent for part in [whole, *parts]} == {own.urn}
+    assert {part.parent for part in [whole, *parts]} == {component.urn}
     assert len({part.name for part in parts}) == len(parts)
 
 
@@ -97,9 +103,8 @@ def test_what_others_need_is_known_in_a_first_preview() -> None:
     [(1, "10.64.31.8/29", 4), (2, "10.64.31.8/29", 4), (3, "10.64.31.16/28", 12), (6, "10.64.31.16/28", 12),
      (7, "10.64.31.32/27", 28), (16, "10.64.31.64/26", 60), (62, "10.64.31.128/25", 124)],
 )  # fmt: skip
-def test_a_range_of_few_machines_holds_twice_as_many_and_all_their_addresses_are_known(
-    machines: int, ip_range: str, count: int
-) -> None:
+def test_a_small_range_holds_twice_its_machines_with_known_addresses(machines: int, ip_range: str, count: int) -> None:
+    """A range of few machines holds twice as many and all their addresses are known."""
     made: list[NodeNetwork] = []
     declared = declare(lambda: made.append(network(machines=machines)))
     (nodes,) = [one for one in declared.of("Subnetwork") if one.name.endswith(f"{count}-addresses-us-east5")]
@@ -126,9 +131,9 @@ def test_a_zone_twice_in_one_region_makes_one_subnetwork() -> None:
 @given(st.lists(st.sampled_from(REGIONS), min_size=1, unique=True), st.sampled_from(REGIONS))
 def test_no_two_ranges_overlap_whatever_the_regions(regions: list[str], gateway: str) -> None:
     small = [small_range(region, machines) for region in regions for machines in (2, 6, 14, 30, MOST_MACHINES)]
-    found = [ipaddress.ip_network(text) for text in (*map(node_range, regions), *small, gateway_range(gateway))]
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(found, 2))
-    assert all(one.subnet_of(BLOCK) for one in found)
+    networks = [ipaddress.ip_network(text) for text in (*map(node_range, regions), *small, gateway_range(gateway))]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(networks, 2))
+    assert all(one.subnet_of(BLOCK) for one in networks)
 
 
 def test_a_region_keeps_its_range() -> None:
@@ -154,4 +159,4 @@ def test_a_name_that_google_would_refuse_is_refused_before(name: str) -> None:
         network(network=name)
     longest = max(REGIONS, key=len)
     declared = declare(lambda: network((longest,), network="b" * 39))
-    assert max(len(found.inputs["name"]) for found in declared.of("Subnetwork")) <= 63
+    assert max(len(resource.inputs["name"]) for resource in declared.of("Subnetwork")) <= 63

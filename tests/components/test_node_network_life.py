@@ -54,8 +54,8 @@ def engine(tmp_path: Path, cloud: control.Endpoint) -> LocalEngine:
     return made
 
 
-def names(found: Json, kind: str) -> set[str]:
-    return {name.rpartition("/")[2] for name in found.get(kind, [])}
+def names(inventory: Json, kind: str) -> set[str]:
+    return {name.rpartition("/")[2] for name in inventory.get(kind, [])}
 
 
 @pytest.mark.wide
@@ -64,17 +64,17 @@ def test_a_network_lives_on_when_its_regions_change_and_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("NODE_REGIONS", "us-east5 europe-west4")
     assert engine.run("up", "one", ("--yes", "--skip-preview")).end.code == 0
-    found = control.inventory(cloud)
-    assert names(found, "subnetworks") == {"probe-us-east5", "probe-europe-west4", "probe-gateway"}
-    assert names(found, "firewalls") == {"probe-gateway"}
-    assert names(found, "routers") == {"probe-us-east5", "probe-europe-west4"}
+    inventory = control.inventory(cloud)
+    assert names(inventory, "subnetworks") == {"probe-us-east5", "probe-europe-west4", "probe-gateway"}
+    assert names(inventory, "firewalls") == {"probe-gateway"}
+    assert names(inventory, "routers") == {"probe-us-east5", "probe-europe-west4"}
     assert engine.run("preview", "one", ("--expect-no-changes",)).end.code == 0
 
     monkeypatch.setenv("NODE_REGIONS", "asia-northeast1 us-east5")
     capfd.readouterr()
     assert engine.run("up", "one", ("--yes", "--skip-preview")).end.code == 0
-    assert "+ 3 created" in (told := capfd.readouterr().out), "subnetwork, router and NAT of the new region"
-    assert "10 unchanged" in told, "nothing else moves"
+    assert "+ 3 created" in (output := capfd.readouterr().out), "subnetwork, router and NAT of the new region"
+    assert "10 unchanged" in output, "nothing else moves"
     assert engine.run("refresh", "one", ("--preview-only", "--expect-no-changes")).end.code == 0
 
     monkeypatch.setenv("NODE_REGIONS", "europe-west4")

@@ -38,8 +38,8 @@ CHECK = "monitoring/uptimeCheckConfig:UptimeCheckConfig"
 
 
 def alerts(**changed: Any) -> tuple[Alert, ...]:
-    given: dict[str, Any] = {"max_error_share": 0.05, "start_seconds": 1830, "max_cold_starts": 9, "idle_hours": 24}
-    return service_alerts("chat", "us-east4", **given | changed)
+    options: dict[str, Any] = {"max_error_share": 0.05, "start_seconds": 1830, "max_cold_starts": 9, "idle_hours": 24}
+    return service_alerts("chat", "us-east4", **options | changed)
 
 
 def condition(alert: Threshold) -> dict[str, Any]:
@@ -61,11 +61,11 @@ def test_each_alert_uses_metrics_that_exist_as_they_can_be_used(alert: Alert) ->
         check_condition({"conditionMatchedLog": {"filter": alert.condition.filter}}, "x", alone=True, rate_limited=True)
         return
     named = re.findall(r"\b\w+_googleapis_com:\w+", alert.condition.query)
-    known = {prometheus_name(metric): metric for metric in metrics()}
+    by_prometheus_name = {prometheus_name(metric): metric for metric in metrics()}
     assert named
     for name in named:
-        metric = known[name.removesuffix("_count") if name not in known else name]
-        assert (metrics()[metric].value == "DISTRIBUTION") == (name not in known)
+        metric = by_prometheus_name[name.removesuffix("_count") if name not in by_prometheus_name else name]
+        assert (metrics()[metric].value == "DISTRIBUTION") == (name not in by_prometheus_name)
     assert alert.condition.query.count("(") == alert.condition.query.count(")")
 
 
@@ -108,16 +108,16 @@ def test_an_alert_that_has_no_bound_is_left_out() -> None:
     assert "[3h]" in idle.condition.query
 
 
-def declared(**changed: Any) -> Declarations:
+def declarations_of(**changed: Any) -> Declarations:
     args = ServiceObservabilityArgs(project="acme-llm", service="chat", location="us-east4", **changed)
     return declare(lambda: ServiceObservability("observability", args) and {})
 
 
 def test_alerts_are_mailed_to_the_address_and_without_one_to_nobody() -> None:
-    made = declared(email="team@example.com")
+    made = declarations_of(email="team@example.com")
     assert made.one(CHANNEL).inputs["labels"] == {"email_address": "team@example.com"}
     assert all(len(policy.inputs["notificationChannels"]) == 1 for policy in made.of(POLICY))
-    quiet = declared()
+    quiet = declarations_of()
     assert quiet.of(CHANNEL) == []
     assert all(not policy.inputs.get("notificationChannels") for policy in quiet.of(POLICY))
 
@@ -125,27 +125,28 @@ def test_alerts_are_mailed_to_the_address_and_without_one_to_nobody() -> None:
 def test_only_the_alert_on_a_log_limits_its_notifications_as_google_asks() -> None:
     limited = {
         one.name: "notificationRateLimit" in one.inputs["alertStrategy"]
-        for one in declared(max_cold_starts=5).of(POLICY)
+        for one in declarations_of(max_cold_starts=5).of(POLICY)
     }
     assert [name for name, has in limited.items() if has] == ["observability-cache-full"]
     assert len(limited) == 4
 
 
 def test_alerts_and_dashboard_are_made_each_by_itself() -> None:
-    only = declared(alerts=False, email="team@example.com")
+    only = declarations_of(alerts=False, email="team@example.com")
     assert (only.of(POLICY), only.of(CHANNEL)) == ([], [])
     content = json.loads(only.one(DASHBOARD).inputs["dashboardJson"])
     assert content["displayName"] == "chat (us-east4)"
-    assert declared(dashboard=False).of(DASHBOARD) == []
+    assert declarations_of(dashboard=False).of(DASHBOARD) == []
 
 
 def uptime(**changed: Any) -> UptimeCheckArgs:
-    given = {"project": "acme-llm", "number": "12", "service": "chat", "location": "us-east4", "path": "/health"}
-    return UptimeCheckArgs(**{**given, "url": "https://chat-1.a.run.app", **changed})
+    options = {"project": "acme-llm", "number": "12", "service": "chat", "location": "us-east4", "path": "/health"}
+    return UptimeCheckArgs(**{**options, "url": "https://chat-1.a.run.app", **changed})
 
 
-def test_an_uptime_check_calls_with_an_identity_that_may_call_this_service_alone() -> None:
-    made = declared(uptime=uptime(), email="team@example.com")
+def test_an_uptime_check_calls_with_an_identity_for_this_service() -> None:
+    """An uptime check calls with an identity that may call this service alone."""
+    made = declarations_of(uptime=uptime(), email="team@example.com")
     check = made.one(CHECK).inputs
     assert check["monitoredResource"] == {
         "type": "uptime_url",
@@ -159,12 +160,13 @@ def test_an_uptime_check_calls_with_an_identity_that_may_call_this_service_alone
     assert len(policy["notificationChannels"]) == 1
 
 
-def test_a_public_service_is_checked_without_an_identity_and_without_alerts_no_one_is_told() -> None:
-    made = declared(uptime=uptime(public=True), alerts=False)
+def test_a_public_service_is_checked_without_an_identity() -> None:
+    """A public service is checked without an identity and without alerts no one is told."""
+    made = declarations_of(uptime=uptime(public=True), alerts=False)
     assert "serviceAgentAuthentication" not in made.one(CHECK).inputs["httpCheck"]
     assert made.of("cloudrunv2/serviceIamMember:ServiceIamMember") == []
     assert made.of(POLICY) == []
-    assert declared().of(CHECK) == []
+    assert declarations_of().of(CHECK) == []
 
 
 def test_the_condition_on_a_check_s_results_can_be_evaluated() -> None:
@@ -187,9 +189,10 @@ def test_the_condition_on_a_check_s_results_can_be_evaluated() -> None:
         ("googleapi: Error 400: Request contains an invalid argument.", False),
     ],
 )
-def test_a_budget_that_google_refuses_is_explained_with_the_role_that_is_missing(
+def test_a_budget_that_google_refuses_is_explained_with_its_role(
     caplog: pytest.LogCaptureFixture, error: str, explained: bool
 ) -> None:
+    """A budget that Google refuses is explained with the role that is missing."""
     args = StackBudgetArgs(
         number="12", stack="chat", billing_account="012345-6789AB-CDEF01", amount=300, currency="USD"
     )
@@ -203,17 +206,18 @@ def test_a_budget_that_google_refuses_is_explained_with_the_role_that_is_missing
     assert declare(lambda: budget.StackBudget("own", args) and {}).one("billing/budget:Budget").hooks
 
 
-def test_a_budget_counts_what_has_the_stack_s_label_and_mails_to_the_address() -> None:
+def test_a_budget_counts_what_has_the_stack_s_label() -> None:
+    """A budget counts what has the stack's label and mails to the address."""
     args = StackBudgetArgs(
         number="12", stack="chat", billing_account="012345-6789AB-CDEF01", amount=300, currency="EUR"
     )
-    made = declared(budget=args, alerts=False, email="team@example.com")
+    made = declarations_of(budget=args, alerts=False, email="team@example.com")
     inputs = made.one("billing/budget:Budget").inputs
     assert inputs["budgetFilter"] == {"projects": ["projects/12"], "labels": {"stack": "chat"}}
     assert inputs["amount"] == {"specifiedAmount": {"currencyCode": "EUR", "units": "300"}}
     assert len(inputs["thresholdRules"]) == 4
     assert len(inputs["allUpdatesRule"]["monitoringNotificationChannels"]) == 1
-    assert "allUpdatesRule" not in declared(budget=args).one("billing/budget:Budget").inputs
+    assert "allUpdatesRule" not in declarations_of(budget=args).one("billing/budget:Budget").inputs
 
 
 LINE = tomllib.loads((ROOT / "packages/simulated-vllm/bezel_simulated_vllm/configuration/log_lines.toml").read_text())[
@@ -221,7 +225,7 @@ LINE = tomllib.loads((ROOT / "packages/simulated-vllm/bezel_simulated_vllm/confi
 ]["text"]
 
 
-def logged(waiting: int, usage: float) -> str:
+def log_line(waiting: int, usage: float) -> str:
     return str(LINE).format(read=1.0, written=2.0, running=9, waiting=waiting, usage=usage, hits=0.5)
 
 
@@ -238,10 +242,11 @@ def logged(waiting: int, usage: float) -> str:
     ],
 )
 def test_a_full_cache_is_told_by_the_line_that_vllm_logs(waiting: int, usage: float, opens: bool) -> None:
-    assert bool(re.search(FULL_CACHE, logged(waiting, usage))) is opens
+    assert bool(re.search(FULL_CACHE, log_line(waiting, usage))) is opens
 
 
-def test_the_log_of_another_service_opens_no_alert_and_the_pattern_is_quoted_for_the_filter() -> None:
+def test_the_log_of_another_service_opens_no_alert() -> None:
+    """The log of another service opens no alert and the pattern is quoted for the filter."""
     (alert,) = [alert for alert in alerts() if alert.id == "cache-full"]
     assert isinstance(alert.condition, LogMatch)
     for part in ('resource.labels.service_name="chat"', 'resource.labels.location="us-east4"'):

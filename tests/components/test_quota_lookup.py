@@ -26,29 +26,29 @@ def answering(run: FakeRun, *entries: dict[str, Any]) -> None:
     run.server.routes[:] = [lambda _call: Answer(json={"dimensionsInfos": list(entries)})]
 
 
-@pytest.mark.parametrize(("told", "allowed"), [({"value": "3"}, 3), ({}, 0), ({"value": "-1"}, math.inf)])
-def test_a_zero_may_be_left_out_and_minus_one_is_no_limit(run: FakeRun, told: dict[str, str], allowed: float) -> None:
-    answering(run, {"details": told, "applicableLocations": ["us-east4"]})
+@pytest.mark.parametrize(("value", "allowed"), [({"value": "3"}, 3), ({}, 0), ({"value": "-1"}, math.inf)])
+def test_a_zero_may_be_left_out_and_minus_one_is_no_limit(run: FakeRun, value: dict[str, str], allowed: float) -> None:
+    answering(run, {"details": value, "applicableLocations": ["us-east4"]})
     with GoogleClient() as client:
         assert quota_of(client, "acme-llm", L4) == Allowed(allowed, "")
 
 
 def test_a_quota_holds_where_the_answer_says_and_for_what_it_is_counted_by(run: FakeRun) -> None:
     other = {"dimensions": {"region": "us-east4", "tpu_family": "CT5LP"}, "details": {"value": "99"}}
-    own = {"dimensions": {"region": "us-east4", "tpu_family": "CT6E"}, "details": {"value": "4"}}
-    answering(run, other, own)
+    info = {"dimensions": {"region": "us-east4", "tpu_family": "CT6E"}, "details": {"value": "4"}}
+    answering(run, other, info)
     family = (("tpu_family", "CT6E"),)
     with GoogleClient() as client:
-        found = quota_of(client, "acme-llm", Limit("compute.googleapis.com", "TPUS", "us-east4-a", family))
-        assert found == Allowed(4, "")
+        quota = quota_of(client, "acme-llm", Limit("compute.googleapis.com", "TPUS", "us-east4-a", family))
+        assert quota == Allowed(4, "")
         assert quota_of(client, "acme-llm", Limit("compute.googleapis.com", "TPUS", "asia-south1", family)) is None
 
 
 def test_each_answer_stands_alone(run: FakeRun) -> None:
     run.neighbours = None
-    found = look_up("acme-llm", [L4, Limit("run.googleapis.com", QUOTA, "asia-south1")], "us-east4")
-    assert found.allowed == (3, f"{QUOTA} has no value for asia-south1")
-    assert found.services == "403 TEST: Permission 'run.services.list' denied."
+    answers = look_up("acme-llm", [L4, Limit("run.googleapis.com", QUOTA, "asia-south1")], "us-east4")
+    assert answers.allowed == (3, f"{QUOTA} has no value for asia-south1")
+    assert answers.services == "403 TEST: Permission 'run.services.list' denied."
 
 
 def test_where_cloud_run_was_never_used_there_is_no_service(run: FakeRun) -> None:
@@ -61,5 +61,5 @@ def test_where_cloud_run_was_never_used_there_is_no_service(run: FakeRun) -> Non
 
 def test_nobody_who_answers_is_a_reason_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT", "http://quotas.example/v1/")
-    found = look_up("acme-llm", [L4])
-    assert "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT" in str(found.allowed[0])
+    answers = look_up("acme-llm", [L4])
+    assert "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT" in str(answers.allowed[0])

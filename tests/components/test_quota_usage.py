@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
         yield fake
 
 
-def counted(run: FakeRun, *answers: dict[str, Any], seconds: float = 10.0) -> Counted | None:
+def counted_use(run: FakeRun, *answers: dict[str, Any], seconds: float = 10.0) -> Counted | None:
     """What the answers say, one after the other."""
     left = list(answers)
     run.server.routes[:] = [lambda _call: Answer(json=left.pop(0))]
@@ -36,8 +36,9 @@ def series(*points: dict[str, Any]) -> dict[str, Any]:
     return {"timeSeries": [{"metric": {"labels": {"quota_metric": METRIC}}, "points": list(points)}]}
 
 
-def test_one_series_of_one_project_is_asked_for_and_its_newest_point_of_a_day(run: FakeRun) -> None:
-    counted(run, {})
+def test_the_newest_point_of_one_series_of_one_project_is_requested(run: FakeRun) -> None:
+    """One series of one project is asked for and its newest point of a day."""
+    counted_use(run, {})
     (call,) = run.server.calls
     assert (call.method, call.path) == ("GET", "/monitoring/v3/projects/acme-llm/timeSeries")
     assert call.query == {
@@ -53,7 +54,7 @@ def test_one_series_of_one_project_is_asked_for_and_its_newest_point_of_a_day(ru
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "expected"),
     [
         ([series(point(2, "2026-11-23T11:56:00.250Z"))], Counted(2, 239.75)),
         ([series(point(2, "2026-11-22T12:00:00Z"))], Counted(2, 86_400.0)),
@@ -69,15 +70,15 @@ def test_one_series_of_one_project_is_asked_for_and_its_newest_point_of_a_day(ru
     ],
 )
 def test_a_point_is_a_number_with_its_age_and_no_point_is_no_zero(
-    run: FakeRun, answers: list[dict[str, Any]], said: Counted | None
+    run: FakeRun, answers: list[dict[str, Any]], expected: Counted | None
 ) -> None:
-    assert counted(run, *answers) == said
+    assert counted_use(run, *answers) == expected
 
 
 @pytest.mark.parametrize("wrong", [point(1, "yesterday"), point(1, "") | {"interval": {"endTime": ""}}])
 def test_what_is_no_time_is_no_value(run: FakeRun, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="isoformat"):
-        counted(run, series(wrong))
+        counted_use(run, series(wrong))
 
 
 @pytest.mark.slow
@@ -103,18 +104,19 @@ def test_nobody_waits_for_an_answer_beyond_the_deadline(run: FakeRun) -> None:
 )
 def test_whatever_monitoring_answers_the_quota_is_reported(run: FakeRun, answer: Answer, why: str) -> None:
     run.server.routes[:] = [lambda call: answer if call.path.startswith("/monitoring/") else run.route(call)]
-    found = look_up("acme-llm", [L4])
-    assert (found.allowed, found.counted) == ((3,), (why,))
+    answers = look_up("acme-llm", [L4])
+    assert (answers.allowed, answers.counted) == ((3,), (why,))
 
 
 def test_a_quota_is_counted_by_the_metric_that_its_description_names(run: FakeRun) -> None:
     run.counted = {QUOTA: (2, timedelta(minutes=5).total_seconds())}
-    (found,) = look_up("acme-llm", [L4]).counted
-    assert not isinstance(found, str)
-    assert (found.used, round(found.age)) == (2, 300)
+    (count,) = look_up("acme-llm", [L4]).counted
+    assert not isinstance(count, str)
+    assert (count.used, round(count.age)) == (2, 300)
 
 
-def test_monitoring_is_not_asked_where_it_could_not_say_or_nobody_wants_to_know(run: FakeRun) -> None:
+def test_monitoring_is_not_asked_without_need(run: FakeRun) -> None:
+    """Monitoring is not asked where it could not say or nobody wants to know."""
     family = Limit("compute.googleapis.com", "TPUS", "us-east4", (("tpu_family", "CT6E"),))
     assert look_up("acme-llm", [family]).counted == ("Cloud Monitoring does not count it by tpu_family",)
     assert look_up("acme-llm", [L4], use=False).counted == ("it was not requested",)

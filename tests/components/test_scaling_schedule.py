@@ -78,7 +78,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         yield Run(server)
 
 
-def test_a_deploy_sets_what_holds_at_present_and_the_end_of_the_schedule_sets_nothing_at_all(run: Run) -> None:
+def test_a_deploy_sets_the_present_minimum_and_an_end_sets_nothing(run: Run) -> None:
+    """A deploy sets what holds at present and the end of the schedule sets nothing at all."""
     provider = ScheduledMinimumProvider()
     assert provider.create(dict(PROPS)).outs["minimum"] == 2  # type: ignore[index]
     assert provider.update("id", dict(PROPS), dict(PROPS)).outs["minimum"] == 2  # type: ignore[index]
@@ -102,9 +103,8 @@ def test_another_schedule_or_another_service_is_a_difference(changed: dict[str, 
     assert ScheduledMinimumProvider().diff("id", dict(PROPS), {**PROPS, **changed}).changes is True
 
 
-def test_a_service_that_is_gone_has_no_minimum_and_one_that_cannot_be_read_is_reported(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_service_that_is_gone_has_no_minimum(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """A service that is gone has no minimum and one that cannot be read is reported."""
     run.minimum = None
     provider = ScheduledMinimumProvider()
     provider.delete("id", dict(PROPS))

@@ -52,8 +52,8 @@ def service(**more: Any) -> dict[str, Any]:
 
 
 def block(**more: Any) -> dict[str, Any]:
-    (found,) = service(container=container(**more))["template"]["containers"]
-    return dict(found)
+    (container_block,) = service(container=container(**more))["template"]["containers"]
+    return dict(container_block)
 
 
 def image(**more: Any) -> ContainerImage:
@@ -73,9 +73,9 @@ def test_an_image_is_deployed_by_the_digest_that_was_looked_up() -> None:
 
 
 def test_a_digest_that_is_given_is_deployed_and_no_tag_is_looked_up() -> None:
-    given = "sha256:" + "f" * 64
-    declared = declare(lambda: image(tag="nightly", digest=given), digest=None, preview=True)
-    assert declared.one("ContainerImage").outputs["reference"] == REFERENCE.replace(DIGEST, given)
+    digest = "sha256:" + "f" * 64
+    declared = declare(lambda: image(tag="nightly", digest=digest), digest=None, preview=True)
+    assert declared.one("ContainerImage").outputs["reference"] == REFERENCE.replace(DIGEST, digest)
     with pytest.raises(ValidationError, match="digest"):
         declare(lambda: image(digest="sha256:short"))
 
@@ -115,7 +115,8 @@ def test_the_reference_of_a_project_with_a_domain_has_a_path_for_it() -> None:
 # The container
 
 
-def test_the_weights_are_mounted_read_only_and_belong_to_the_user_of_the_server() -> None:
+def test_the_weights_are_mounted_read_only_for_the_server_s_user() -> None:
+    """The weights are mounted read-only and belong to the user of the server."""
     declared = service()
     (volume,) = declared["template"]["volumes"]
     assert volume["gcs"] == {
@@ -165,7 +166,8 @@ def test_a_variable_has_one_source() -> None:
         container(environment={"HF_TOKEN": "x"})
 
 
-def test_the_arguments_reach_the_server_as_planned_and_the_entrypoint_stays() -> None:
+def test_the_arguments_reach_the_server_as_planned() -> None:
+    """The arguments reach the server as planned and the entrypoint stays."""
     declared = block(arguments=("/mnt/models/g", "--a=1", "--b"))
     assert declared["args"] == ["/mnt/models/g", "--a=1", "--b"]
     assert "commands" not in declared
@@ -226,7 +228,7 @@ def test_a_start_may_take_longer_than_the_provider_waits_by_itself() -> None:
 
 
 @pytest.mark.slow
-def test_a_service_that_is_replaced_is_deleted_first_since_two_cannot_have_its_name() -> None:
+def test_a_service_that_is_replaced_is_deleted_first() -> None:
     """Made first, as is Pulumi's habit, the new one is refused: 409, a service of that name exists."""
     declared = declare(lambda: CloudRunGpuService("service", service_args()))
     assert declared.one("cloudrunv2/service:Service").inputs["name"] == "chat"
@@ -270,14 +272,14 @@ def test_a_right_to_call_waits_for_the_service_that_it_names() -> None:
 
 def test_the_service_waits_for_its_accounts_secrets() -> None:
     def program() -> None:
-        told = RuntimeIdentity(
+        identity = RuntimeIdentity(
             "runtime", RuntimeIdentityArgs(project="acme-llm", account_id="vllm-chat", secrets=("hf-token",))
         )
-        CloudRunGpuService("service", service_args(), pulumi.ResourceOptions(depends_on=[told]))
+        CloudRunGpuService("service", service_args(), pulumi.ResourceOptions(depends_on=[identity]))
 
     declared = declare(program)
-    assert declared.waits_for(declared.named("service-service"), declared.one("SecretIamMember"))
-    assert declared.waits_for(declared.named("service-service"), declared.one("Account"))
+    assert declared.waits_for(declared.by_name("service-service"), declared.one("SecretIamMember"))
+    assert declared.waits_for(declared.by_name("service-service"), declared.one("Account"))
 
 
 def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
@@ -301,10 +303,10 @@ def test_outputs_say_where_it_answers_and_which_revision() -> None:
 
 
 def test_a_failed_operation_on_the_service_is_explained_by_the_given_hook() -> None:
-    def program(*, told: bool) -> None:
+    def program(*, with_hook: bool) -> None:
         hook = pulumi.ErrorHook("explain", lambda _: False)
-        hooks = pulumi.ResourceHookBinding(on_error=[hook]) if told else None
+        hooks = pulumi.ResourceHookBinding(on_error=[hook]) if with_hook else None
         CloudRunGpuService("service", service_args(hooks=hooks))
 
-    assert declare(lambda: program(told=True)).one("cloudrunv2/service:Service").hooks
-    assert not declare(lambda: program(told=False)).one("cloudrunv2/service:Service").hooks
+    assert declare(lambda: program(with_hook=True)).one("cloudrunv2/service:Service").hooks
+    assert not declare(lambda: program(with_hook=False)).one("cloudrunv2/service:Service").hooks

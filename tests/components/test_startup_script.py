@@ -68,7 +68,8 @@ def test_a_first_boot_finds_no_compile_cache_and_keeps_one(node):
     assert "kept in gs://models/compile-cache/key" in details[-1]
 
 
-def test_a_node_with_gpus_gets_them_without_privileges_and_leaves_weights_of_the_hub_to_the_server(node):
+def test_a_node_with_gpus_gets_them_without_privileges(node):
+    """A node with GPUs gets them without privileges and leaves weights of the hub to the server."""
     node.attributes |= {"bezel-weights": "", "bezel-model-folder": "", "bezel-compile-cache": "", "bezel-device": "gpu"}
     assert node.boot().returncode == 0
     assert node.calls("gsutil") == []
@@ -78,7 +79,8 @@ def test_a_node_with_gpus_gets_them_without_privileges_and_leaves_weights_of_the
     assert "HF_HOME=/dev/shm/models/hub\n" in (node.fake / "environment").read_text()
 
 
-def test_a_reboot_serves_again_with_a_new_container_and_the_image_that_is_there(node):
+def test_a_reboot_serves_again_with_a_new_container(node):
+    """A reboot serves again with a new container and the image that is there."""
     assert node.boot().returncode == 0
     for path in (node.fake / "running", node.fake / "environment", node.fake / "login"):
         path.unlink()
@@ -91,7 +93,8 @@ def test_a_reboot_serves_again_with_a_new_container_and_the_image_that_is_there(
     assert traces(node, run.stdout) == []
 
 
-def test_what_fails_for_a_while_is_tried_again_with_longer_and_longer_waits(node):
+def test_what_fails_for_a_while_is_tried_again_with_longer_waits(node):
+    """What fails for a while is tried again with longer and longer waits."""
     node.fails("docker-pull", 3, "unexpected EOF")
     node.fails("gsutil-rsync", 2, "ConnectionResetError")
     node.broken["/computeMetadata/v1/instance/service-accounts/default/token"] = (503, 1)
@@ -115,7 +118,8 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("step", FAILURES)
-def test_what_fails_for_good_ends_the_boot_with_a_reason_after_a_bounded_number_of_attempts(node, step):
+def test_what_fails_for_good_ends_the_boot_with_a_reason(node, step):
+    """What fails for good ends the boot with a reason after a bounded number of attempts."""
     phase, text, attempts = FAILURES[step]
     node.fails(step, says="words of the command")
     run = node.boot()
@@ -131,14 +135,14 @@ def test_what_fails_for_good_ends_the_boot_with_a_reason_after_a_bounded_number_
     assert traces(node, run.stdout) == []
 
 
-def refused(path, status=403, times=99):
+def refuse(path, status=403, times=99):
     return lambda node: node.broken.update({path: (status, times)})
 
 
 # how a node is -> (phase that fails, what the user reads)
 FAULTY_NODES = {
     "no account": (
-        refused("/computeMetadata/v1/instance/service-accounts/default/token", 404),
+        refuse("/computeMetadata/v1/instance/service-accounts/default/token", 404),
         ("network", "give the node a service account"),
     ),
     "no way to Google": (
@@ -150,7 +154,7 @@ FAULTY_NODES = {
         ("weights", "copy the whole model into the bucket"),
     ),
     "no access to a secret": (
-        refused("/secretmanager/v1/projects/p/secrets/hf-token/versions/latest:access"),
+        refuse("/secretmanager/v1/projects/p/secrets/hf-token/versions/latest:access"),
         ("compile", "HTTP 403 refused for a test"),
     ),
     "two lines": (
@@ -178,7 +182,7 @@ def test_a_node_that_cannot_serve_says_why_and_what_to_do(node, name):
     assert node.states()[phase] == "failed"
     assert text in node.detail(phase)
     assert "\n" not in node.detail(phase)
-    assert [told for told in node.told if PHASES.index(told[0]) > PHASES.index(phase)] == []
+    assert [entry for entry in node.told if PHASES.index(entry[0]) > PHASES.index(phase)] == []
     assert len(node.slept()) <= 8
     assert traces(node, run.stdout) == []
 

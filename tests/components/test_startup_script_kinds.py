@@ -141,18 +141,18 @@ def test_only_plain_code_is_shortened(text: str, short: str) -> None:
 
 @pytest.mark.parametrize("kinds", ALL_KINDS, ids=lambda kinds: "-".join(map(str, kinds.values())))
 def test_an_edit_for_another_kind_of_machine_leaves_the_script(kinds: dict[str, Any]) -> None:
-    own = kinds_of(**kinds)
+    own_kinds = kinds_of(**kinds)
     edits = {
         "gpu": ("--gpus all", "--gpus 1"), "tpu": ("--privileged", "--privileged --x"),
         "packages": ("docker.io", "docker.ce"), "notice": ("NOTICE_SECONDS=1800", "NOTICE_SECONDS=900"),
     }  # fmt: skip
     for kind, (old, new) in edits.items():
-        edited = script_for(WHOLE.replace(old, new), own)
-        assert (edited != startup_script(own)) is (kind in own), kind
-        assert (old in startup_script(own)) is (kind in own)
+        edited = script_for(WHOLE.replace(old, new), own_kinds)
+        assert (edited != startup_script(own_kinds)) is (kind in own_kinds), kind
+        assert (old in startup_script(own_kinds)) is (kind in own_kinds)
     bash = shutil.which("bash")
     assert bash
-    assert subprocess.run([bash, "-n"], input=startup_script(own), text=True, check=True).returncode == 0
+    assert subprocess.run([bash, "-n"], input=startup_script(own_kinds), text=True, check=True).returncode == 0
 
 
 @pytest.mark.parametrize("text", ["# only gpu\n", "# end gpu\n", "# only gpu\n# end tpu\n", "# only cpu\n# end cpu\n"])
@@ -182,23 +182,24 @@ def test_the_whole_script_of_an_earlier_release_is_that_of_the_kind(kinds: dict[
     [(lambda text: f"{text}# a comment\n\n", False), (lambda text: f"{text}echo another\n", True)],
     ids=["comment", "code"],
 )
-def test_a_running_lease_is_replaced_for_a_script_that_does_something_else_only(
+def test_a_running_lease_is_replaced_only_for_a_different_script(
     kind: Any, edit: Callable[[str], str], replaced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A running lease is replaced for a script that does something else only."""
     with lease_api_serving() as world:
         point_at(world, monkeypatch)
         stack = Stack(world, kind)
         stack.up(body=with_script(body_of(kind), "#!/bin/bash\necho one\n"))
-        (first,) = LeaseHarness(world, kind).left()
+        (first,) = LeaseHarness(world, kind).remaining()
         body = with_script(body_of(kind), edit("#!/bin/bash\necho one\n"))
         stack.up(body=body)
         # Another setting makes the node wait again, by the hash of a body that the lease was not requested with.
         stack.up(body=body, boot_deadline_seconds=3500)
         stack.up(body=body, boot_deadline_seconds=3400)
-        (last,) = LeaseHarness(world, kind).left()
+        (last,) = LeaseHarness(world, kind).remaining()
         assert (last is not first) is replaced
         stack.down()
-        assert LeaseHarness(world, kind).left() == []
+        assert LeaseHarness(world, kind).remaining() == []
 
 
 def with_script(body: dict[str, Any], script: str) -> dict[str, Any]:

@@ -33,12 +33,13 @@ def stack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         yield Stack(world, request.param)
 
 
-def left(stack: Stack) -> list[Any]:
-    return LeaseHarness(stack.world, stack.kind).left()  # type: ignore[arg-type]
+def remaining(stack: Stack) -> list[Any]:
+    return LeaseHarness(stack.world, stack.kind).remaining()  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
-def test_up_leases_says_what_and_what_it_costs_and_an_unchanged_up_does_nothing(stack: Stack) -> None:
+def test_up_leases_and_states_the_cost_and_an_unchanged_up_does_nothing(stack: Stack) -> None:
+    """`up` leases says what and what it costs and an unchanged up does nothing."""
     stack.up()
     assert stack.node is not None
     assert (stack.node["zone"], stack.node["state"], stack.node["address"]) == (FIRST, "active", "10.64.0.1")
@@ -48,7 +49,7 @@ def test_up_leases_says_what_and_what_it_costs_and_an_unchanged_up_does_nothing(
     stack.up()
     assert stack.did == ["node diff"]
     stack.down()
-    assert left(stack) == []
+    assert remaining(stack) == []
 
 
 @pytest.mark.slow
@@ -71,7 +72,7 @@ def test_a_change_of_the_body_is_a_replacement_that_names_the_field(stack: Stack
     named = {"queued_resource": queued, "flex_start_vm": 'body.metadata.items["bezel-image"].value'}
     assert diff.replaces == [named[stack.kind]]
     stack.up(image="vllm@sha256:2")
-    assert [lease.number for lease in left(stack)] == [2]
+    assert [lease.number for lease in remaining(stack)] == [2]
 
 
 @pytest.mark.slow
@@ -81,9 +82,9 @@ def test_a_change_of_the_zones_is_an_update_that_keeps_the_lease(stack: Stack) -
     diff = stack.requests.diff("r", stack.request, stack.inputs(zones=(SECOND,)))
     assert (diff.changes, diff.replaces) == (True, [])
     stack.up(zones=(SECOND,))
-    assert [lease.zone for lease in left(stack)] == [FIRST]
+    assert [lease.zone for lease in remaining(stack)] == [FIRST]
     stack.down()
-    assert left(stack) == []
+    assert remaining(stack) == []
 
 
 @pytest.mark.slow
@@ -103,7 +104,7 @@ def test_what_is_not_known_yet_passes_the_check_and_differs(stack: Stack) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "key", "told"),
+    ("change", "key", "message"),
     [
         ({"name": "Bezel_1"}, "name", "begin with a letter"),
         ({"run_seconds": 300.0}, "run_seconds", "between 10 minutes and 7 days"),
@@ -116,18 +117,18 @@ def test_what_is_not_known_yet_passes_the_check_and_differs(stack: Stack) -> Non
     ],
 )
 def test_bad_input_is_found_before_anything_is_asked_for(
-    stack: Stack, change: dict[str, Any], key: str, told: str
+    stack: Stack, change: dict[str, Any], key: str, message: str
 ) -> None:
     failures = stack.requests.check({}, stack.inputs() | change).failures
-    assert [(one.property, told in one.reason) for one in failures] == [(key, True)]
+    assert [(one.property, message in one.reason) for one in failures] == [(key, True)]
     assert stack.world.log == []
 
 
 def test_a_machine_waits_two_hours_at_most_and_a_queued_resource_longer(stack: Stack) -> None:
     news = stack.inputs()
     news["zones"] = [{"zone": FIRST, "patience_seconds": 10800.0}]
-    found = [one.property for one in stack.requests.check({}, news).failures]
-    assert found == (["zones"] if stack.kind == "flex_start_vm" else [])
+    failures = [one.property for one in stack.requests.check({}, news).failures]
+    assert failures == (["zones"] if stack.kind == "flex_start_vm" else [])
 
 
 @pytest.mark.slow
@@ -144,9 +145,9 @@ def test_a_lease_that_ended_is_reported_and_not_bought_again(stack: Stack, capfd
     stack.did.clear()
     stack.up()
     assert stack.did == ["node diff"]
-    told = capfd.readouterr().err
-    assert f"ended at {stack.node['ends_at']}: nothing serves" in told
-    assert "another one costs 21.60 USD for 4 h; set lease.renew: true to buy it" in told
+    output = capfd.readouterr().err
+    assert f"ended at {stack.node['ends_at']}: nothing serves" in output
+    assert "another one costs 21.60 USD for 4 h; set lease.renew: true to buy it" in output
     assert len(stack.world.leases) == 1
 
 
@@ -177,17 +178,17 @@ def test_a_lease_that_was_taken_away_is_not_said_to_have_reached_its_end(
 
 
 @pytest.mark.slow
-def test_a_request_of_which_nothing_is_recorded_is_there_only_if_a_zone_has_it(stack: Stack) -> None:
+def test_a_request_without_a_record_exists_only_if_a_zone_has_it(stack: Stack) -> None:
     """What a recovery asks after a kill: its inputs are all that is known."""
     inputs = stack.inputs()
     assert stack.requests.read("r", inputs).id == ""
     stack.up()
     assert stack.request is not None
-    found = stack.requests.read("r", inputs)
-    assert (found.id, found.outs["state"]) == ("r", "asked")
+    read = stack.requests.read("r", inputs)
+    assert (read.id, read.outs["state"]) == ("r", "asked")
     # Another moment, the same lease: whoever waits for it looks once more.
-    assert found.outs["asked"].partition("@")[0] == stack.request["asked"].partition("@")[0]
-    assert found.outs["former_zones"] == []
+    assert read.outs["asked"].partition("@")[0] == stack.request["asked"].partition("@")[0]
+    assert read.outs["former_zones"] == []
 
 
 @pytest.mark.slow
@@ -199,11 +200,12 @@ def test_with_renew_it_is_bought_again_and_is_another_lease(stack: Stack, capfd:
     stack.up(renew=True)
     assert "lease.renew is true: this deploy buys it" in capfd.readouterr().err
     assert (stack.node["state"], stack.node["lease"] == first) == ("active", False)
-    assert [lease.number for lease in left(stack)] == [2]
+    assert [lease.number for lease in remaining(stack)] == [2]
 
 
 @pytest.mark.slow
-def test_a_lease_that_went_before_its_end_is_gone_and_keeps_what_was_reckoned_last(stack: Stack) -> None:
+def test_a_lease_that_went_before_its_end_keeps_its_last_cost(stack: Stack) -> None:
+    """A lease that went before its end is gone and keeps what was reckoned last."""
     stack.up()
     assert stack.node is not None
     cost = stack.node["cost"]
@@ -214,18 +216,17 @@ def test_a_lease_that_went_before_its_end_is_gone_and_keeps_what_was_reckoned_la
 
 
 @pytest.mark.slow
-def test_one_lease_too_many_is_reported_by_the_preview_and_deleted_by_the_deploy(
-    stack: Stack, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_one_lease_too_many_is_previewed_and_deleted(stack: Stack, capfd: pytest.CaptureFixture[str]) -> None:
+    """One lease too many is reported by the preview and deleted by the deploy."""
     stack.world.zones[SECOND] = Zone(queue_seconds=0, provision_seconds=0)
     stack.up()
-    serving = left(stack)[0]
+    serving = remaining(stack)[0]
     twin = copy.deepcopy(serving)
     twin.zone, twin.number, twin.created = SECOND, 9, stack.world.now
     stack.world.take(twin)
     stack.up()
     assert "exists more than once" in capfd.readouterr().err
-    assert left(stack) == [serving]
+    assert remaining(stack) == [serving]
 
 
 @pytest.mark.slow
@@ -273,7 +274,9 @@ def test_nothing_of_a_provider_stands_in_the_state_but_its_name() -> None:
         assert len(pickle.dumps(provider)) < 150
 
 
-def test_the_component_declares_the_request_before_the_wait_and_puts_out_what_the_lease_is() -> None:
+def test_the_component_declares_the_request_before_the_wait() -> None:
+    """The component declares the request before the wait and puts out what the lease is."""
+
     def program() -> None:
         args = TpuLeaseArgs(
             project="acme",

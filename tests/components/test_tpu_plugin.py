@@ -34,18 +34,18 @@ def test_a_lease_is_requested_and_waited_for_and_a_refusal_reads_well(stack: Sta
     with plugin_running(environment) as plugin:
         assert [one.property for one in plugin.check(requests, inputs | {"name": "No"}).failures] == ["name"]
         made = plugin.create(requests, inputs)
-        own = {"request": made["asked"], "former_zones": [], "renew": False, "hourly_usd": {FIRST: 5.4}, "port": 8000}
-        node = plugin.create(nodes, inputs | own)
+        props = {"request": made["asked"], "former_zones": [], "renew": False, "hourly_usd": {FIRST: 5.4}, "port": 8000}
+        node = plugin.create(nodes, inputs | props)
         assert (node["state"], node["zone"], node["cost"]["at_end_usd"]) == ("active", FIRST, 21.6)
-        assert plugin.diff(nodes, node, inputs | own) == "DIFF_NONE"
+        assert plugin.diff(nodes, node, inputs | props) == "DIFF_NONE"
         assert any(f"{FIRST}: requested" in line.message for line in plugin.engine.logged)
         plugin.delete(requests, made)
-        assert stack.world.stored() == []
+        assert stack.world.stored_leases() == []
         for zone in stack.world.zones.values():
             zone.refusal = (400, "FLEX_START provisioning model is not supported")
         with pytest.raises(grpc.RpcError) as caught:
             plugin.create(requests, inputs)
-    told = str(caught.value.details())  # type: ignore[attr-defined]
-    assert f"{FIRST}: 400 TEST: FLEX_START provisioning model is not supported" in told
-    assert "Traceback" not in told
-    assert "File " not in told
+    message = str(caught.value.details())  # type: ignore[attr-defined]
+    assert f"{FIRST}: 400 TEST: FLEX_START provisioning model is not supported" in message
+    assert "Traceback" not in message
+    assert "File " not in message

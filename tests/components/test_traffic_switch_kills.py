@@ -9,7 +9,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from bezel_components.providers.traffic_switch import TrafficSwitchProvider
-from tests.support.components.fake_cloud_run import SERVICE, TAGGED, FakeRun, described, pinned, running
+from tests.support.components.fake_cloud_run import SERVICE, TAGGED, FakeRun, description, pin, running
 from tests.support.rest.fake_google import Answer, Call
 from tests.support.smoke.plugin import bag, plugin_running
 
@@ -22,7 +22,7 @@ CALLS = ["GET", "PATCH", "GET"]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
     with running(monkeypatch) as fake:
-        fake.service = described(pinned("chat-1"), TAGGED)
+        fake.service = description(pin("chat-1"), TAGGED)
         yield fake
 
 

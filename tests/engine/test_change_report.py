@@ -36,7 +36,7 @@ def report() -> ChangeReport:
     return ChangeReport("preview", "dev", "a" * 40, "b" * 40, "sha256:11", project="bezel")
 
 
-def judged(events, code: int = 0, text: str = "", packs: int = 2, **facts: tuple[str, ...]) -> ChangeReport:
+def report_of(events, code: int = 0, text: str = "", packs: int = 2, **facts: tuple[str, ...]) -> ChangeReport:
     made = report()
     read = events_of([*events, OUTPUTS, summary()])
     fill(made, EngineRun(End(code, interrupted=False), read, packs, text, facts=facts))
@@ -44,7 +44,7 @@ def judged(events, code: int = 0, text: str = "", packs: int = 2, **facts: tuple
 
 
 @pytest.mark.parametrize(
-    ("events", "code", "verdict", "words"),
+    ("events", "code", "verdict", "texts"),
     [
         (PACKS, 0, "allowed", ""),
         ([*PACKS, violation("advisory", "think again")], 0, "allowed", ""),
@@ -58,11 +58,12 @@ def judged(events, code: int = 0, text: str = "", packs: int = 2, **facts: tuple
         (PACKS, 255, "failed", "exit code 255"),
     ],
 )
-def test_a_preview_is_allowed_only_if_all_of_it_was_judged_and_nothing_refuses(events, code, verdict, words):
-    made = judged(events, code)
+def test_a_preview_is_allowed_only_if_all_of_it_was_judged(events, code, verdict, texts):
+    """A preview is allowed only if all of it was judged and nothing refuses."""
+    made = report_of(events, code)
     assert made.verdict == verdict
-    assert words in " ".join(made.problems)
-    assert bool(made.problems) == bool(words)
+    assert texts in " ".join(made.problems)
+    assert bool(made.problems) == bool(texts)
 
 
 def test_a_pack_that_did_not_start_refuses_and_its_text_is_shown():
@@ -75,11 +76,11 @@ def test_a_pack_that_did_not_start_refuses_and_its_text_is_shown():
 
 
 def test_the_price_of_a_program_that_failed_is_not_known():
-    assert judged([*GPU, said("error", "boom")], 1).after is None
-    assert judged([*GPU, *PACKS, violation("mandatory", "too dear")], 1).after is not None
+    assert report_of([*GPU, said("error", "boom")], 1).after is None
+    assert report_of([*GPU, *PACKS, violation("mandatory", "too dear")], 1).after is not None
 
 
-def priced(hourly: str) -> StackCost:
+def cost_of(hourly: str) -> StackCost:
     usd = Decimal(hourly)
     return StackCost(Priced(usd), Priced(usd * 730), Priced(Decimal(0)))
 
@@ -95,7 +96,7 @@ def example() -> ChangeReport:
         Change("create", urn("bezel:project:EnabledApis", "apis"), "bezel:project:EnabledApis", custom=False),
         Change("create", urn("pulumi:providers:gcp", "default_10_2_0"), "pulumi:providers:gcp"),
     )
-    made.before, made.after = priced("0"), priced("1.0466")
+    made.before, made.after = cost_of("0"), cost_of("1.0466")
     made.violations = events_of(
         [violation("mandatory", "Too dear.\n@team `look`\n<b>here</b>"), violation("advisory", "Think again.")]
     ).violations
@@ -115,7 +116,7 @@ def test_the_report_reads_as_recorded(form):
 
 
 def test_a_report_without_changes_says_so():
-    made = judged(PACKS)
+    made = report_of(PACKS)
     assert made.text().startswith("dev: allowed; no changes\n")
     assert made.as_json()["changes"] == {}
 
@@ -125,20 +126,20 @@ FULL = "the quota L4 counted 3 GPUs in use,\n  of the 3 of this project"
 
 
 def test_report_has_use_and_warnings_of_quotas():
-    assert judged(PACKS, quota_use=(USE,)).quota == (USE,)
-    assert judged(PACKS, quota_use=(USE,)).quota_warnings == ()
-    made = judged(PACKS, quota_use=(USE,), quota_warning=(FULL, FULL))
+    assert report_of(PACKS, quota_use=(USE,)).quota == (USE,)
+    assert report_of(PACKS, quota_use=(USE,)).quota_warnings == ()
+    made = report_of(PACKS, quota_use=(USE,), quota_warning=(FULL, FULL))
     assert made.quota_warnings == ("the quota L4 counted 3 GPUs in use, of the 3 of this project",)
     assert made.quota == (USE, *made.quota_warnings)
 
 
-def test_report_notes_told_rollbacks():
-    made = judged(PACKS, rollback=("rolled back: the traffic of chat is pinned",))
+def test_report_notes_rollbacks_of_the_run():
+    made = report_of(PACKS, rollback=("rolled back: the traffic of chat is pinned",))
     assert made.rollbacks == ("rolled back: the traffic of chat is pinned",)
     assert made.notes == list(made.rollbacks)
 
 
 def test_log_lines_are_no_facts_of_a_report():
     lines = [said("info", f"quotas and their use:\n  {USE}"), said("warning", FULL), said("warning", "rolled back: x")]
-    made = judged([*PACKS, *lines])
+    made = report_of([*PACKS, *lines])
     assert (made.quota, made.quota_warnings, made.rollbacks, made.notes) == ((), (), (), [])

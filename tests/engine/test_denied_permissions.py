@@ -32,7 +32,7 @@ STORAGE = (
 
 
 @pytest.mark.parametrize(
-    ("said", "name", "place", "role"),
+    ("message", "name", "place", "role"),
     [
         (
             "Permission 'run.services.get' denied on resource 'projects/p/x' (or it may not exist).",
@@ -53,30 +53,34 @@ STORAGE = (
         ),
     ],
 )
-def test_a_denied_permission_is_named_with_the_role_that_holds_it(said, name, place, role):
-    (text,) = missing_roles([said, said], DEPLOY)
+def test_a_denied_permission_is_named_with_the_role_that_holds_it(message, name, place, role):
+    (text,) = missing_roles([message, message], DEPLOY)
     assert text.startswith(f"{name}\n   {DEPLOY} lacks it on {place}, so")
     assert f"the role {role} holds it" in text
 
 
 def test_the_role_is_one_of_the_account_that_lacks_it():
-    said = "Permission 'storage.objects.list' denied on resource 'projects/_/buckets/b' (or it may not exist)."
-    (text,) = missing_roles([said], PREVIEW)
+    message = "Permission 'storage.objects.list' denied on resource 'projects/_/buckets/b' (or it may not exist)."
+    (text,) = missing_roles([message], PREVIEW)
     assert (
         "the role bezelPreviewWeights holds it, for what `bezel init` names: run it again with --weights-buck" in text
     )
-    (unknown,) = missing_roles([said], "")
+    (unknown,) = missing_roles([message], "")
     assert "bezelPreviewWeights or bezelDeployWeights" in unknown
 
 
-def test_a_role_that_is_limited_by_a_condition_is_granted_by_the_set_up_only():
-    said = "Permission 'resourcemanager.projects.setIamPolicy' denied on resource 'projects/p' (or it may not exist)."
-    (text,) = missing_roles([said], DEPLOY)
+def test_a_role_with_a_condition_is_granted_by_the_set_up_only():
+    """A role that is limited by a condition is granted by the set-up only."""
+    message = (
+        "Permission 'resourcemanager.projects.setIamPolicy' denied on resource 'projects/p' (or it may not exist)."
+    )
+    (text,) = missing_roles([message], DEPLOY)
     assert "the role bezelDeployProjectGrants holds it, limited by a condition: run `bezel init` again" in text
     assert "add-iam-policy-binding" not in text
 
 
-def test_a_permission_of_no_role_is_said_to_be_the_stacks_own_and_other_texts_name_none():
+def test_a_permission_of_no_role_is_the_stack_s_own():
+    """A permission of no role is said to be the stack's own and other texts name none."""
     (text,) = missing_roles(["Permission 'pubsub.topics.create' denied on resource 'projects/p'"], DEPLOY)
     assert "no role of `bezel init` holds it" in text
     assert missing_roles(["403 Forbidden", "Permission denied on resource project p."], DEPLOY) == []

@@ -25,7 +25,8 @@ from tests.support.gitops.events import (
 DIFF = {"location": {"diffKind": "update-replace"}, "labels.n": {"diffKind": "update"}}
 
 
-def test_a_resource_is_one_change_however_many_steps_the_engine_takes_for_it():
+def test_a_resource_is_one_change_however_many_steps_it_takes():
+    """A resource is one change however many steps the engine takes for it."""
     old, new = {"location": "US"}, {"location": "EU"}
     steps = [("create-replacement", old, new), ("replace", old, new), ("delete-replaced", old, None)]
     for order in (steps, steps[::-1]):
@@ -91,9 +92,10 @@ def test_a_refresh_shows_what_differs_in_the_cloud_and_what_is_gone():
         ("advisory", "can't run policy 'p' from policy pack 'mine@v0.1.0' during preview: string value at .x", True),
     ],
 )
-def test_a_policy_that_could_not_be_evaluated_refuses_as_a_mandatory_one_does(level, message, refuses):
-    (found,) = events_of([violation(level, message)]).violations
-    assert (found.refuses, found.resource, found.pack) == (refuses, "data", "mine")
+def test_a_policy_that_could_not_be_evaluated_refuses(level, message, refuses):
+    """A policy that could not be evaluated refuses as a mandatory one does."""
+    (violation_,) = events_of([violation(level, message)]).violations
+    assert (violation_.refuses, violation_.resource, violation_.pack) == (refuses, "data", "mine")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,8 @@ def test_a_pack_passes_only_if_it_evaluated_the_whole_stack(events, code, text, 
     assert bool(run.packs_unable) == unable
 
 
-def test_the_errors_of_a_failed_run_are_told_once_and_a_run_out_of_time_says_so():
+def test_the_errors_of_a_failed_run_are_reported_once():
+    """The errors of a failed run are told once and a run out of time says so."""
     events = [said("error", "boom"), said("error", "boom"), said("warning", "careful"), said("debug", "noise")]
     run = EngineRun(End(1, interrupted=False, timed_out=True), events_of(events), packs=0)
     assert run.errors == ["boom", "the time limit was reached, so the engine was interrupted"]

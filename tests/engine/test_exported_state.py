@@ -87,6 +87,7 @@ def test_a_new_stack_gets_the_secrets_provider_that_is_named(text, environ, prov
     assert provider_of(text, environ) == provider
 
 
-def test_a_new_stack_without_a_secrets_provider_is_an_error_that_says_how_to_name_one():
+def test_a_new_stack_without_a_secrets_provider_is_an_error():
+    """A new stack without a secrets provider is an error that says how to name one."""
     with pytest.raises(UserError, match="gcpkms://projects/PROJECT"):
         provider_of("config: {}", {})

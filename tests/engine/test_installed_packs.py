@@ -47,31 +47,31 @@ def test_the_packs_of_an_environment_are_those_of_its_package(tmp_path: Path) ->
     pack.mkdir(parents=True)
     (pack / "PulumiPolicy.yaml").touch()
     (packages / "bezel_policies" / "__init__.py").touch()
-    found = ask(f"sys.path.insert(0, {str(packages)!r})")
-    assert found.returncode == 1
-    assert "outside of a virtual environment" in found.stderr
+    answer = ask(f"sys.path.insert(0, {str(packages)!r})")
+    assert answer.returncode == 1
+    assert "outside of a virtual environment" in answer.stderr
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").touch()
-    found = ask(f"sys.path.insert(0, {str(packages)!r})")
-    assert (found.returncode, found.stdout) == (0, f"{pack}\n")
+    answer = ask(f"sys.path.insert(0, {str(packages)!r})")
+    assert (answer.returncode, answer.stdout) == (0, f"{pack}\n")
 
 
 @pytest.mark.slow
 def test_an_environment_without_packs_says_what_to_install() -> None:
-    found = ask("sys.path[:] = [each for each in sys.path if not each.rstrip('/').endswith('/policies')]")
-    assert (found.returncode, found.stdout) == (1, "")
-    assert "run `pip install bezel-policies`" in found.stderr
+    answer = ask("sys.path[:] = [each for each in sys.path if not each.rstrip('/').endswith('/policies')]")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert "run `pip install bezel-policies`" in answer.stderr
 
 
 @pytest.mark.parametrize("name", PACKS)
 def test_both_folders_of_a_pack_start_it_alike(name: str) -> None:
     """In the checkout and in the package: only the environment that they name differs."""
-    own, packaged = (ROOT / "policies" / folder / name for folder in (".", "bezel_policies/packs"))
-    assert (own / "__main__.py").read_bytes() == (packaged / "__main__.py").read_bytes()
-    read = [yaml.safe_load((folder / "PulumiPolicy.yaml").read_text()) for folder in (own, packaged)]
+    repository_folder, packaged = (ROOT / "policies" / folder / name for folder in (".", "bezel_policies/packs"))
+    assert (repository_folder / "__main__.py").read_bytes() == (packaged / "__main__.py").read_bytes()
+    read = [yaml.safe_load((folder / "PulumiPolicy.yaml").read_text()) for folder in (repository_folder, packaged)]
     environments = [each.pop("runtime")["options"]["virtualenv"] for each in read]
     assert read[0] == read[1]
-    assert (own / environments[0]).resolve() == ROOT / ".venv"
+    assert (repository_folder / environments[0]).resolve() == ROOT / ".venv"
     # VENV/lib/pythonX.Y/site-packages/bezel_policies/packs/NAME
     assert environments[1] == "/".join([".."] * 6)
 

@@ -55,7 +55,8 @@ def test_a_changed_stack_file_reaches_the_copy_and_the_salt_stays(project: Proje
     assert made.stack_copy("one").read_text() == STACK.replace("us-east4", "europe-west4") + salt
 
 
-def test_a_salt_of_another_backend_in_the_stack_file_does_not_reach_the_copy(project: Project, tmp_path: Path) -> None:
+def test_a_salt_of_another_backend_does_not_reach_the_copy(project: Project, tmp_path: Path) -> None:
+    """A salt of another backend in the stack file does not reach the copy."""
     made = engine(project, tmp_path)
     project.stack_file("one").write_text(f"{STACK}encryptionsalt: v1:of-another-backend\n")
     for _ in range(2):
@@ -73,9 +74,10 @@ def test_only_the_owner_reads_the_passphrase_and_it_is_no_variable(project: Proj
 
 
 @pytest.mark.parametrize(("provider", "installed"), [("stand-in", True), ("real", False)])
-def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_requested_by(
+def test_the_stand_ins_lie_under_the_sdks_version_by_default(
     project: Project, tmp_path: Path, provider: Provider, installed: bool
 ) -> None:
+    """The stand-ins lie under the SDK's version unless the real ones are requested."""
     made = engine(project, tmp_path, provider)
     made.prepare("one")
     version = importlib.metadata.version("pulumi-gcp")
@@ -85,7 +87,7 @@ def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_reque
     assert ("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION" in made.environment()) is installed
 
 
-def locked(made: LocalEngine, pid: int, command: int) -> Path:
+def lock_file(made: LocalEngine, pid: int, command: int) -> Path:
     """A stack that an engine has locked, and the command that started it."""
     folder = made.folder / "state" / ".pulumi" / "locks" / "organization" / "bezel" / "one"
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,30 +99,30 @@ def locked(made: LocalEngine, pid: int, command: int) -> Path:
 
 
 @pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
-def test_a_stack_on_which_another_run_goes_on_is_refused_and_keeps_its_lock(
-    project: Project, tmp_path: Path, command: str
-) -> None:
+def test_a_stack_on_which_another_run_goes_on_keeps_its_lock(project: Project, tmp_path: Path, command: str) -> None:
+    """A stack on which another run goes on is refused and keeps its lock."""
     made = engine(project, tmp_path)
-    lock = locked(made, os.getpid(), os.getpid())
+    lock = lock_file(made, os.getpid(), os.getpid())
     for attempt in (lambda: made.run(command, "one"), lambda: made.recover("one")):
         with pytest.raises(UserError, match=rf"process {os.getpid()}, since 2026-11-23T08:00:00.*\n.*kill -INT"):
             attempt()
     assert lock.exists()
 
 
-def test_an_engine_whose_command_was_killed_is_waited_for_and_then_unlocked(
+def test_an_engine_whose_command_was_killed_is_awaited_and_unlocked(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """An engine whose command was killed is waited for and then unlocked."""
     made = engine(project, tmp_path)
     made.prepare("one")
     killed = subprocess.Popen(["true"])
     killed.wait(30)
     with subprocess.Popen(["sleep", "1"]) as ending:
-        lock = locked(made, ending.pid, killed.pid)
+        lock = lock_file(made, ending.pid, killed.pid)
         assert made.recover("one") == Recovered()
     assert not lock.exists()
-    said = capsys.readouterr().out
-    assert f"the last run on one lost its command and is ending (process {ending.pid}): waiting for it" in said
+    output = capsys.readouterr().out
+    assert f"the last run on one lost its command and is ending (process {ending.pid}): waiting for it" in output
 
 
 def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_a_cut_state_is_put_back_only_where_no_engine_is_about_to_write_it(proje
     made = engine(project, tmp_path)
     made.prepare("one")
     state = state_of(made)
-    lock = locked(made, os.getpid(), os.getpid())
+    lock = lock_file(made, os.getpid(), os.getpid())
     with pytest.raises(UserError, match="is not a state of the engine"):
         made.outputs("one")
     assert state.read_text() == ""

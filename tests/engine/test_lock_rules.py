@@ -49,13 +49,14 @@ def test_a_process_of_this_machine_decides_whatever_the_forge_says(state):
     assert judge(by(gone), None, is_alive=is_alive, run_state=lambda _: state).has_ended
 
 
-def test_a_person_on_another_machine_and_an_unreadable_lock_count_as_living():
+def test_a_person_elsewhere_and_an_unreadable_lock_count_as_living():
+    """A person on another machine and an unreadable lock count as living."""
     for lock in (by(run=None), None):
         assert not judge(lock, RUN, is_alive=is_alive, run_state=lambda _: "ended").has_ended
 
 
 @pytest.mark.parametrize(
-    ("own", "has_ended"),
+    ("asking", "has_ended"),
     [
         (replace(RUN, attempt="2"), True),
         (RUN, False),  # another job of the same matrix
@@ -65,17 +66,18 @@ def test_a_person_on_another_machine_and_an_unreadable_lock_count_as_living():
         (replace(RUN, attempt=""), False),
     ],
 )
-def test_a_later_attempt_of_the_same_job_means_that_the_earlier_one_is_over(own, has_ended):
-    assert judge(LOCK, own, is_alive=is_alive, run_state=lambda _: "running").has_ended is has_ended
+def test_a_later_attempt_of_the_same_job_ends_the_earlier_one(asking, has_ended):
+    """A later attempt of the same job means that the earlier one is over."""
+    assert judge(LOCK, asking, is_alive=is_alive, run_state=lambda _: "running").has_ended is has_ended
 
 
 def test_a_process_is_known_by_its_start_and_its_machine():
-    own = this_process()
-    assert is_alive(own) is True
-    assert is_alive(replace(own, started=own.started + 1)) is False
-    assert is_alive(replace(own, pid=2**22 + 1)) is False
-    assert is_alive(replace(own, machine="another")) is None
-    assert is_alive(replace(own, machine="")) is None
+    process = this_process()
+    assert is_alive(process) is True
+    assert is_alive(replace(process, started=process.started + 1)) is False
+    assert is_alive(replace(process, pid=2**22 + 1)) is False
+    assert is_alive(replace(process, machine="another")) is None
+    assert is_alive(replace(process, machine="")) is None
 
 
 texts = st.text(max_size=20)
@@ -141,20 +143,20 @@ def test_the_owner_is_the_run_of_the_forge_or_the_user_of_the_host():
 def test_the_forge_is_asked_for_the_run_that_the_lock_names(kind):
     with fake_forge(kind) as served:
         environ = served.environ() | {"GITHUB_JOB": "deploy"}
-        forge, own = forge_of(environ), run_of(environ)
+        forge, run = forge_of(environ), run_of(environ)
         served.runs |= {5: {"status": "completed"}, 6: {"status": "in_progress"}}
 
         def state(number, **changes):
             asked = Run(served.address, REPOSITORY, number, "1", "deploy", "", "", "")
-            return run_state(forge, replace(asked, **changes), own)
+            return run_state(forge, replace(asked, **changes), run)
 
         assert [state("5"), state("6"), state("404")] == ["ended", "running", "unknown"]
         assert state("5", server="https://another.example") == "unknown"
         served.runs[7] = {"status": "in_progress", "run_attempt": 2}
-        later = replace(own, attempt="2")
-        first = replace(own, job="nightly")
+        later = replace(run, attempt="2")
+        first = replace(run, job="nightly")
         assert run_state(forge, first, later) == ("ended" if kind == "github" else "running")
-        assert run_state(None, own, own) == "unknown"
+        assert run_state(None, run, run) == "unknown"
 
 
 def engine_lock(**changes):
@@ -175,7 +177,8 @@ def engine_lock(**changes):
         ({"host": "", "user": ""}, STOP_SECONDS, "living"),
     ],
 )
-def test_an_engine_s_lock_is_removed_only_if_the_ended_run_s_engine_took_it(changes, seconds, state):
+def test_an_engine_s_lock_is_removed_only_if_its_own_run_has_ended(changes, seconds, state):
+    """An engine's lock is removed only if the ended run's engine took it."""
     assert engine_state(engine_lock(**changes), seconds=seconds) == state
 
 
@@ -204,5 +207,6 @@ def test_without_an_ended_run_every_engine_s_lock_is_a_living_one_s():
     assert engine_locks.state_of(lock, [], machine="", started_at=started_at, seconds_since_takeover=1e9) == "living"
 
 
-def test_the_wait_for_an_engine_covers_the_watch_and_the_engine_s_own_time_to_stop():
+def test_the_wait_for_an_engine_covers_its_own_time_to_stop():
+    """The wait for an engine covers the watch and the engine's own time to stop."""
     assert WATCH_SECONDS + BLIND_SECONDS + sum(GRACE_SECONDS) < STOP_SECONDS

@@ -158,19 +158,19 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
-def test_a_wrong_file_is_refused_with_its_repair(project: Project, text: str | bytes, words: tuple[str, ...]) -> None:
-    said = "\n".join(problems(project, text))
-    for word in words:
-        assert word in said
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_file_is_refused_with_its_repair(project: Project, text: str | bytes, message: tuple[str, ...]) -> None:
+    text_of_problems = "\n".join(problems(project, text))
+    for word in message:
+        assert word in text_of_problems
 
 
 def test_all_problems_are_named_at_once(project: Project) -> None:
     text = f'extra = 1\n[stacks]\nsmal = "dev"\nlarge = "dev"\nsmall = "stage"\n{PACKS}'.replace("y.prod", "y.gone")
-    said = problems(project, text)
+    all_problems = problems(project, text)
     for word in ("extra", "stacks.smal ", "stacks.large", "stacks.small", "security.gone.json"):
-        assert any(word in problem for problem in said), word
-    assert len(said) == 5
+        assert any(word in problem for problem in all_problems), word
+    assert len(all_problems) == 5
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '"x"', "[" * 100_000])
@@ -215,12 +215,12 @@ NO_LIMITS = {
 }
 
 
-@pytest.mark.parametrize(("content", "words"), NO_LIMITS.values(), ids=NO_LIMITS)
-def test_limits_that_hold_nothing_are_refused(project: Project, content: str, words: str) -> None:
+@pytest.mark.parametrize(("content", "message"), NO_LIMITS.values(), ids=NO_LIMITS)
+def test_limits_that_hold_nothing_are_refused(project: Project, content: str, message: str) -> None:
     (project.folder / "policies" / "hardware_cost.dev.json").write_text(content)
     (problem,) = problems(project, VALID)
     assert "packs.hardware_cost.dev" in problem
-    assert words in problem
+    assert message in problem
 
 
 @pytest.mark.parametrize("content", ["{}", '{"labels": {}}', '{"all": "disabled"}', '{"labels": {"x": NaN}}',

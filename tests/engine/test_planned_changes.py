@@ -79,7 +79,8 @@ def test_generated_names_do_not_count_wherever_they_stand(first, second):
     assert of(chosen) != of(other)
 
 
-def test_the_kind_of_an_unknown_value_does_not_count_but_that_it_is_unknown_does():
+def test_the_kind_of_an_unknown_value_does_not_count():
+    """The kind of an unknown value does not count but that it is unknown does."""
     digests = {of(two("0123456", unknown)) for unknown in UNKNOWNS}
     assert len(digests) == 1
     assert of(two("0123456", "known")) not in digests
@@ -123,7 +124,8 @@ def test_inputs_of_another_shape_are_others(one, other):
 @pytest.mark.slow
 @settings(max_examples=50)
 @given(CHANGES)
-def test_planned_changes_are_read_back_as_they_were_written_and_hold_no_value(changes):
+def test_planned_changes_are_read_back_as_written_and_hold_no_value(changes):
+    """Planned changes are read back as they were written and hold no value."""
     planned = planned_changes(changes)
     assert tuple(Planned.read(item.as_json()) for item in planned) == planned
     secret = planned_changes([Change("create", "u", BUCKET, new={"key": "hush-hush"})])
@@ -136,7 +138,8 @@ def test_what_is_no_planned_change_is_a_value_error(content: Any):
         Planned.read(content)
 
 
-def test_the_difference_names_what_is_new_what_is_gone_and_which_property_differs():
+def test_the_difference_names_what_is_new_gone_and_changed():
+    """The difference names what is new, what is gone and which property differs."""
     unknown = min(UNKNOWNS)
     reviewed = planned_changes(two("0000001", unknown))
     changed = [*two("0000002", "known")[1:], Change("delete", urn(BUCKET, "old"), BUCKET, old={})]

@@ -35,10 +35,11 @@ def test_what_the_user_configures_himself_is_left_to_him() -> None:
     assert made == [f"--policy-pack={ROOT / COST}", f"--policy-pack-config={ROOT / 'mine.json'}"]
 
 
-def test_a_pack_without_limits_beside_it_gets_an_empty_file_only_where_another_has_some(tmp_path: Path) -> None:
-    own = ["--policy-pack", str(tmp_path)]
-    assert with_packs(own, here=ROOT, environment="dev") == [f"--policy-pack={tmp_path}"]
-    made = with_packs([*own, "--policy-pack", COST], here=ROOT, environment="dev")
+def test_a_pack_without_limits_gets_an_empty_file_beside_one_with_limits(tmp_path: Path) -> None:
+    """A pack without limits beside it gets an empty file only where another has some."""
+    options = ["--policy-pack", str(tmp_path)]
+    assert with_packs(options, here=ROOT, environment="dev") == [f"--policy-pack={tmp_path}"]
+    made = with_packs([*options, "--policy-pack", COST], here=ROOT, environment="dev")
     assert made[2:] == [f"--policy-pack-config={os.devnull}", f"--policy-pack-config={ROOT / COST}.dev.json"]
     assert configurations(made) == [f"{ROOT / COST}.dev.json"]
 
@@ -57,7 +58,8 @@ def test_an_environment_without_limits_gets_none() -> None:
         ["local", "preview", "--speed", "100", "l4-qat", "--", "--policy-pack", COST],
     ],
 )
-def test_what_stands_behind_the_dashes_is_the_engines_wherever_our_options_stand(typed: list[str]) -> None:
+def test_what_stands_behind_the_dashes_is_the_engine_s(typed: list[str]) -> None:
+    """What stands behind the dashes is the engine's wherever our options stand."""
     options = parse(typed)
     assert options.stack == "l4-qat"
     assert options.pulumi == ["--policy-pack", COST]

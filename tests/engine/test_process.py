@@ -61,11 +61,17 @@ class Run:
         (folder / "engine.py").write_text(ENGINE)
         (folder / "command.py").write_text(COMMAND)
         self._told = folder / "told"
-        own = [sys.executable, str(folder / "command.py"), str(folder / "engine.py"), str(self._told), str(last)]
+        line_of_command = [
+            sys.executable,
+            str(folder / "command.py"),
+            str(folder / "engine.py"),
+            str(self._told),
+            str(last),
+        ]
         # Under `make test` the variables of the outer make would have this one print where it works.
         outside = {name: value for name, value in os.environ.items() if "MAKE" not in name}
         self.command = subprocess.Popen(
-            by(own),
+            by(line_of_command),
             cwd=folder,
             env=outside | {"PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
@@ -74,13 +80,13 @@ class Run:
             start_new_session=True,
         )
         assert self.command.stdout is not None
-        said = self.command.stdout.readline()
-        if not said.strip().isdecimal():
+        line = self.command.stdout.readline()
+        if not line.strip().isdecimal():
             self.command.kill()
-            raise AssertionError(f"no engine was started: {said!r}")
-        self.engine = os.pidfd_open(int(said))
+            raise AssertionError(f"no engine was started: {line!r}")
+        self.engine = os.pidfd_open(int(line))
 
-    def told(self, signals: int) -> str:
+    def received_text(self, signals: int) -> str:
         """What the engine has been told, once it is that many."""
         end = time.monotonic() + 60
         while len(self._told.read_text().split()) < signals:
@@ -94,8 +100,8 @@ class Run:
     def end(self) -> tuple[str, str]:
         """What the engine was told in all, and what was printed, once engine and command are gone."""
         assert select.select([self.engine], [], [], 30)[0], "the engine goes on"
-        said, _ = self.command.communicate(timeout=30)
-        return self._told.read_text().strip(), said
+        output, _ = self.command.communicate(timeout=30)
+        return self._told.read_text().strip(), output
 
     def close(self) -> None:
         """End what a failed test has left."""
@@ -126,11 +132,11 @@ def test_a_signal_is_handed_on_once_and_the_end_is_waited_for(
 ) -> None:
     run = start()
     (os.killpg if whom == "its group" else os.kill)(run.command.pid, number)
-    told, said = run.end()
-    assert told == "SIGINT"
-    assert "saved\n" in said
-    assert said.endswith("End(code=3, interrupted=True, timed_out=False)\n")
-    assert ("completes its running operations" in said) is (number != signal.SIGINT)
+    signals, output = run.end()
+    assert signals == "SIGINT"
+    assert "saved\n" in output
+    assert output.endswith("End(code=3, interrupted=True, timed_out=False)\n")
+    assert ("completes its running operations" in output) is (number != signal.SIGINT)
     assert run.command.returncode == 3
 
 
@@ -144,18 +150,19 @@ def test_an_engine_that_takes_longer_than_its_limit_is_interrupted(
     start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LIMIT", "0.2")
-    told, said = start().end()
-    assert (told, said) == ("SIGINT", "saved\nEnd(code=3, interrupted=False, timed_out=True)\n")
+    signals, output = start().end()
+    assert (signals, output) == ("SIGINT", "saved\nEnd(code=3, interrupted=False, timed_out=True)\n")
 
 
-def test_ctrl_c_is_handed_on_as_often_as_it_comes_and_nothing_else_hurries_the_engine(
+def test_ctrl_c_is_handed_on_as_often_as_it_comes(
     start: Callable[..., Run],
 ) -> None:
+    """Ctrl-C is handed on as often as it comes and nothing else hurries the engine."""
     run = start(3)
     for count in (1, 2, 3):
         run.command.send_signal(signal.SIGINT)
         if count < 3:
-            assert run.told(count) == " ".join(["SIGINT"] * count)
+            assert run.received_text(count) == " ".join(["SIGINT"] * count)
     assert run.end()[0] == "SIGINT SIGINT SIGINT"
 
 
@@ -165,9 +172,8 @@ def test_a_killed_command_has_its_engine_interrupted(start: Callable[..., Run]) 
     assert run.end() == ("SIGINT", "saved\n")
 
 
-def test_an_engine_uses_localcloud_to_its_end_whatever_became_of_its_command(
-    start: Callable[..., Run], tmp_path: Path
-) -> None:
+def test_an_engine_uses_localcloud_to_its_end_without_its_command(start: Callable[..., Run], tmp_path: Path) -> None:
+    """An engine uses localcloud to its end whatever became of its command."""
     run = start(2)
     run.command.kill()
     run.command.wait(30)
@@ -184,9 +190,9 @@ def test_an_engine_that_does_not_end_is_interrupted_again_and_then_killed(
 ) -> None:
     run = start(99)
     run.command.send_signal(number)
-    told, said = run.end()
-    assert told == "SIGINT SIGINT"
-    assert "saved" not in said
+    signals, output = run.end()
+    assert signals == "SIGINT SIGINT"
+    assert "saved" not in output
 
 
 @pytest.mark.parametrize("ended", ["the engine", "both", "by the guard", "by its limit"])
@@ -240,18 +246,18 @@ def test_what_the_shell_lets_it_ignore_stays_ignored(start: Callable[..., Run]) 
     run = start(by=lambda command: ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command])
     run.command.send_signal(signal.SIGHUP)
     run.command.send_signal(signal.SIGINT)
-    told, said = run.end()
-    assert told == "SIGINT"
-    assert "completes its running" not in said
+    signals, output = run.end()
+    assert signals == "SIGINT"
+    assert "completes its running" not in output
 
 
 def test_an_engine_of_another_thread_is_interrupted_when_it_is_cancelled(tmp_path: Path) -> None:
     (tmp_path / "engine.py").write_text(ENGINE)
-    told, cancelled, ends = tmp_path / "told", threading.Event(), []
+    log, cancelled, ends = tmp_path / "told", threading.Event(), []
     outlet, inlet = os.pipe()
 
     def run() -> None:
-        command = [sys.executable, str(tmp_path / "engine.py"), str(told), "1"]
+        command = [sys.executable, str(tmp_path / "engine.py"), str(log), "1"]
         ends.append(
             run_to_end(command, tmp_path, os.environ, grace=(5, 5), streams=(inlet, inlet), cancelled=cancelled)
         )
@@ -265,4 +271,4 @@ def test_an_engine_of_another_thread_is_interrupted_when_it_is_cancelled(tmp_pat
     thread.join(60)
     os.close(inlet)
     os.close(outlet)
-    assert (ends, told.read_text()) == ([End(3, interrupted=True)], "SIGINT ")
+    assert (ends, log.read_text()) == ([End(3, interrupted=True)], "SIGINT ")

@@ -27,9 +27,9 @@ def project(tmp_path: Path) -> Project:
 def test_a_misspelt_stack_is_reported_which_one_is_meant_where_one_is_near(
     project: Project, written: str, meant: str
 ) -> None:
-    with pytest.raises(ProjectError) as told:
+    with pytest.raises(ProjectError) as caught:
         project.stack_file(written)
-    assert f"Repair: {meant}choose one of one, two" in str(told.value)
+    assert f"Repair: {meant}choose one of one, two" in str(caught.value)
 
 
 def test_the_name_of_a_stack_may_hold_dots(project: Project) -> None:
@@ -57,9 +57,9 @@ def test_an_empty_stack_file_means_the_defaults(project: Project) -> None:
 def test_the_engines_configuration_has_every_namespace(project: Project) -> None:
     declared = "  docker:a:\n    value: true\n  docker:b: text\n  docker:c:\n  bezel:d:\n    type: string\n"
     (project.folder / "Pulumi.yaml").write_text(f"{DECLARED.rstrip()}\n{declared}")
-    own = {"bezel:region": "us-east4", "bezel:vllm": {"max-num-seqs": 8}}
+    values = {"bezel:region": "us-east4", "bezel:vllm": {"max-num-seqs": 8}}
     assert project.engine_configuration("one") == {
-        **own, "gcp:project": "mine", "docker:a": "true", "docker:b": "text"
+        **values, "gcp:project": "mine", "docker:a": "true", "docker:b": "text"
     }  # fmt: skip
 
 
@@ -68,9 +68,10 @@ def test_values_of_other_namespaces_are_left_out(project: Project) -> None:
     assert project.cloud_project("one") == "mine"
 
 
-def test_the_cloud_project_comes_from_the_environment_where_the_stack_names_none(
+def test_the_cloud_project_comes_from_the_environment_by_default(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The cloud project comes from the environment where the stack names none."""
     monkeypatch.setenv("GOOGLE_PROJECT", "theirs")
     assert project.cloud_project("two") == "theirs"
     assert project.cloud_project("one") == "mine"
@@ -106,18 +107,19 @@ def test_a_key_without_namespace_is_the_projects(project: Project) -> None:
 )
 def test_a_key_that_the_engine_renames_is_refused(project: Project, keys: list[str], named: str) -> None:
     (project.folder / "Pulumi.one.yaml").write_text("config:\n" + "".join(f"  {key}: x\n" for key in keys))
-    with pytest.raises(ProjectError) as told:
+    with pytest.raises(ProjectError) as caught:
         project.configuration("one")
-    assert named in str(told.value)
+    assert named in str(caught.value)
 
 
-def test_a_value_that_is_read_in_two_ways_is_refused_with_its_line_and_quoted_it_is_text(project: Project) -> None:
+def test_a_value_that_is_read_in_two_ways_is_refused_with_its_line(project: Project) -> None:
+    """A value that is read in two ways is refused with its line and quoted it is text."""
     file = project.folder / "Pulumi.one.yaml"
     file.write_text("config:\n  vllm:\n    since: 2026-11-21\n    until: 010\n")
-    with pytest.raises(ProjectError) as told:
+    with pytest.raises(ProjectError) as caught:
         project.configuration("one")
-    assert "Pulumi.one.yaml line 3: vllm.since = 2026-11-21" in str(told.value)
-    assert 'quote it: "010".' in str(told.value)
+    assert "Pulumi.one.yaml line 3: vllm.since = 2026-11-21" in str(caught.value)
+    assert 'quote it: "010".' in str(caught.value)
     file.write_text("config:\n  vllm:\n    since: '2026-11-21'\n    until: \"010\"\n")
     assert project.configuration("one")["vllm"] == {"since": "2026-11-21", "until": "010"}
 

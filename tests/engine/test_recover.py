@@ -56,17 +56,20 @@ class Engine:
 
     def recover(self, *changes: OpenChange, remembered: list[list[OpenChange]] | None = None) -> Recovered:
         kept = [] if remembered is None else remembered
-        return reconcile(self, "acme", lambda _line: None, changes, lambda found: kept.append([*found]))
+        return reconcile(
+            self, "acme", lambda _line: None, changes, lambda remembered_changes: kept.append([*remembered_changes])
+        )
 
-    def held(self) -> list[tuple[str, str, bool]]:
+    def contents(self) -> list[tuple[str, str, bool]]:
         return [(item["urn"], item["id"], bool(item.get("delete"))) for item in self.state["deployment"]["resources"]]
 
 
-def test_a_create_that_the_cloud_has_made_is_taken_in_with_its_dependencies() -> None:
+def test_a_create_that_the_cloud_has_made_is_taken_in() -> None:
+    """A create that the cloud has made is taken in with its dependencies."""
     engine = Engine([resource(ACCOUNT, id="a")], [("creating", resource(dependencies=[ACCOUNT]))], {"a", ID})
     lost_track = OpenChange(URN, "creating", resource())
-    found = engine.recover(lost_track)
-    assert (found.adopted, found.checked, found.cut_off) == ((URN,), 1, True)
+    recovered = engine.recover(lost_track)
+    assert (recovered.adopted, recovered.checked, recovered.cut_off) == ((URN,), 1, True)
     taken = engine.state["deployment"]["resources"][-1]
     assert (taken["id"], taken["dependencies"]) == (ID, [ACCOUNT])
     assert taken["outputs"] == INPUTS | {"id": ID}
@@ -74,33 +77,35 @@ def test_a_create_that_the_cloud_has_made_is_taken_in_with_its_dependencies() ->
 
 
 def test_a_create_whose_plugin_died_is_taken_in_too() -> None:
-    found = Engine([], [], {ID}).recover(OpenChange(URN, "creating", resource()))
-    assert (found.adopted, found.cut_off) == ((URN,), False)
+    recovered = Engine([], [], {ID}).recover(OpenChange(URN, "creating", resource()))
+    assert (recovered.adopted, recovered.cut_off) == ((URN,), False)
 
 
 def test_a_create_whose_secret_the_log_masks_is_not_written_into_the_state() -> None:
     masked = {**INPUTS, "env": [{"4dabf18193072939515e22adb298388d": "x", "ciphertext": "[secret]"}]}
     engine = Engine([], [], {ID})
     assert engine.recover(OpenChange(URN, "creating", resource(inputs=masked))).adopted == ()
-    assert engine.held() == []
+    assert engine.contents() == []
     encrypted = {**INPUTS, "env": [{"4dabf18193072939515e22adb298388d": "x", "ciphertext": "v1:abc"}]}
     assert Engine([], [("creating", resource(inputs=encrypted))], {ID}).recover().adopted == (URN,)
 
 
-def test_a_create_that_the_cloud_knows_nothing_of_is_dropped_and_remembered() -> None:
+def test_a_create_that_the_cloud_does_not_have_is_dropped() -> None:
+    """A create that the cloud knows nothing of is dropped and remembered."""
     engine = Engine([], [("creating", resource())], set())
     remembered: list[list[OpenChange]] = []
-    found = engine.recover(remembered=remembered)
-    assert engine.held() == []
-    assert [change.urn for change in found.missing] == [URN]
+    recovered = engine.recover(remembered=remembered)
+    assert engine.contents() == []
+    assert [change.urn for change in recovered.missing] == [URN]
     assert [[change.urn for change in kept] for kept in remembered] == [[URN], [URN]]
 
 
-def test_what_was_being_changed_or_deleted_is_read_again_and_the_rest_is_left_alone() -> None:
+def test_what_was_being_changed_or_deleted_is_read_again() -> None:
+    """What was being changed or deleted is read again and the rest is left alone."""
     there, gone, other = (resource(f"{ACCOUNT}{name}", id=name) for name in "abc")
     engine = Engine([there, gone, other], [("updating", there), ("deleting", gone)], {"a"})
     assert engine.recover().adopted == ()
-    assert [name for _, name, _ in engine.held()] == ["a", "c"]
+    assert [name for _, name, _ in engine.contents()] == ["a", "c"]
 
 
 def test_a_state_in_which_nothing_is_open_is_only_looked_at() -> None:
@@ -110,7 +115,8 @@ def test_a_state_in_which_nothing_is_open_is_only_looked_at() -> None:
 
 
 @pytest.mark.parametrize("kind", ["creating", "updating", "deleting"])
-def test_what_makes_nothing_is_left_to_the_next_up_without_asking_the_cloud(kind: str) -> None:
+def test_what_makes_nothing_is_left_to_the_next_up(kind: str) -> None:
+    """What makes nothing is left to the next up without asking the cloud."""
     there = [resource(MODEL, id="m")] if kind != "creating" else []
     engine = Engine(there, [(kind, resource(MODEL))], set())
     engine.recover()
@@ -118,7 +124,8 @@ def test_what_makes_nothing_is_left_to_the_next_up_without_asking_the_cloud(kind
     assert "refresh" not in engine.commands
 
 
-def test_a_resource_that_cannot_be_found_from_here_stops_everything_with_the_way_out() -> None:
+def test_a_resource_that_cannot_be_found_from_here_stops_everything() -> None:
+    """A resource that cannot be found from here stops everything with the way out."""
     engine = Engine([], [("creating", resource(VERSION, inputs={"secret": "s"})), ("creating", resource())], {ID})
     with pytest.raises(UserError, match=r"SecretVersion version\n   Repair: .*--clear-pending-creates"):
         engine.recover()
@@ -135,10 +142,10 @@ def test_what_a_destroy_has_taken_away_meanwhile_is_named_by_nothing() -> None:
     taken = engine.state["deployment"]["resources"][0]
     assert (taken["dependencies"], taken["propertyDependencies"]) == ([], {"x": []})
     for owner in ({"parent": ACCOUNT}, {"provider": f"{ACCOUNT}::1234"}):
-        engine, said = Engine([], [("creating", resource(**owner))], {ID}), list[str]()
-        assert reconcile(engine, "acme", said.append).adopted == ()
-        assert engine.held() == []
-        assert f"delete {ID} by hand" in said[0]
+        engine, lines = Engine([], [("creating", resource(**owner))], {ID}), list[str]()
+        assert reconcile(engine, "acme", lines.append).adopted == ()
+        assert engine.contents() == []
+        assert f"delete {ID} by hand" in lines[0]
         owned = Engine([resource(ACCOUNT, id="1234")], [("creating", resource(**owner))], {ID, "1234"})
         assert owned.recover().adopted == (URN,)
 
@@ -147,24 +154,26 @@ def test_a_replacement_takes_the_place_of_the_old_resource_which_is_to_go() -> N
     new = resource(inputs=INPUTS | {"location": "europe-west4"})
     engine = Engine([resource(id=ID)], [("creating", new)], {ID, NEW})
     assert engine.recover().adopted == (URN,)
-    assert engine.held() == [(URN, NEW, False), (URN, ID, True)]
+    assert engine.contents() == [(URN, NEW, False), (URN, ID, True)]
 
 
-@pytest.mark.parametrize(("cloud", "held"), [({ID}, [(URN, ID, False)]), (set(), [])])
-def test_a_replacement_after_the_old_one_was_deleted_is_the_resource_from_now_on(
-    cloud: set[str], held: list[tuple[str, str, bool]]
+@pytest.mark.parametrize(("cloud", "contents"), [({ID}, [(URN, ID, False)]), (set(), [])])
+def test_a_replacement_after_the_deletion_of_the_old_one_is_the_resource(
+    cloud: set[str], contents: list[tuple[str, str, bool]]
 ) -> None:
+    """A replacement after the old one was deleted is the resource from now on."""
     engine = Engine([resource(id=ID, pendingReplacement=True)], [("creating", resource())], cloud)
     engine.recover()
-    assert engine.held() == held
+    assert engine.contents() == contents
     assert not any(item.get("pendingReplacement") for item in engine.state["deployment"]["resources"])
 
 
-def test_a_replacement_that_was_not_made_leaves_the_old_resource_what_it_was() -> None:
+def test_a_replacement_that_was_not_made_leaves_the_old_resource() -> None:
+    """A replacement that was not made leaves the old resource what it was."""
     new = resource(inputs=INPUTS | {"location": "europe-west4"})
     engine = Engine([resource(id=ID)], [("creating", new)], {ID})
     assert engine.recover().adopted == ()
-    assert engine.held() == [(URN, ID, False)]
+    assert engine.contents() == [(URN, ID, False)]
 
 
 def test_a_recovery_that_was_cut_off_is_settled_by_the_next_one() -> None:
@@ -173,10 +182,10 @@ def test_a_recovery_that_was_cut_off_is_settled_by_the_next_one() -> None:
     remembered: list[list[OpenChange]] = []
     with pytest.raises(UserError):
         engine.recover(remembered=remembered)
-    assert engine.held() == [(URN, ID, False)]
+    assert engine.contents() == [(URN, ID, False)]
     engine.fails = False
     engine.recover(*remembered[-1])
-    assert engine.held() == []
+    assert engine.contents() == []
 
 
 def event(kind: str, urn: str = URN, **others: Any) -> str:
@@ -252,7 +261,7 @@ def test_what_a_service_that_is_gone_took_along_is_gone_from_the_state_too() -> 
     engine = Engine([*here, resource(ACCOUNT, id="a")], [], set())
     reconcile(engine, "acme", lambda _line: None, [OpenChange(URN, "updating", resource(), read=True)])
     # A check is looked at by nobody: nothing of it is in the cloud.
-    assert [name for _, name, _ in engine.held()] == ["c", "a"]
+    assert [name for _, name, _ in engine.contents()] == ["c", "a"]
 
 
 EXISTS = event("diagnosticEvent", message="googleapi: Error 409: Resource already exists.")
@@ -264,7 +273,8 @@ def run(last: LastRun, *lines: str) -> None:
     last.events.write_text("\n".join(lines))
 
 
-def test_what_exists_already_is_open_only_when_asked_for_or_looked_for_before(tmp_path: Path) -> None:
+def test_what_exists_already_is_open_only_on_request(tmp_path: Path) -> None:
+    """What exists already is open only when asked for or looked for before."""
     last = LastRun(tmp_path / "run")
     run(last, BEGUN, EXISTS, FAILED)
     assert last.open_changes() == []
@@ -301,7 +311,8 @@ def test_a_state_that_was_set_back_has_lost_what_ended_well_too(
     assert [change.kind for change in last.open_changes()] == kinds
 
 
-def test_a_state_that_was_set_back_is_looked_into_until_its_changes_are_kept(tmp_path: Path) -> None:
+def test_a_state_that_was_set_back_is_looked_into_until_it_is_kept(tmp_path: Path) -> None:
+    """A state that was set back is looked into until its changes are kept."""
     last = LastRun(tmp_path / "run")
     assert not last.note_set_back()  # no log tells what is missing
     assert not last.ended_well()
@@ -313,7 +324,8 @@ def test_a_state_that_was_set_back_is_looked_into_until_its_changes_are_kept(tmp
     assert last.ended_well()
 
 
-def test_what_exists_already_is_known_through_other_runs_until_it_is_settled(tmp_path: Path) -> None:
+def test_what_exists_already_is_known_through_other_runs(tmp_path: Path) -> None:
+    """What exists already is known through other runs until it is settled."""
     last = LastRun(tmp_path / "run")
     run(last, BEGUN, EXISTS, FAILED)
     run(last, event("resourcePreEvent", ACCOUNT), event("resOutputsEvent", ACCOUNT))
@@ -329,16 +341,16 @@ def test_what_exists_already_is_known_through_other_runs_until_it_is_settled(tmp
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "googleapi: Error 409: The operation was aborted.",
         "googleapi: Error 409: There were concurrent policy changes.",
         "googleapi: Error 400: no\n  | FileExistsError: /tmp/x already exists",
     ],
 )
-def test_another_conflict_is_not_taken_for_something_that_exists(tmp_path: Path, said: str) -> None:
+def test_another_conflict_is_not_taken_for_something_that_exists(tmp_path: Path, message: str) -> None:
     last = LastRun(tmp_path / "run")
-    run(last, BEGUN, event("diagnosticEvent", message=said), FAILED)
+    run(last, BEGUN, event("diagnosticEvent", message=message), FAILED)
     assert last.refused_creates() == []
 
 
@@ -349,20 +361,21 @@ def test_what_exists_already_and_is_gone_when_asked_for_is_open_no_more() -> Non
     assert [[change.urn for change in kept] for kept in remembered] == [[URN], []]
 
 
-def test_a_failed_update_is_read_again_without_a_change_of_the_state_by_hand() -> None:
+def test_a_failed_update_is_read_again_without_a_change_by_hand() -> None:
+    """A failed update is read again without a change of the state by hand."""
     engine = Engine([resource(id=ID)], [], {ID})
-    said: list[str] = []
-    reconcile(engine, "acme", said.append, [OpenChange(URN, "updating", resource(), read=True)])
+    lines: list[str] = []
+    reconcile(engine, "acme", lines.append, [OpenChange(URN, "updating", resource(), read=True)])
     assert engine.commands == ["stack export", "refresh"]
-    assert said == ["the state of 1 resource may differ from the cloud: reading them"]
+    assert lines == ["the state of 1 resource may differ from the cloud: reading them"]
 
 
 def test_changes_of_ignored_types_are_dropped_and_the_others_looked_for() -> None:
     kind = VERSION.split("::")[2]
     pending = [("creating", resource(VERSION, inputs={})), ("creating", resource())]
     engine = Engine([], pending, {ID})
-    found = reconcile(engine, "acme", lambda _line: None, ignored={kind})
-    assert (found.adopted, found.checked) == ((URN,), 1)
+    recovered = reconcile(engine, "acme", lambda _line: None, ignored={kind})
+    assert (recovered.adopted, recovered.checked) == ((URN,), 1)
     assert "pending_operations" not in engine.state["deployment"]
     with pytest.raises(UserError, match="SecretVersion version"):
         reconcile(Engine([], pending, {ID}), "acme", lambda _line: None)

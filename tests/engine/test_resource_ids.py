@@ -66,12 +66,12 @@ def test_of_each_dynamic_resource_it_is_known_what_a_killed_run_leaves() -> None
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     prefix = "pulumi-python:dynamic/"
-    found = {f"pulumi-python:{each._resource_type_name}" for each in Resource.__subclasses__()}
-    known = {token for token in (*IDS, *MAKES_NOTHING) if token.startswith(prefix)}
-    bootstraps = {token for token in known if token.startswith(f"{prefix}bootstrap:")}
-    own = {token for token in found if token.startswith((f"{prefix}components:", f"{prefix}smoke:"))}
-    assert own == known - bootstraps
-    assert len(own) >= 8
+    dynamic_types = {f"pulumi-python:{each._resource_type_name}" for each in Resource.__subclasses__()}
+    known_types = {token for token in (*IDS, *MAKES_NOTHING) if token.startswith(prefix)}
+    bootstraps = {token for token in known_types if token.startswith(f"{prefix}bootstrap:")}
+    own_types = {token for token in dynamic_types if token.startswith((f"{prefix}components:", f"{prefix}smoke:"))}
+    assert own_types == known_types - bootstraps
+    assert len(own_types) >= 8
 
 
 def test_the_request_for_a_lease_is_named_by_its_lease() -> None:
@@ -80,7 +80,8 @@ def test_the_request_for_a_lease_is_named_by_its_lease() -> None:
     assert derived_id(token, {"project": "acme"}, None) is None
 
 
-def test_a_project_left_out_is_the_provider_s_own_and_a_parent_s_path_counts_for_itself() -> None:
+def test_a_project_left_out_is_the_provider_s_own() -> None:
+    """A project left out is the provider's own and a parent's path counts for itself."""
     service, member = "gcp:cloudrunv2/service:Service", "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
     inputs = {"location": "us-east4", "name": "llm"}
     assert derived_id(service, inputs, "acme") == "projects/acme/locations/us-east4/services/llm"

@@ -85,7 +85,8 @@ def test_a_record_stays_the_other_runs_while_that_lives(tmp_path: Path, start: S
     assert last.events.exists()
 
 
-def test_a_preview_marks_its_processes_and_keeps_the_changes_of_the_run_before(tmp_path: Path) -> None:
+def test_a_preview_marks_its_processes_and_keeps_earlier_changes(tmp_path: Path) -> None:
+    """A preview marks its processes and keeps the changes of the run before."""
     last = LastRun(tmp_path / "run")
     last.begin()
     last.events.write_text("{}")

@@ -12,10 +12,10 @@ SERVICE, CHECK, PART = (f"urn:pulumi:chat::bezel::{kind}" for kind in KINDS)
 
 
 @pytest.fixture
-def loosened(tmp_path):
+def loosen(tmp_path):
     """The plan after `let_computed_values_differ`, by the step of the service."""
 
-    def loosened(step):
+    def loosen_step(step):
         file = tmp_path / "plan.json"
         check = {
             "custom": True,
@@ -33,21 +33,22 @@ def loosened(tmp_path):
         let_computed_values_differ(file)
         return json.loads(file.read_text())["resourcePlans"]
 
-    return loosened
+    return loosen_step
 
 
-def test_a_value_that_comes_from_a_changing_resource_may_differ_and_no_other_input(loosened):
-    plans = loosened("update")
+def test_a_value_that_comes_from_a_changing_resource_may_differ(loosen):
+    """A value that comes from a changing resource may differ and no other input."""
+    plans = loosen("update")
     assert plans[CHECK]["goal"]["inputDiff"] == {"updates": {"planned": "new", "revision": UNKNOWN}}
     assert plans[SERVICE]["goal"]["inputDiff"] == {"updates": {"template": 2}}
     assert plans[PART]["goal"]["inputDiff"] == {}
 
 
-def test_a_value_that_comes_from_an_unchanged_resource_stays_as_planned(loosened):
-    assert loosened("same")[CHECK]["goal"]["inputDiff"] == {"updates": {"planned": "new"}}
+def test_a_value_that_comes_from_an_unchanged_resource_stays_as_planned(loosen):
+    assert loosen("same")[CHECK]["goal"]["inputDiff"] == {"updates": {"planned": "new"}}
 
 
-def test_outputs_of_components_may_differ_and_steps_may_not(loosened):
-    plans = loosened("update")
+def test_outputs_of_components_may_differ_and_steps_may_not(loosen):
+    plans = loosen("update")
     assert plans[PART]["goal"]["outputDiff"] == {"adds": {"url": UNKNOWN}, "updates": {"revision": UNKNOWN}}
     assert [plan["steps"] for plan in plans.values()] == [["update"], ["update"], ["same"], ["delete"]]

@@ -47,9 +47,9 @@ def content(folder: Path) -> dict[str, str]:
 def shell_of(clone: Path, cloud: Path) -> dict[str, str]:
     """The variables of a shell after `bezel local env`."""
     engine = LocalEngine(Project(clone), cloud, {"GOOGLE_PROJECT": "bezel-local"}).environment()
-    own = shell_pulumi.install(clone, cloud)
-    found = {**os.environ, **engine, **own}
-    return found | {"PATH": f"{Path(own[shell_pulumi.VARIABLE]).parent}:{engine['PATH']}"}
+    variables = shell_pulumi.install(clone, cloud)
+    environment = {**os.environ, **engine, **variables}
+    return environment | {"PATH": f"{Path(variables[shell_pulumi.VARIABLE]).parent}:{engine['PATH']}"}
 
 
 # (folder, arguments, text of the answer); each works on what the ones before it left.
@@ -89,14 +89,14 @@ def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path) -> Non
     (clone / ".localcloud" / "passphrase").write_text("local")
     (clone / ".localcloud" / "state").mkdir()
     before = content(clone)
-    for folder, arguments, told in COMMANDS:
+    for folder, arguments, copies in COMMANDS:
         command = str(CLI) if folder == "below" else "pulumi"  # a shell may call it by its path too
-        words = [word.replace("CLONE", str(clone)) for word in arguments.split()]
+        line = [word.replace("CLONE", str(clone)) for word in arguments.split()]
         run = subprocess.run(
-            [command, *words], cwd=clone / folder, env=shell, capture_output=True, text=True, check=False, timeout=120
+            [command, *line], cwd=clone / folder, env=shell, capture_output=True, text=True, check=False, timeout=120
         )
         assert run.returncode == 0, (arguments, run.stdout, run.stderr)
-        assert told in run.stdout + run.stderr, (arguments, run.stdout)
+        assert copies in run.stdout + run.stderr, (arguments, run.stdout)
         made = {name: text for name, text in content(clone).items() if not name.endswith(("plan.json", "state.json"))}
         assert made == before, arguments
     assert {"plan.json", "below/state.json"} <= {*content(clone)}, "files that a command writes are the user's"
@@ -128,7 +128,7 @@ def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: P
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         ("preview --save-plan=plan.json", "preview --save-plan=/clone/below/plan.json"),
         ("up --plan ../plan.json -s one", "up --plan /clone/plan.json -s one"),
@@ -141,14 +141,14 @@ def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: P
         ("--color always stack ls", "--color always stack ls"),
     ],
 )
-def test_files_are_those_of_the_users_folder_and_stack_files_the_copies(given: str, expected: str) -> None:
-    made = shell_pulumi.with_paths(given.split(), Path("/clone/below"), Path("/clone"), Path("/view"))
+def test_files_are_those_of_the_users_folder_and_stack_files_the_copies(arguments: str, expected: str) -> None:
+    made = shell_pulumi.with_paths(arguments.split(), Path("/clone/below"), Path("/clone"), Path("/view"))
     assert made == expected.split()
 
 
 @pytest.mark.parametrize(
-    ("given", "command"),
+    ("arguments", "command"),
     [("preview -s one", "preview"), ("--color always stack ls", "stack"), ("-v 3 new x", "new"), ("--help", "")],
 )
-def test_the_command_is_found_behind_global_options(given: str, command: str) -> None:
-    assert shell_pulumi.command_of(given.split()) == command
+def test_the_command_is_found_behind_global_options(arguments: str, command: str) -> None:
+    assert shell_pulumi.command_of(arguments.split()) == command

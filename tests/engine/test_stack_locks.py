@@ -117,16 +117,16 @@ def test_without_a_wait_the_owner_is_named_at_once(bucket, around, time, lines):
 def test_a_released_lock_is_taken_by_the_one_that_waits(bucket, around, time):
     bucket.objects[NAME] = (to_json(LOCK), 9)
     time.at[30] = bucket.objects.clear
-    with hold(bucket.client(), "bezel", "dev", 60, around) as held:
-        assert parse(bucket.objects[NAME][0]) == held.lock
-        assert held.lock.after == ()
+    with hold(bucket.client(), "bezel", "dev", 60, around) as lock:
+        assert parse(bucket.objects[NAME][0]) == lock.lock
+        assert lock.lock.after == ()
 
 
 def test_the_lock_of_an_ended_run_is_taken_over_in_its_place(bucket, around, lines):
     bucket.objects[NAME] = (to_json(LOCK), 9)
-    with hold(bucket.client(), "bezel", "dev", 0, replace(around, run_state=states_of("ended"))) as held:
-        assert parse(bucket.objects[NAME][0]) == held.lock
-        assert held.lock.after == ((LOCK.since, LOCK.owner),)
+    with hold(bucket.client(), "bezel", "dev", 0, replace(around, run_state=states_of("ended"))) as lock:
+        assert parse(bucket.objects[NAME][0]) == lock.lock
+        assert lock.lock.after == ((LOCK.since, LOCK.owner),)
     assert bucket.objects == {}
     assert "its run has ended" in lines[0]
 
@@ -171,8 +171,8 @@ def test_a_command_below_the_lock_takes_none_of_its_own_and_releases_none(bucket
 def test_an_answer_that_is_lost_leaves_one_lock_which_is_released(bucket, around, replaced):
     bucket.objects |= {NAME: (to_json(DEAD), 9)} if replaced else {}
     bucket.lost = 2
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
-        assert bucket.objects[NAME][1] == held.generation
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
+        assert bucket.objects[NAME][1] == lock.generation
     assert bucket.objects == {}
 
 
@@ -194,7 +194,8 @@ def test_another_engine_is_waited_for_and_its_lock_kept(bucket, around, lines):
 
 
 @pytest.mark.slow
-def test_the_engine_s_lock_of_a_dead_run_is_removed_when_its_engine_must_have_stopped(bucket, around, time, lines):
+def test_the_engine_s_lock_of_a_dead_run_is_removed_after_its_time(bucket, around, time, lines):
+    """The engine's lock of a dead run is removed when its engine must have stopped."""
     bucket.objects |= {NAME: (to_json(LOCK), 9), ENGINE: engine_lock()}
     other = ENGINE.replace("/dev/", "/dev2/")
     bucket.objects[other] = engine_lock()
@@ -205,7 +206,8 @@ def test_the_engine_s_lock_of_a_dead_run_is_removed_when_its_engine_must_have_st
     assert "removed the engine's lock" in lines[-1]
 
 
-def test_a_dead_run_s_engine_that_ends_by_itself_is_not_waited_for_any_longer(bucket, around, time):
+def test_an_engine_of_a_dead_run_that_ends_by_itself_is_not_awaited(bucket, around, time):
+    """A dead run's engine that ends by itself is not waited for any longer."""
     bucket.objects |= {NAME: (to_json(LOCK), 9), ENGINE: engine_lock()}
     time.at[20] = lambda: bucket.objects.pop(ENGINE)
     with hold(bucket.client(), "bezel", "dev", 0, replace(around, run_state=states_of("ended"))):
@@ -216,22 +218,23 @@ def test_a_dead_run_s_engine_that_ends_by_itself_is_not_waited_for_any_longer(bu
 def test_a_taker_that_died_in_between_leaves_the_engine_s_lock_to_the_next(bucket, around):
     first = replace(DEAD, since="2026-11-01T11:00:00Z").taken_over(LOCK)
     bucket.objects |= {NAME: (to_json(first), 9), ENGINE: engine_lock()}
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
         assert ENGINE not in bucket.objects
-        assert len(held.lock.after) == 2
+        assert len(lock.lock.after) == 2
 
 
 @pytest.mark.slow
-def test_an_engine_of_a_dead_process_of_this_machine_is_seen_as_dead_at_once(bucket, around, time):
-    own = owner_of({})
-    dead = replace(DEAD, owner=replace(own, process=replace(own.process, started=1)))
+def test_an_engine_of_a_dead_process_of_this_machine_counts_as_dead(bucket, around, time):
+    """An engine of a dead process of this machine is seen as dead at once."""
+    owner = owner_of({})
+    dead = replace(DEAD, owner=replace(owner, process=replace(owner.process, started=1)))
     gone = subprocess.Popen([sys.executable, "-S", "-c", ""])
     gone.wait()
     bucket.objects |= {NAME: (to_json(dead), 9)}
-    bucket.objects[ENGINE] = engine_lock(pid=gone.pid, hostname=own.host, username=own.user)
+    bucket.objects[ENGINE] = engine_lock(pid=gone.pid, hostname=owner.host, username=owner.user)
     with hold(bucket.client(), "bezel", "dev", 0, around):
         assert time.now == 0
-    alive = engine_lock(pid=1, hostname=own.host, username=own.user, timestamp="2099-01-01T00:00:00Z")
+    alive = engine_lock(pid=1, hostname=owner.host, username=owner.user, timestamp="2099-01-01T00:00:00Z")
     bucket.objects |= {NAME: (to_json(dead), 9), ENGINE: alive}
     with pytest.raises(LockedError, match="process 1"), hold(bucket.client(), "bezel", "dev", 0, around):
         pass
@@ -252,7 +255,7 @@ class Schedule:
             assert self.turn.wait_for(lambda: self.waiting[me], timeout=20)
             del self.waiting[me]
 
-    def done(self):
+    def is_done(self):
         with self.turn:
             self.left -= 1
             self._choose()
@@ -284,16 +287,16 @@ def test_of_several_takers_at_once_one_holds_the_lock_whatever_the_order(order, 
             around = Surroundings({}, states_of("unknown"), lambda _: None, clock=lambda: time.now, sleep=time.sleep)
             states = bucket.client(token=f"taker-{number}")
             try:
-                with hold(states, "bezel", "dev", 15, around) as held:
+                with hold(states, "bezel", "dev", 15, around) as lock:
                     inside.append(number)
                     most.append(len(inside))
-                    assert states.read(NAME)[1] == held.generation
+                    assert states.read(NAME)[1] == lock.generation
                     inside.remove(number)
                 outcomes.append("held")
             except LockedError:
                 outcomes.append("locked")
             finally:
-                schedule.done()
+                schedule.is_done()
 
         threads = [threading.Thread(target=take, args=(number,)) for number in range(3)]
         for thread in threads:
@@ -309,48 +312,48 @@ def test_of_several_takers_at_once_one_holds_the_lock_whatever_the_order(order, 
 @pytest.mark.slow
 def test_a_holder_that_was_taken_over_notices_and_interrupts(bucket, around):
     interrupted = threading.Event()
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
-        with held.watch(interrupted.set, seconds=0.01):
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
+        with lock.watch(interrupted.set, seconds=0.01):
             assert not interrupted.wait(0.05)
             bucket.objects[NAME] = (to_json(LOCK), 99)
             assert interrupted.wait(10)
         with pytest.raises(LockedError, match="run 7"):
-            held.check()
+            lock.check()
     assert bucket.objects == {NAME: (to_json(LOCK), 99)}
 
 
 @pytest.mark.slow
 def test_a_failed_reading_is_not_a_lost_lock(bucket, around):
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
         bucket.forbidden = {"storage.objects.get"}
-        with held.watch(lambda: pytest.fail("interrupted"), seconds=0.01):
+        with lock.watch(lambda: pytest.fail("interrupted"), seconds=0.01):
             threading.Event().wait(0.1)
         bucket.forbidden = set()
-        assert held.look()
+        assert lock.look()
 
 
 @pytest.mark.slow
 def test_a_command_runs_under_the_lock_and_its_exit_code_is_returned(bucket, around):
     script = f"import os, sys; sys.exit(3 if os.environ['{TOKEN}'] else 1)"
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
-        assert run_under(held, [sys.executable, "-S", "-c", script], dict(os.environ)) == 3
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
+        assert run_under(lock, [sys.executable, "-S", "-c", script], dict(os.environ)) == 3
         with pytest.raises(Exception, match="cannot be started"):
-            run_under(held, ["/no/such/program"], {})
+            run_under(lock, ["/no/such/program"], {})
     assert bucket.objects == {}
 
 
 def test_a_killed_command_leaves_nothing_that_it_started(bucket, around, tmp_path):
     script = f"sleep 60 & echo $! > {tmp_path}/started; kill -s KILL $$"
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
-        assert run_under(held, ["sh", "-c", script], dict(os.environ)) == 128 + signal.SIGKILL
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
+        assert run_under(lock, ["sh", "-c", script], dict(os.environ)) == 128 + signal.SIGKILL
     assert has_ended(int((tmp_path / "started").read_text()))
 
 
 def test_the_command_of_a_run_that_lost_its_lock_is_ended(bucket, around):
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
         bucket.objects[NAME] = (to_json(LOCK), 99)
         with pytest.raises(LockedError, match="run 7"):
-            run_under(held, ["sleep", "60"], dict(os.environ), watch_seconds=0.01)
+            run_under(lock, ["sleep", "60"], dict(os.environ), watch_seconds=0.01)
     assert bucket.objects == {NAME: (to_json(LOCK), 99)}
 
 
@@ -359,8 +362,8 @@ def test_the_command_of_a_run_that_lost_its_lock_is_ended(bucket, around):
 def test_a_signal_reaches_the_command_and_the_lock_is_released(bucket, around, number):
     script = "import os, signal, time; os.kill(os.getppid(), int(os.environ['NUMBER'])); time.sleep(60)"
     environ = dict(os.environ) | {"NUMBER": str(int(number))}
-    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
-        code = run_under(held, [sys.executable, "-S", "-c", script], environ)
+    with hold(bucket.client(), "bezel", "dev", 0, around) as lock:
+        code = run_under(lock, [sys.executable, "-S", "-c", script], environ)
     assert code in {128 + number, 1}  # Python itself ends with 1 on an interrupt that it shows
     assert bucket.objects == {}
 
@@ -369,13 +372,13 @@ def test_a_signal_reaches_the_command_and_the_lock_is_released(bucket, around, n
 def test_a_signal_outside_a_command_ends_the_block_and_releases_the_lock(bucket, around, number):
     before = signal.getsignal(number)
 
-    def stopped():
+    def stop():
         with hold(bucket.client(), "bezel", "dev", 0, around):
             os.kill(os.getpid(), number)
             threading.Event().wait(5)
 
     with pytest.raises(SystemExit) as caught:
-        stopped()
+        stop()
     assert caught.value.code == 128 + number
     assert bucket.objects == {}
     assert signal.getsignal(number) == before

@@ -13,7 +13,7 @@ from bezel.engine.locks.stale_locks import EngineLockFile, live_lock, present_lo
 
 
 @pytest.fixture
-def gone() -> int:
+def ended_pid() -> int:
     """A process id that was alive and is not."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(timeout=30)
@@ -27,9 +27,9 @@ def lock(state: Path, name: str, content: object) -> None:
     (folder / f"{name}.json.attrs").write_text("{}")
 
 
-def test_the_lock_of_a_dead_engine_is_found(tmp_path: Path, gone: int) -> None:
-    lock(tmp_path, "a", {"pid": gone, "hostname": socket.gethostname()})
-    assert stale_lock_pids(tmp_path, "bezel", "one") == [gone]
+def test_the_lock_of_a_dead_engine_is_found(tmp_path: Path, ended_pid: int) -> None:
+    lock(tmp_path, "a", {"pid": ended_pid, "hostname": socket.gethostname()})
+    assert stale_lock_pids(tmp_path, "bezel", "one") == [ended_pid]
 
 
 @pytest.mark.parametrize(
@@ -43,21 +43,23 @@ def test_the_lock_of_a_dead_engine_is_found(tmp_path: Path, gone: int) -> None:
         [],
     ],
 )
-def test_a_lock_that_may_be_alive_is_left_alone_with_all_others(tmp_path: Path, gone: int, content: object) -> None:
-    lock(tmp_path, "a", {"pid": gone, "hostname": socket.gethostname()})
+def test_a_lock_that_may_be_alive_is_left_alone_with_all_others(
+    tmp_path: Path, ended_pid: int, content: object
+) -> None:
+    lock(tmp_path, "a", {"pid": ended_pid, "hostname": socket.gethostname()})
     lock(tmp_path, "b", content)
     assert stale_lock_pids(tmp_path, "bezel", "one") == []
 
 
-def test_another_stack_and_no_lock_at_all_are_no_dead_ones(tmp_path: Path, gone: int) -> None:
-    lock(tmp_path, "a", {"pid": gone, "hostname": socket.gethostname()})
+def test_another_stack_and_no_lock_at_all_are_no_dead_ones(tmp_path: Path, ended_pid: int) -> None:
+    lock(tmp_path, "a", {"pid": ended_pid, "hostname": socket.gethostname()})
     assert stale_lock_pids(tmp_path, "bezel", "two") == []
     assert stale_lock_pids(tmp_path / "empty", "bezel", "one") == []
 
 
-def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path, gone: int) -> None:
+def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path, ended_pid: int) -> None:
     here = socket.gethostname()
-    lock(tmp_path, "a", {"pid": gone, "hostname": here})
+    lock(tmp_path, "a", {"pid": ended_pid, "hostname": here})
     lock(tmp_path, "b", {"pid": os.getpid(), "hostname": "another machine"})
     lock(tmp_path, "c", {})
     assert live_lock(tmp_path, "bezel", "one") is None
@@ -66,9 +68,9 @@ def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path
     assert live_lock(tmp_path, "bezel", "two") is None
 
 
-def test_any_lock_that_may_be_alive_is_present_and_says_whose_it_is(tmp_path: Path, gone: int) -> None:
+def test_any_lock_that_may_be_alive_is_present_and_says_whose_it_is(tmp_path: Path, ended_pid: int) -> None:
     here = socket.gethostname()
-    lock(tmp_path, "a", {"pid": gone, "hostname": here})
+    lock(tmp_path, "a", {"pid": ended_pid, "hostname": here})
     assert present_lock(tmp_path, "bezel", "one") is None
     lock(tmp_path, "b", {"pid": 7, "hostname": "another machine", "timestamp": "2026-11-24T00:00:00Z"})
     assert present_lock(tmp_path, "bezel", "one") == "process 7 on another machine, since 2026-11-24T00:00:00Z"

@@ -58,7 +58,8 @@ def test_a_change_whose_answer_was_lost_is_made_once_and_known(bucket, lost):
     assert bucket.objects == {}
 
 
-def test_after_a_lost_answer_the_object_of_another_writer_is_not_taken_for_ours(bucket):
+def test_after_a_lost_answer_another_writer_s_object_is_not_ours(bucket):
+    """After a lost answer the object of another writer is not taken for ours."""
     states = bucket.client()
     bucket.before = [Answer(503)]
     bucket.objects[NAME] = (b"theirs", 7)
@@ -177,8 +178,8 @@ def test_the_bucket_is_where_the_engine_finds_it():
     assert base() == "https://storage.googleapis.com/storage/v1/"
     assert base(STORAGE_EMULATOR_HOST="127.0.0.1:8") == "http://127.0.0.1:8/storage/v1/"
     assert base(STORAGE_EMULATOR_HOST="http://localhost:8/") == "http://localhost:8/storage/v1/"
-    own = {"GOOGLE_STORAGE_CUSTOM_ENDPOINT": "http://127.0.0.1:9/storage/v1/"}
-    assert base(STORAGE_EMULATOR_HOST="127.0.0.1:8", **own) == "http://127.0.0.1:9/storage/v1/"
+    variables = {"GOOGLE_STORAGE_CUSTOM_ENDPOINT": "http://127.0.0.1:9/storage/v1/"}
+    assert base(STORAGE_EMULATOR_HOST="127.0.0.1:8", **variables) == "http://127.0.0.1:9/storage/v1/"
     with pytest.raises(AddressError, match="STORAGE_EMULATOR_HOST"):
         base(STORAGE_EMULATOR_HOST="example.com:80")
 

@@ -52,7 +52,8 @@ def test_a_lock_that_a_full_disk_has_cut_goes_and_a_whole_one_stays(tmp_path: Pa
     assert there(tmp_path) == kept
 
 
-def test_a_lock_that_never_got_its_name_goes_unless_it_is_just_being_written(tmp_path: Path) -> None:
+def test_a_lock_that_never_got_its_name_is_removed(tmp_path: Path) -> None:
+    """A lock that never got its name goes unless it is just being written."""
     part = ".pulumi/locks/organization/bezel/one/a.json.18eaa28d9345b41a.tmp"
     kept = tree(tmp_path, {part: "", f"{STACK}.18eaa28d9345b41a.tmp": "{"})
     assert remove_truncated(tmp_path) == []

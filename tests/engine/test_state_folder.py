@@ -13,7 +13,7 @@ HIDDEN = {SIGNATURE: SECRET, "ciphertext": "v1:abc"}
 ASSET = {SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "text": "plain"}
 
 
-def written(state: Path, latest: Any, stack: str = "l4-qat") -> Path:
+def write_state(state: Path, latest: Any, stack: str = "l4-qat") -> Path:
     file = state / ".pulumi" / "stacks" / "bezel" / f"{stack}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"version": 3, "checkpoint": {"stack": stack, "latest": latest}}))
@@ -35,16 +35,16 @@ def stack_with(outputs: Any) -> dict[str, Any]:
     ],
 )
 def test_values_are_as_they_were_put_out_and_secrets_hidden(tmp_path: Path, kept: Any, read: Any) -> None:
-    assert outputs_in(written(tmp_path, stack_with(kept)), "bezel", "l4-qat") == read
+    assert outputs_in(write_state(tmp_path, stack_with(kept)), "bezel", "l4-qat") == read
 
 
 @pytest.mark.parametrize("latest", [None, {}, {"resources": None}, {"resources": [{"type": STACK}]}])
 def test_a_stack_that_was_never_deployed_has_none(tmp_path: Path, latest: Any) -> None:
-    assert outputs_in(written(tmp_path, latest), "bezel", "l4-qat") == {}
+    assert outputs_in(write_state(tmp_path, latest), "bezel", "l4-qat") == {}
 
 
 def test_no_stack_is_something_else_than_no_outputs(tmp_path: Path) -> None:
-    assert outputs_in(written(tmp_path, {}, "l4-e2b"), "bezel", "l4-qat") is None
+    assert outputs_in(write_state(tmp_path, {}, "l4-e2b"), "bezel", "l4-qat") is None
     assert outputs_in(tmp_path / "elsewhere", "bezel", "l4-qat") is None
 
 
@@ -59,7 +59,7 @@ def test_no_stack_is_something_else_than_no_outputs(tmp_path: Path) -> None:
     ],
 )
 def test_a_change_without_an_end_is_seen(tmp_path: Path, latest: Any, expected: bool) -> None:
-    assert pending_in(written(tmp_path, latest), "bezel", "l4-qat") is expected
+    assert pending_in(write_state(tmp_path, latest), "bezel", "l4-qat") is expected
     assert not pending_in(tmp_path, "bezel", "another")
 
 
@@ -68,7 +68,7 @@ CUT = ("", "{", "[]", '{"version": 3}', '{"version": 3, "checkpoint": {"stack": 
 
 @pytest.mark.parametrize("text", CUT)
 def test_what_is_no_state_is_reported_with_its_repair(tmp_path: Path, text: str) -> None:
-    file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    file = write_state(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     file.write_text(text)
     for read in (outputs_in, pending_in):
         with pytest.raises(UserError, match=r"bezel local recover l4-qat` restores the previous one"):
@@ -77,7 +77,7 @@ def test_what_is_no_state_is_reported_with_its_repair(tmp_path: Path, text: str)
 
 @pytest.mark.parametrize("text", CUT)
 def test_a_state_that_was_cut_gives_way_to_the_one_before_it(tmp_path: Path, text: str) -> None:
-    file = written(tmp_path, stack_with({"url": "http://a"})) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    file = write_state(tmp_path, stack_with({"url": "http://a"})) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     before, attributes = file.with_name(f"{file.name}.bak"), file.with_name(f"{file.name}.attrs")
     whole = file.read_bytes()
     before.write_bytes(whole)
@@ -90,7 +90,7 @@ def test_a_state_that_was_cut_gives_way_to_the_one_before_it(tmp_path: Path, tex
 
 @pytest.mark.parametrize("text", CUT)
 def test_where_both_are_cut_nothing_is_changed_and_the_way_out_is_reported(tmp_path: Path, text: str) -> None:
-    file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    file = write_state(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     file.write_text("{")
     file.with_name(f"{file.name}.bak").write_text(text)
     with pytest.raises(
@@ -102,7 +102,7 @@ def test_where_both_are_cut_nothing_is_changed_and_the_way_out_is_reported(tmp_p
 
 @pytest.mark.parametrize("latest", [None, {}, {"resources": []}])
 def test_a_whole_state_and_a_stack_without_one_stay_as_they_are(tmp_path: Path, latest: Any) -> None:
-    file = written(tmp_path, latest) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    file = write_state(tmp_path, latest) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     whole = file.read_bytes()
     file.with_name(f"{file.name}.bak").write_text("older")
     assert not restore(tmp_path, "bezel", "l4-qat")

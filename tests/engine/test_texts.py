@@ -59,7 +59,7 @@ def test_the_stack_s_own_row_stays_last_where_the_port_was_closed_too() -> None:
     display = Display()
     stack = ["  pulumi:pulumi:Stack (s):", "    error: update failed", f"    error: {CLOSED}", ""]
     resource = ["  gcp:x:Service (s):", f"    error: {SENTENCE}", ""]
-    shown = [line for given in ["Diagnostics:", *stack, *resource] for line in display.take(given)]
+    shown = [line for group in ["Diagnostics:", *stack, *resource] for line in display.take(group)]
     assert [*shown, *display.end()] == ["Diagnostics:", *resource, *stack[:2], ""]
 
 
@@ -76,10 +76,10 @@ def test_without_an_explanation_the_provider_s_words_are_kept_once() -> None:
     ],
 )
 def test_another_failure_is_kept_beside_it(other: str) -> None:
-    found = plain_errors([LOGGED, other, EXPLAINED, LISTED])
-    assert len(found) == 2
-    assert found[0].startswith("service llm")
-    assert found[1] == other
+    errors = plain_errors([LOGGED, other, EXPLAINED, LISTED])
+    assert len(errors) == 2
+    assert errors[0].startswith("service llm")
+    assert errors[1] == other
 
 
 @given(st.lists(st.text(max_size=60), max_size=6))
@@ -101,7 +101,7 @@ def display(text: str) -> list[str]:
     return taken + shown.end()
 
 
-def indented(message: str) -> str:
+def indent(message: str) -> str:
     head, *lines = message.splitlines()
     return "\n".join([f"    error: {head}", *(f"    {line}" for line in lines)])
 
@@ -120,9 +120,9 @@ OUTPUT = "\n".join(
         "",
         "  gcp:x:Service (s):",
         "    warning: it may take long",
-        indented(LOGGED),
-        indented(EXPLAINED),
-        indented(LISTED),
+        indent(LOGGED),
+        indent(EXPLAINED),
+        indent(LISTED),
         "",
         "Resources:",
         "    1 errored",

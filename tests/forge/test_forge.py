@@ -83,7 +83,7 @@ def test_no_plain_http_beyond_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "state"),
+    ("answer", "state"),
     [
         ({"status": "completed", "conclusion": "failure"}, "ended"),
         ({"status": "cancelled"}, "ended"),  # Forgejo
@@ -96,8 +96,8 @@ def test_no_plain_http_beyond_this_machine() -> None:
         ({"status": "in_progress", "run_attempt": 1}, "running"),
     ],
 )
-def test_the_state_of_a_run_is_the_forges(fake: FakeForge, given: dict[str, object], state: str) -> None:
-    fake.runs[9] = {"id": 9, **given}
+def test_the_state_of_a_run_is_the_forges(fake: FakeForge, answer: dict[str, object], state: str) -> None:
+    fake.runs[9] = {"id": 9, **answer}
     with client(fake) as forge:
         assert forge.run_state(9, attempt=1) == state
         assert forge.run_state("10") == "unknown"
@@ -270,9 +270,9 @@ def test_by_hand_there_is_no_forge() -> None:
 
 
 def test_the_pull_request_and_its_origin_are_the_events(fake: FakeForge, tmp_path) -> None:
-    own, fork = (pull_request_of(fake.environ(tmp_path, pull=5, fork=fork)) for fork in (False, True))
-    assert own is not None
-    assert (own.number, own.from_fork, own.head_sha) == (5, False, "a" * 40)
+    same, fork = (pull_request_of(fake.environ(tmp_path, pull=5, fork=fork)) for fork in (False, True))
+    assert same is not None
+    assert (same.number, same.from_fork, same.head_sha) == (5, False, "a" * 40)
     assert fork is not None
     assert fork.from_fork
     assert pull_request_of(fake.environ()) is None

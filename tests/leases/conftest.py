@@ -7,17 +7,17 @@ from tests.support.leases.harness import LeaseHarness, point_at
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[FakeLeaseApi]:
+def lease_api() -> Iterator[FakeLeaseApi]:
     with lease_api_serving() as world:
         yield world
 
 
 @pytest.fixture
-def world(served: FakeLeaseApi, monkeypatch: pytest.MonkeyPatch) -> FakeLeaseApi:
+def world(lease_api: FakeLeaseApi, monkeypatch: pytest.MonkeyPatch) -> FakeLeaseApi:
     """A fresh world on the module's server."""
-    served.__init__(served.server)  # type: ignore[misc]
-    point_at(served, monkeypatch)
-    return served
+    lease_api.__init__(lease_api.server)  # type: ignore[misc]
+    point_at(lease_api, monkeypatch)
+    return lease_api
 
 
 @pytest.fixture(params=["queued_resource", "flex_start_vm"])

@@ -46,7 +46,7 @@ def test_a_zone_that_gives_nothing_is_left_clean_and_the_next_is_asked(trial: Le
     got = trial.run()
     assert got is not None
     assert got.zone == SECOND
-    assert [one.zone for one in trial.left()] == [SECOND]
+    assert [one.zone for one in trial.remaining()] == [SECOND]
 
 
 def test_a_zone_that_gives_something_is_not_left(trial: LeaseHarness) -> None:
@@ -57,7 +57,8 @@ def test_a_zone_that_gives_something_is_not_left(trial: LeaseHarness) -> None:
     assert len(trial.world.leases) == 1
 
 
-def test_when_no_zone_gives_anything_each_is_reported_with_its_reason_and_nothing_is_left(trial: LeaseHarness) -> None:
+def test_each_zone_is_reported_with_its_reason_when_none_has_capacity(trial: LeaseHarness) -> None:
+    """When no zone gives anything each is reported with its reason and nothing is left."""
     trial.world.zones[FIRST] = Zone(refusal=(400, "FLEX_START provisioning model is not supported"))
     trial.world.zones[SECOND] = Zone(queue_seconds=math.inf)
     with pytest.raises(LeaseError) as caught:
@@ -66,7 +67,7 @@ def test_when_no_zone_gives_anything_each_is_reported_with_its_reason_and_nothin
     assert f"{FIRST}: 400 TEST: FLEX_START provisioning model is not supported" in text
     assert f"{SECOND}: " in text
     assert "Repair: " in text
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def test_a_lease_that_ended_is_bought_again_only_where_that_may_be(trial: LeaseHarness) -> None:
@@ -76,7 +77,7 @@ def test_a_lease_that_ended_is_bought_again_only_where_that_may_be(trial: LeaseH
     assert len(trial.world.leases) == 1
     got = trial.run(may_request=True)
     assert got is not None
-    assert [one.number for one in trial.left()] == [2]
+    assert [one.number for one in trial.remaining()] == [2]
 
 
 def test_a_late_fill_is_found_and_one_lease_is_left(trial: LeaseHarness) -> None:
@@ -86,12 +87,12 @@ def test_a_late_fill_is_found_and_one_lease_is_left(trial: LeaseHarness) -> None
     got = trial.run()
     assert got is not None
     assert got.zone == SECOND
-    assert len(trial.left()) == 2
+    assert len(trial.remaining()) == 2
     trial.world.advance(500)
     again = trial.run(may_request=False, current=got.id)
     assert again is not None
     assert again.id == got.id
-    assert [one.zone for one in trial.left()] == [SECOND]
+    assert [one.zone for one in trial.remaining()] == [SECOND]
 
 
 def test_a_late_fill_during_the_wait_is_deleted_too(trial: LeaseHarness) -> None:
@@ -100,16 +101,17 @@ def test_a_late_fill_during_the_wait_is_deleted_too(trial: LeaseHarness) -> None
     trial.world.faults.append(_late_then_refused())
     got = trial.run()
     assert got is not None
-    assert [one.zone for one in trial.left()] == [got.zone]
+    assert [one.zone for one in trial.remaining()] == [got.zone]
 
 
-def test_a_deletion_that_is_refused_while_it_is_provisioned_is_asked_for_again(trial: LeaseHarness) -> None:
+def test_a_deletion_that_is_refused_during_provisioning_is_repeated(trial: LeaseHarness) -> None:
+    """A deletion that is refused while it is provisioned is asked for again."""
     trial.world.zone(FIRST).provision_seconds = 300
     trial.run(Goal.STORED)
     trial.world.advance(60)
     begun = trial.world.now
     trial.run(Goal.GONE)
-    assert trial.left() == []
+    assert trial.remaining() == []
     assert 240 < trial.world.now - begun < 500
 
 
@@ -117,7 +119,7 @@ def test_a_slow_deletion_is_waited_for(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).delete_seconds = 300
     trial.run()
     trial.run(Goal.GONE)
-    assert trial.left() == []
+    assert trial.remaining() == []
     assert any("waiting for the deletion" in line for line in trial.lines)
 
 
@@ -139,12 +141,13 @@ def test_the_next_zone_is_asked_only_after_the_first_was_seen_empty(trial: Lease
     if trial.kind == "queued_resource":
         assert first.deleted is not None
         assert second.created >= first.deleted + 200
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
-def test_an_endless_operation_is_reported_in_bounded_time_and_its_request_is_found_later(
+def test_an_endless_operation_is_reported_in_bounded_time(
     trial: LeaseHarness,
 ) -> None:
+    """An endless operation is reported in bounded time and its request is found later."""
     trial.world.zone(FIRST).store_seconds = 5000
     with pytest.raises(LeaseError, match="neither stored nor refused") as caught:
         trial.run()
@@ -153,14 +156,14 @@ def test_an_endless_operation_is_reported_in_bounded_time_and_its_request_is_fou
     trial.world.zone(FIRST).queue_seconds = trial.world.now - trial.world.leases[0].created + 60
     trial.world.leases[0].patience = math.inf
     trial.run(Goal.GONE)
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def test_a_refusal_that_is_the_callers_own_is_reported_as_it_is(trial: LeaseHarness) -> None:
     trial.world.faults.append(answers(10**9, error(403, "Permission tpu.queuedResources.get denied"), method="GET"))
     with pytest.raises(RestError, match="Permission"):
         trial.run()
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def test_a_lease_that_is_never_provisioned_is_reported_and_stays(trial: LeaseHarness) -> None:
@@ -168,7 +171,7 @@ def test_a_lease_that_is_never_provisioned_is_reported_and_stays(trial: LeaseHar
     with pytest.raises(LeaseError, match=r"still PROVISIONING after 6\d s") as caught:
         trial.run(provisioning_seconds=60)
     assert "5.40 USD/h" in str(caught.value)
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
 def test_a_phase_that_failed_ends_the_wait_with_its_text(trial: LeaseHarness) -> None:
@@ -178,29 +181,32 @@ def test_a_phase_that_failed_ends_the_wait_with_its_text(trial: LeaseHarness) ->
     assert "the lease continues at 5.40 USD/h" in str(caught.value)
 
 
-def test_a_node_that_never_gets_healthy_is_reported_with_its_last_phase_and_what_goes_on(trial: LeaseHarness) -> None:
+def test_a_node_that_never_gets_healthy_is_reported_with_its_phase(trial: LeaseHarness) -> None:
+    """A node that never gets healthy is reported with its last phase and what goes on."""
     trial.world.zone(FIRST).boot_seconds = 36000
     with pytest.raises(LeaseError, match=r"not healthy\n   network running") as caught:
         trial.run(hourly_usd={}, boot_seconds=60)
     assert "at an unknown price" in str(caught.value)
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
-def test_a_node_that_is_taken_away_while_it_boots_is_asked_for_in_the_next_zone(trial: LeaseHarness) -> None:
+def test_a_node_that_goes_while_it_boots_is_requested_in_the_next_zone(trial: LeaseHarness) -> None:
+    """A node that is taken away while it boots is asked for in the next zone."""
     trial.world.zone(FIRST).preempted_seconds = 12
     got = trial.run()
     assert got is not None
     assert got.zone == SECOND
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
-def test_a_lease_in_a_zone_that_is_not_listed_any_more_is_kept_while_it_lives(trial: LeaseHarness) -> None:
+def test_a_lease_in_a_zone_that_is_no_longer_listed_is_kept(trial: LeaseHarness) -> None:
+    """A lease in a zone that is not listed any more is kept while it lives."""
     trial.run()
     got = trial.run(spec=trial.spec(zones=(SECOND,), former_zones=(FIRST,)))
     assert got is not None
     assert got.zone == FIRST
     trial.run(Goal.GONE, trial.spec(zones=(SECOND,), former_zones=(FIRST,)))
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def test_a_zone_that_does_not_exist_is_no_reason_not_to_give_back(trial: LeaseHarness) -> None:
@@ -209,7 +215,7 @@ def test_a_zone_that_does_not_exist_is_no_reason_not_to_give_back(trial: LeaseHa
     gone = error(403, "Permission denied on 'locations/us-nowhere1-a' (or it may not exist).", "PERMISSION_DENIED")
     trial.world.faults.append(answers(10**9, gone, path="us-nowhere1-a"))
     assert trial.run(Goal.GONE, spec) is None
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def _late_then_refused():

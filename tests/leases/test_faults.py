@@ -26,10 +26,10 @@ pytestmark = pytest.mark.slow  # many whole runs
 def test_a_fault_that_passes_changes_nothing(trial: LeaseHarness, method: str, fault: Answer, times: int) -> None:
     trial.world.faults.append(answers(times, fault, method=method))
     assert trial.run() is not None
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
     trial.world.faults.append(answers(times, fault, method=method))
     trial.run(Goal.GONE)
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_a_lasting_fault_is_reported_in_bounded_time_and_nothing_is_lost(trial: 
     assert trial.world.now - begun < 1800
     trial.world.faults.clear()
     assert trial.run() is not None
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1

@@ -25,7 +25,7 @@ def fleet_of(trial: LeaseHarness, client: Any) -> LeaseInventory:
     return LeaseInventory(client, trial.world.clock, "acme", ZONES)
 
 
-def seen(state: State = State.ACTIVE, **more: Any) -> Observation:
+def seen_lease(state: State = State.ACTIVE, **more: Any) -> Observation:
     labels = {"managed-by": "bezel", "stack": more.pop("stack", STACK), "bezel-lease": NAME}
     return Observation(FIRST, NAME, state, "WORD", labels=labels, **more)
 
@@ -33,17 +33,17 @@ def seen(state: State = State.ACTIVE, **more: Any) -> Observation:
 @pytest.mark.parametrize(
     ("one", "why"),
     [
-        (seen(), ""),
-        (seen(State.WAITING), ""),
-        (seen(State.FAILED, reason="no capacity"), "no capacity; it uses quota until it is deleted"),
-        (seen(State.ENDED), "ended (WORD); it uses quota until it is deleted"),
-        (seen(ends_at=99.0), "its run duration is over"),
-        (seen(ends_at=101.0), ""),
-        (seen(State.ENDED, kind="node"), "a node whose request is gone"),
-        (seen(stack="old"), "its stack old does not exist"),
-        (seen(stack="doomed"), "of the stack doomed"),
-        (seen(stack=BY_HAND), ""),
-        (seen(State.ENDED, stack=BY_HAND), "ended (WORD); it uses quota until it is deleted"),
+        (seen_lease(), ""),
+        (seen_lease(State.WAITING), ""),
+        (seen_lease(State.FAILED, reason="no capacity"), "no capacity; it uses quota until it is deleted"),
+        (seen_lease(State.ENDED), "ended (WORD); it uses quota until it is deleted"),
+        (seen_lease(ends_at=99.0), "its run duration is over"),
+        (seen_lease(ends_at=101.0), ""),
+        (seen_lease(State.ENDED, kind="node"), "a node whose request is gone"),
+        (seen_lease(stack="old"), "its stack old does not exist"),
+        (seen_lease(stack="doomed"), "of the stack doomed"),
+        (seen_lease(stack=BY_HAND), ""),
+        (seen_lease(State.ENDED, stack=BY_HAND), "ended (WORD); it uses quota until it is deleted"),
         (Observation(FIRST, NAME, State.FAILED, labels={"team": "research"}), ""),
     ],
 )
@@ -53,18 +53,18 @@ def test_a_sweep_plans_what_is_over_or_left_over_and_nothing_else(one: Observati
 
 
 def test_without_a_list_of_stacks_no_stack_is_taken_for_gone() -> None:
-    assert sweep_plan([seen(stack="old")], now=100.0) == []
+    assert sweep_plan([seen_lease(stack="old")], now=100.0) == []
 
 
 def test_a_sweep_does_what_its_plan_says(trial: LeaseHarness) -> None:
     trial.run()
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
-        (found,) = fleet.list()
-        assert (found.zone, found.name, found.state, found.stack) == (FIRST, NAME, State.ACTIVE, STACK)
+        (lease,) = fleet.list()
+        assert (lease.zone, lease.name, lease.state, lease.stack) == (FIRST, NAME, State.ACTIVE, STACK)
         assert sweep_plan(fleet.list(), now=trial.world.now) == []
         assert fleet.sweep(sweep_plan(fleet.list(), now=trial.world.now, of_stacks={STACK})) == {}
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: LeaseHarness) -> None:
@@ -76,19 +76,20 @@ def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: LeaseHarness) -> 
         assert fleet.list() == []
         with pytest.raises(LeaseError, match="no lease of this name has these labels"):
             fleet.delete(back_end_of(trial.kind, client, "acme").observe(FIRST, NAME))
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
-def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(trial: LeaseHarness) -> None:
+def test_what_is_no_lease_of_ours_any_more_stays(trial: LeaseHarness) -> None:
+    """What is no lease of ours any more stays and is not said to be gone."""
     trial.run()
     body = trial.world.leases[0].body
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
-        (found,) = fleet.list()
+        (lease,) = fleet.list()
         (body["tpu"]["nodeSpec"][0]["node"] if "tpu" in body else body)["labels"] = {"team": "research"}
         with pytest.raises(LeaseError, match=r"= .* after its deletion"):
-            fleet.delete(found)
-    assert len(trial.left()) == 1
+            fleet.delete(lease)
+    assert len(trial.remaining()) == 1
 
 
 def test_a_node_whose_request_is_gone_is_found_and_deleted(trial: LeaseHarness) -> None:
@@ -119,7 +120,7 @@ def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: 
 
 
 @pytest.mark.parametrize(
-    ("script", "granted", "told"),
+    ("script", "granted", "text"),
     [
         (Zone(), True, "granted after"),
         (Zone(queue_seconds=math.inf), False, "not granted within"),
@@ -129,24 +130,26 @@ def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: 
     ids=["granted", "waits", "stock-out", "refused"],
 )
 def test_a_probe_says_whether_there_is_capacity_and_leaves_nothing(
-    trial: LeaseHarness, script: Zone, granted: bool | None, told: str
+    trial: LeaseHarness, script: Zone, granted: bool | None, text: str
 ) -> None:
     trial.world.zones[FIRST] = Zone(**vars(script))
     body = body_of(trial.kind, name="bezel-probe", stack=PROBE_STACK)
     spec = LeaseSpec("acme", "bezel-probe", PROBE_STACK, trial.kind, (ZoneChoice(FIRST, 90.0),), {}, body)
     with new_client(trial.world.clock) as client:
         back_end = back_end_of(trial.kind, client, "acme")
-        found = probe(back_end, spec, trial.world.clock, 60.0)
+        answer = probe(back_end, spec, trial.world.clock, 60.0)
         assert back_end.has_hardware(FIRST, "v6e-4" if trial.kind == "queued_resource" else "ct6e-standard-4t")
         assert not back_end.has_hardware(FIRST, "v9z")
-    assert found.granted is granted
-    assert told in found.result
-    assert trial.left() == []
+    assert answer.granted is granted
+    assert text in answer.result
+    assert trial.remaining() == []
 
 
-def test_a_probe_that_cannot_be_made_names_the_reason_and_leaves_the_lease_of_another_stack(
+def test_a_probe_that_cannot_be_made_names_the_reason(
     trial: LeaseHarness,
 ) -> None:
+    """A probe that cannot be made names the reason and leaves the lease of another stack."""
+
     def spec(stack: str) -> LeaseSpec:
         body = body_of(trial.kind, name="bezel-probe", stack=stack)
         return LeaseSpec("acme", "bezel-probe", stack, trial.kind, (ZoneChoice(FIRST, 90.0),), {}, body)
@@ -157,7 +160,7 @@ def test_a_probe_that_cannot_be_made_names_the_reason_and_leaves_the_lease_of_an
     assert result.granted is None
     assert "stack=research" in result.result
     assert "did not request this lease" in result.result
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
 @pytest.mark.parametrize(
@@ -167,9 +170,8 @@ def test_a_probe_that_cannot_be_made_names_the_reason_and_leaves_the_lease_of_an
         ("Resource 'projects/acme/locations/us-nowhere1-a/queuedResources/l' was not found.", State.ABSENT),
     ],
 )
-def test_a_zone_that_the_api_does_not_know_refuses_and_one_without_the_lease_does_not(
-    trial: LeaseHarness, message: str, state: State
-) -> None:
+def test_a_zone_that_the_api_does_not_know_refuses(trial: LeaseHarness, message: str, state: State) -> None:
+    """A zone that the API does not know refuses and one without the lease does not."""
     trial.world.faults.append(answers(10**9, error(404, message, "NOT_FOUND")))
     with new_client(trial.world.clock) as client:
         observation = back_end_of(trial.kind, client, "acme").observe("us-nowhere1-a", NAME)

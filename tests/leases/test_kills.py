@@ -39,11 +39,11 @@ def up(stack: Stack) -> None:
     stack.up()
 
 
-def replaced(stack: Stack) -> None:
+def replace_lease(stack: Stack) -> None:
     stack.up(image="vllm@sha256:2")
 
 
-def renewed(stack: Stack) -> None:
+def renew_lease(stack: Stack) -> None:
     stack.up(renew=True)
 
 
@@ -55,8 +55,8 @@ Action = Callable[[Stack], None]
 SCENARIOS: dict[str, tuple[dict[str, Zone], Action, Action]] = {
     "create and wait": ({}, empty, up),
     "move on after a stock-out": ({FIRST: quick(queue_error="no capacity")}, empty, up),
-    "replace": ({}, healthy, replaced),
-    "renew": ({}, over, renewed),
+    "replace": ({}, healthy, replace_lease),
+    "renew": ({}, over, renew_lease),
     "delete": ({}, healthy, down),
 }
 
@@ -83,19 +83,19 @@ class Table:
 
     def row(self) -> list[Any]:
         """Back end, scenario, calls, kill points, how often one lease was left, and how often none."""
-        undisturbed = self._begun()
+        undisturbed = self._begin()
         self.action(undisturbed)
         calls = len(self.world.calls_of(undisturbed.token))
         one = none = 0
         for number in range(1, calls + 1):
             for when in ("before", "after"):
-                one += self._killed(number, when)
-                none += self._emptied(sweep=when == "after")
+                one += self._kill(number, when)
+                none += self._empty(sweep=when == "after")
         return [self.kind, self.name, calls, 2 * calls, one, none]
 
-    def _killed(self, number: int, when: str) -> bool:
+    def _kill(self, number: int, when: str) -> bool:
         """Kill the action, deploy again in another process, and see whether exactly one lease is there."""
-        stack = self._begun()
+        stack = self._begin()
         self.world.kill = (stack.token, number, when)
         with pytest.raises((KilledError, DeployError)):
             self.action(stack)
@@ -111,7 +111,7 @@ class Table:
             self.stack.node["zone"] == left[0].zone
         )
 
-    def _emptied(self, *, sweep: bool) -> bool:
+    def _empty(self, *, sweep: bool) -> bool:
         if sweep:
             with new_client(self.world.clock) as client:
                 fleet = LeaseInventory(client, self.world.clock, "acme", ZONES)
@@ -121,7 +121,7 @@ class Table:
             self.stack.down()
         return not LeaseHarness(self.world, self.kind).left()  # type: ignore[arg-type]
 
-    def _begun(self) -> Stack:
+    def _begin(self) -> Stack:
         world = self.world
         now, zones, leases, request, node = copy.deepcopy(self._start)
         world.__init__(world.server)  # type: ignore[misc]

@@ -73,23 +73,23 @@ class Leased:
         for name in self.project.nodes.running:
             self.project.nodes.attributes[name] = {f"bezel/{phase}": done for phase in PHASES}
 
-    def left(self) -> list[Any]:
+    def remaining(self) -> list[Any]:
         with new_client(self.clock) as client:
             return LeaseInventory(client, self.clock, self.spec.project, (FIRST, SECOND)).list()
 
 
 @pytest.fixture(params=["queued_resource", "flex_start_vm"])
-def leased(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Leased]:
+def leases(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Leased]:
     project = Project(tmp_path)
     network, _ = project.network()
     project.subnetwork(network, REGIONS[1], "10.64.16.0/20")
 
-    def forwarded(call: Call) -> Answer:
-        found = project.call(call.method, call.path, call.json if call.body else None, **call.query)
-        return Answer(found.status_code, text=found.text)
+    def forward(call: Call) -> Answer:
+        answer = project.call(call.method, call.path, call.json if call.body else None, **call.query)
+        return Answer(answer.status_code, text=answer.text)
 
     with serving() as server:
-        server.routes.append(forwarded)
+        server.routes.append(forward)
         monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{server.url}/tpu/v2alpha1/")
         monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "planted-token-0")
@@ -97,37 +97,37 @@ def leased(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     project.close()
 
 
-def test_a_lease_goes_its_whole_way(leased: Leased) -> None:
-    got = leased.run(Goal.HEALTHY)
+def test_a_lease_goes_its_whole_way(leases: Leased) -> None:
+    got = leases.run(Goal.HEALTHY)
     assert (got.zone, got.state, got.address.startswith("127.64.")) == (FIRST, State.ACTIVE, True)
     assert got.ends_at == pytest.approx(got.active_at + 14400, abs=1)
-    assert [one.zone for one in leased.left()] == [FIRST]
-    leased.run(Goal.GONE)
-    assert leased.left() == []
-    assert leased.project.nodes.running == {}
+    assert [one.zone for one in leases.remaining()] == [FIRST]
+    leases.run(Goal.GONE)
+    assert leases.remaining() == []
+    assert leases.project.nodes.running == {}
 
 
-def test_after_a_stock_out_it_is_in_the_next_zone_and_nowhere_else(leased: Leased) -> None:
-    leased.project.ok("POST", "/localcloud/faults", {"kind": "lease-stock-out", "parameters": {"zone": "us-east5-*"}})
-    got = leased.run(Goal.HEALTHY)
+def test_after_a_stock_out_it_is_in_the_next_zone_and_nowhere_else(leases: Leased) -> None:
+    leases.project.ok("POST", "/localcloud/faults", {"kind": "lease-stock-out", "parameters": {"zone": "us-east5-*"}})
+    got = leases.run(Goal.HEALTHY)
     assert got.zone == SECOND
-    assert [one.zone for one in leased.left()] == [SECOND]
+    assert [one.zone for one in leases.remaining()] == [SECOND]
 
 
-def test_after_a_refusal_it_is_in_the_next_zone_and_nowhere_else(leased: Leased) -> None:
-    leased.project.ok("POST", "/localcloud/faults", {"kind": "lease-zone-refused", "parameters": {"zone": FIRST}})
-    got = leased.run(Goal.HEALTHY)
+def test_after_a_refusal_it_is_in_the_next_zone_and_nowhere_else(leases: Leased) -> None:
+    leases.project.ok("POST", "/localcloud/faults", {"kind": "lease-zone-refused", "parameters": {"zone": FIRST}})
+    got = leases.run(Goal.HEALTHY)
     assert got.zone == SECOND
-    assert [one.zone for one in leased.left()] == [SECOND]
+    assert [one.zone for one in leases.remaining()] == [SECOND]
 
 
-def test_a_lease_that_ended_is_not_bought_again_unasked_and_is_swept(leased: Leased) -> None:
-    leased.run(Goal.HEALTHY)
-    leased.project.passes(14400 + 600)
-    assert leased.run(Goal.HEALTHY, may_request=False) is None
-    with new_client(leased.clock) as client:
-        fleet = LeaseInventory(client, leased.clock, leased.spec.project, (FIRST, SECOND))
-        plan = sweep_plan(fleet.list(), now=leased.clock.now())
-        assert len(plan) == (1 if leased.kind == "queued_resource" else 0)
+def test_a_lease_that_ended_is_not_bought_again_unasked_and_is_swept(leases: Leased) -> None:
+    leases.run(Goal.HEALTHY)
+    leases.project.passes(14400 + 600)
+    assert leases.run(Goal.HEALTHY, may_request=False) is None
+    with new_client(leases.clock) as client:
+        fleet = LeaseInventory(client, leases.clock, leases.spec.project, (FIRST, SECOND))
+        plan = sweep_plan(fleet.list(), now=leases.clock.now())
+        assert len(plan) == (1 if leases.kind == "queued_resource" else 0)
         assert fleet.sweep(plan) == {}
         assert fleet.list() == []

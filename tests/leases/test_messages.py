@@ -9,12 +9,13 @@ from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 FIRST, SECOND = ZONES
 
 
-def test_a_lease_is_asked_for_in_the_best_zone_and_waited_for_until_it_serves(trial: LeaseHarness) -> None:
+def test_a_lease_is_requested_in_the_best_zone_and_awaited(trial: LeaseHarness) -> None:
+    """A lease is asked for in the best zone and waited for until it serves."""
     got = trial.run()
     assert got is not None
     assert (got.zone, got.state, got.address) == (FIRST, State.ACTIVE, "10.64.0.1")
     assert got.ends_at == pytest.approx((got.active_at or 0) + 14400)
-    assert [one.zone for one in trial.left()] == [FIRST]
+    assert [one.zone for one in trial.remaining()] == [FIRST]
     assert trial.world.now - trial.world.leases[0].created >= 10 + 10 + 20
 
 
@@ -38,7 +39,7 @@ def test_what_was_asked_for_otherwise_is_deleted_and_asked_for_anew(trial: Lease
     trial.run()
     got = trial.run(spec=trial.spec(image="vllm@sha256:2"))
     assert got is not None
-    assert [one.number for one in trial.left()] == [2]
+    assert [one.number for one in trial.remaining()] == [2]
 
 
 def test_what_is_not_ours_is_left_alone(trial: LeaseHarness) -> None:
@@ -51,7 +52,7 @@ def test_what_is_not_ours_is_left_alone(trial: LeaseHarness) -> None:
         assert "so it is not changed" in str(caught.value)
     assert trial.run(Goal.GONE) is None
     assert trial.calls("DELETE") == before
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
 def test_an_owner_with_many_labels_is_named_by_all_of_them(trial: LeaseHarness) -> None:
@@ -68,14 +69,14 @@ def test_a_lease_of_another_stack_is_left_alone(trial: LeaseHarness) -> None:
     with pytest.raises(LeaseError, match="the stack other did not request"):
         trial.run(Goal.STORED, trial.spec(stack="other"))
     trial.run(Goal.GONE, trial.spec(stack="other"))
-    assert len(trial.left()) == 1
+    assert len(trial.remaining()) == 1
 
 
 def test_a_404_during_the_deletion_is_as_good_as_gone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     trial.world.leases[0].deleted = trial.world.now - 4.9
     trial.run(Goal.GONE)
-    assert trial.left() == []
+    assert trial.remaining() == []
 
 
 def test_a_repeated_ask_is_the_same_request(trial: LeaseHarness) -> None:

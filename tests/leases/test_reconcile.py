@@ -24,7 +24,7 @@ LEASE = LeaseSpec(
 NOW = 10_000.0
 
 
-def seen(zone: str, state: State, *, since: float = NOW, spec: str = LEASE.hash, **more: Any) -> Observation:
+def observation(zone: str, state: State, *, since: float = NOW, spec: str = LEASE.hash, **more: Any) -> Observation:
     marked = {**labels(NAME, STACK), SPEC: spec}
     there = state not in {State.ABSENT, State.REFUSED}
     return Observation(
@@ -33,8 +33,8 @@ def seen(zone: str, state: State, *, since: float = NOW, spec: str = LEASE.hash,
     )  # fmt: skip
 
 
-def step(*found: Observation, memory: Memory | None = None, phases: Any = None, **wanted: Any) -> Step:
-    zones = {zone: Observation(zone, NAME, State.ABSENT) for zone in ZONES} | {one.zone: one for one in found}
+def step(*existing: Observation, memory: Memory | None = None, phases: Any = None, **wanted: Any) -> Step:
+    zones = {zone: Observation(zone, NAME, State.ABSENT) for zone in ZONES} | {one.zone: one for one in existing}
     goal = wanted.pop("goal", Goal.HEALTHY)
     return next_step(
         zones, DesiredState(LEASE, goal, **wanted), memory or Memory(), PlatformClock(now=lambda: NOW), phases or {}
@@ -67,48 +67,48 @@ def test_where_nothing_is_the_best_zone_is_asked() -> None:
 def test_of_two_the_one_that_serves_or_is_further_is_kept(
     first: State, second: State, current: str, deleted: str
 ) -> None:
-    done = step(seen(FIRST, first), seen(SECOND, second), current=current)
+    done = step(observation(FIRST, first), observation(SECOND, second), current=current)
     assert isinstance(done, Delete)
     assert done.zone == deleted
 
 
 def test_of_two_that_are_as_far_the_older_is_kept() -> None:
-    done = step(seen(FIRST, State.ACTIVE), seen(SECOND, State.ACTIVE, since=NOW - 1))
+    done = step(observation(FIRST, State.ACTIVE), observation(SECOND, State.ACTIVE, since=NOW - 1))
     assert isinstance(done, Delete)
     assert done.zone == FIRST
 
 
 def test_a_request_waits_for_its_patience_and_a_little_more_and_not_longer() -> None:
-    assert isinstance(step(seen(FIRST, State.WAITING, since=NOW - 719)), Wait)
-    late = step(seen(FIRST, State.WAITING, since=NOW - 721))
+    assert isinstance(step(observation(FIRST, State.WAITING, since=NOW - 719)), Wait)
+    late = step(observation(FIRST, State.WAITING, since=NOW - 721))
     assert isinstance(late, Delete)
     assert late.zone == FIRST
 
 
 def test_another_spec_is_deleted_and_not_waited_for() -> None:
-    assert isinstance(step(seen(FIRST, State.ACTIVE, spec="0" * 12)), Delete)
+    assert isinstance(step(observation(FIRST, State.ACTIVE, spec="0" * 12)), Delete)
 
 
 def test_what_is_on_its_way_out_is_waited_for_and_not_deleted_again() -> None:
     memory = Memory(clearing={FIRST: NOW - 10}, deleted={FIRST: NOW - 10})
-    assert isinstance(step(seen(FIRST, State.DELETING), memory=memory), Wait)
+    assert isinstance(step(observation(FIRST, State.DELETING), memory=memory), Wait)
     memory = Memory(clearing={FIRST: NOW - 99}, deleted={FIRST: NOW - 99})
-    assert isinstance(step(seen(FIRST, State.PROVISIONING), memory=memory, goal=Goal.GONE), Delete)
+    assert isinstance(step(observation(FIRST, State.PROVISIONING), memory=memory, goal=Goal.GONE), Delete)
 
 
 def test_a_request_that_is_stored_is_enough_only_where_no_more_is_wanted() -> None:
-    assert isinstance(step(seen(FIRST, State.WAITING), goal=Goal.STORED), Done)
-    assert isinstance(step(seen(FIRST, State.WAITING)), Wait)
-    assert isinstance(step(seen(FIRST, State.WAITING), goal=Goal.GONE), Delete)
+    assert isinstance(step(observation(FIRST, State.WAITING), goal=Goal.STORED), Done)
+    assert isinstance(step(observation(FIRST, State.WAITING)), Wait)
+    assert isinstance(step(observation(FIRST, State.WAITING), goal=Goal.GONE), Delete)
 
 
 def test_a_lease_that_ended_stays_where_none_may_be_bought() -> None:
-    assert step(seen(FIRST, State.ENDED), may_request=False) == Done(None)
-    assert isinstance(step(seen(FIRST, State.ENDED)), Delete)
+    assert step(observation(FIRST, State.ENDED), may_request=False) == Done(None)
+    assert isinstance(step(observation(FIRST, State.ENDED)), Delete)
 
 
 def test_what_is_not_ours_stops_everything_but_giving_back() -> None:
-    theirs = replace(seen(FIRST, State.ACTIVE), labels={"team": "research"})
+    theirs = replace(observation(FIRST, State.ACTIVE), labels={"team": "research"})
     assert isinstance(step(theirs), Failed)
     assert step(theirs, goal=Goal.GONE) == Done(None)
 
@@ -140,7 +140,7 @@ def test_no_answer_may_come_later_and_no_credentials_will_not() -> None:
 
 def test_a_phase_that_cannot_be_read_is_none() -> None:
     good = {"namespace": "bezel", "key": "image", "value": '{"state": "done", "at": 1, "detail": "d"}'}
-    found = phases_of(
+    phases = phases_of(
         [
             good,
             good | {"namespace": "other", "key": "network"},
@@ -149,11 +149,12 @@ def test_a_phase_that_cannot_be_read_is_none() -> None:
             good | {"key": "strange"},
         ]
     )
-    assert list(found) == ["image"]
-    assert (found["image"].state, found["image"].at, found["image"].detail) == ("done", 1.0, "d")
+    assert list(phases) == ["image"]
+    assert (phases["image"].state, phases["image"].at, phases["image"].detail) == ("done", 1.0, "d")
 
 
-def test_a_waiting_deploy_is_reported_details_of_what_is_not_done_and_an_error_has_them_all() -> None:
+def test_a_waiting_deploy_reports_what_is_not_done_and_an_error_all() -> None:
+    """A waiting deploy is reported details of what is not done and an error has them all."""
     phases = [
         Phase("image", "done", 2, "r/i@sha256:1"),
         Phase("network", "done", 1, "it answers"),
@@ -191,8 +192,8 @@ def test_times_are_parsed_and_formatted() -> None:
 
 def test_a_lease_costs_what_has_passed_of_it_and_no_more_than_its_end() -> None:
     def cost(now: float, hourly: float | None = 5.4, end: float | None = 14400.0, run: float | None = 14400.0) -> Any:
-        found = cost_of(hourly, active_at=0.0, ends_at=end, run_seconds=run, now=now)
-        return found["so_far_usd"], found["at_end_usd"]
+        spent = cost_of(hourly, active_at=0.0, ends_at=end, run_seconds=run, now=now)
+        return spent["so_far_usd"], spent["at_end_usd"]
 
     assert cost(3600.0) == (5.4, 21.6)
     assert cost(99999.0) == (21.6, 21.6)

@@ -23,7 +23,8 @@ def whole(kind: str, zone: str = "us-east5-a", patience: float = 7200.0, **more:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_body_in_a_zone_carries_our_labels_no_external_address_and_its_own_hash(kind: str) -> None:
+def test_a_body_carries_our_labels_its_hash_and_no_external_address(kind: str) -> None:
+    """A body in a zone carries our labels, no external address and its own hash."""
     made = whole(kind)
     node = made["tpu"]["nodeSpec"][0]["node"] if "tpu" in made else made
     hashed = spec_hash(body_of(kind))
@@ -98,7 +99,8 @@ def test_a_request_asked_for_again_later_is_another_request() -> None:
 
 
 @pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings")
-def test_the_insert_is_what_the_published_provider_sends_but_for_what_is_reported() -> None:
+def test_the_insert_is_what_the_published_provider_sends() -> None:
+    """The insert is what the published provider sends but for what is reported."""
     recorded = Path(str(TRAFFIC)) / "http" / "compute.Instance.create.lro-done.json"
     sent = json.loads(recorded.read_text())["exchanges"][0]["body"]
     image = sent["disks"][0]["initializeParams"]["sourceImage"]
@@ -111,17 +113,17 @@ def test_the_insert_is_what_the_published_provider_sends_but_for_what_is_reporte
     subnetwork = sent["networkInterfaces"][0]["subnetwork"]
     spec = LeaseSpec("demo-project", "llm-tpu", "s", "flex_start_vm", (), {"us-east5": subnetwork}, body)
     ours = spec.body_in(ZoneChoice("us-east5-a", 7200.0))
-    told = {"labels", "params", "networkInterfaces"}  # our own labels; the wait for capacity; no external address
-    filled = {key: value for key, value in _without_zeros(sent).items() if key not in told}
-    assert _without_zeros({key: value for key, value in ours.items() if key not in told}) == filled
+    reported = {"labels", "params", "networkInterfaces"}  # our own labels; the wait for capacity; no external address
+    filled = {key: value for key, value in _without_zeros(sent).items() if key not in reported}
+    assert _without_zeros({key: value for key, value in ours.items() if key not in reported}) == filled
     assert ours["networkInterfaces"] == [{"subnetwork": subnetwork}]
 
 
 def _without_zeros(value: Any) -> Any:
     """Without what the provider sends as zero, and the defaults that it spells out; numbers as texts."""
     if isinstance(value, dict):
-        found = {key: _without_zeros(item) for key, item in value.items()}
-        return {key: item for key, item in found.items() if item not in (None, False, {}, [], "READ_WRITE")}
+        fields = {key: _without_zeros(item) for key, item in value.items()}
+        return {key: item for key, item in fields.items() if item not in (None, False, {}, [], "READ_WRITE")}
     if isinstance(value, list):
         return [item for one in value if (item := _without_zeros(one)) not in (None, {})]
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.leases.conftest import served, trial, world  # noqa: F401 - the fixtures of leases
+from tests.leases.conftest import lease_api, trial, world  # noqa: F401 - the fixtures of leases
 from tests.support.operations.deployed import Deployed, deployed
 
 

@@ -44,7 +44,7 @@ class Machines:
 
     @property
     def attributes(self) -> dict[str, str]:
-        (lease,) = self.trial.left()
+        (lease,) = self.trial.remaining()
         return lease.attributes
 
     def keep(self, *names: str) -> None:
@@ -131,7 +131,7 @@ def test_a_container_is_stopped_started_and_restarted_and_the_other_attributes_s
     assert machines.trial.world.now - began >= machines.machine.load_seconds
     assert any("start: waiting for /health" in line and " left" in line for line in machines.shown)
     assert machines.do("restart").verdict == "done"
-    (lease,) = machines.trial.left()
+    (lease,) = machines.trial.remaining()
     asked = [json.loads(text) for _, text in lease.requests]
     assert [each["verb"] for each in asked] == ["stop", "start", "restart"]
     assert len({each["id"] for each in asked}) == 3
@@ -268,7 +268,7 @@ def test_a_fleet_is_restarted_one_machine_after_the_other_once_each_serves_again
     assert [change.name for change in plan.changes] == [f"{ZONES[0]}/{NAME}", f"{ZONES[0]}/{OTHER}"]
     assert [text for text in plan.warnings if "503" in text] == []  # the other machine serves
     assert len(fleet.apply(plan).changes) == 2
-    first, second = (lease.requests[0][0] for lease in fleet.trial.left())
+    first, second = (lease.requests[0][0] for lease in fleet.trial.remaining())
     assert second - first >= fleet.machine.load_seconds
     assert any("503" in text for text in fleet.plan("stop").warnings)
 
@@ -278,7 +278,7 @@ def test_a_fleet_whose_first_machine_fails_keeps_the_others_as_they_are(fleet: M
     outcome = fleet.do("restart")
     assert (outcome.verdict, outcome.changes) == ("failed", ())
     assert outcome.problems[1] == f"not asked: {ZONES[0]}/{OTHER}"
-    assert [len(lease.requests) for lease in fleet.trial.left()] == [1, 0]
+    assert [len(lease.requests) for lease in fleet.trial.remaining()] == [1, 0]
 
 
 def test_one_machine_of_a_fleet_is_stopped_by_its_own_name_and_a_start_is_for_those_that_do_not_run(
@@ -291,7 +291,7 @@ def test_one_machine_of_a_fleet_is_stopped_by_its_own_name_and_a_start_is_for_th
     assert f"`bezel container start {STACK} --lease {OTHER}`" in outcome.details[1]
     assert [change.name for change in fleet.plan("start").changes] == [f"{ZONES[0]}/{OTHER}"]
     assert [change.name for change in fleet.plan("stop").changes] == [f"{ZONES[0]}/{NAME}"]
-    assert [len(lease.requests) for lease in fleet.trial.left()] == [0, 1]
+    assert [len(lease.requests) for lease in fleet.trial.remaining()] == [0, 1]
 
 
 REFUSALS = {
@@ -309,7 +309,7 @@ REFUSALS = {
 def test_a_machine_that_cannot_take_a_request_is_refused_with_what_to_do(machines: Machines, name: str) -> None:
     spoil, consequence, repair = REFUSALS[name]
     if name == "booting":  # its script is the present one
-        (lease,) = machines.trial.left()
+        (lease,) = machines.trial.remaining()
         lease.attributes = {"startup-script": f"# {ATTRIBUTE}"}
         machines.trial.world.zone(ZONES[0]).machine.is_silent = True
     spoil(machines.trial.world.zone(ZONES[0]))
@@ -330,7 +330,7 @@ def test_a_stack_without_machines_and_a_lease_of_another_name_are_refused(machin
 
 
 def test_a_request_for_a_lease_that_is_not_the_stack_s_is_not_made(machines: Machines) -> None:
-    (lease,) = machines.trial.left()
+    (lease,) = machines.trial.remaining()
     lease.labels["stack"] = "another"
     node = lease.body["tpu"]["nodeSpec"][0]["node"] if "tpu" in lease.body else lease.body
     node["labels"]["stack"] = "another"

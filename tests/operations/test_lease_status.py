@@ -64,7 +64,7 @@ def test_a_container_that_was_stopped_or_loads_its_model_is_not_ready(trial: Lea
     machine = trial.world.zone(ZONES[0]).machine
     found = read()
     assert (found.reasons, found.leases[0].container, found.leases[0].serves) == (NO_GATEWAY, "running", True)
-    (lease,) = trial.left()
+    (lease,) = trial.remaining()
     lease.set_attributes(trial.world.now, {ATTRIBUTE: request_text("1" * 32, "stop")})
     trial.world.now += machine.take_seconds
     found = read()

@@ -51,7 +51,7 @@ class Copying:
             return apply_copy(context, planned)
 
     def held(self, folder: str = FOLDER) -> dict[str, bytes]:
-        found: dict[str, bytes] = self.shelf.held(folder)
+        found: dict[str, bytes] = self.shelf.stored_objects(folder)
         return found
 
 

@@ -28,9 +28,9 @@ OWN_RULE = {
 }  # fmt: skip
 
 
-def named(live: dict[str, Any], declared: dict[str, Any] | None = None) -> list[tuple[str, str]]:
-    found = bucket_changes("models", OWN | (declared or {}), LIVE | live)
-    return [(change.setting, change.kind) for change in found]
+def change_names(live: dict[str, Any], declared: dict[str, Any] | None = None) -> list[tuple[str, str]]:
+    changes = bucket_changes("models", OWN | (declared or {}), LIVE | live)
+    return [(change.setting, change.kind) for change in changes]
 
 
 # Live settings, the finding, and the declaration that has them.
@@ -64,22 +64,24 @@ CASES: list[tuple[dict[str, Any], str, str, dict[str, Any]]] = [
 def test_each_setting_of_a_bucket_is_named_unless_it_is_declared(
     live: dict[str, Any], setting: str, kind: str, declared: dict[str, Any]
 ) -> None:
-    assert named({}) == []
-    assert named(live) == [(setting, kind)]
-    assert named(live, declared) == []
+    assert change_names({}) == []
+    assert change_names(live) == [(setting, kind)]
+    assert change_names(live, declared) == []
 
 
 def test_what_a_bucket_lost_is_named() -> None:
-    assert named({}, {"lifecycleRules": [OWN_RULE]}) == [("lifecycle.rule", "cost")]
+    assert change_names({}, {"lifecycleRules": [OWN_RULE]}) == [("lifecycle.rule", "cost")]
     conditions = RULE["condition"]
     for condition in ({**conditions, "age": 3000}, {"age": 30, "matchesPrefix": ["tmp/"]}):
         other = {**RULE, "condition": condition}
-        assert named({"lifecycle": {"rule": [other]}}, {"lifecycleRules": [OWN_RULE]}) == [("lifecycle.rule", "cost")]
+        assert change_names({"lifecycle": {"rule": [other]}}, {"lifecycleRules": [OWN_RULE]}) == [
+            ("lifecycle.rule", "cost")
+        ]
     filtered = {"ipFilter": {"mode": "Enabled", "publicNetworkSource": {"allowedIpCidrRanges": ["10.0.0.0/8"]}}}
     opened = {"ipFilter": {"mode": "Enabled", "publicNetworkSource": {"allowedIpCidrRanges": ["0.0.0.0/0"]}}}
-    assert named(filtered, filtered) == []
-    assert named(opened, filtered) == [("ipFilter.publicNetworkSource.allowedIpCidrRanges", "access")]
-    assert named({}, filtered)[0] == ("ipFilter.mode", "access")
+    assert change_names(filtered, filtered) == []
+    assert change_names(opened, filtered) == [("ipFilter.publicNetworkSource.allowedIpCidrRanges", "access")]
+    assert change_names({}, filtered)[0] == ("ipFilter.mode", "access")
 
 
 # Compared part by part; Google's own; fixed when the bucket is made; or without a price and a way in.

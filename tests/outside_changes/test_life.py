@@ -62,7 +62,7 @@ def bind_bucket(bucket: str, role: str, member: str = MALLORY) -> Change:
     return lambda stack: stack.grant(("GET", path), ("PUT", path), role, member, wrap=False)
 
 
-def tagged(stack: OwnedStack) -> None:
+def tag(stack: OwnedStack) -> None:
     *_, revision = stack.project.ok("GET", f"{RUN}/{SERVICE}/revisions")["revisions"]
     newest = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}
     short = revision["name"].rpartition("/")[2]
@@ -119,7 +119,7 @@ CHANGES: list[tuple[Change, tuple[str, str, str, str]]] = [
     (patch("defaultUriDisabled", defaultUriDisabled=True), ("access", "service llm", "defaultUriDisabled", "true")),
     (patch("customAudiences", customAudiences=["https://other.example"]),
      ("access", "service llm", "customAudiences", "https://other.example")),
-    (tagged, ("cost", "service llm", "traffic, tag old", "with the tag old")),
+    (tag, ("cost", "service llm", "traffic, tag old", "with the tag old")),
     (bind(f"{RUN}/{SERVICE}", "roles/run.invoker", "allUsers"),
      ("access", "service llm", "roles/run.invoker", "allUsers")),
     (bind(f"{RUN}/{SERVICE}", "roles/run.invoker", "allAuthenticatedUsers"),
@@ -209,8 +209,8 @@ def drift(stack: OwnedStack) -> StackDrift:
 
 def status_of(stack: OwnedStack) -> StackStatus:
     with stack.context() as context:
-        (found,) = status(context, StatusArguments(stack="dev")).stacks
-        return found
+        (stack_status,) = status(context, StatusArguments(stack="dev")).stacks
+        return stack_status
 
 
 @pytest.mark.slow
@@ -222,10 +222,10 @@ def test_each_change_by_hand_is_named_by_drift_status_and_doctor(stack: OwnedSta
     named: set[tuple[str, str, str]] = set()
     for change, (kind, what, name, cloud) in CHANGES:
         change(stack)
-        found = findings(stack)
-        assert found.not_judged == ()
-        new = [each for each in found.changes if (each.kind, each.resource, each.setting) == (kind, what, name)]
-        assert any(cloud in each.cloud for each in new), (what, name, [each.line() for each in found.changes])
+        changes = findings(stack)
+        assert changes.not_judged == ()
+        new = [each for each in changes.changes if (each.kind, each.resource, each.setting) == (kind, what, name)]
+        assert any(cloud in each.cloud for each in new), (what, name, [each.line() for each in changes.changes])
         named.add((kind, what, name))
         if name == "scaling.scalingMode":  # instances of manual scaling have no minimum and no maximum
             patch("scaling", scaling={"minInstanceCount": 3, "maxInstanceCount": 40})(stack)
@@ -262,8 +262,8 @@ def test_what_the_stack_does_by_itself_is_no_change(stack: OwnedStack) -> None:
     # Another stack of the same backend declares its account's access to what both use.
     role, member = "roles/secretmanager.secretAccessor", f"serviceAccount:{SCALER}"
     bind(SECRET, role, member)(stack)
-    (found,) = findings(stack).changes
-    assert (found.resource, found.cloud) == ("secret hf", member)
+    (change,) = findings(stack).changes
+    assert (change.resource, change.cloud) == ("secret hf", member)
     inputs = {"project": "bezel-local", "secretId": "hf", "role": role, "member": member}
     stack.keep("other", [resource("gcp:secretmanager/secretIamMember:SecretIamMember", "x", inputs)])
     assert findings(stack).changes == ()
@@ -295,9 +295,9 @@ PERMISSIONS = {
 def test_what_may_not_be_read_is_not_judged_with_its_permission(stack: OwnedStack) -> None:
     for part, permission in PERMISSIONS.items():
         stack.refused = {part}
-        found = findings(stack)
-        assert [item.permission for item in found.not_judged] == [permission], part
-        assert permission in found.not_judged[0].line()
+        changes = findings(stack)
+        assert [item.permission for item in changes.not_judged] == [permission], part
+        assert permission in changes.not_judged[0].line()
     unread = drift(stack)
     assert (unread.verdict, DriftReport((unread,)).exit_code) == ("unknown", Exit.FAILED)
     assert "no drift" not in DriftReport((unread,)).text()

@@ -26,7 +26,7 @@ LATEST = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}
 HELD = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "tag": "newest"}
 
 
-def pinned(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
+def pin(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
     return {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": percent, **more}
 
 
@@ -47,8 +47,8 @@ def test_the_record_is_read_as_it_was_written() -> None:
              f"x\n{TEXT}", f"LLM since {T} from llm-2", f"llm-1 since {T} from <b>"]
 )  # fmt: skip
 def test_another_text_is_no_record(text: str) -> None:
-    assert recorded_rollback(service(text, pinned("llm-1"))) is None
-    assert in_force(service(text, pinned("llm-1"))) is None
+    assert recorded_rollback(service(text, pin("llm-1"))) is None
+    assert in_force(service(text, pin("llm-1"))) is None
 
 
 def test_what_rollbacks_have_left_is_remembered_over_deploys() -> None:
@@ -74,37 +74,38 @@ def test_the_record_keeps_which_declaration_has_ended_it() -> None:
     assert new_rollback(service(deployed.text()), "llm-3", LATER, ["llm-1"]).deployed == ""
 
 
-def test_a_switch_to_the_newest_revision_takes_the_place_of_what_the_update_declared() -> None:
-    inputs = {"project": "p", "location": "us-east4", "name": "llm", "traffics": [pinned("llm-1")]}
+def test_a_switch_to_the_newest_revision_replaces_what_the_update_declared() -> None:
+    """A switch to the newest revision takes the place of what the update declared."""
+    inputs = {"project": "p", "location": "us-east4", "name": "llm", "traffics": [pin("llm-1")]}
     switch = Entry(SWITCH, "", {"service": SERVICE, "newest": True, "revision": "llm-2"}, {"ended": T})
     declared = declared_in([Entry(DECLARED, SERVICE, inputs, {}), switch])
     assert (declared.switched, declared.ended) == ({}, {SERVICE: T})
     assert service_changes(SERVICE, declared.services[SERVICE], service(TEXT, LATEST), ended=T) == []
-    moved = service_changes(SERVICE, declared.services[SERVICE], service(TEXT, pinned("llm-1")), ended=T)
+    moved = service_changes(SERVICE, declared.services[SERVICE], service(TEXT, pin("llm-1")), ended=T)
     assert [change.kind for change in moved] == ["cost"]
 
 
 def test_the_memory_of_rollbacks_is_bounded() -> None:
-    held = service("")
+    present = service("")
     for number in range(2, 60):
-        made = new_rollback(held, "llm-1", T, [f"llm-{number}"])
-        held = service(made.text())
-        assert recorded_rollback(held) == made
-    assert len(left_by(held)) == 20
+        made = new_rollback(present, "llm-1", T, [f"llm-{number}"])
+        present = service(made.text())
+        assert recorded_rollback(present) == made
+    assert len(left_by(present)) == 20
 
 
 @pytest.mark.parametrize(
     ("traffic", "ended", "is_in_force"),
     [
-        ([pinned("llm-1")], "", True),
-        ([pinned(f"{SERVICE}/revisions/llm-1")], "", True),
-        ([pinned("llm-1"), HELD], "", True),
-        ([pinned("llm-1"), pinned("llm-2", 0, tag="old")], "", True),
-        ([pinned("llm-1")], LATER, True),
-        ([pinned("llm-1")], T, False),
-        ([pinned("llm-2"), HELD], "", False),
-        ([pinned("llm-1", 50), pinned("llm-2", 50)], "", False),
-        ([pinned("llm-1", 90), {**LATEST, "percent": 10}], "", False),
+        ([pin("llm-1")], "", True),
+        ([pin(f"{SERVICE}/revisions/llm-1")], "", True),
+        ([pin("llm-1"), HELD], "", True),
+        ([pin("llm-1"), pin("llm-2", 0, tag="old")], "", True),
+        ([pin("llm-1")], LATER, True),
+        ([pin("llm-1")], T, False),
+        ([pin("llm-2"), HELD], "", False),
+        ([pin("llm-1", 50), pin("llm-2", 50)], "", False),
+        ([pin("llm-1", 90), {**LATEST, "percent": 10}], "", False),
         ([LATEST], "", False),
         ([], "", False),
     ],
@@ -133,25 +134,25 @@ def test_a_deploy_ends_or_keeps_the_record(text: str, ended: str, kept: str) -> 
 @pytest.mark.parametrize(
     ("live", "ended", "kinds"),
     [
-        (service(TEXT, pinned("llm-1")), "", ["rollback"]),
-        (service(TEXT, pinned("llm-1")), T, ["cost"]),
-        (service("", pinned("llm-1")), "", ["cost"]),
-        (service(TEXT, pinned("llm-1", 50), pinned("llm-2", 50)), "", ["cost", "cost"]),
-        (service(TEXT, pinned("llm-1"), pinned("llm-3", 0, tag="x")), "", ["rollback", "cost"]),
+        (service(TEXT, pin("llm-1")), "", ["rollback"]),
+        (service(TEXT, pin("llm-1")), T, ["cost"]),
+        (service("", pin("llm-1")), "", ["cost"]),
+        (service(TEXT, pin("llm-1", 50), pin("llm-2", 50)), "", ["cost", "cost"]),
+        (service(TEXT, pin("llm-1"), pin("llm-3", 0, tag="x")), "", ["rollback", "cost"]),
         (service(TEXT, LATEST), "", []),
     ],
 )
 def test_a_rollback_is_named_and_a_move_by_hand_is_not_one(live: dict[str, Any], ended: str, kinds: list[str]) -> None:
-    found = service_changes(SERVICE, {"traffics": [LATEST]}, live, ended=ended)
-    assert [change.kind for change in found] == kinds
-    for change in found:
+    changes = service_changes(SERVICE, {"traffics": [LATEST]}, live, ended=ended)
+    assert [change.kind for change in changes] == kinds
+    for change in changes:
         if change.kind == "rollback":
-            said = f"cloud 100 % pinned to llm-1 since {T} by a rollback from llm-2"
-            assert change.line() == (f"service llm: traffic: {said}, program 100 % to the newest revision (a rollback)")
+            line = f"cloud 100 % pinned to llm-1 since {T} by a rollback from llm-2"
+            assert change.line() == (f"service llm: traffic: {line}, program 100 % to the newest revision (a rollback)")
 
 
 def test_a_gated_rollout_s_own_declaration_does_not_hide_a_rollback() -> None:
     """Its service is declared with the traffic of before the move, which may be that of the rollback."""
-    live = service(TEXT, pinned("llm-1"), HELD)
-    found = service_changes(SERVICE, {"traffics": [pinned("llm-1"), HELD]}, live, switched="llm-2")
-    assert [change.kind for change in found] == ["rollback"]
+    live = service(TEXT, pin("llm-1"), HELD)
+    changes = service_changes(SERVICE, {"traffics": [pin("llm-1"), HELD]}, live, switched="llm-2")
+    assert [change.kind for change in changes] == ["rollback"]

@@ -30,7 +30,7 @@ HELD = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "tag": "newest"}
 CONTAINER = {"resources": {"limits": {"cpu": "4", "memory": "16Gi"}, "cpuIdle": False}}
 
 
-def pinned(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
+def pin(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
     return {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": percent, **more}
 
 
@@ -54,7 +54,7 @@ def secret(name: str) -> dict[str, Any]:
     return {"name": "token", "secret": {"secret": name}}
 
 
-def mounted(path: str) -> dict[str, Any]:
+def mount(path: str) -> dict[str, Any]:
     return {"template": {"containers": [{**CONTAINER, "volumeMounts": [{"name": "models", "mountPath": path}]}]}}
 
 
@@ -120,9 +120,9 @@ def settings(declared: Any, live: Any, **more: Any) -> list[str]:
         (volumes(secret("hf")), volumes(secret("admin")), ["template.volumes"]),
         (volumes(), volumes({"name": "x", "nfs": {"server": "10.0.0.2", "path": "/"}}), ["template.volumes"]),
         (volumes(), volumes({"name": "x", "cloudSqlInstance": {"instances": ["p:r:i"]}}), ["template.volumes"]),
-        (template(), mounted("/models"), ["template.containers[0].volumeMounts"]),
-        (mounted("/models"), mounted("/models"), []),
-        (mounted("/models"), mounted("/app"), ["template.containers[0].volumeMounts"]),
+        (template(), mount("/models"), ["template.containers[0].volumeMounts"]),
+        (mount("/models"), mount("/models"), []),
+        (mount("/models"), mount("/app"), ["template.containers[0].volumeMounts"]),
         (template(), template(encryptionKey="projects/q/k"), ["template.encryptionKey"]),
         (template(), template(serviceMesh={"mesh": "m"}), ["template.serviceMesh.mesh"]),
     ],
@@ -137,21 +137,21 @@ def test_a_service_is_compared_with_its_declaration_and_with_defaults(
     ("targets", "switched", "live", "expected"),
     [
         ([NEWEST], None, [NEWEST], []),
-        ([NEWEST], None, [pinned("llm-1")], ["traffic"]),
-        ([NEWEST], None, [NEWEST, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),
+        ([NEWEST], None, [pin("llm-1")], ["traffic"]),
+        ([NEWEST], None, [NEWEST, pin("llm-1", 0, tag="x")], ["traffic, tag x"]),
         ([], None, [NEWEST], []),
         # A gated rollout: declared at first, then moved by the switch.
         ([{**NEWEST, "tag": "newest"}], None, [{**NEWEST, "tag": "newest"}], []),
-        ([], "llm-2", [pinned("llm-2"), HELD], []),
+        ([], "llm-2", [pin("llm-2"), HELD], []),
         # The state has the traffic of before the move: what was moved back there by hand is a change.
-        ([pinned("llm-1"), HELD], "llm-2", [pinned("llm-2"), HELD], []),
-        ([pinned("llm-1"), HELD], "llm-2", [pinned("llm-1"), HELD], ["traffic"]),
-        ([pinned("llm-1"), HELD], "", [pinned("llm-1"), HELD], []),
-        ([], "llm-2", [pinned("llm-1"), HELD], ["traffic"]),
-        ([], "llm-2", [pinned("llm-2", 50), pinned("llm-1", 50), HELD], ["traffic", "traffic"]),
-        ([], "llm-2", [pinned("llm-2"), HELD, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),
-        ([], "", [pinned("llm-1"), HELD], []),  # in the middle of one
-        ([], "", [pinned("llm-1"), HELD, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),
+        ([pin("llm-1"), HELD], "llm-2", [pin("llm-2"), HELD], []),
+        ([pin("llm-1"), HELD], "llm-2", [pin("llm-1"), HELD], ["traffic"]),
+        ([pin("llm-1"), HELD], "", [pin("llm-1"), HELD], []),
+        ([], "llm-2", [pin("llm-1"), HELD], ["traffic"]),
+        ([], "llm-2", [pin("llm-2", 50), pin("llm-1", 50), HELD], ["traffic", "traffic"]),
+        ([], "llm-2", [pin("llm-2"), HELD, pin("llm-1", 0, tag="x")], ["traffic, tag x"]),
+        ([], "", [pin("llm-1"), HELD], []),  # in the middle of one
+        ([], "", [pin("llm-1"), HELD, pin("llm-1", 0, tag="x")], ["traffic, tag x"]),
     ],
 )
 def test_traffic_is_where_the_program_sent_it(
@@ -262,9 +262,9 @@ def test_a_grant_is_declared_with_its_member_and_its_condition() -> None:
 
 def test_a_firewall_is_judged_by_what_it_lets_in() -> None:
     network = "projects/p/global/networks/n"
-    own = {"protocol": "tcp", "ports": ["8000"]}
+    rule = {"protocol": "tcp", "ports": ["8000"]}
     declared = {
-        "projects/p/global/firewalls/gate": {"allows": [own], "sourceRanges": ["10.0.0.0/26"], "targetTags": ["t"]}
+        "projects/p/global/firewalls/gate": {"allows": [rule], "sourceRanges": ["10.0.0.0/26"], "targetTags": ["t"]}
     }
     gate = {"name": "gate", "allowed": [{"IPProtocol": "tcp", "ports": ["8000"]}], "targetTags": ["t"]}
     closed = [
@@ -278,9 +278,9 @@ def test_a_firewall_is_judged_by_what_it_lets_in() -> None:
     rules.append({"action": "apply_security_profile_group", "direction": "INGRESS", "priority": 6})
     rules += [{"action": "deny", "direction": "INGRESS"}, {"action": "allow", "direction": "EGRESS"}]
     policy = {"type": "NETWORK", "displayName": "fw", "rules": rules}
-    found = list(firewall_changes(network, {"firewalls": [gate], "firewallPolicys": [policy]}, declared))
-    assert [change.setting for change in found] == ["firewall rule gate", "firewall policy fw"]
-    assert found[1].cloud == "allows by its rules 5, 6"
+    changes = list(firewall_changes(network, {"firewalls": [gate], "firewallPolicys": [policy]}, declared))
+    assert [change.setting for change in changes] == ["firewall rule gate", "firewall policy fw"]
+    assert changes[1].cloud == "allows by its rules 5, 6"
     peered = {"peerings": [{"name": "other", "network": "https://x/projects/q/global/networks/m"}]}
     (peering,) = network_changes(network, peered)
     assert (peering.setting, peering.cloud) == ("peering other", "q/global/networks/m")
@@ -332,7 +332,7 @@ GRANTED: dict[str, Any] = {
 }
 
 
-def scheduled(**more: Any) -> dict[str, Any]:
+def schedule(**more: Any) -> dict[str, Any]:
     return {"scheduling": {**GRANTED["scheduling"], **more}}
 
 
@@ -351,14 +351,14 @@ def interface(**more: Any) -> dict[str, Any]:
         (disk(diskSizeGb="64000"), "disks[0].diskSizeGb", "cost"),
         (disk(autoDelete=False), "disks[0].autoDelete", "cost"),
         ({"resourcePolicies": ["projects/p/regions/r/resourcePolicies/daily"]}, "resourcePolicies", "cost"),
-        (scheduled(instanceTerminationAction="STOP"), "scheduling.instanceTerminationAction", "cost"),
-        (scheduled(provisioningModel="STANDARD"), "scheduling.provisioningModel", "cost"),
-        (scheduled(automaticRestart=True), "scheduling.automaticRestart", "cost"),
-        (scheduled(maxRunDuration={"seconds": "6000"}), "scheduling.maxRunDuration.seconds", "cost"),
-        (scheduled(maxRunDuration=None), "scheduling.maxRunDuration.seconds", "cost"),
-        (scheduled(nodeAffinities=[{"key": "k", "operator": "IN"}]), "scheduling.nodeAffinities", "cost"),
-        (scheduled(minNodeCpus=4), "scheduling.minNodeCpus", "cost"),
-        (scheduled(gracefulShutdown={"enabled": True}), "scheduling.gracefulShutdown.enabled", "cost"),
+        (schedule(instanceTerminationAction="STOP"), "scheduling.instanceTerminationAction", "cost"),
+        (schedule(provisioningModel="STANDARD"), "scheduling.provisioningModel", "cost"),
+        (schedule(automaticRestart=True), "scheduling.automaticRestart", "cost"),
+        (schedule(maxRunDuration={"seconds": "6000"}), "scheduling.maxRunDuration.seconds", "cost"),
+        (schedule(maxRunDuration=None), "scheduling.maxRunDuration.seconds", "cost"),
+        (schedule(nodeAffinities=[{"key": "k", "operator": "IN"}]), "scheduling.nodeAffinities", "cost"),
+        (schedule(minNodeCpus=4), "scheduling.minNodeCpus", "cost"),
+        (schedule(gracefulShutdown={"enabled": True}), "scheduling.gracefulShutdown.enabled", "cost"),
         ({"networkPerformanceConfig": {"totalEgressBandwidthTier": "TIER_1"}},
          "networkPerformanceConfig.totalEgressBandwidthTier", "cost"),
         ({"confidentialInstanceConfig": {"enableConfidentialCompute": True}},
@@ -399,7 +399,8 @@ def test_a_node_is_compared_with_its_request() -> None:
     ]  # fmt: skip
 
 
-def test_a_login_is_a_change_also_where_the_declared_attributes_are_not_known() -> None:
+def test_a_login_is_a_change_where_declared_attributes_are_unknown() -> None:
+    """A login is a change also where the declared attributes are not known."""
     machine = Machine("p", "vm", "flex_start_vm", ("z",), {})
     script = {"key": "startup-script", "value": "#!/bin/sh"}
     assert list(instance_changes(machine, {"metadata": {"items": [script]}})) == []

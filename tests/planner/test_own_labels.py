@@ -14,7 +14,7 @@ from bezel.planner.base.parse import read_settings
 from bezel_catalog import model
 from tests.support.planner.l4_stack import L4, problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
-from tests.support.policies.harness import SERVICE, remedied, service, violations
+from tests.support.policies.harness import SERVICE, remedy, service, violations
 
 OF_A_STACK = make_plan(L4, project="p", stack="l4-qat").service.labels.keys() - L4["labels"].keys()
 OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-pulumi-provisioned"})
@@ -52,7 +52,7 @@ def test_no_policy_fills_in_an_own_label(key: str) -> None:
     filling = {"defaults": {"owner": "ml-platform", key: "other"}}
     (message,) = violations("labels", SERVICE, service(), filling)
     assert f"{key}: labels that mark the resources of a stack are never filled in" in message
-    assert remedied("labels", SERVICE, service({f"labels.{key}": None}), filling) is None
+    assert remedy("labels", SERVICE, service({f"labels.{key}": None}), filling) is None
 
 
 @pytest.mark.parametrize(("expiry", "is_shown"), [("2026-12-31", True), ("never", False)])

@@ -16,7 +16,7 @@ from tests.support.policies.harness import (
     SERVICE,
     TPU_VM,
     UNKNOWN,
-    changed,
+    change,
     instance,
     queue,
     request,
@@ -49,7 +49,7 @@ BESIDE: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a second GPU of a service": (
         SERVICE,
-        changed(
+        change(
             service(),
             {"template.nodeSelector": {"accelerator": "nvidia-l4", "run.googleapis.com/accelerator": "nvidia-h100"}},
         ),
@@ -70,7 +70,8 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("case", BESIDE)
-def test_an_accelerator_beside_a_known_one_is_refused_and_cannot_be_exempted(case: str) -> None:
+def test_an_accelerator_beside_a_known_one_cannot_be_exempted(case: str) -> None:
+    """An accelerator beside a known one is refused and cannot be exempted."""
     token, inputs = BESIDE[case]
     for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
         config = {"limits": {"dev": ["nvidia-l4", "v6e-4"]}} if "allowed" in policy else {"limits": {"dev": 1e6}}
@@ -106,7 +107,7 @@ SNAKE = {
 
 
 def test_a_machine_in_snake_case_is_the_same_machine() -> None:
-    small = {SNAKE.get(name, name): held for name, held in instance().items()}
+    small = {SNAKE.get(name, name): value for name, value in instance().items()}
     small["scheduling"] = {"provisioning_model": "FLEX_START", "max_run_duration": {"seconds": "14400"}}
     for policy in ("hourly-ceiling", "monthly-ceiling", "run-duration", "lease-ceiling"):
         for limit in (1, 5.4, 21.6):
@@ -128,8 +129,8 @@ def test_an_address_is_seen_however_its_switch_is_written(name: str, value: obje
         LEASE: queue({f"{NODE}.networkConfig": {name: value}}),
         TPU_VM: {"zone": "us-east5-b", "acceleratorType": "v6e-4", "network_config": {name: value}},
     }
-    for token, held in inputs.items():
-        assert bool(violations("no-external-address", token, held)) == (value in ON and value != "")
+    for token, inputs_of_token in inputs.items():
+        assert bool(violations("no-external-address", token, inputs_of_token)) == (value in ON and value != "")
         assert switch_value(value) == (value in ON)
 
 

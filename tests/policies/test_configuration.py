@@ -12,13 +12,13 @@ from bezel_policies.config import Environment
 from bezel_policies.docs_table import policy_table, request_table
 from bezel_policies.hardware_cost.pack import POLICIES as COST
 from bezel_policies.security.pack import POLICIES as SECURITY
-from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedied, service, violations
+from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedy, service, violations
 
 OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("stack-")]
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("config", "text"),
     [
         ({}, ["most-instances.limits", "Field required"]),
         ({"limits": {}}, ["most-instances.limits", "at least 1"]),
@@ -29,9 +29,9 @@ OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("s
         ({"limits": {"dev": -1}}, ["greater than or equal to 0"]),
     ],
 )
-def test_a_wrong_configuration_lets_nothing_pass_and_is_named(config, words) -> None:
+def test_a_wrong_configuration_lets_nothing_pass_and_is_named(config, text) -> None:
     (message,) = violations("most-instances", SERVICE, service(), config)
-    for word in [*words, "nothing passes", "--policy-pack-config"]:
+    for word in [*text, "nothing passes", "--policy-pack-config"]:
         assert word in message
 
 
@@ -42,7 +42,7 @@ def test_no_policy_takes_a_key_that_it_does_not_have(policy: str) -> None:
 
 
 def test_a_wrong_configuration_fills_in_nothing() -> None:
-    assert remedied("labels", SERVICE, service({"labels": {}}), {"defaults": "never"}) is None
+    assert remedy("labels", SERVICE, service({"labels": {}}), {"defaults": "never"}) is None
 
 
 @pytest.mark.parametrize("policy", OF_A_RESOURCE)
@@ -65,8 +65,8 @@ def test_the_shipped_limits_configure_every_policy_that_needs_them(environment: 
     for policy in OF_A_RESOURCE:
         assert violations(policy, SERVICE, labelled, limits[policy]) == []
     assert violations("labels", SERVICE, labelled, labels["labels"]) == []
-    known = {*accelerators(), *tpus(), *gpu_machines()}
-    assert known.issuperset(limits["allowed-accelerators"]["limits"][environment])
+    hardware = {*accelerators(), *tpus(), *gpu_machines()}
+    assert hardware.issuperset(limits["allowed-accelerators"]["limits"][environment])
 
 
 def test_the_environments_are_those_of_a_stack() -> None:

@@ -27,7 +27,7 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "changes", "words"),
+    ("policy", "changes", "text"),
     [
         ("hourly-ceiling", {MOST: 40.0}, ["40", "41.8608 USD an hour", "dev may spend 6", "max_instances` to 5"]),
         ("monthly-ceiling", {MOST: 40.0}, ["30558.3840 USD a month", "dev may spend 1600", "max_instances` to 2"]),
@@ -50,9 +50,9 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
         ("always-on", {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 1.0}}, ["manualInstanceCount = 1"]),
     ],
 )
-def test_above_a_limit_it_is_refused_with_value_limit_and_repair(policy, changes, words) -> None:
+def test_above_a_limit_it_is_refused_with_value_limit_and_repair(policy, changes, text) -> None:
     (message,) = violations(policy, SERVICE, service(changes))
-    for word in [*words, "Repair:"]:
+    for word in [*text, "Repair:"]:
         assert word in message
 
 

@@ -84,7 +84,8 @@ OF_A_RESOURCE = [policy.name for policy in PACK if not policy.name.startswith("s
         *FOREIGN,
     ],
 )
-def test_an_accelerator_on_a_type_that_nobody_prices_is_refused_and_may_be_exempted(token: str, inputs) -> None:
+def test_an_accelerator_on_an_unpriced_type_is_refused_or_exempted(token: str, inputs) -> None:
+    """An accelerator on a type that nobody prices is refused and may be exempted."""
     labelled = {**inputs, "labels": {"environment": "dev"}}
     for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
         (message,) = violations(policy, token, labelled)
@@ -106,7 +107,8 @@ def test_a_machine_that_a_preview_cannot_know_is_refused() -> None:
 
 
 @pytest.mark.parametrize("policy", ["stack-hourly-ceiling", "stack-monthly-ceiling"])
-def test_a_stack_with_what_nobody_prices_is_refused_unless_its_types_are_exempt(policy: str) -> None:
+def test_a_stack_with_unpriced_parts_is_refused_unless_exempt(policy: str) -> None:
+    """A stack with what nobody prices is refused unless its types are exempt."""
     resources = [(token, {**inputs, "labels": {"environment": "dev"}}) for token, inputs in FOREIGN]
     for resource in resources:
         assert stack_violations(policy, [resource])

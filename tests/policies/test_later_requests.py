@@ -265,8 +265,8 @@ def test_what_a_preview_cannot_know_is_refused(case: str) -> None:
 @pytest.mark.parametrize("case", READS)
 def test_what_only_reads_passes(case: str) -> None:
     token, inputs = READS[case]
-    said = all_violations(token, inputs)
-    assert said.keys() <= {"image-by-digest"}  # the images above have tags
+    problems = all_violations(token, inputs)
+    assert problems.keys() <= {"image-by-digest"}  # the images above have tags
 
 
 # Inputs of the installed provider that may hold a request or a command, and why a policy need not read them.

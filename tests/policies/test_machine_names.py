@@ -160,12 +160,12 @@ def test_a_size_that_names_an_accelerator_is_found(size: str) -> None:
     assert requested_by("scaleway:index/instance:Instance", {"type": size})
 
 
-def limited(resource: str, count: object = "1") -> dict[str, Any]:
+def limits_of(resource: str, count: object = "1") -> dict[str, Any]:
     return {"spec": {"containers": [{"image": DIGEST, "resources": {"limits": {resource: count}}}]}}
 
 
-def running(*words: str) -> dict[str, Any]:
-    return {"spec": {"containers": [{"image": DIGEST, "args": list(words)}]}}
+def running(*arguments: str) -> dict[str, Any]:
+    return {"spec": {"containers": [{"image": DIGEST, "args": list(arguments)}]}}
 
 
 FOUND = {
@@ -185,14 +185,14 @@ FOUND = {
     "a flavour of Kueue": {"spec": {"nodeLabels": {"cloud.google.com/gke-accelerator": "nvidia-l4"}}},
     "a toleration": {"spec": {"tolerations": [selecting("nvidia.com/gpu", None, "Exists")]}},
     "a device class": {"spec": {"devices": {"requests": [{"deviceClassName": "gpu.amd.com"}]}}},
-    "a GPU": limited("nvidia.com/gpu"),
-    "a part of a GPU": limited("nvidia.com/mig-1g.5gb"),
-    "a TPU": limited("google.com/tpu", 4.0),
-    "a GPU of AMD": limited("amd.com/gpu"),
-    "a GPU of Intel": limited("gpu.intel.com/i915"),
-    "a Neuron device": limited("aws.amazon.com/neuron"),
-    "a Gaudi": limited("habana.ai/gaudi"),
-    "an Ascend": limited("huawei.com/Ascend910"),
+    "a GPU": limits_of("nvidia.com/gpu"),
+    "a part of a GPU": limits_of("nvidia.com/mig-1g.5gb"),
+    "a TPU": limits_of("google.com/tpu", 4.0),
+    "a GPU of AMD": limits_of("amd.com/gpu"),
+    "a GPU of Intel": limits_of("gpu.intel.com/i915"),
+    "a Neuron device": limits_of("aws.amazon.com/neuron"),
+    "a Gaudi": limits_of("habana.ai/gaudi"),
+    "an Ascend": limits_of("huawei.com/Ascend910"),
     "an option": running("launch", "--instance-type", "p5.48xlarge"),
     "an option with its value": running("launch", "--instance-type=Standard_ND96isr_H100_v5"),
     "GPUs as an option": running("launch", "--gpus", "A100:8"),
@@ -208,9 +208,9 @@ HARMLESS = {
     "no GPU": affinity(selecting("workload", ["gpu"], "NotIn")),
     "no machine with one": affinity(selecting("node.kubernetes.io/instance-type", ["p5.48xlarge"], "NotIn")),
     "a pool": {"spec": {"nodeSelector": {"cloud.google.com/gke-nodepool": "default-pool"}}},
-    "none": limited("nvidia.com/gpu", "0"),
-    "none as a number": limited("nvidia.com/gpu", 0.0),
-    "memory": limited("memory", "16Gi"),
+    "none": limits_of("nvidia.com/gpu", "0"),
+    "none as a number": limits_of("nvidia.com/gpu", 0.0),
+    "memory": limits_of("memory", "16Gi"),
     "an option of a server": running("serve", "--gpu-memory-utilization=0.9", "--port", "8080"),
     "a label": {"metadata": {"labels": {"gpu": "a100"}}, "spec": {"description": "runs on a gpu p5.48xlarge"}},
     "what another pod has": {"spec": {"topology": {"labelSelector": {"matchLabels": {"app": "gpu"}}}}},

@@ -48,7 +48,7 @@ def catalogue(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(catalogue: Path, token: str, inputs: object) -> str:
+def message_of(catalogue: Path, token: str, inputs: object) -> str:
     """What plan and policy say with the prices of that copy."""
     return subprocess.run(
         [sys.executable, "-c", ASK],
@@ -68,10 +68,10 @@ def test_a_row_that_is_gone_closes_what_needs_it(catalogue: Path, row: str) -> N
     kept = [line for line in lines if not line.startswith(",".join(row.split(", ")))]
     assert len(kept) == len(lines) - 1
     prices.write_text("".join(kept))
-    text = said(catalogue, *ROWS[row])
+    text = message_of(catalogue, *ROWS[row])
     assert f"Missing: {row}" in text
     assert ("plan:" in text and f"Missing price row: {row}" in text) == row.startswith("cloud-run")
 
 
 def test_with_every_row_nothing_is_said(catalogue: Path) -> None:
-    assert said(catalogue, SERVICE, service()) == ""
+    assert message_of(catalogue, SERVICE, service()) == ""

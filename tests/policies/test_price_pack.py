@@ -28,7 +28,7 @@ LINE = "1.05 USD/h, 763.96 USD/month at most, idle 0.00 USD/h"
 PROVIDER: Any = object()
 
 
-def shown(
+def show(
     *resources: tuple[str, Mapping[str, Any]],
     policies: list[Policy] = POLICIES,
     provider: object = PROVIDER,
@@ -36,16 +36,16 @@ def shown(
 ) -> list[str]:
     """What the pack says of a program's resources; `outputs` are added to what the stack's policy sees of each."""
     remember, advise = policies
-    said: list[str] = []
+    lines: list[str] = []
     planned = []
     for number, (token, inputs) in enumerate(resources):
         urn = f"urn:pulumi:dev::shop::{token}::it{number}"
         args = ResourceValidationArgs(token, unknown_checking_proxy(dict(inputs)), urn, "it", None, None, {})  # type: ignore[arg-type]
-        remember.validate(args, lambda message, _urn=None: said.append(message))  # type: ignore[attr-defined]
+        remember.validate(args, lambda message, _urn=None: lines.append(message))  # type: ignore[attr-defined]
         seen = unknown_checking_proxy({**inputs, **(outputs or {})})
         planned.append(PolicyResource(token, seen, urn, f"it{number}", None, provider, None, [], {}))  # type: ignore[arg-type]
-    advise.validate(StackValidationArgs(planned, {}), lambda message, _urn=None: said.append(message))  # type: ignore[attr-defined]
-    return said
+    advise.validate(StackValidationArgs(planned, {}), lambda message, _urn=None: lines.append(message))  # type: ignore[attr-defined]
+    return lines
 
 
 def test_it_advises_only() -> None:
@@ -53,39 +53,39 @@ def test_it_advises_only() -> None:
 
 
 def test_the_line_is_the_sum_over_the_program() -> None:
-    assert shown((SERVICE, service())) == [LINE]
-    assert shown((SERVICE, service()), (SERVICE, service({MOST: 2.0})))[0].startswith("3.14 USD/h")
-    assert shown((LEASE, request("queued_resource")), (LEASE, request("queued_resource")))[0].startswith("5.40 USD/h")
+    assert show((SERVICE, service())) == [LINE]
+    assert show((SERVICE, service()), (SERVICE, service({MOST: 2.0})))[0].startswith("3.14 USD/h")
+    assert show((LEASE, request("queued_resource")), (LEASE, request("queued_resource")))[0].startswith("5.40 USD/h")
 
 
 def test_without_accelerators_it_says_nothing() -> None:
-    assert shown() == []
-    assert shown(("gcp:storage/bucket:Bucket", {"location": "US"})) == []
+    assert show() == []
+    assert show(("gcp:storage/bucket:Bucket", {"location": "US"})) == []
 
 
 def test_an_output_that_the_cloud_sets_is_no_accelerator() -> None:
     plain = instance({"machineType": "e2-small", "scheduling": None})
-    assert shown(("gcp:compute/instance:Instance", plain), outputs={"guestAccelerators": UNKNOWN}) == []
+    assert show(("gcp:compute/instance:Instance", plain), outputs={"guestAccelerators": UNKNOWN}) == []
 
 
 def test_without_a_price_it_says_unknown_and_names_the_row() -> None:
-    (line,) = shown((SERVICE, service({"location": "asia-southeast1"})), (SERVICE, service()))
+    (line,) = show((SERVICE, service({"location": "asia-southeast1"})), (SERVICE, service()))
     assert line.startswith("unknown USD/h, unknown USD/month at most, idle unknown USD/h; unknown: ")
     assert "cloud-run, gpu nvidia-l4 no zonal redundancy, asia-southeast1" in line
-    (line,) = shown(("gcp:container/nodePool:NodePool", {"nodeConfig": {"guestAccelerators": [{"type": "x"}]}}))
+    (line,) = show(("gcp:container/nodePool:NodePool", {"nodeConfig": {"guestAccelerators": [{"type": "x"}]}}))
     assert "unknown USD/h" in line
     assert "an accelerator on a resource of type gcp:container/nodePool:NodePool" in line
 
 
 @pytest.mark.parametrize("path", [MOST, "template", "location"])
 def test_an_unknown_input_is_said_to_be_unknown(path: str) -> None:
-    (line,) = shown((SERVICE, service({path: UNKNOWN})))
+    (line,) = show((SERVICE, service({path: UNKNOWN})))
     assert "unknown USD/h" in line
     assert f"{path} = (not known before the deploy) of it0" in line
 
 
 def test_a_component_costs_nothing() -> None:
-    assert shown(("team:index:Server", {"accelerator": "nvidia-l4"}), provider=None) == []
+    assert show(("team:index:Server", {"accelerator": "nvidia-l4"}), provider=None) == []
 
 
 def test_a_failure_of_its_own_is_said_and_stops_nothing() -> None:
@@ -93,7 +93,7 @@ def test_a_failure_of_its_own_is_said_and_stops_nothing() -> None:
         """Fail."""
         raise ValueError("planted")
 
-    (line,) = shown((SERVICE, service()), policies=advice(price_line))
+    (line,) = show((SERVICE, service()), policies=advice(price_line))
     assert line == "unknown: this policy failed (ValueError); the deployment is not affected."
 
 
@@ -142,14 +142,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.wide_except("priced-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "message"),
     [
         ("", []),
         ("priced", [LINE, "[advisory]"]),
         ("unknown", ["unknown USD/h", f"{MOST} = (not known before the deploy) of search"]),
     ],
 )
-def test_the_engine_shows_it_for_a_program_that_is_not_ours(shop: Path, kind: str, words: list[str]) -> None:
+def test_the_engine_shows_it_for_a_program_that_is_not_ours(shop: Path, kind: str, message: list[str]) -> None:
     (shop / "Pulumi.dev.yaml").write_text(json.dumps({"config": {"shop:kind": kind, "gcp:project": "shop"}}))
     environment = {
         "HOME": str(shop),
@@ -170,6 +170,6 @@ def test_the_engine_shows_it_for_a_program_that_is_not_ours(shop: Path, kind: st
     done = subprocess.run(command, cwd=shop, env=environment, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "price@v0.1.0" in done.stdout
-    for word in words:
+    for word in message:
         assert word in done.stdout, done.stdout
-    assert ("price-line" in done.stdout) == bool(words)
+    assert ("price-line" in done.stdout) == bool(message)

@@ -20,8 +20,8 @@ def independently_priced(gpu: str, region: str, cpu: int, memory: int, *, redund
     item = f"gpu {gpu} {'zonal' if redundant else 'no zonal'} redundancy"
     parts = [(1, item), (cpu, "vcpu"), (memory, "memory")]
     rows = [(count, price("cloud-run", name, region, "instance-based")) for count, name in parts]
-    known = [count * row.usd_per_unit * 3600 for count, row in rows if isinstance(row, Price)]
-    return sum(known, Decimal(0)) if len(known) == len(rows) else None
+    priced_rows = [count * row.usd_per_unit * 3600 for count, row in rows if isinstance(row, Price)]
+    return sum(priced_rows, Decimal(0)) if len(priced_rows) == len(rows) else None
 
 
 @pytest.mark.slow
@@ -55,10 +55,10 @@ def test_nothing_above_a_ceiling_passes(
     ceiling = {"limits": {"dev": float(limit), "prod": 1e9}}
     hourly = not violations("hourly-ceiling", SERVICE, inputs, ceiling)
     monthly = not violations("monthly-ceiling", SERVICE, inputs, {"limits": {"dev": float(limit) * 730, "prod": 1e9}})
-    known = all(not isinstance(count, str) for count in (revision, of_service)) and redundancy != UNKNOWN
+    are_numbers = all(not isinstance(count, str) for count in (revision, of_service)) and redundancy != UNKNOWN
     most = max((count or 0 for count in (revision, of_service) if not isinstance(count, str)), default=0)
     one = independently_priced(gpu, region, cpu, memory, redundant=redundancy is not True)
-    judged = known and most > 0 and one is not None and environment in ("dev", "prod")
+    judged = are_numbers and most > 0 and one is not None and environment in ("dev", "prod")
     within = judged and (environment == "prod" or (one or 0) * Decimal(most) <= limit)
     assert hourly == within
     assert monthly <= within or abs((one or 0) * Decimal(most) - limit) < Decimal("0.0001")

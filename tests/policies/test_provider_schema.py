@@ -59,14 +59,14 @@ def public(each: Property, value: object) -> list[str]:
 def holding() -> list[Property]:
     """Properties that can hold an accelerator, by name, type or documentation."""
     harmless = re.compile("|".join(HARMLESS.values()))
-    found = []
+    places = []
     for each in properties():
         name = f"{each.name} {nested_name(each)}"
         if (MACHINE.search(name) or HARDWARE.search(name) or SAID.search(each.documentation)) and not harmless.match(
             str(each)
         ):
-            found.append(each)
-    return found
+            places.append(each)
+    return places
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from tests.support.policies.harness import (
     SERVICE,
     TPU_VM,
     UNKNOWN,
-    changed,
+    change,
     instance,
     queue,
     service,
@@ -64,13 +64,13 @@ PLACES = st.sampled_from([(token, path) for token, paths in PATHS.items() for pa
 @given(PLACES, ANYTHING)
 def test_no_inputs_make_a_policy_raise(place: tuple[str, str], value: object) -> None:
     token, path = place
-    inputs = changed(INPUTS[token], {path: value})
+    inputs = change(INPUTS[token], {path: value})
     for name in POLICIES:
         if not name.startswith("stack-"):
             assert all("Repair:" in message for message in violations(name, token, inputs))
 
 
-def nested(levels: int) -> dict[str, object]:
+def nest(levels: int) -> dict[str, object]:
     inner: dict[str, object] = {"machineType": "a3-highgpu-8g"}
     for _ in range(levels):
         inner = {"spec": inner}
@@ -81,7 +81,7 @@ def nested(levels: int) -> dict[str, object]:
 @pytest.mark.parametrize(
     "inputs",
     [
-        nested(200),
+        nest(200),
         {"text": "[" * 100_000},
         {"text": "[" * 900 + "1" + "]" * 900},
         {"text": json.dumps(list(range(60_000)))},

@@ -42,7 +42,8 @@ def test_what_a_job_requests_is_judged_as_a_lease(holder: str) -> None:
     assert violations("own-service-account", JOB, inputs) == []
 
 
-def test_a_node_that_a_job_creates_without_a_queue_has_no_end_and_is_refused() -> None:
+def test_a_node_that_a_job_creates_without_a_queue_is_refused() -> None:
+    """A node that a job creates without a queue has no end and is refused."""
     node = queue()["tpu"]["nodeSpec"][0]["node"]
     inputs = job(node, uri="https://tpu.googleapis.com/v2/projects/p/locations/us-east5-b/nodes?nodeId=n")
     (message,) = violations("run-duration", JOB, inputs)
@@ -65,12 +66,12 @@ def test_its_month_is_each_of_its_times_until_the_lease_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("body", "text"),
     [(UNKNOWN, "not known before the deploy"), ("text", "expected an object"), ({"tpu": {}}, "(not set)")],
 )
-def test_a_request_that_cannot_be_read_is_refused(body: Any, words: str) -> None:
+def test_a_request_that_cannot_be_read_is_refused(body: Any, text: str) -> None:
     (message,) = violations("hourly-ceiling", JOB, job(body))
-    assert words in message
+    assert text in message
 
 
 def test_a_machine_that_a_job_requests_is_as_safe_as_any_other() -> None:
@@ -83,10 +84,11 @@ def test_a_machine_that_a_job_requests_is_as_safe_as_any_other() -> None:
     assert violations("labels", JOB, job(queue({f"{node}.labels": {}})))
 
 
-def test_the_jobs_and_the_request_of_one_lease_count_once_and_its_month_by_its_hours() -> None:
-    own = request("queued_resource") | {"hours": WEEKDAYS}
+def test_the_jobs_and_the_request_of_one_lease_count_once() -> None:
+    """The jobs and the request of one lease count once and its month by its hours."""
+    with_hours = request("queued_resource") | {"hours": WEEKDAYS}
     body = queue({"tpu.nodeSpec.0.node.labels.bezel-lease": "l"})
-    resources = [(LEASE, own), (JOB, job(body))]
+    resources = [(LEASE, with_hours), (JOB, job(body))]
     assert stack_violations("stack-hourly-ceiling", resources, {"limits": {"dev": 5.40}}) == []
     usd = 15 / 168 * 730 * 5.40
     assert stack_violations("stack-monthly-ceiling", resources, {"limits": {"dev": usd + 0.01}}) == []
@@ -96,5 +98,5 @@ def test_the_jobs_and_the_request_of_one_lease_count_once_and_its_month_by_its_h
 
 def test_a_lease_without_hours_costs_a_month_what_it_costs_until_its_end() -> None:
     assert violations("monthly-ceiling", LEASE, request("queued_resource"), {"limits": {"dev": 21.60}}) == []
-    own = request("queued_resource") | {"hours": WEEKDAYS}
-    assert violations("monthly-ceiling", LEASE, own, {"limits": {"dev": 21.60}})
+    with_hours = request("queued_resource") | {"hours": WEEKDAYS}
+    assert violations("monthly-ceiling", LEASE, with_hours, {"limits": {"dev": 21.60}})

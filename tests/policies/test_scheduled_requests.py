@@ -27,7 +27,7 @@ from tests.support.policies.harness import (
     stack_violations,
     violations,
 )
-from tests.support.policies.jobs import IDENTITY, JOB, NO_TOKEN, all_violations, encoded, job
+from tests.support.policies.jobs import IDENTITY, JOB, NO_TOKEN, all_violations, encode, job
 
 COMPUTE = "https://compute.googleapis.com/compute/v1/projects/p"
 ZONE, INSTANCES = f"{COMPUTE}/zones/us-east5-b", f"{COMPUTE}/zones/us-east5-b/instances"
@@ -160,7 +160,7 @@ NOT_UNDERSTOOD = {
 BODIES = {
     "no body": None,
     "no base64": "{}",
-    "no object": encoded([MACHINE]),
+    "no object": encode([MACHINE]),
     "a name twice": base64.b64encode(b'{"machineType": "ct6e-standard-4t", "machineType": "a3-highgpu-8g"}').decode(),
     "no text": base64.b64encode(b"\x1f\x8b\x08\x00").decode(),
     "another encoding": base64.b64encode(json.dumps(MACHINE).encode("utf-16")).decode(),
@@ -197,9 +197,9 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("case", NOT_UNDERSTOOD)
 def test_a_request_that_is_not_understood_whole_is_refused(case: str) -> None:
-    said = all_violations(JOB, NOT_UNDERSTOOD[case])
-    assert said
-    assert all("Repair:" in message for messages in said.values() for message in messages)
+    problems = all_violations(JOB, NOT_UNDERSTOOD[case])
+    assert problems
+    assert all("Repair:" in message for messages in problems.values() for message in messages)
 
 
 @pytest.mark.parametrize("case", [*OTHERS, *OPENING])
@@ -321,7 +321,7 @@ def methods(resource: dict[str, Any]) -> list[dict[str, Any]]:
     return [*resource.get("methods", {}).values(), *below]
 
 
-def understood(uri: str, method: str) -> bool:
+def is_understood(uri: str, method: str) -> bool:
     try:
         return not isinstance(request_of_job(Inputs(job(uri, method))), Unread)
     except InputError:
@@ -331,7 +331,7 @@ def understood(uri: str, method: str) -> bool:
 @pytest.mark.slow
 def test_no_other_writing_method_of_all_apis_of_google_is_understood() -> None:
     folder = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
-    found: set[str] = set()
+    writing: set[str] = set()
     count = 0
     for file in folder.glob("*.json"):
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -339,8 +339,8 @@ def test_no_other_writing_method_of_all_apis_of_google_is_understood() -> None:
             if one["httpMethod"] != "GET":
                 path = re.sub(r"\{[^}]*\}", "x", one.get("flatPath") or one["path"])
                 count += 1
-                if understood(document["rootUrl"] + document["servicePath"] + path, one["httpMethod"]):
-                    found.add(one["id"])
-    assert [name for name in sorted(found) if not UNDERSTOOD.fullmatch(name)] == []
-    assert len(found) >= 28
+                if is_understood(document["rootUrl"] + document["servicePath"] + path, one["httpMethod"]):
+                    writing.add(one["id"])
+    assert [name for name in sorted(writing) if not UNDERSTOOD.fullmatch(name)] == []
+    assert len(writing) >= 28
     assert count > 15_000

@@ -9,7 +9,7 @@ import pytest
 from bezel.resource_cost.inputs import Inputs
 from bezel_policies.config import LabelConfig
 from bezel_policies.security.labels import labels
-from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, remedied, service, violations
+from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, remedy, service, violations
 
 MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 BINDING = "gcp:cloudrunv2/serviceIamBinding:ServiceIamBinding"
@@ -115,16 +115,17 @@ def test_a_grant_to_somebody_passes(token: str, inputs) -> None:
     assert violations("no-public-invoker", token, inputs) == []
 
 
-def test_a_variable_that_is_not_known_yet_waits_for_the_up_unless_it_is_named_like_a_secret() -> None:
+def test_a_variable_that_is_not_known_yet_waits_for_the_up() -> None:
+    """A variable that is not known yet waits for `up` unless it is named like a secret."""
     for name, messages in (("GATEWAY_CONFIGURATION", 0), ("HF_TOKEN", 1)):
         unknown = service({f"{CONTAINER}.envs": [{"name": name, "value": UNKNOWN}]})
         assert len(violations("no-plain-secret", SERVICE, unknown)) == messages
-    known = service({f"{CONTAINER}.envs": [{"name": "GATEWAY_CONFIGURATION", "value": "hf_" + "a" * 30}]})
-    assert len(violations("no-plain-secret", SERVICE, known)) == 1
+    unresolved = service({f"{CONTAINER}.envs": [{"name": "GATEWAY_CONFIGURATION", "value": "hf_" + "a" * 30}]})
+    assert len(violations("no-plain-secret", SERVICE, unresolved)) == 1
 
 
 @pytest.mark.parametrize(
-    ("policy", "changes", "words"),
+    ("policy", "changes", "text"),
     [
         ("own-service-account", {"template.serviceAccount": None}, "template.serviceAccount = (not set)"),
         ("own-service-account", {"template.serviceAccount": ""}, "(not set)"),
@@ -142,9 +143,9 @@ def test_a_variable_that_is_not_known_yet_waits_for_the_up_unless_it_is_named_li
         ("image-by-digest", {"template.containers": UNKNOWN}, "template.containers = (not known"),
     ],
 )
-def test_a_shared_account_or_an_image_that_can_move_is_refused(policy: str, changes, words: str) -> None:
+def test_a_shared_account_or_an_image_that_can_move_is_refused(policy: str, changes, text: str) -> None:
     (message,) = violations(policy, SERVICE, service(changes))
-    assert words in message
+    assert text in message
 
 
 @pytest.mark.parametrize(
@@ -215,17 +216,17 @@ def test_each_label_must_be_there(token: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expiry", "words"),
+    ("expiry", "message"),
     [
         ("2026-11-20", "needed until 2026-11-20, and today is 2026-11-21"),
         ("tomorrow", "expected a date"),
         ("2026-13-01", "expected a date"),
     ],
 )
-def test_what_has_expired_is_refused(expiry: str, words: str) -> None:
+def test_what_has_expired_is_refused(expiry: str, message: str) -> None:
     inputs = Inputs({"labels": {**LABELS, "expires-at": expiry}})
     (problem,) = labels(SERVICE, inputs, LabelConfig(), today=date(2026, 11, 21))
-    assert words in problem.consequence
+    assert message in problem.consequence
 
 
 @pytest.mark.parametrize("expiry", ["2026-11-21", "2027-01-01", "never"])
@@ -240,20 +241,21 @@ def test_the_clock_is_read_for_the_policy() -> None:
 
 
 def test_missing_labels_are_filled_in_alike_each_time_and_the_others_left() -> None:
-    given = {"name": "b", "labels": {"environment": "dev", "owner": "speech"}}
-    mended = remedied("labels", BUCKET, {**given, "labels": {**given["labels"]}})
-    assert mended == {"name": "b", "labels": {**given["labels"], "expires-at": "never"}}
-    assert remedied("labels", BUCKET, mended) is None
+    inputs = {"name": "b", "labels": {"environment": "dev", "owner": "speech"}}
+    mended = remedy("labels", BUCKET, {**inputs, "labels": {**inputs["labels"]}})
+    assert mended == {"name": "b", "labels": {**inputs["labels"], "expires-at": "never"}}
+    assert remedy("labels", BUCKET, mended) is None
     assert violations("labels", BUCKET, mended) == []
 
 
-def test_the_environment_is_never_filled_in_by_the_examples_and_nothing_without_a_configuration() -> None:
+def test_the_examples_never_fill_in_the_environment() -> None:
+    """The environment is never filled in by the examples and nothing without a configuration."""
     unlabelled = {"name": "b"}
-    mended = remedied("labels", BUCKET, dict(unlabelled))
+    mended = remedy("labels", BUCKET, dict(unlabelled))
     assert "environment" not in mended["labels"]
-    assert remedied("labels", BUCKET, dict(unlabelled), {}) is None
-    assert remedied("labels", "gcp:projects/service:Service", dict(unlabelled)) is None
-    assert remedied("labels", BUCKET, {"labels": UNKNOWN}) is None
+    assert remedy("labels", BUCKET, dict(unlabelled), {}) is None
+    assert remedy("labels", "gcp:projects/service:Service", dict(unlabelled)) is None
+    assert remedy("labels", BUCKET, {"labels": UNKNOWN}) is None
 
 
 JOB = "gcp:cloudscheduler/job:Job"
@@ -286,5 +288,5 @@ def test_a_scheduled_request_has_an_account_of_its_own(kind: str) -> None:
 def test_a_header_of_a_request_that_google_sends_holds_no_secret(
     token: str, block: str, name: str, value: str, refused: bool
 ) -> None:
-    found = violations("no-plain-secret", token, {block: {"headers": {name: value}, "maskHeaders": True}})
-    assert [value in message for message in found] == [False] * refused
+    problems = violations("no-plain-secret", token, {block: {"headers": {name: value}, "maskHeaders": True}})
+    assert [value in message for message in problems] == [False] * refused

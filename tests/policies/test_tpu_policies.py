@@ -13,7 +13,7 @@ from tests.support.policies.harness import (
     QUEUE,
     TPU_VM,
     UNKNOWN,
-    changed,
+    change,
     instance,
     queue,
     request,
@@ -61,7 +61,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "inputs", "words"),
+    ("token", "inputs", "text"),
     [
         (INSTANCE, instance({"scheduling.maxRunDuration": None}), ["maxRunDuration.seconds = (not set)", "4 h"]),
         (INSTANCE, instance({"scheduling.maxRunDuration.seconds": 0.0}), ["(not set)", "This one would never end"]),
@@ -94,14 +94,14 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
         ),
     ],
 )
-def test_a_tpu_that_runs_too_long_or_for_ever_is_refused(token: str, inputs, words) -> None:
+def test_a_tpu_that_runs_too_long_or_for_ever_is_refused(token: str, inputs, text) -> None:
     (message,) = violations("run-duration", token, inputs)
-    for word in words:
+    for word in text:
         assert word in message
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "text"),
     [
         ({"zone": "us-central1-b"}, "tpu, v6e chip, us-central1, flex-start"),
         ({"machineType": "ct6e-standard-16t"}, "v6e-16"),
@@ -109,9 +109,9 @@ def test_a_tpu_that_runs_too_long_or_for_ever_is_refused(token: str, inputs, wor
         ({"machineType": "ct5lp-hightpu-4t"}, "no price"),
     ],
 )
-def test_an_instance_without_a_price_is_refused(changes, words: str) -> None:
+def test_an_instance_without_a_price_is_refused(changes, text: str) -> None:
     (message,) = violations("hourly-ceiling", INSTANCE, instance(changes))
-    assert words in message
+    assert text in message
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_what_is_safe_passes(holder: str, policy: str) -> None:
 
 
 def test_an_instance_without_an_accelerator_may_have_an_address() -> None:
-    open_one = changed(instance({"machineType": "e2-small"}), {"networkInterfaces.0.accessConfigs": [{}]})
+    open_one = change(instance({"machineType": "e2-small"}), {"networkInterfaces.0.accessConfigs": [{}]})
     assert violations("no-external-address", INSTANCE, open_one) == []
 
 
@@ -256,7 +256,8 @@ MODELS = {"queued_resource": "provisioningModel", "flex_start_vm": "scheduling.p
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_a_lease_is_held_to_its_dearest_zone_and_refused_where_one_has_no_price(back_end: str) -> None:
+def test_a_lease_is_held_to_its_dearest_zone(back_end: str) -> None:
+    """A lease is held to its dearest zone and refused where one has no price."""
     on_demand = request(back_end, {MODELS[back_end]: "STANDARD"})
     for usd, passes in ((11.88, True), (11.87, False)):  # 10.80 in the second zone
         assert (violations("hourly-ceiling", LEASE, on_demand, {"limits": {"dev": usd}}) == []) is passes
@@ -301,7 +302,8 @@ def test_our_own_requests_keep_the_rules_of_security(policy: str, back_end: str)
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_an_image_by_tag_a_secret_and_a_shared_account_are_found_in_a_request(back_end: str) -> None:
+def test_a_tag_a_secret_and_a_shared_account_are_seen_in_a_request(back_end: str) -> None:
+    """An image by tag, a secret and a shared account are found in a request."""
     queued = back_end == "queued_resource"
     place = "tpu.nodeSpec.0.node.metadata.bezel-image" if queued else "metadata.items.0.value"
     assert violations("image-by-digest", LEASE, request(back_end, {place: "docker.io/vllm/vllm-tpu:latest"}))

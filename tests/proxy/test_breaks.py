@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from bezel.proxy.request_body import KEPT
-from tests.support.proxy.running import CHAT, Exchange, Proxy, proxied
+from tests.support.proxy.running import CHAT, Exchange, Proxy, running_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def test_a_request_for_which_the_platform_has_no_instance_is_sent_again(status, 
             else:
                 await exchange.answer(200, ANSWER)
 
-        async with proxied(third_time) as proxy:
+        async with running_proxy(third_time) as proxy:
             answer = await proxy.post(b"the body")
         assert answer.content == ANSWER
         assert "2 repeated" in proxy.lines[0]
@@ -71,7 +71,7 @@ def test_any_other_error_page_is_reported_with_its_status_and_not_repeated(statu
             await exchange.body()
             await exchange.answer(status, page, HTML)
 
-        async with proxied(refuse) as proxy:
+        async with running_proxy(refuse) as proxy:
             answer = await proxy.post()
         assert (answer.status_code, kind_of(answer), len(proxy.received)) == (status, kind, 1)
 
@@ -84,7 +84,7 @@ def test_a_request_larger_than_what_is_kept_is_sent_once():
             assert len(await exchange.body()) == KEPT + 1
             await exchange.answer(503, NO_INSTANCE, HTML)
 
-        async with proxied(refuse) as proxy:
+        async with running_proxy(refuse) as proxy:
             answer = await proxy.post(b"x" * (KEPT + 1))
         assert (kind_of(answer), len(proxy.received)) == ("no_instance", 1)
 
@@ -97,7 +97,7 @@ def test_repetitions_end_and_the_client_learns_why():
             await exchange.body()
             await exchange.answer(503, NO_INSTANCE, HTML)
 
-        async with proxied(refuse, wait=0.2) as proxy:
+        async with running_proxy(refuse, wait=0.2) as proxy:
             answer = await proxy.post()
         assert (answer.status_code, kind_of(answer)) == (503, "no_instance")
         assert answer.headers["x-should-retry"] == "false"
@@ -112,7 +112,7 @@ async def respond(exchange: Exchange) -> None:
 
 def test_a_service_that_does_not_listen_for_a_moment_fails_no_request():
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             await proxy.service_gone()
             waiting = asyncio.create_task(proxy.post())
             await asyncio.wait({waiting}, timeout=0.1)  # the first attempt is refused at once
@@ -125,7 +125,7 @@ def test_a_service_that_does_not_listen_for_a_moment_fails_no_request():
 
 def test_a_service_that_does_not_listen_is_reported():
     async def run() -> None:
-        async with proxied(respond, wait=0.2) as proxy:
+        async with running_proxy(respond, wait=0.2) as proxy:
             await proxy.service_gone()
             answer = await proxy.post()
         assert (answer.status_code, kind_of(answer)) == (503, "service_unreachable")
@@ -134,7 +134,9 @@ def test_a_service_that_does_not_listen_is_reported():
     asyncio.run(run())
 
 
-def test_a_connection_that_breaks_before_the_whole_request_was_sent_is_made_again():
+def test_a_connection_that_breaks_before_the_request_was_sent_is_renewed():
+    """A connection that breaks before the whole request was sent is made again."""
+
     async def run() -> None:
         first = asyncio.Event()
 
@@ -153,7 +155,7 @@ def test_a_connection_that_breaks_before_the_whole_request_was_sent_is_made_agai
             await exchange.body()
             await exchange.answer(200, ANSWER)
 
-        async with proxied(second_time) as proxy:
+        async with running_proxy(second_time) as proxy:
             answer = await proxy.post(upload())
         # Which of the two it is depends on when the reset arrives: a repetition, or the report of a lost request.
         assert answer.content == ANSWER or kind_of(answer) == "connection_lost"
@@ -161,13 +163,15 @@ def test_a_connection_that_breaks_before_the_whole_request_was_sent_is_made_agai
     asyncio.run(run())
 
 
-def test_a_connection_that_breaks_after_the_request_was_sent_is_reported_and_not_repeated():
+def test_a_connection_that_breaks_after_the_request_is_not_repeated():
+    """A connection that breaks after the request was sent is reported and not repeated."""
+
     async def run() -> None:
         async def hang_up(exchange: Exchange) -> None:
             await exchange.body()
             exchange.writer.transport.abort()
 
-        async with proxied(hang_up) as proxy:
+        async with running_proxy(hang_up) as proxy:
             answer = await proxy.post()
         assert (answer.status_code, kind_of(answer), len(proxy.received)) == (502, "connection_lost", 1)
 
@@ -176,7 +180,9 @@ def test_a_connection_that_breaks_after_the_request_was_sent_is_reported_and_not
 
 @pytest.mark.parametrize("half", [b"", b'data: {"half of an ev'])
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_stream_that_ends_before_its_last_event_ends_with_an_error_and_a_cut_connection(half, clean):
+def test_a_stream_that_ends_early_ends_with_an_error_and_a_cut(half, clean):
+    """A stream that ends before its last event ends with an error and a cut connection."""
+
     async def run() -> None:
         async def stream(exchange: Exchange) -> None:
             await exchange.body()
@@ -188,7 +194,7 @@ def test_a_stream_that_ends_before_its_last_event_ends_with_an_error_and_a_cut_c
                 exchange.writer.close()
                 await exchange.writer.wait_closed()
 
-        async with proxied(stream) as proxy:
+        async with running_proxy(stream) as proxy:
             body = await broken_stream(proxy)
         first, last, _ = body.split(b"\n\n")
         assert first == b"data: {}"
@@ -206,7 +212,7 @@ def test_an_answer_that_breaks_midway_is_no_complete_answer():
             await asyncio.sleep(0)
             exchange.writer.close()
 
-        async with proxied(half) as proxy:
+        async with running_proxy(half) as proxy:
             with pytest.raises(httpx.RemoteProtocolError):
                 await proxy.post()
         assert "stream_broken" in proxy.lines[0]
@@ -222,7 +228,7 @@ def test_ctrl_c_tells_the_clients_of_running_streams_and_ends():
             await exchange.chunk(b"data: {}\n\n")
             await exchange.reader.read()
 
-        async with proxied(stream) as proxy:
+        async with running_proxy(stream) as proxy:
             body = await broken_stream(proxy, proxy.stop.set)
         assert b'"code": "proxy_stopped"' in body
 

@@ -10,7 +10,7 @@ import pytest
 from bezel.proxy.server import listeners
 from bezel_base.loopback.listeners import listen_error
 from tests.support.other_user import sent_by_other_user
-from tests.support.proxy.running import CHAT, Exchange, proxied
+from tests.support.proxy.running import CHAT, Exchange, running_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ async def respond(exchange: Exchange) -> None:
 )
 def test_a_page_of_a_browser_gets_nothing(headers):
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             answer = await proxy.post(headers=headers)
             preflight = await proxy.client.options(CHAT, headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "foreign_caller")
@@ -44,7 +44,7 @@ def test_a_page_of_a_browser_gets_nothing(headers):
 
 def test_both_addresses_of_the_loopback_serve_and_no_other():
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             for host in ("127.0.0.1", "[::1]", "localhost"):
                 assert (await proxy.client.post(f"http://{host}:{proxy.port}{CHAT}")).status_code == 200
             with socket.socket() as other:
@@ -55,7 +55,7 @@ def test_both_addresses_of_the_loopback_serve_and_no_other():
 
 def test_another_user_of_the_machine_gets_a_refusal():
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             request = f"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:{proxy.port}\r\nConnection: close\r\n\r\n".encode()
             answer = await asyncio.to_thread(sent_by_other_user, f"127.0.0.1:{proxy.port}", request)
         head, _, body = answer.partition("\r\n\r\n")
@@ -90,7 +90,7 @@ def test_another_user_of_the_machine_gets_a_refusal():
 )
 def test_a_request_of_a_page_or_to_another_name_reaches_no_server(lines):
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             for target in ("/v1/models", f"http://127.0.0.1:{proxy.port}/v1/models"):
                 head = f"GET {target} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n"
                 assert (await proxy.raw(head.encode())).split(b" ")[1] in {b"400", b"403"}
@@ -108,7 +108,7 @@ def test_a_request_of_a_page_or_to_another_name_reaches_no_server(lines):
 )
 def test_no_target_leads_to_another_server(target, line):
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             head = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
             assert (await proxy.raw(head.encode())).startswith(b"HTTP/1.1 200")
         assert proxy.received[0].line == line
@@ -126,7 +126,7 @@ def test_no_target_leads_to_another_server(target, line):
 )
 def test_what_is_no_request_reaches_no_server(data):
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             assert (await asyncio.wait_for(proxy.raw(data), 5)).split(b" ")[1][:1] == b"4"
         assert proxy.received == []
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.support.proxy.running import CHAT, Exchange, proxied
+from tests.support.proxy.running import CHAT, Exchange, running_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def test_a_request_reaches_the_service_as_it_is_and_the_answer_comes_back():
             assert await exchange.body() == b'{"prompt":"secret of the user"}'
             await exchange.answer(201, ANSWER, b"content-type: application/json\r\nx-request-id: 7\r\n")
 
-        async with proxied(check) as proxy:
+        async with running_proxy(check) as proxy:
             url = f"{CHAT}?a=b%20c"
             answer = await proxy.client.post(url, content=b'{"prompt":"secret of the user"}', headers={"x-own": "1"})
         assert (answer.status_code, answer.content, answer.headers["x-request-id"]) == (201, ANSWER, "7")
@@ -44,7 +44,7 @@ def test_what_a_caller_authorizes_itself_with_is_not_passed_on():
             *("Authorization", "X-Serverless-Authorization", "Proxy-Authorization", "Cookie", "Api-Key", "X-Api-Key"),
             *("X-Goog-Api-Key", "X-Goog-IAP-JWT-Assertion", "X-Forwarded-Authorization", "X-Amz-Security-Token"),
         )
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             await proxy.post(headers=dict.fromkeys(names, "Bearer sk-callers-own"))
         headers = proxy.received[0].headers
         assert "sk-callers-own" not in json.dumps(headers)
@@ -67,7 +67,7 @@ def test_what_a_caller_authorizes_itself_with_is_not_passed_on():
 )
 def test_a_callers_credentials_in_a_query_stay_here(sent: str, passed: str) -> None:
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             head = f"GET /v1/models?{sent} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
             assert (await proxy.raw(head.encode())).startswith(b"HTTP/1.1 200")
         assert proxy.received[0].line == f"GET /v1/models{passed} HTTP/1.1"
@@ -77,7 +77,7 @@ def test_a_callers_credentials_in_a_query_stay_here(sent: str, passed: str) -> N
 
 def test_a_public_service_gets_no_token_at_all():
     async def run() -> None:
-        async with proxied(respond, token=False) as proxy:
+        async with running_proxy(respond, token=False) as proxy:
             await proxy.post(headers={"Authorization": "Bearer sk-callers-own"})
         assert "authorization" not in proxy.received[0].headers
 
@@ -92,7 +92,7 @@ def test_an_error_of_the_server_is_passed_on_as_it_is():
             await exchange.body()
             await exchange.answer(404, error)
 
-        async with proxied(refuse) as proxy:
+        async with running_proxy(refuse) as proxy:
             answer = await proxy.post()
         assert (answer.status_code, answer.content) == (404, error)
         assert len(proxy.received) == 1
@@ -116,7 +116,7 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent():
             await exchange.chunk(b"data: [DONE]\n\n")
             await exchange.chunk(b"")
 
-        async with proxied(stream) as proxy, proxy.client.stream("POST", CHAT, content=b"{}") as answer:
+        async with running_proxy(stream) as proxy, proxy.client.stream("POST", CHAT, content=b"{}") as answer:
             pieces = []
             async for piece in answer.aiter_raw():
                 pieces.append(piece)
@@ -126,7 +126,9 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent():
     asyncio.run(run())
 
 
-def test_each_piece_of_an_upload_reaches_the_service_before_the_next_is_sent():
+def test_each_piece_of_an_upload_is_passed_on_before_the_next():
+    """Each piece of an upload reaches the service before the next is sent."""
+
     async def run() -> None:
         arrived = asyncio.Event()
 
@@ -143,7 +145,7 @@ def test_each_piece_of_an_upload_reaches_the_service_before_the_next_is_sent():
                 arrived.set()
             await exchange.answer(200, json.dumps([piece.decode() for piece in pieces]).encode())
 
-        async with proxied(collect) as proxy:
+        async with running_proxy(collect) as proxy:
             answer = await proxy.post(upload())
         assert answer.json() == ["piece 0", "piece 1", "piece 2"]
 
@@ -161,7 +163,7 @@ def test_a_client_that_leaves_ends_the_request_at_the_service():
             assert await exchange.reader.read() == b""
             left.set()
 
-        async with proxied(stream) as proxy:
+        async with running_proxy(stream) as proxy:
             async with proxy.client.stream("POST", CHAT, content=b"{}") as answer:
                 await anext(answer.aiter_raw())
             await asyncio.wait_for(left.wait(), 5)
@@ -172,7 +174,7 @@ def test_a_client_that_leaves_ends_the_request_at_the_service():
 
 def test_connections_to_the_service_are_used_again():
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             for _ in range(5):
                 assert (await proxy.post()).status_code == 200
         assert len({id(exchange.writer) for exchange in proxy.received}) == 1

@@ -8,7 +8,7 @@ import pytest
 from bezel.proxy.identity import IdentityToken
 from bezel.rest import CredentialsError
 from bezel.rest.token_end import end_of
-from tests.support.proxy.running import Exchange, Proxy, Tokens, jwt, proxied
+from tests.support.proxy.running import Exchange, Proxy, Tokens, jwt, running_proxy
 
 pytestmark = pytest.mark.slow
 
@@ -21,16 +21,18 @@ async def respond(exchange: Exchange) -> None:
     await exchange.answer(200, b"{}")
 
 
-def sent(proxy: Proxy) -> list[str]:
+def sent_tokens(proxy: Proxy) -> list[str]:
     return [exchange.headers["authorization"].removeprefix("Bearer ") for exchange in proxy.received]
 
 
-def test_over_hours_every_request_has_a_token_that_is_valid_and_each_is_used_for_its_hour():
+def test_over_hours_every_request_has_a_valid_token():
+    """Over hours every request has a token that is valid and each is used for its hour."""
+
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             for _ in range(36):
                 await proxy.post()
-                assert proxy.tokens.now < (end_of(sent(proxy)[-1]) or 0)
+                assert proxy.tokens.now < (end_of(sent_tokens(proxy)[-1]) or 0)
                 proxy.tokens.now += 600
                 await asyncio.sleep(0)
         # Six hours: a token an hour, less the five minutes before its end.
@@ -41,13 +43,15 @@ def test_over_hours_every_request_has_a_token_that_is_valid_and_each_is_used_for
 
 
 @pytest.mark.parametrize("jump", [10 * HOUR, -10 * HOUR])
-def test_after_a_sleep_of_the_machine_or_a_change_of_its_clock_a_new_token_is_sent(jump):
+def test_after_a_sleep_or_a_change_of_the_clock_a_new_token_is_sent(jump):
+    """After a sleep of the machine or a change of its clock a new token is sent."""
+
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             await proxy.post()
             proxy.tokens.now += jump
             await proxy.post()
-        assert sent(proxy) == proxy.tokens.made
+        assert sent_tokens(proxy) == proxy.tokens.made
         assert len(proxy.tokens.made) == 2
 
     asyncio.run(run())
@@ -62,7 +66,7 @@ def test_a_refused_token_is_replaced_once_and_the_request_sent_again():
             else:
                 await exchange.answer(200, b"{}")
 
-        async with proxied(refuse_the_first) as proxy:
+        async with running_proxy(refuse_the_first) as proxy:
             answers = await asyncio.gather(*(proxy.post(b"the body") for _ in range(8)))
             assert (await proxy.post(b"the body")).status_code == 200
         assert [answer.status_code for answer in answers] == [200] * 8
@@ -71,13 +75,15 @@ def test_a_refused_token_is_replaced_once_and_the_request_sent_again():
     asyncio.run(run())
 
 
-def test_a_service_that_refuses_every_token_is_reported_after_one_repetition():
+def test_a_service_that_refuses_every_token_is_reported_after_one_repeat():
+    """A service that refuses every token is reported after one repetition."""
+
     async def run() -> None:
         async def refuse(exchange: Exchange) -> None:
             await exchange.body()
             await exchange.answer(401, b"<h1>Unauthorized</h1>", b"content-type: text/html\r\n")
 
-        async with proxied(refuse) as proxy:
+        async with running_proxy(refuse) as proxy:
             answer = await proxy.post()
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "identity_refused")
         assert len(proxy.received) == 2
@@ -87,7 +93,7 @@ def test_a_service_that_refuses_every_token_is_reported_after_one_repetition():
 
 def test_a_renewal_that_fails_leaves_the_valid_token_in_use_until_its_end():
     async def run() -> None:
-        async with proxied(respond) as proxy:
+        async with running_proxy(respond) as proxy:
             await proxy.post()
             proxy.tokens.error = CredentialsError("the token server returned no token")
             proxy.tokens.now += HOUR - 200

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, async_playwright
 
 from bezel_base.loopback.listeners import listen_on_loopback
 from bezel_localcloud.http.serving import HttpServer
-from tests.support.proxy.running import Exchange, proxied
+from tests.support.proxy.running import Exchange, running_proxy
 
 pytestmark = pytest.mark.slow
 CHROMIUM = Path(sys.executable).parent / "chromium"
@@ -111,7 +111,7 @@ def page(target: str) -> bytes:
 async def pages(target: str) -> AsyncIterator[int]:
     """A port of this machine that serves the page for a target, and redirects from `/to?URL`."""
 
-    async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
             body = page(target) if path == b"/" else b""
@@ -124,13 +124,13 @@ async def pages(target: str) -> AsyncIterator[int]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     yield server.sockets[0].getsockname()[1]
     server.close()
 
 
 @asynccontextmanager
-async def recorded(port: int, arrived: set[str]) -> AsyncIterator[int]:
+async def recording(port: int, arrived: set[str]) -> AsyncIterator[int]:
     """A port in front of another that notes the kind of each request on its way."""
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -144,11 +144,11 @@ async def recorded(port: int, arrived: set[str]) -> AsyncIterator[int]:
         finally:
             writer.close()
 
-    async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind, before = await asyncio.open_connection("127.0.0.1", port)
         await asyncio.gather(carry(reader, before), carry(behind, writer))
 
-    server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     yield server.sockets[0].getsockname()[1]
     server.close()
 
@@ -184,21 +184,25 @@ def test_no_page_reaches_a_service_through_the_proxy() -> None:
     """Neither one of the same site (another port of 127.0.0.1) nor one of another (localhost)."""
 
     async def run() -> None:
-        async with proxied(respond) as proxy, chromium() as browser, pages(f"http://127.0.0.1:{proxy.port}") as port:
+        async with (
+            running_proxy(respond) as proxy,
+            chromium() as browser,
+            pages(f"http://127.0.0.1:{proxy.port}") as port,
+        ):
 
-            def answered() -> dict[str, str]:
-                found = (re.match(r"\S+ /v1/(\S+) (\d+)", line) for line in proxy.lines)
-                return {match[1]: match[2] for match in found if match}
+            def answers() -> dict[str, str]:
+                matches = (re.match(r"\S+ /v1/(\S+) (\d+)", line) for line in proxy.lines)
+                return {match[1]: match[2] for match in matches if match}
 
             for name in ("127.0.0.1", "localhost"):
                 proxy.lines.clear()
                 opened = await browser.new_page()
                 await opened.goto(f"http://{name}:{port}/", wait_until="commit")
-                await until(lambda: set(KINDS) <= answered().keys())
+                await until(lambda: set(KINDS) <= answers().keys())
                 # And with the page itself.
                 await opened.evaluate(f"setTimeout(() => {{ location = 'http://127.0.0.1:{proxy.port}/v1/left' }})")
-                await until(lambda: "left" in answered())
-                assert set(answered().values()) == {"403"}
+                await until(lambda: "left" in answers())
+                assert set(answers().values()) == {"403"}
                 await opened.close()
             assert proxy.received == []
             # What the user types is served, and what such a page asks for.
@@ -225,7 +229,7 @@ def test_no_page_reaches_localcloud_but_by_cors_of_this_machine() -> None:
         await server.start()
         arrived: set[str] = set()
         async with (
-            recorded(listener.getsockname()[1], arrived) as here,
+            recording(listener.getsockname()[1], arrived) as here,
             chromium() as browser,
             pages(f"http://127.0.0.1:{here}") as port,
         ):

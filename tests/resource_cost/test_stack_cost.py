@@ -96,9 +96,9 @@ def test_a_state_is_read_without_what_it_does_not_manage() -> None:
         {"urn": "urn:pulumi:dev::p::a:b:C::c", "type": "a:b:C", "inputs": {"gpu": 1}},
         {"urn": f"{urn}empty", "type": "gcp:storage/bucket:Bucket", "custom": True},
     ]
-    found = resources_in(state)
-    assert [resource.name for resource in found] == ["own", "own", "empty"]
-    assert amounts(*found)[0] == Decimal("2.09")  # one is still to be deleted: it runs, and costs
+    resources = resources_in(state)
+    assert [resource.name for resource in resources] == ["own", "own", "empty"]
+    assert amounts(*resources)[0] == Decimal("2.09")  # one is still to be deleted: it runs, and costs
 
 
 def test_unknown_values_are_marked_as_the_engines_library_marks_them() -> None:

@@ -37,7 +37,7 @@ def client(server: Server, tmp_path: Path, clock: Clock) -> GoogleClient:
     )
 
 
-def answers(server: Server, *given: Answer) -> list[Call]:
+def answers(server: Server, *prepared: Answer) -> list[Call]:
     """Lets /x answer these in turn, the last one for ever; returns the list that its calls are put in."""
     seen: list[Call] = []
 
@@ -45,7 +45,7 @@ def answers(server: Server, *given: Answer) -> list[Call]:
         if call.path != "/x":
             return None
         seen.append(call)
-        return given[min(len(seen), len(given)) - 1]
+        return prepared[min(len(seen), len(prepared)) - 1]
 
     server.routes.append(route)
     return seen
@@ -82,9 +82,8 @@ def test_a_post_is_never_sent_twice_when_the_first_may_have_worked(
     assert len(seen) == 1
 
 
-def test_a_post_is_sent_again_when_it_was_turned_away_or_declared_repeatable(
-    server: Server, client: GoogleClient
-) -> None:
+def test_a_post_is_repeated_when_turned_away_or_declared_repeatable(server: Server, client: GoogleClient) -> None:
+    """A post is sent again when it was turned away or declared repeatable."""
     seen = answers(server, Answer(429), Answer(json={"ok": 1}), Answer(503), Answer(json={"ok": 2}))
     assert client.post(f"{server.url}/x", json={}) == {"ok": 1}
     assert client.post(f"{server.url}/x", json={}, idempotent=True) == {"ok": 2}
@@ -102,9 +101,10 @@ def test_the_deadline_ends_the_repeats_with_the_last_failure(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("least", "answered"), [(5.0, True), (0.1, False)])
-def test_an_attempt_has_its_least_time_however_little_of_the_deadline_is_left(
+def test_an_attempt_has_its_least_time_whatever_the_deadline_leaves(
     server: Server, least: float, answered: bool
 ) -> None:
+    """An attempt has its least time however little of the deadline is left."""
     server.routes.append(lambda _: Answer(chunks=[0.4, b"{}"]))
     credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"})
     with GoogleClient(credentials, deadline_seconds=0.001, min_timeout_seconds=least) as client:

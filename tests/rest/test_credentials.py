@@ -59,8 +59,8 @@ def generate(server: Server, status: int = 200) -> list[Call]:
             return None
         seen.append(call)
         if status != 200:
-            told = f"{call.headers['authorization']} may not"
-            return Answer(status, {"error": {"code": status, "message": told, "status": "PERMISSION_DENIED"}})
+            refusal = f"{call.headers['authorization']} may not"
+            return Answer(status, {"error": {"code": status, "message": refusal, "status": "PERMISSION_DENIED"}})
         if method == "generateAccessToken":
             return Answer(json={"accessToken": f"ya29.impersonated-{PLANTED}", "expireTime": "2030-01-01T00:00:00Z"})
         return Answer(json={"token": jwt({"aud": call.json["audience"], "exp": 4102444800, "email": SOMEBODY})})
@@ -187,8 +187,8 @@ def test_a_token_server_that_does_not_respond_is_no_refusal(server: Server, tmp_
 
 
 def test_a_signature_from_a_wrong_clock_is_reported_as_such(server: Server, key: dict[str, str]) -> None:
-    told = "Invalid JWT: Token must be a short-lived token. Check your iat and exp values in the JWT claim."
-    answer = {"error": "invalid_grant", "error_description": told}
+    message = "Invalid JWT: Token must be a short-lived token. Check your iat and exp values in the JWT claim."
+    answer = {"error": "invalid_grant", "error_description": message}
     server.routes.insert(0, lambda call: Answer(400, answer) if call.path == "/token" else None)
     with pytest.raises(CredentialsError, match="set this machine's clock") as caught:
         Credentials(environ=key).access_token()

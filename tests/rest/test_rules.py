@@ -14,14 +14,15 @@ from bezel_base.text.redaction import redact
 
 
 @pytest.mark.parametrize("api", ["CLOUD_BILLING", "CLOUD_RUN_V2", "IAM_CREDENTIALS", "LOGGING", "STORAGE"])
-def test_every_api_has_google_s_own_address_and_takes_the_provider_s_override(api: str) -> None:
-    own = endpoint(api, {})
-    assert own.startswith("https://")
-    assert ".googleapis.com/" in own
-    assert own.endswith("/")
+def test_every_api_has_google_s_address_and_takes_the_override(api: str) -> None:
+    """Every API has Google's own address and takes the provider's override."""
+    default = endpoint(api, {})
+    assert default.startswith("https://")
+    assert ".googleapis.com/" in default
+    assert default.endswith("/")
     variable = f"GOOGLE_{api}_CUSTOM_ENDPOINT"
     assert endpoint(api, {variable: "http://127.0.0.1:1/x/v1"}) == "http://127.0.0.1:1/x/v1/"
-    assert endpoint(api, {variable: ""}) == own
+    assert endpoint(api, {variable: ""}) == default
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,15 @@ def props(project: Project, **others: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def opened(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def opened_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """The fake service for anybody."""
     monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
     project.open_paths = {"/health", "/metrics", "/tokenize", "/v1/chat/completions"}
     return project
 
 
-def run(given: dict[str, Any]) -> dict[str, Any]:
-    return dict(ShortBenchmarkProvider().run(given, Progress(None))["figures"])
+def run(inputs: dict[str, Any]) -> dict[str, Any]:
+    return dict(ShortBenchmarkProvider().run(inputs, Progress(None))["figures"])
 
 
 def chats(project: Project) -> list[Any]:
@@ -60,37 +60,37 @@ def chats(project: Project) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_every_request_is_sent_once_with_a_prompt_of_its_own(opened: Project) -> None:
-    found = run(props(opened))
-    assert (found["requests"], found["completed"], found["failed"], found["concurrency"]) == (6, 6, {}, 2)
-    assert (found["prompt_tokens"], found["output_tokens"]) == (6 * 19, 6 * 6)
-    assert found["ttft_ms"]["p50"] <= found["e2e_ms"]["p50"] <= found["e2e_ms"]["max"]
-    sent = chats(opened)
+def test_every_request_is_sent_once_with_a_prompt_of_its_own(opened_project: Project) -> None:
+    outputs = run(props(opened_project))
+    assert (outputs["requests"], outputs["completed"], outputs["failed"], outputs["concurrency"]) == (6, 6, {}, 2)
+    assert (outputs["prompt_tokens"], outputs["output_tokens"]) == (6 * 19, 6 * 6)
+    assert outputs["ttft_ms"]["p50"] <= outputs["e2e_ms"]["p50"] <= outputs["e2e_ms"]["max"]
+    sent = chats(opened_project)
     assert len({one["messages"][0]["content"] for one in sent}) == 6
     assert {one["max_tokens"] for one in sent} == {6}
     assert all(one["ignore_eos"] and one["stream_options"] == {"include_usage": True} for one in sent)
     # The service counts no tokens: lengths are about right, and that is said.
-    assert any("prompt lengths are approximate" in note for note in found["notes"])
+    assert any("prompt lengths are approximate" in note for note in outputs["notes"])
 
 
 @pytest.mark.slow
-def test_the_next_run_sends_other_prompts(opened: Project) -> None:
-    runs = [run(props(opened))["run"] for _ in range(2)]
+def test_the_next_run_sends_other_prompts(opened_project: Project) -> None:
+    runs = [run(props(opened_project))["run"] for _ in range(2)]
     assert len(set(runs)) == 2
-    assert len({one["messages"][0]["content"] for one in chats(opened)}) == 12
+    assert len({one["messages"][0]["content"] for one in chats(opened_project)}) == 12
 
 
-def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened: Project) -> None:
-    opened.chat_status = [429, 503, 200]
-    found = run(props(opened))
-    assert found["failed"] == {"http_429": 1, "http_5xx": 1}
-    assert (found["requests"], found["completed"], found["output_tokens"]) == (6, 4, 24)
-    assert "2 of 6 requests failed and are in no figure but `failed`" in found["notes"]
+def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened_project: Project) -> None:
+    opened_project.chat_status = [429, 503, 200]
+    outputs = run(props(opened_project))
+    assert outputs["failed"] == {"http_429": 1, "http_5xx": 1}
+    assert (outputs["requests"], outputs["completed"], outputs["output_tokens"]) == (6, 4, 24)
+    assert "2 of 6 requests failed and are in no figure but `failed`" in outputs["notes"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (
             Answer(chunks=[0.6, WHOLE]),
@@ -104,32 +104,32 @@ def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened: Project) 
         (Answer(400, {"error": {"message": "too long by far"}}), "The server's message: too long by far"),
     ],
 )
-def test_where_all_fails_the_kind_says_what_to_do(opened: Project, answer: Answer, told: str) -> None:
-    opened.vllm.routes.insert(0, lambda call: answer if call.path == "/v1/chat/completions" else None)
+def test_where_all_fails_the_kind_says_what_to_do(opened_project: Project, answer: Answer, message: str) -> None:
+    opened_project.vllm.routes.insert(0, lambda call: answer if call.path == "/v1/chat/completions" else None)
     with pytest.raises(SmokeError) as caught:
-        run(props(opened, requests=3, deadline_seconds=0.3 if answer.chunks else 20.0))
-    assert told in str(caught.value)
+        run(props(opened_project, requests=3, deadline_seconds=0.3 if answer.chunks else 20.0))
+    assert message in str(caught.value)
     assert str(caught.value).startswith("service llm\n   all ")
 
 
 @pytest.mark.slow
 def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
-    opened: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    opened_project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As when a lease ends under the load: every figure is of before."""
-    for name, value in opened.environment(tmp_path).items():
+    for name, value in opened_project.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    opened.health = [503]
+    opened_project.health = [503]
     with pytest.raises(SmokeError) as caught:
-        run(props(opened, deadline_seconds=1.0))
+        run(props(opened_project, deadline_seconds=1.0))
     assert "the service answered the benchmark and does not respond after it" in str(caught.value)
     assert "HTTP 503" in str(caught.value)
     assert "Repair: " in str(caught.value)
 
 
-def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
+def test_a_service_that_nobody_runs_is_no_traceback(opened_project: Project) -> None:
     with pytest.raises(UserError, match=r"(?s)http://127\.0\.0\.1:9.*accepts no connection"):
-        run(props(opened, url="http://127.0.0.1:9"))
+        run(props(opened_project, url="http://127.0.0.1:9"))
 
 
 @pytest.mark.slow
@@ -165,26 +165,27 @@ def cell(**others: Any) -> Cell:
     return Cell(**(fields | others))
 
 
-def measured(given: Cell, samples: Any = None) -> MeasuredCell:
-    return MeasuredCell(given, Columns.of(samples or closed_loop(2, 3).samples))
+def measured_cell(plain: Cell, samples: Any = None) -> MeasuredCell:
+    return MeasuredCell(plain, Columns.of(samples or closed_loop(2, 3).samples))
 
 
 def test_what_cannot_be_measured_is_absent_and_not_zero() -> None:
-    found = figures(measured(cell()), (), simulated=False)
-    assert found["requests_per_second"] == 4.0
-    assert found["ttft_ms"] == {"p50": 2.0, "max": 3.25}
-    assert not {"input_tokens_per_second", "tpot_ms", "e2e_ms"} & set(found)
-    assert (found["seed"], found["run"], found["notes"]) == (3, "ab", [])
+    shown_figures = figures(measured_cell(cell()), (), simulated=False)
+    assert shown_figures["requests_per_second"] == 4.0
+    assert shown_figures["ttft_ms"] == {"p50": 2.0, "max": 3.25}
+    assert not {"input_tokens_per_second", "tpot_ms", "e2e_ms"} & set(shown_figures)
+    assert (shown_figures["seed"], shown_figures["run"], shown_figures["notes"]) == (3, "ab", [])
 
 
 def test_tokens_are_those_of_answered_requests() -> None:
     samples = [good_sample(0, 1), good_sample(1, 1), failed_sample(2, 1, "http_429")]
-    given = cell(requests=3, failures={"http_429": 1})
-    found = figures(measured(given, samples), (), simulated=False)
-    assert (found["prompt_tokens"], found["output_tokens"], found["completed"]) == (200, 22, 2)
+    failing = cell(requests=3, failures={"http_429": 1})
+    shown_figures = figures(measured_cell(failing, samples), (), simulated=False)
+    assert (shown_figures["prompt_tokens"], shown_figures["output_tokens"], shown_figures["completed"]) == (200, 22, 2)
 
 
-def test_a_doubt_stands_beside_the_figures_and_a_check_that_passed_does_not() -> None:
+def test_a_doubt_stands_beside_the_figures() -> None:
+    """A doubt stands beside the figures and a check that passed does not."""
     checks = [
         Check(name="counters", state="failed", text="the server counts twice as many"),
         Check(name="steady_state", state="suspect", text="too short"),
@@ -192,23 +193,23 @@ def test_a_doubt_stands_beside_the_figures_and_a_check_that_passed_does_not() ->
         Check(name="roofline", state="unknown", text="no checkpoint"),
     ]
     limited = cell(state="client_limited", reason="the client was measured", checks=checks)
-    found = figures(measured(limited), ("lengths are approximate",), simulated=True)
-    assert found["notes"] == [
+    shown_figures = figures(measured_cell(limited), ("lengths are approximate",), simulated=True)
+    assert shown_figures["notes"] == [
         "simulated: the server is a simulated one, no figure describes hardware",
         "counters: the server counts twice as many",
         "steady_state: too short",
         "the client was measured",
         "lengths are approximate",
     ]
-    assert found["checks"] == {
+    assert shown_figures["checks"] == {
         "counters": "failed", "steady_state": "suspect", "drained": "passed", "roofline": "unknown",
     }  # fmt: skip
-    assert found["state"] == "client_limited"
+    assert shown_figures["state"] == "client_limited"
 
 
 def test_requests_that_were_not_even_begun_are_reported() -> None:
     planned = {"prompts": {"seed": 3, "run": "ab"}, "stop": {"requests": 96, "seconds": 300.0}}
-    found = figures(measured(cell(load=planned)), (), simulated=False)
-    assert found["notes"] == ["only 6 of 96 requests were begun within 300 s"]
+    shown_figures = figures(measured_cell(cell(load=planned)), (), simulated=False)
+    assert shown_figures["notes"] == ["only 6 of 96 requests were begun within 300 s"]
     planned["stop"]["requests"] = 6
-    assert figures(measured(cell(load=planned)), (), simulated=False)["notes"] == []
+    assert figures(measured_cell(cell(load=planned)), (), simulated=False)["notes"] == []

@@ -77,7 +77,8 @@ def test_a_healthy_service_passes_all(check: Any) -> None:
     assert shown == [f"checking {name}" for name in verdict["checks"]]
 
 
-def test_a_service_that_is_not_what_was_declared_fails_with_every_difference(project: Project, check: Any) -> None:
+def test_a_service_that_is_not_as_declared_fails_with_each_difference(project: Project, check: Any) -> None:
+    """A service that is not what was declared fails with every difference."""
     planned = {"template": {"containers": [{"args": ["--a=1"]}], "scaling": {"maxInstanceCount": 2}}}
     project.serves = {"template": {"containers": [{"args": ["--a=1"]}], "scaling": {"maxInstanceCount": 2}}}
     verdict, _ = check(planned=planned)
@@ -157,9 +158,8 @@ def test_health_is_waited_for(project: Project, check: Any) -> None:
 
 
 @pytest.mark.parametrize("ingress", ["INGRESS_TRAFFIC_INTERNAL_ONLY", "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER"])
-def test_who_asks_from_outside_where_only_insiders_are_let_in_gets_an_error_that_says_so(
-    project: Project, check: Any, ingress: str
-) -> None:
+def test_an_outside_caller_of_an_internal_service_gets_an_error(project: Project, check: Any, ingress: str) -> None:
+    """Who asks from outside where only insiders are let in gets an error that says so."""
     project.ingress, project.health = ingress, [404]
     failed = failure(check)
     assert (failed.check, failed.what) == ("health", "only the project's own networks have access (HTTP 404)")
@@ -283,8 +283,10 @@ def metrics(drafts: int, accepted: int) -> str:
     text = (FIXTURES / "metrics-ngram.txt").read_text()
     counts = {"drafts": drafts, "draft_tokens": 3 * drafts, "accepted_tokens": accepted}
     for name, count in counts.items():
-        text, found = re.subn(rf"(?m)^(vllm:spec_decode_num_{name}_total){{.*", rf'\1{{engine="0"}} {count}.0', text)
-        assert found == 1
+        text, changed_count = re.subn(
+            rf"(?m)^(vllm:spec_decode_num_{name}_total){{.*", rf'\1{{engine="0"}} {count}.0', text
+        )
+        assert changed_count == 1
     return text
 
 
@@ -324,9 +326,9 @@ def test_without_a_floor_one_accepted_token_will_do(project: Project, check: Any
 def test_random_weights_are_not_judged_but_must_be_drafted_for(project: Project, check: Any) -> None:
     project.metrics = [metrics(0, 0), metrics(100, 0)]
     verdict, _ = check(speculative=True, min_draft_acceptance=0.3, random_weights=True)
-    found = verdict["checks"]["speculation"]
-    assert not found["judged"]
-    assert found["detail"].startswith("the weights are random, and nothing predicts their output; ")
+    speculation = verdict["checks"]["speculation"]
+    assert not speculation["judged"]
+    assert speculation["detail"].startswith("the weights are random, and nothing predicts their output; ")
     project.metrics = [metrics(100, 0)]
     failed = failure(check, speculative=True, min_draft_acceptance=0.3, random_weights=True)
     assert failed.what.startswith("no drafts were counted")

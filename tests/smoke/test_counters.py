@@ -10,14 +10,15 @@ from tests.support.smoke.fake_service import FIXTURES
 
 @pytest.mark.parametrize(("name", "sums"), [("metrics-ngram.txt", (762, 47)), ("metrics-mtp.txt", (5415, 0))])
 def test_recorded_counters_are_summed_without_their_dates(name: str, sums: tuple[int, int]) -> None:
-    found = counters((FIXTURES / name).read_text(), "vllm:spec_decode_")
+    family_sums = counters((FIXTURES / name).read_text(), "vllm:spec_decode_")
     drafted, accepted = "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"
-    assert (found[drafted], found[accepted]) == sums
-    assert all(value < 1e6 for value in found.values())
-    assert found["vllm:spec_decode_num_accepted_tokens_per_pos_total"] == sums[1]
+    assert (family_sums[drafted], family_sums[accepted]) == sums
+    assert all(value < 1e6 for value in family_sums.values())
+    assert family_sums["vllm:spec_decode_num_accepted_tokens_per_pos_total"] == sums[1]
 
 
-def test_a_label_may_hold_anything_and_a_server_without_drafts_has_no_counters() -> None:
+def test_a_label_may_hold_anything_and_no_drafts_mean_no_counters() -> None:
+    """A label may hold anything and a server without drafts has no counters."""
     text = (
         '# HELP a_total x\na_total{m="b } 7 {",n="1"} 3.0\na_total{n="2"} 4 1795219792\n'
         'a_created{n="2"} 9e9\nbroken\n\n'

@@ -23,7 +23,7 @@ KV_TOO_SMALL = (
 RECORDED = (FIXTURES / "failing-starts.txt").read_text()
 
 
-def explained(report: Report, *, repeat_errors: bool = True) -> str:
+def explanation(report: Report, *, repeat_errors: bool = True) -> str:
     lines = str(explain(report, SERVICE, repeat_errors=repeat_errors)).splitlines()
     assert lines[0] == "service llm"
     return "\n".join(line.removeprefix("   ") for line in lines[1:])
@@ -91,11 +91,11 @@ def by_platform(reason: str, message: str = "") -> Report:
     ],
 )
 def test_a_container_s_own_words_name_the_cause(kind: str, line: str) -> None:
-    found = diagnose(by_log(line))
-    assert found.kind == kind
-    assert found.evidence == line.strip()
-    assert found.cause
-    assert found.repair
+    diagnosis = diagnose(by_log(line))
+    assert diagnosis.kind == kind
+    assert diagnosis.evidence == line.strip()
+    assert diagnosis.cause
+    assert diagnosis.repair
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ GAVE_UP = 'STARTUP HTTP probe failed 180 times consecutively for container "vllm
 
 
 @pytest.mark.parametrize(
-    ("end", "said"),
+    ("end", "message"),
     [
         (("Container called exit(1).",), "before it answered (Container called exit(1)), for"),
         (("Container terminated on signal 11.",), "before it answered (Container terminated on signal 11), for"),
@@ -138,14 +138,15 @@ GAVE_UP = 'STARTUP HTTP probe failed 180 times consecutively for container "vllm
         ((), "before it answered, for"),
     ],
 )
-def test_a_process_that_ended_by_itself_is_not_blamed_on_the_probe_s_window(end: tuple[str, ...], said: str) -> None:
+def test_a_process_that_ended_by_itself_is_not_blamed_on_the_probe(end: tuple[str, ...], message: str) -> None:
+    """A process that ended by itself is not blamed on the probe's window."""
     for lines in (UNHEARD_OF, UNHEARD_OF[:3]):
-        found = diagnose(Report((NOT_LISTENING,), (*lines, *end)))
-        assert found.kind == "crash"
-        assert said in found.cause
-        assert found.cause.endswith("its last error: triton.compiler.errors.OddError: no such kernel")
-        assert "longer probe window does not help" in found.repair
-        assert found.evidence == UNHEARD_OF[2]
+        diagnosis = diagnose(Report((NOT_LISTENING,), (*lines, *end)))
+        assert diagnosis.kind == "crash"
+        assert message in diagnosis.cause
+        assert diagnosis.cause.endswith("its last error: triton.compiler.errors.OddError: no such kernel")
+        assert "longer probe window does not help" in diagnosis.repair
+        assert diagnosis.evidence == UNHEARD_OF[2]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +162,9 @@ def test_a_process_that_ended_by_itself_is_not_blamed_on_the_probe_s_window(end:
     ],
 )
 def test_a_probe_that_gave_up_on_a_living_process_is_the_probe_s_window(lines: tuple[str, ...]) -> None:
-    found = diagnose(Report((NOT_LISTENING,), lines))
-    assert found.kind == "probe"
-    assert "raise probe.failure_threshold" in found.repair
+    diagnosis = diagnose(Report((NOT_LISTENING,), lines))
+    assert diagnosis.kind == "probe"
+    assert "raise probe.failure_threshold" in diagnosis.repair
 
 
 def test_a_traceback_in_a_server_that_answers_is_no_end() -> None:
@@ -177,7 +178,8 @@ def test_a_refused_operation_names_the_cause_too() -> None:
     assert diagnose(Report(errors=errors)).kind == "quota"
 
 
-def test_what_an_earlier_container_has_logged_is_not_why_a_request_was_refused() -> None:
+def test_the_log_of_an_earlier_container_does_not_explain_a_refusal() -> None:
+    """What an earlier container has logged is not why a request was refused."""
     lines = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",)
     refused = "Error updating Service 's': googleapi: Error 404: Resource 's' does not exist."
     assert diagnose(Report(lines=lines, errors=(refused,))).kind == "unconfirmed"
@@ -185,11 +187,12 @@ def test_what_an_earlier_container_has_logged_is_not_why_a_request_was_refused()
     assert diagnose(Report(lines=lines, errors=(operation,))).kind == "gpu_memory"
 
 
-def test_a_service_that_the_stack_does_not_know_is_named_and_a_known_one_is_no_cause() -> None:
+def test_a_service_that_the_stack_does_not_know_is_named() -> None:
+    """A service that the stack does not know is named and a known one is no cause."""
     error = "Error creating Service: googleapi: Error 409: Resource 'bezel-l4-qat' already exists."
-    found = diagnose(Report(errors=(error,), lines=("INFO: Application startup complete.",)))
-    assert found.kind == "exists"
-    assert "gcloud run services delete bezel-l4-qat" in found.repair
+    diagnosis = diagnose(Report(errors=(error,), lines=("INFO: Application startup complete.",)))
+    assert diagnosis.kind == "exists"
+    assert "gcloud run services delete bezel-l4-qat" in diagnosis.repair
     assert diagnose(Report(errors=("Error 409: conflict with another operation",))).kind != "exists"
 
 
@@ -212,7 +215,8 @@ def test_the_cause_beats_what_it_leads_to() -> None:
         ("### vllm serve models/tiny-gemma4 --load-format nonsense", "crash"),
     ],
 )
-def test_recorded_failing_starts_are_named_and_an_unclear_one_is_not_guessed_at(start: str, kind: str) -> None:
+def test_recorded_failing_starts_are_named(start: str, kind: str) -> None:
+    """Recorded failing starts are named and an unclear one is not guessed at."""
     lines = RECORDED[RECORDED.index(start) :].split("\n### ")[0].splitlines()[2:]
     assert diagnose(Report(lines=tuple(lines))).kind == kind
 
@@ -234,8 +238,8 @@ def test_a_fault_that_comes_back_in_other_conditions_is_reported_once() -> None:
         Condition("ContainerHealthy", "CONDITION_FAILED", "R", "The container failed."),
         Condition("ResourcesAvailable", "CONDITION_FAILED", "", "Another matter."),
     )
-    told = [line for line in explained(Report(conditions)).splitlines() if line.startswith("platform")]
-    assert told == [
+    lines = [line for line in explanation(Report(conditions)).splitlines() if line.startswith("platform")]
+    assert lines == [
         "platform: Ready failed (R): Revision 'llm-00001' is not ready. The container failed. Logs URL: https://console",
         "platform: ResourcesAvailable failed: Another matter.",
     ]
@@ -243,22 +247,22 @@ def test_a_fault_that_comes_back_in_other_conditions_is_reported_once() -> None:
 
 def test_an_early_cause_is_shown_beside_the_last_lines() -> None:
     lines = ["first", "NotImplementedError: Unsupported speculative method: 'mtp'", *[f"line {n}" for n in range(40)]]
-    text = explained(Report(lines=tuple(lines)))
+    text = explanation(Report(lines=tuple(lines)))
     assert "  | NotImplementedError: Unsupported speculative method: 'mtp'\n  | ...\n  | line 29\n" in text
     assert "  | line 39\ncause: speculative method mtp" in text
     assert "first" not in text
 
 
 def test_what_could_not_be_read_is_said() -> None:
-    text = explained(Report(notes=("the container's log could not be read: 403",)))
+    text = explanation(Report(notes=("the container's log could not be read: 403",)))
     assert text.startswith("platform: no failed condition\ncontainer's last lines: none\nnote: the container's log")
     assert "cause: no known cause fits" in text
 
 
 def test_the_engine_s_own_error_is_not_repeated() -> None:
     report = Report(errors=("Error code 9",))
-    assert "observed: Error code 9" in explained(report)
-    assert "Error code 9" not in explained(report, repeat_errors=False)
+    assert "observed: Error code 9" in explanation(report)
+    assert "Error code 9" not in explanation(report, repeat_errors=False)
 
 
 @pytest.mark.slow
@@ -268,7 +272,7 @@ def test_no_text_breaks_the_diagnosis_and_every_one_ends_in_a_repair(
 ) -> None:
     report = Report((Condition("Ready", "CONDITION_FAILED", reason, message),), tuple(lines))
     assert diagnose(report).kind in {"unknown", "crash", "probe", *(rule.kind for rule in CAUSES)}
-    assert explained(report).rsplit("\n", 1)[-1].startswith("Repair: ")
+    assert explanation(report).rsplit("\n", 1)[-1].startswith("Repair: ")
 
 
 @given(st.sampled_from(["ya29.planted-0123", "Bearer planted-0123", "eyJhbGciOi.eyJhdWQ.planted"]), st.integers(0, 4))
@@ -281,11 +285,11 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         (places[2],),
         (places[3] + places[4],),
     )
-    assert "planted" not in explained(report)
+    assert "planted" not in explanation(report)
 
 
 @pytest.mark.parametrize(
-    ("said", "cause", "repair"),
+    ("message", "cause", "repair"),
     [
         (
             (
@@ -360,29 +364,31 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         ),
     ],
 )
-def test_names_and_values_that_a_text_holds_come_back_in_cause_and_repair(said: str, cause: str, repair: str) -> None:
-    found = diagnose(Report(errors=(said,)))
-    assert cause in found.cause
-    assert repair in found.repair
+def test_names_and_values_that_a_text_holds_come_back_in_cause_and_repair(
+    message: str, cause: str, repair: str
+) -> None:
+    diagnosis = diagnose(Report(errors=(message,)))
+    assert cause in diagnosis.cause
+    assert repair in diagnosis.repair
 
 
 def test_who_goes_on_serving_is_said_and_nothing_where_it_is_not_known() -> None:
-    said = explained(Report(lines=("x",), created="llm-2", serving="llm-1"))
-    assert "consequence: llm-2 gets no traffic; llm-1 keeps serving" in said
-    assert "consequence: llm-1 gets no traffic; no revision serves" in explained(Report(created="llm-1"))
-    assert "consequence: llm-1 has the traffic nevertheless" in explained(Report(created="llm-1", serving="llm-1"))
-    assert "consequence" not in explained(Report(lines=("x",)))
+    text = explanation(Report(lines=("x",), created="llm-2", serving="llm-1"))
+    assert "consequence: llm-2 gets no traffic; llm-1 keeps serving" in text
+    assert "consequence: llm-1 gets no traffic; no revision serves" in explanation(Report(created="llm-1"))
+    assert "consequence: llm-1 has the traffic nevertheless" in explanation(Report(created="llm-1", serving="llm-1"))
+    assert "consequence" not in explanation(Report(lines=("x",)))
 
 
 @pytest.mark.parametrize("gated", [False, True])
 @pytest.mark.parametrize(
-    "said", ["CONTAINER_MISSING", "SECRETS_ACCESS_CHECK_FAILED", "Quota exceeded for GPUs", "probe failed 3 times"]
+    "message", ["CONTAINER_MISSING", "SECRETS_ACCESS_CHECK_FAILED", "Quota exceeded for GPUs", "probe failed 3 times"]
 )
-def test_no_repair_replaces_the_service(said: str, gated: bool) -> None:
+def test_no_repair_replaces_the_service(message: str, gated: bool) -> None:
     """`--replace` deletes the service with all its revisions, and fails where it is protected from deletion."""
-    found = diagnose(Report(errors=(said,), gated=gated))
-    assert "--replace" not in found.repair
-    assert "Afterwards run the same command again" in found.repair
+    diagnosis = diagnose(Report(errors=(message,), gated=gated))
+    assert "--replace" not in diagnosis.repair
+    assert "Afterwards run the same command again" in diagnosis.repair
 
 
 def test_no_cause_in_the_table_is_repaired_by_replacing_the_service() -> None:
@@ -390,12 +396,13 @@ def test_no_cause_in_the_table_is_repaired_by_replacing_the_service() -> None:
 
 
 def test_where_a_gated_rollout_has_no_second_gpu_a_direct_one_is_offered() -> None:
-    said = ("Quota exceeded for total allowable count of GPUs",)
-    assert diagnose(Report(errors=said, gated=True)).repair.startswith("set rollout to direct")
-    assert "rollout" not in diagnose(Report(errors=said)).repair
+    errors = ("Quota exceeded for total allowable count of GPUs",)
+    assert diagnose(Report(errors=errors, gated=True)).repair.startswith("set rollout to direct")
+    assert "rollout" not in diagnose(Report(errors=errors)).repair
 
 
-def test_a_container_that_ends_after_it_became_healthy_is_distinguished_from_one_that_never_did() -> None:
+def test_an_end_after_healthy_is_distinguished_from_never_healthy() -> None:
+    """A container that ends after it became healthy is distinguished from one that never did."""
     ended = ("Container called exit(1).",)
     assert "became healthy and then ended by itself" in diagnose(Report((), ended, created="a", ready="a")).cause
     assert "ended by itself before it answered" in diagnose(Report((), ended, created="b", ready="a")).cause
@@ -412,14 +419,15 @@ def test_a_container_that_ends_after_it_became_healthy_is_distinguished_from_one
         ("/v1/models lists nothing, not 'gemma'", "unknown", ""),
     ],
 )
-def test_what_a_check_met_counts_only_where_platform_and_container_say_nothing(met: str, kind: str, value: str) -> None:
-    found = diagnose(Report(lines=("INFO serving",), errors=(met,)))
-    assert found.kind == kind
-    assert value in found.cause
+def test_what_a_check_met_counts_only_without_another_cause(met: str, kind: str, value: str) -> None:
+    """What a check met counts only where platform and container say nothing."""
+    diagnosis = diagnose(Report(lines=("INFO serving",), errors=(met,)))
+    assert diagnosis.kind == kind
+    assert value in diagnosis.cause
     assert diagnose(Report(lines=("Container called exit(1).",), errors=(met,))).kind == "crash"
 
 
 def test_a_line_that_was_cut_says_so_and_one_that_was_not_does_not() -> None:
-    shown = explained(Report(lines=("x" * 300, "y" * 301))).splitlines()
+    shown = explanation(Report(lines=("x" * 300, "y" * 301))).splitlines()
     assert "  | " + "x" * 300 in shown
     assert "  | " + "y" * 300 + " [...]" in shown

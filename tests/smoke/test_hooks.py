@@ -20,7 +20,7 @@ INPUTS = {"project": "demo", "location": "europe-west4", "name": "llm"}
 
 
 @pytest.fixture
-def said(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def messages(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name, value in project.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
 
@@ -37,8 +37,8 @@ def said(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
         yield run
 
 
-def failed(**others: Any) -> ErrorHookArgs:
-    given: dict[str, Any] = {
+def failed_hook(**others: Any) -> ErrorHookArgs:
+    fields: dict[str, Any] = {
         "urn": URN,
         "id": "",
         "name": "llm",
@@ -47,13 +47,14 @@ def failed(**others: Any) -> ErrorHookArgs:
         "failed_operation": "create",
         "errors": ["Error waiting to create Service: Error code 9, message: failed to listen on PORT"],
     }
-    return ErrorHookArgs(**(given | others))
+    return ErrorHookArgs(**(fields | others))
 
 
-def test_a_failed_create_is_explained_in_the_service_s_row_and_not_tried_again(project: Project, said: Any) -> None:
+def test_a_failed_create_is_explained_and_not_tried_again(project: Project, messages: Any) -> None:
+    """A failed create is explained in the service's row and not tried again."""
     project.terminal = condition("FAILED", reason="HEALTH_CHECK_CONTAINER_ERROR", message="failed to listen")
     project.log = ["INFO", f"NotImplementedError: Unsupported speculative method: 'mtp' Bearer {PLANTED}"]
-    again, engine = said(failed())
+    again, engine = messages(failed_hook())
     assert again is False
     assert [(one.urn, one.ephemeral) for one in engine.logged] == [(URN, False)]
     text = engine.logged[0].message
@@ -63,22 +64,24 @@ def test_a_failed_create_is_explained_in_the_service_s_row_and_not_tried_again(p
     assert PLANTED not in text
 
 
-def test_the_operation_s_own_error_is_weighed_where_nothing_else_was_said(project: Project, said: Any) -> None:
+def test_the_operation_s_own_error_is_weighed_where_nothing_else_was_said(project: Project, messages: Any) -> None:
     project.log = ["INFO"]
-    _, engine = said(failed(errors=["Error code 8, message: Quota exceeded for total allowable count of GPUs"]))
+    _, engine = messages(
+        failed_hook(errors=["Error code 8, message: Quota exceeded for total allowable count of GPUs"])
+    )
     assert "Repair: request more under IAM & Admin > Quotas" in engine.logged[0].message
 
 
-def test_a_failed_delete_is_left_to_the_engine(said: Any) -> None:
-    again, engine = said(failed(failed_operation="delete", id=SERVICE))
+def test_a_failed_delete_is_left_to_the_engine(messages: Any) -> None:
+    again, engine = messages(failed_hook(failed_operation="delete", id=SERVICE))
     assert (again, engine.logged) == (False, [])
 
 
-def test_a_platform_that_says_nothing_hides_nothing(project: Project, said: Any) -> None:
+def test_a_platform_that_says_nothing_hides_nothing(project: Project, messages: Any) -> None:
     project.google.routes.insert(
         0, lambda call: Answer(403, {"error": {"message": PLANTED}}) if "/v2/" in call.path else None
     )
-    again, engine = said(failed())
+    again, engine = messages(failed_hook())
     assert again is False
     assert "could not be read" in engine.logged[0].message
 
@@ -97,4 +100,4 @@ def test_a_platform_that_says_nothing_hides_nothing(project: Project, said: Any)
 def test_the_service_is_found_by_its_id_or_by_its_inputs(
     change: dict[str, Any], environ: dict[str, str], expected: str | None
 ) -> None:
-    assert service_of(failed(**change), environ) == expected
+    assert service_of(failed_hook(**change), environ) == expected

@@ -35,10 +35,10 @@ def ends(back_end: str) -> str:
 @pytest.mark.parametrize(("state", "serves"), REQUESTS.items())
 def test_a_queued_resource_has_ended_in_each_final_state(cloud: Cloud, state: str, serves: bool) -> None:
     cloud.request = state
-    found = ends("queued_resource")
-    assert (found == "") is serves
-    assert serves or f"the lease {NAME} " in found
-    assert state not in ("FAILED", "SUSPENDED") or f"{state} in {ZONE}" in found
+    texts = ends("queued_resource")
+    assert (texts == "") is serves
+    assert serves or f"the lease {NAME} " in texts
+    assert state not in ("FAILED", "SUSPENDED") or f"{state} in {ZONE}" in texts
 
 
 @pytest.mark.parametrize(("state", "serves"), NODES.items())
@@ -53,7 +53,8 @@ def test_an_instance_has_ended_in_each_final_state(cloud: Cloud, state: str, ser
     assert (ends("flex_start_vm") == "") is serves
 
 
-def test_one_lease_of_a_fleet_that_may_serve_and_one_that_cannot_be_read_are_no_end(cloud: Cloud) -> None:
+def test_a_fleet_with_one_lease_that_may_serve_has_not_ended(cloud: Cloud) -> None:
+    """One lease of a fleet that may serve and one that cannot be read are no end."""
     cloud.instance = "RUNNING"
     assert end_of([lease("queued_resource"), lease("flex_start_vm")]) == ""
     cloud.instance = "TERMINATED"

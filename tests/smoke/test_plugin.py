@@ -59,15 +59,15 @@ def load(project: Project, **others: object) -> dict[str, object]:
 
 
 def test_a_healthy_service_gives_a_verdict_and_stays_as_it_is(project: Project, plugin: Plugin) -> None:
-    given = inputs(project)
-    created = plugin.create(HEALTH, given)
+    values = inputs(project)
+    created = plugin.create(HEALTH, values)
     verdict = created["verdict"]
     assert verdict["ok"] is True
     assert sorted(verdict["checks"]) == ["completion", "conditions", "health", "models", "refusal"]
     assert all(check["ok"] and check["detail"] and check["seconds"] >= 0 for check in verdict["checks"].values())
     assert created["id"] == f"{SERVICE}/health"
     assert PLANTED not in str(created)
-    assert plugin.diff(HEALTH, created, given) == "DIFF_NONE"
+    assert plugin.diff(HEALTH, created, values) == "DIFF_NONE"
     plugin.delete(HEALTH, created)
 
 
@@ -83,9 +83,10 @@ def test_a_healthy_service_gives_a_verdict_and_stays_as_it_is(project: Project, 
         ({"impersonate": None}, "DIFF_NONE"),
     ],
 )
-def test_it_runs_again_when_the_revision_or_a_setting_changes_and_not_otherwise(
+def test_it_runs_again_only_for_another_revision_or_setting(
     project: Project, plugin: Plugin, change: dict[str, object], expected: str
 ) -> None:
+    """It runs again when the revision or a setting changes and not otherwise."""
     olds = inputs(project) | {"verdict": {"ok": True}}
     assert plugin.diff(HEALTH, olds, inputs(project) | change) == expected
 
@@ -105,25 +106,24 @@ def test_it_runs_again_where_the_service_is_no_longer_what_was_declared(
     project: Project, plugin: Plugin, serves: dict[str, object], expected: str
 ) -> None:
     project.serves = serves | {"traffic": [{"type": "LATEST", "percent": 100}]}
-    given = inputs(project, planned=PLANNED)
-    assert plugin.diff(HEALTH, given | {"verdict": {"ok": True}}, given) == expected
+    values = inputs(project, planned=PLANNED)
+    assert plugin.diff(HEALTH, values | {"verdict": {"ok": True}}, values) == expected
     assert [call.path for call in project.google.calls if call.path.startswith("/run/")] == [f"/run/v2/{SERVICE}"]
 
 
-def test_it_runs_again_where_the_service_is_gone_and_not_where_nobody_can_look(
-    project: Project, plugin: Plugin
-) -> None:
-    given = inputs(project, planned=PLANNED, service=SERVICE.replace("llm", "other"))
-    assert plugin.diff(HEALTH, given, given) == "DIFF_SOME"
+def test_it_runs_again_where_the_service_is_gone(project: Project, plugin: Plugin) -> None:
+    """It runs again where the service is gone and not where nobody can look."""
+    values = inputs(project, planned=PLANNED, service=SERVICE.replace("llm", "other"))
+    assert plugin.diff(HEALTH, values, values) == "DIFF_SOME"
     refused = Answer(403, {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})
     project.google.routes.insert(0, lambda call: refused if call.path.startswith("/run/") else None)
-    assert plugin.diff(HEALTH, given, given) == "DIFF_NONE"
+    assert plugin.diff(HEALTH, values, values) == "DIFF_NONE"
 
 
 def test_what_is_declared_anew_or_not_known_yet_is_compared_without_a_look(project: Project, plugin: Plugin) -> None:
-    given = inputs(project, planned=PLANNED)
+    values = inputs(project, planned=PLANNED)
     for template in ({"maxInstanceRequestConcurrency": 4}, {"containers": [{"image": UNKNOWN}]}):
-        assert plugin.diff(HEALTH, given, given | {"planned": PLANNED | {"template": template}}) == "DIFF_SOME"
+        assert plugin.diff(HEALTH, values, values | {"planned": PLANNED | {"template": template}}) == "DIFF_SOME"
     assert not [call for call in project.google.calls if call.path.startswith("/run/")]
 
 
@@ -145,9 +145,8 @@ def test_an_update_checks_again(project: Project, plugin: Plugin) -> None:
         plugin.update(HEALTH, olds, inputs(project, revision="llm-00003-ghi"))
 
 
-def test_a_failure_reads_as_the_platform_s_condition_the_last_lines_and_the_repair(
-    project: Project, plugin: Plugin
-) -> None:
+def test_a_failure_reads_as_condition_last_lines_and_repair(project: Project, plugin: Plugin) -> None:
+    """A failure reads as the platform's condition the last lines and the repair."""
     project.ready = ""
     project.terminal = condition(
         "FAILED", reason="HEALTH_CHECK_CONTAINER_ERROR", message="failed to listen on PORT=8080"
@@ -198,10 +197,10 @@ def test_settings_that_cannot_work_stop_in_preview(project: Project, plugin: Plu
 def test_a_service_that_failed_before_it_had_an_address_is_explained(project: Project, plugin: Plugin) -> None:
     project.created = project.ready = ""
     project.terminal = condition("FAILED", message="Quota exceeded for total allowable count of GPUs per project.")
-    given = inputs(project, url=None, revision="")
-    assert not plugin.check(HEALTH, given).failures
+    values = inputs(project, url=None, revision="")
+    assert not plugin.check(HEALTH, values).failures
     with pytest.raises(grpc.RpcError) as caught:
-        plugin.create(HEALTH, given)
+        plugin.create(HEALTH, values)
     assert "Repair: request more under IAM & Admin > Quotas" in caught.value.details()
 
 
@@ -218,19 +217,18 @@ def test_values_not_known_yet_pass_the_preview(project: Project, plugin: Plugin)
 
 
 def test_a_benchmark_gives_figures_and_stays_as_it_is(project: Project, plugin: Plugin) -> None:
-    given = load(project)
-    created = plugin.create(BENCHMARK, given)
+    values = load(project)
+    created = plugin.create(BENCHMARK, values)
     figures = created["figures"]
     assert (figures["requests"], figures["completed"], figures["failed"]) == (6, 6, {})
     assert (figures["prompt_tokens"], figures["output_tokens"]) == (6 * 19, 6 * 6)
     assert PLANTED not in str(created)
-    assert plugin.diff(BENCHMARK, created, given) == "DIFF_NONE"
+    assert plugin.diff(BENCHMARK, created, values) == "DIFF_NONE"
     assert plugin.diff(BENCHMARK, created, load(project, concurrency=3)) == "DIFF_SOME"
 
 
-def test_a_benchmark_in_which_all_fails_is_explained_by_what_the_container_said(
-    project: Project, plugin: Plugin
-) -> None:
+def test_a_benchmark_in_which_all_fails_is_explained_by_the_container(project: Project, plugin: Plugin) -> None:
+    """A benchmark in which all fails is explained by what the container said."""
     project.chat_status = [503]
     project.log = ["INFO serving", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue."]
     with pytest.raises(grpc.RpcError) as caught:
@@ -276,9 +274,8 @@ def test_a_destroy_works_from_another_checkout_and_asks_nobody(project: Project,
     assert not project.google.calls
 
 
-def test_credentials_that_are_missing_fail_with_the_command_that_repairs_it(
-    project: Project, elsewhere: Plugin
-) -> None:
+def test_missing_credentials_fail_with_the_command_that_repairs_it(project: Project, elsewhere: Plugin) -> None:
+    """Credentials that are missing fail with the command that repairs it."""
     with pytest.raises(grpc.RpcError) as caught:
         elsewhere.create(HEALTH, inputs(project))
     assert caught.value.details().startswith("smoke: login to Google\n   cannot be read: ")
@@ -314,15 +311,16 @@ def test_an_interrupted_plugin_ends_although_a_call_still_waits(project: Project
         assert waiting.exception() is not None
 
 
-def test_outside_the_engine_a_failure_keeps_its_traceback_and_progress_goes_nowhere() -> None:
+def test_outside_the_engine_a_failure_keeps_its_traceback() -> None:
+    """Outside the engine a failure keeps its traceback and progress goes nowhere."""
     assert str(DeployError("x")) == "x"
     assert not hasattr(sys, "tracebacklimit")
     Progress(URN)("anything")
 
 
 def test_what_is_not_above_zero_is_refused_before_anything_runs(project: Project, plugin: Plugin) -> None:
-    given = load(project, requests=0, concurrency=-1)
-    reasons = {one.property: one.reason for one in plugin.check(BENCHMARK, given).failures}
+    values = load(project, requests=0, concurrency=-1)
+    reasons = {one.property: one.reason for one in plugin.check(BENCHMARK, values).failures}
     assert reasons == {
         "requests": "requests is 0: the benchmark check would do nothing. Set it above 0.",
         "concurrency": "concurrency is -1: the benchmark check would do nothing. Set it above 0.",

@@ -98,7 +98,7 @@ def test_what_the_platform_made_of_a_declaration_does_not_differ_from_it() -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "text"),
     [
         ((*CONTAINER, "image"), "vllm@sha256:2", "image: vllm@sha256:2 serves, us-docker.pkg.dev/acme/hub/vllm@"),
         ((*CONTAINER, "args", 1), "--max-num-seqs=4", "args: --max-num-seqs=4 serves, --max-num-seqs=8 is planned"),
@@ -122,26 +122,28 @@ def test_what_the_platform_made_of_a_declaration_does_not_differ_from_it() -> No
         (("template",), None, "serviceAccount: nothing serves, runtime@"),
     ],
 )
-def test_what_differs_is_named_with_both_values(path: tuple[str | int, ...], value: Any, told: str) -> None:
-    found = differences(DECLARED, serving(*path, value=value))
-    assert any(told in line for line in found), found
+def test_what_differs_is_named_with_both_values(path: tuple[str | int, ...], value: Any, text: str) -> None:
+    named_differences = differences(DECLARED, serving(*path, value=value))
+    assert any(text in line for line in named_differences), named_differences
 
 
 @pytest.mark.slow
 @given(st.text(min_size=4, alphabet=st.characters(min_codepoint=33, max_codepoint=126)))
-def test_no_value_of_a_variable_is_shown_and_no_argument_that_is_called_a_secret(planted: str) -> None:
+def test_no_secret_value_of_a_variable_or_argument_is_shown(planted: str) -> None:
+    """No value of a variable is shown and no argument that is called a secret."""
     planted = f"planted{planted}"
     declared = copy.deepcopy(DECLARED)
     declared["template"]["containers"][0]["envs"][0]["value"] = planted
     declared["template"]["containers"][0]["args"].append(f"--api-key={planted}")
     service = serving(*CONTAINER, "env", 0, value={"name": "HF_TOKEN", "value": planted})
     service["template"]["containers"][0]["args"].append(f"--hf-token={planted}1")
-    found = differences(declared, service)
-    assert len(found) == 3
-    assert planted not in str(found)
+    named_differences = differences(declared, service)
+    assert len(named_differences) == 3
+    assert planted not in str(named_differences)
 
 
-def test_secret_as_word_of_its_own_is_hidden_and_a_count_of_tokens_is_shown() -> None:
+def test_secret_as_a_word_is_hidden_and_a_count_of_tokens_is_shown() -> None:
+    """Secret as word of its own is hidden and a count of tokens is shown."""
     service = copy.deepcopy(SERVICE)
     service["template"]["containers"][0]["args"] += ["--api-key", "planted1", "--max-num-batched-tokens=4096"]
     (line,) = differences(DECLARED, service)

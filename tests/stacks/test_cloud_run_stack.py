@@ -79,7 +79,7 @@ def test_the_model_is_looked_for_as_early_as_can_be() -> None:
     made, used = deployed(weights={"create": True}), deployed()
     assert made.waits_for(made.one("ModelFiles"), made.one("storage/bucket:Bucket"))
     for declared in (made, used):
-        assert declared.waits_for(declared.one("ModelFiles"), declared.named("apis-storage"))
+        assert declared.waits_for(declared.one("ModelFiles"), declared.by_name("apis-storage"))
         assert not declared.waits_for(declared.one("ModelFiles"), declared.one("BucketIAMMember"))
 
 

@@ -16,7 +16,7 @@ from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel_components.base import granted_roles
 from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declarations, Declared, declare
-from tests.support.policies.harness import POLICIES, example, remedied, violations
+from tests.support.policies.harness import POLICIES, example, remedy, violations
 
 PROJECT = Project(Path(__file__).parents[2])
 # One of them leases a machine whose price nobody publishes, and is refused until its stack file says one.
@@ -37,7 +37,7 @@ def violations_of(resources: list[Declared], environment: str) -> list[str]:
             for one in resources:
                 inputs = one.inputs
                 if policy.enforcement_level is EnforcementLevel.REMEDIATE:
-                    inputs = remedied(name, one.type, dict(inputs), limits.get(name, {})) or inputs
+                    inputs = remedy(name, one.type, dict(inputs), limits.get(name, {})) or inputs
                 said = violations(name, one.type, inputs, limits.get(name, {}))
                 found += [f"{one.name}: {name}: {message}" for message in said]
     return found

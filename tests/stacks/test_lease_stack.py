@@ -138,9 +138,9 @@ def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
     names = {one.name for one in two.of("TpuRequest")}
     assert names < {one.name for one in three.of("TpuRequest")}
     for name in names:
-        assert two.named(name).inputs == three.named(name).inputs
+        assert two.by_name(name).inputs == three.by_name(name).inputs
     assert two.one(GATEWAY).inputs != three.one(GATEWAY).inputs
-    assert deployed().named("lease-request").inputs == two.named("lease-request").inputs
+    assert deployed().by_name("lease-request").inputs == two.by_name("lease-request").inputs
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_with_hours_each_lease_has_its_jobs_which_are_made_after_the_checks_with
     for lease, request in (("", "lease-request"), ("-1", "lease-1-request")):
         body = json.loads(base64.b64decode(jobs[f"bezel-moe{lease}-start-0"].inputs["httpTarget"]["body"]))
         node = body["tpu"]["nodeSpec"][0]["node"]
-        assert node["labels"]["bezel-spec"] == spec_hash(declared.named(request).inputs["body"])
+        assert node["labels"]["bezel-spec"] == spec_hash(declared.by_name(request).inputs["body"])
         assert node["networkConfig"]["subnetwork"].endswith("/us-east5/subnetworks/bezel-moe-4-addresses")
 
 

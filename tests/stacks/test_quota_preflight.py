@@ -170,7 +170,7 @@ def test_who_may_read_nothing_gets_an_error_that_says_so_and_goes_on(
 
 @pytest.mark.slow
 def test_the_api_that_tells_quotas_is_on_after_the_first_deploy_of_every_service() -> None:
-    assert deployed().named("apis-cloudquotas")
+    assert deployed().by_name("apis-cloudquotas")
 
 
 @pytest.mark.slow

@@ -33,8 +33,8 @@ def test_a_renamed_field_of_a_record_is_a_difference(checkout: Path) -> None:
     assert FIELD in file.read_text()
     file.write_text(file.read_text().replace(FIELD, FIELD.replace("replaces", "former")))
     ended = compare(checkout)
-    found = [line for line in ended.stdout.splitlines() if line[0] in "-+!"]
-    assert found == [
+    lines = [line for line in ended.stdout.splitlines() if line[0] in "-+!"]
+    assert lines == [
         *(f"- formats / records / upload / .former / {word}: 1" for word in ("field", "str")),
         *(f"+ formats / records / upload / .replaces / {word}: 1" for word in ("field", "str")),
     ]

@@ -56,9 +56,9 @@ def test_member_that_uv_run_leaves_out_is_noticed() -> None:
 
 
 def test_uv_run_leaves_out_tools_of_lint_and_browsers() -> None:
-    found = {text.partition(">")[0] for text in installed_by_uv_run(read_project())}
-    assert "pytest" in found
-    assert not found & {"mypy", "playwright", "ruff", "zizmor"}
+    names = {text.partition(">")[0] for text in installed_by_uv_run(read_project())}
+    assert "pytest" in names
+    assert not names & {"mypy", "playwright", "ruff", "zizmor"}
 
 
 def pytest_in(clone: Path, environment: FreshEnvironment, *arguments: str) -> subprocess.CompletedProcess[str]:

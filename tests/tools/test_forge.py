@@ -66,9 +66,9 @@ def test_a_keeper_ends_in_time_or_is_killed(place: Place, kind: str, seconds: fl
 def test_what_a_killed_keeper_left_is_ended_and_another_place_is_not(place: Place, tmp_path: Path) -> None:
     other = Place.at(str(tmp_path / "other"))
     other.prepare()
-    own, others = left_behind(place), left_behind(other)
+    here, others = left_behind(place), left_behind(other)
     place.clear()
-    assert all(map(has_ended, own))
+    assert all(map(has_ended, here))
     assert not place.folder.exists()
     assert all(Path(f"/proc/{pid}").exists() for pid in others)
     other.clear()

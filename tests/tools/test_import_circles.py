@@ -19,22 +19,24 @@ def name_of(path: Path) -> str:
     return ".".join(parts[start:]).removesuffix(".__init__")
 
 
-def imported(source: str, modules: set[str]) -> set[str]:
+def imported_modules(source: str, modules: set[str]) -> set[str]:
     """Which of some modules a source imports, anywhere in it."""
-    found: set[str] = set()
+    modules_of_source: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules_of_source |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= inner & modules or {node.module}
-    return found & modules
+            modules_of_source |= inner & modules or {node.module}
+    return modules_of_source & modules
 
 
 @pytest.mark.slow
 def test_no_module_imports_itself_through_others() -> None:
     paths = {name_of(path): path for room in ROOMS for path in (ROOT / room).rglob("*.py")}
-    graph = {name: imported(path.read_text(encoding="utf-8"), set(paths)) - {name} for name, path in paths.items()}
+    graph = {
+        name: imported_modules(path.read_text(encoding="utf-8"), set(paths)) - {name} for name, path in paths.items()
+    }
     list(TopologicalSorter(graph).static_order())
 
 
@@ -52,6 +54,6 @@ def test_a_module_has_the_name_that_imports_use(path: str, name: str) -> None:
 
 def test_a_circle_is_noticed() -> None:
     sources = {"a": "def f():\n    import b", "b": "from c import x", "c": "if True:\n    from a import f"}
-    graph = {name: imported(source, set(sources)) for name, source in sources.items()}
+    graph = {name: imported_modules(source, set(sources)) for name, source in sources.items()}
     with pytest.raises(CycleError):
         list(TopologicalSorter(graph).static_order())

@@ -82,9 +82,9 @@ def host(scripts: Path, request: pytest.FixtureRequest) -> Iterator[Host]:
 
 
 def info(folder: Path, **options: str) -> pb.ProgramInfo:
-    given = struct_pb2.Struct()
-    given.update(options or {"toolchain": "uv", "virtualenv": str(VENV)})
-    return pb.ProgramInfo(root_directory=str(folder), program_directory=str(folder), entry_point=".", options=given)
+    values = struct_pb2.Struct()
+    values.update(options or {"toolchain": "uv", "virtualenv": str(VENV)})
+    return pb.ProgramInfo(root_directory=str(folder), program_directory=str(folder), entry_point=".", options=values)
 
 
 def script(folder: Path, text: str) -> None:

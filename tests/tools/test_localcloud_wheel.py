@@ -48,8 +48,8 @@ def test_commands_of_the_readme_run_as_they_are_typed(environment: FreshEnvironm
     ran = run(environment, tmp_path, "bash", "-euo", "pipefail", "-c", "\n".join(commands))
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("localcloud at http://127.0.0.1:")
-    for told in ('{"kind":"storage#buckets"}', "active: server-errors status=503", "serves a new project\n"):
-        assert told in ran.stdout
+    for line in ('{"kind":"storage#buckets"}', "active: server-errors status=503", "serves a new project\n"):
+        assert line in ran.stdout
     assert [path.name for path in tmp_path.iterdir()] == [".localcloud"]
     assert processes_with_variable(MARK, str(tmp_path)) == []
 

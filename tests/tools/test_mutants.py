@@ -64,7 +64,7 @@ def test_every_area_finds_something_that_still_is_python() -> None:
     for area in AREAS.values():
         files = [file for pattern in area.files for file in ROOT.glob(pattern)]
         assert files, area.about
-        file = min(files, key=lambda found: found.stat().st_size)
+        file = min(files, key=lambda path: path.stat().st_size)
         made = [mutant for mutant in mutants(file.name, file.read_text(), area.kinds) if file.suffix == ".py"]
         for mutant in made[:3]:
             ast.parse(mutant.source)

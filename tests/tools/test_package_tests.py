@@ -47,7 +47,7 @@ def names_of(requirements: list[str]) -> set[str]:
     return {re.sub(r"[-_.]+", "-", Requirement(text).name).lower() for text in requirements}
 
 
-def imported(source: str) -> Iterator[str]:
+def imported_names(source: str) -> Iterator[str]:
     """The uppermost names of the modules that a source imports."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -69,7 +69,7 @@ def strangers(package: str, source: str) -> set[str]:
     support = f"{package.replace('-', '_')}_support"
     return {
         name
-        for name in imported(source)
+        for name in imported_names(source)
         if name not in sys.stdlib_module_names
         and name != support
         and not names_of(_distributions().get(name, [name])) & allowed
@@ -80,8 +80,10 @@ def strangers(package: str, source: str) -> set[str]:
 def test_package_tests_import_only_their_dependencies(package: str) -> None:
     files = sorted((ROOT / "packages" / package / "tests").rglob("*.py"))
     assert len(files) > 5
-    found = {str(path.relative_to(ROOT)): strangers(package, path.read_text(encoding="utf-8")) for path in files}
-    assert {path: names for path, names in found.items() if names} == {}
+    found_strangers = {
+        str(path.relative_to(ROOT)): strangers(package, path.read_text(encoding="utf-8")) for path in files
+    }
+    assert {path: names for path, names in found_strangers.items() if names} == {}
 
 
 @pytest.mark.parametrize(

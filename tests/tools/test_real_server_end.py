@@ -19,7 +19,7 @@ python3 -m http.server --bind 127.0.0.1 "$port"
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The program that stands for vLLM's."""
     program = tmp_path / "installed" / "venv" / "bin" / "vllm"
     program.parent.mkdir(parents=True)
@@ -29,15 +29,15 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_never_healthy_leaves_no_process(installed: Path, tmp_path: Path) -> None:
-    installed.write_text(STUCK)
+def test_a_server_that_is_never_healthy_leaves_no_process(installed_server: Path, tmp_path: Path) -> None:
+    installed_server.write_text(STUCK)
     with pytest.raises(AssertionError), real_vllm(tmp_path, seconds=1.0):
         pass
     assert has_ended(int((tmp_path / "engine").read_text()))
 
 
-def test_a_server_that_was_healthy_leaves_no_process(installed: Path, tmp_path: Path) -> None:
-    installed.write_text(SERVING)
+def test_a_server_that_was_healthy_leaves_no_process(installed_server: Path, tmp_path: Path) -> None:
+    installed_server.write_text(SERVING)
     (tmp_path / "health").touch()
     with real_vllm(tmp_path, seconds=60.0) as (url, _):
         assert url.startswith("http://127.0.0.1:")

@@ -15,7 +15,7 @@ def test_the_notes_are_the_sections_own(version: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "version", "said"),
+    ("tag", "version", "message"),
     [
         ("v0.1.0", "0.2.0", r"the tag is v0\.1\.0, pyproject\.toml says 0\.2\.0"),
         ("0.2.0", "0.2.0", "the tag is 0"),
@@ -23,6 +23,6 @@ def test_the_notes_are_the_sections_own(version: str, text: str) -> None:
         ("v0.2", "0.2", "CHANGELOG.md says nothing"),
     ],
 )
-def test_a_release_of_two_versions_or_of_none_is_refused(tag: str, version: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_release_of_two_versions_or_of_none_is_refused(tag: str, version: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         notes(tag, version, CHANGELOG)

@@ -28,7 +28,7 @@ def requirements(root: Path) -> dict[str, list[str]]:
     """Distribution of the workspace -> its requirements of others of it, those of extras included."""
     read = [tomllib.loads(file.read_text())["project"] for file in files(root) if file.suffix == ".toml"]
     lists = {each["name"]: [each["dependencies"], *each.get("optional-dependencies", {}).values()] for each in read}
-    return {name: [item for one in given for item in one if item.startswith("bezel")] for name, given in lists.items()}
+    return {name: [item for one in group for item in one if item.startswith("bezel")] for name, group in lists.items()}
 
 
 def test_all_files_of_this_tree_have_one_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,10 +39,10 @@ def test_all_files_of_this_tree_have_one_version(capsys: pytest.CaptureFixture[s
 
 
 def test_members_require_each_other_exactly() -> None:
-    found = requirements(ROOT)
-    assert len(found) >= 12
-    assert sum(map(len, found.values())) >= 30
-    assert [item for items in found.values() for item in items if not item.endswith(f"=={VERSION}")] == []
+    required = requirements(ROOT)
+    assert len(required) >= 12
+    assert sum(map(len, required.values())) >= 30
+    assert [item for items in required.values() for item in items if not item.endswith(f"=={VERSION}")] == []
 
 
 def test_a_new_version_is_written_everywhere(tree: Path) -> None:

@@ -38,7 +38,8 @@ def test_the_committed_documents_are_what_the_tables_say() -> None:
     assert run.returncode == 0, run.stdout
 
 
-def test_a_document_holds_its_own_tables_in_their_order_with_sums_and_notes() -> None:
+def test_a_document_holds_its_own_tables_in_order_with_sums() -> None:
+    """A document holds its own tables in their order with sums and notes."""
     later, other = table(title="Later", order=2), table(title="Other", document="reliability")
     text = document_text("fidelity", {"later": later, "first": table(), "other": other})
     assert text.index("## Requests") < text.index("## Later")
@@ -48,7 +49,7 @@ def test_a_document_holds_its_own_tables_in_their_order_with_sums_and_notes() ->
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"rows": [["a", 3, 1, 1]], "notes": [{"what": "a", "why": "x", "evidence": "y"}]}, "3 compared, 1 equal"),
         ({"notes": []}, "no note does"),
@@ -57,10 +58,10 @@ def test_a_document_holds_its_own_tables_in_their_order_with_sums_and_notes() ->
         ({"notes": [{"what": "b", "why": "believed", "evidence": ""}]}, "gives no evidence"),
     ],
 )
-def test_a_table_that_cannot_be_believed_is_refused(changes: dict[str, Any], told: str) -> None:
+def test_a_table_that_cannot_be_believed_is_refused(changes: dict[str, Any], message: str) -> None:
     if changes.get("rows") == [["a", 1]]:
         changes = changes | {"columns": ["type", "n", "m", "o"]}
-    with pytest.raises(WrongTableError, match=told):
+    with pytest.raises(WrongTableError, match=message):
         document_text("fidelity", {"requests": table(**changes)})
 
 

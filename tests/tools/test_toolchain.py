@@ -22,7 +22,7 @@ def test_takes_the_official_release_where_it_can_be_reached(go: Clone, release: 
     go.variables["BEZEL_PULUMI_RELEASES"] = release()
     code, text = go.run()
     assert code == 0, text
-    assert go.made() == ["pulumi-3.274.1-release"]
+    assert go.made_programs() == ["pulumi-3.274.1-release"]
     assert builds(go) == 0
 
 
@@ -31,13 +31,13 @@ def test_never_uses_a_release_that_does_not_match_its_checksum(clone: Clone, rel
     code, text = clone.run()
     assert code == 1
     assert "does not match its published checksum: not used" in text
-    assert clone.made() == []
+    assert clone.made_programs() == []
 
 
 def test_builds_with_go_where_no_release_can_be_reached(go: Clone) -> None:
     code, text = go.run()
     assert code == 0, text
-    (built,) = go.made()
+    (built,) = go.made_programs()
     assert built.startswith("pulumi-3.274.1-built-")
     files = {file.name for file in (go.cache / built).iterdir()}
     assert files == {"pulumi", "pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-pulumi-python"}
@@ -74,7 +74,7 @@ def test_a_failed_build_leaves_nothing_and_shows_why(go: Clone) -> None:
     code, text = go.run()
     assert code == 1
     assert "no space left on device" in text
-    assert go.made() == []
+    assert go.made_programs() == []
 
 
 def test_a_killed_build_is_cleaned_up_by_the_next_one(go: Clone, gate: Path) -> None:
@@ -82,11 +82,11 @@ def test_a_killed_build_is_cleaned_up_by_the_next_one(go: Clone, gate: Path) -> 
     with gate.open("w"):  # opens when the build has come to the gate
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=30)
-    assert any(".part-" in name for name in go.made())
+    assert any(".part-" in name for name in go.made_programs())
     go.variables["FAKE_GATE"] = ""
     code, text = go.run()
     assert code == 0, text
-    assert [name for name in go.made() if ".part-" in name] == []
+    assert [name for name in go.made_programs() if ".part-" in name] == []
 
 
 def test_two_at_once_build_once(go: Clone, gate: Path) -> None:
@@ -118,18 +118,18 @@ def test_a_cli_of_another_version_on_path_is_not_used(clone: Clone) -> None:
     assert "Pulumi 3.274.1 could not be set up" in text
 
 
-@pytest.mark.parametrize("given", ["", "/opt/other/bin/python"])
-def test_the_started_cli_is_told_the_language_host_and_its_python(clone: Clone, given: str) -> None:
-    told = 'echo "$BEZEL_LANGUAGE_HOST $BEZEL_PYTHON"'
-    clone.tool("pulumi", f'#!/bin/sh\nif [ "$1" = version ]; then echo v3.274.1; else {told}; fi\n')
+@pytest.mark.parametrize("named", ["", "/opt/other/bin/python"])
+def test_the_started_cli_is_told_the_language_host_and_its_python(clone: Clone, named: str) -> None:
+    echo = 'echo "$BEZEL_LANGUAGE_HOST $BEZEL_PYTHON"'
+    clone.tool("pulumi", f'#!/bin/sh\nif [ "$1" = version ]; then echo v3.274.1; else {echo}; fi\n')
     clone.tool("pulumi-language-python", "#!/bin/sh\n")
     assert clone.run()[0] == 0
     started = clone.folder / ".venv" / "bin" / "pulumi"
     printed = subprocess.run(
-        [started, "up"], env={"BEZEL_PYTHON": given}, capture_output=True, text=True, check=True, timeout=30
+        [started, "up"], env={"BEZEL_PYTHON": named}, capture_output=True, text=True, check=True, timeout=30
     ).stdout.split()
     host = "packages/pulumi-offline/bezel_pulumi_offline/plugins/pulumi-language-python"
-    assert printed == [str(clone.folder / host), given or str(clone.folder / ".venv" / "bin" / "python")]
+    assert printed == [str(clone.folder / host), named or str(clone.folder / ".venv" / "bin" / "python")]
     assert (Path(__file__).parents[2] / host).stat().st_mode & 0o111 == 0o111
 
 

@@ -20,12 +20,12 @@ def bare(debian: Clone) -> Clone:
     return debian
 
 
-def started(clone: Clone) -> "subprocess.CompletedProcess[str]":
+def start(clone: Clone) -> "subprocess.CompletedProcess[str]":
     script = clone.folder / ".venv" / "bin" / "chromium"
     return subprocess.run([script, "-x"], capture_output=True, text=True, timeout=30, check=False)
 
 
-def fetched(clone: Clone) -> list[str]:
+def fetched_urls(clone: Clone) -> list[str]:
     log = Path(clone.variables["FAKE_FETCHED"])
     return log.read_text().splitlines() if log.exists() else []
 
@@ -33,43 +33,48 @@ def fetched(clone: Clone) -> list[str]:
 def test_a_browser_on_path_is_used_and_none_is_fetched(bare: Clone) -> None:
     bare.tool("google-chrome", '#!/bin/sh\necho "installed $*"\n')
     assert bare.run("dev")[0] == 0
-    assert started(bare).stdout == "installed -x\n"
-    assert fetched(bare) == []
+    assert start(bare).stdout == "installed -x\n"
+    assert fetched_urls(bare) == []
 
 
-def test_browsers_that_do_not_start_are_passed_over_for_the_package_and_its_libraries(bare: Clone) -> None:
+def test_browsers_that_do_not_start_are_passed_over(bare: Clone) -> None:
+    """Browsers that do not start are passed over for the package and its libraries."""
     code, text = bare.run("dev")
     assert code == 0, text
-    assert [line.split()[-3:] for line in fetched(bare)] == [["chromium-headless-shell", "chromium-common", "liblua"]]
-    (folder,) = (bare.cache / name for name in bare.made() if name.startswith("chromium-"))
-    assert started(bare).stdout == f"chromium -x with {folder}/usr/lib/x\n"
+    assert [line.split()[-3:] for line in fetched_urls(bare)] == [
+        ["chromium-headless-shell", "chromium-common", "liblua"]
+    ]
+    (folder,) = (bare.cache / name for name in bare.made_programs() if name.startswith("chromium-"))
+    assert start(bare).stdout == f"chromium -x with {folder}/usr/lib/x\n"
     assert {entry.name for entry in folder.iterdir()} == {"usr"}
     assert bare.run("dev") == (0, "")
 
 
-def test_lists_of_packages_that_are_too_old_are_fetched_anew_beside_those_of_the_machine(bare: Clone) -> None:
+def test_outdated_package_lists_are_fetched_beside_the_machine_s(bare: Clone) -> None:
+    """Lists of packages that are too old are fetched anew beside those of the machine."""
     Path(bare.variables["FAKE_OLD_LISTS"]).touch()
     code, text = bare.run("dev")
     assert code == 0, text
     assert "fetching lists of packages: done" in text
-    assert started(bare).returncode == 0
+    assert start(bare).returncode == 0
 
 
-def test_without_a_browser_the_set_up_ends_well_and_says_once_what_is_missing(bare: Clone) -> None:
+def test_without_a_browser_the_set_up_ends_well_and_says_so_once(bare: Clone) -> None:
+    """Without a browser the set-up ends well and says once what is missing."""
     Path(bare.variables["FAKE_OFFLINE"]).touch()
     code, text = bare.run("dev")
     assert code == 0
     assert "Repair: install it so that it is on PATH" in text
     assert "Traceback" not in text
-    told = started(bare)
-    assert told.returncode == 127
-    assert "the tests that look at reports in a browser are skipped" in told.stderr
-    assert [name for name in bare.made() if name.startswith("chromium-")] == []
+    run = start(bare)
+    assert run.returncode == 127
+    assert "the tests that look at reports in a browser are skipped" in run.stderr
+    assert [name for name in bare.made_programs() if name.startswith("chromium-")] == []
     assert bare.run("dev") == (0, "")
 
 
 def test_plain_setup_fetches_no_browser(bare: Clone) -> None:
     code, text = bare.run()
     assert code == 0, text
-    assert fetched(bare) == []
+    assert fetched_urls(bare) == []
     assert not (bare.folder / ".venv" / "bin" / "chromium").exists()

@@ -48,7 +48,7 @@ def run(clone: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def made(clone: Path) -> list[str]:
+def made_programs(clone: Path) -> list[str]:
     return sorted(entry.name for entry in (clone / "cache" / "bezel").iterdir() if entry.is_dir())
 
 
@@ -61,7 +61,7 @@ def test_an_environment_is_made_once_and_again_when_its_pins_change(clone):
     assert len((clone / "calls").read_text().splitlines()) == 2
     (clone / "tests" / "clients" / "requirements" / "some.txt").write_text("some==2\n")
     assert run(clone, "python", "some").stdout not in {"", first.stdout}
-    assert len(made(clone)) == 2
+    assert len(made_programs(clone)) == 2
 
 
 FAKE_MVN = """#!/bin/sh
@@ -81,7 +81,7 @@ def test_maven_s_packages_are_kept_without_its_repository(clone):
     (clone / "bin" / "mvn").chmod(0o755)
     (clone / "fails").touch()
     ended = run(clone, "maven", "some")
-    assert (ended.returncode, made(clone)) == (1, [])
+    assert (ended.returncode, made_programs(clone)) == (1, [])
     assert "Could not resolve some" in ended.stderr
     (clone / "fails").unlink()
     folder = Path(run(clone, "maven", "some").stdout.strip())
@@ -95,7 +95,7 @@ def test_a_failed_installation_leaves_nothing_and_gives_the_reason(clone):
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "no route to host" in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert made(clone) == []
+    assert made_programs(clone) == []
 
 
 @pytest.mark.parametrize("arguments", [("python", "other"), ("npm", "some"), ("go", "some"), ("maven", "some")])

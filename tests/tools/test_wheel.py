@@ -51,11 +51,13 @@ class Member:
 @functools.cache
 def members() -> tuple[Member, ...]:
     """The distributions of the workspace, the program first."""
-    own = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    folders = [folder for glob in own["tool"]["uv"]["workspace"]["members"] for folder in sorted(ROOT.glob(glob))]
+    root_project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    folders = [
+        folder for glob in root_project["tool"]["uv"]["workspace"]["members"] for folder in sorted(ROOT.glob(glob))
+    ]
     read = [tomllib.loads((folder / "pyproject.toml").read_text()) for folder in folders]
     return (
-        Member(ROOT, own["project"]),
+        Member(ROOT, root_project["project"]),
         *(Member(*pair) for pair in zip(folders, (r["project"] for r in read), strict=True)),
     )
 
@@ -92,7 +94,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Wheel]:
     return {path.name.partition("-")[0]: Wheel.read(path) for path in folder.glob("*.whl")}
 
 
-def tracked(member: Member) -> set[str]:
+def tracked_files(member: Member) -> set[str]:
     """Files of a member's package in git, relative to the member's folder."""
     listed = subprocess.run(
         ["git", "ls-files", member.name], cwd=member.folder, check=True, capture_output=True, text=True, timeout=60
@@ -118,24 +120,24 @@ def test_every_member_has_a_wheel_and_nothing_else_has(wheels: dict[str, Wheel])
 def test_a_wheel_installs_one_name_with_all_files(wheels: dict[str, Wheel], member: Member) -> None:
     wheel = wheels[member.name]
     assert wheel.top_level == {member.name}
-    assert tracked(member) - wheel.files == set()
-    assert len(tracked(member)) > 8
+    assert tracked_files(member) - wheel.files == set()
+    assert len(tracked_files(member)) > 8
 
 
 @pytest.mark.slow
 def test_the_policies_have_the_limits_of_this_repository(wheels: dict[str, Wheel]) -> None:
     limits = {f"bezel_policies/packs/{file.name}": file.read_text() for file in (ROOT / "policies").glob("*.json")}
     assert len(limits) >= 4
-    found = wheels["bezel_policies"].texts
-    assert {name: found[name] for name in found if name.endswith(".json")} == limits
+    texts = wheels["bezel_policies"].texts
+    assert {name: texts[name] for name in texts if name.endswith(".json")} == limits
 
 
 @pytest.mark.slow
 def test_no_wheel_installs_a_name_that_other_programs_have(wheels: dict[str, Wheel]) -> None:
-    found = {name for wheel in wheels.values() for name in wheel.top_level}
-    assert not found & COMMON_NAMES
-    assert all(name == "bezel" or name.startswith("bezel_") for name in found)
-    assert len(found) == len(wheels), "two wheels install one name"
+    names = {name for wheel in wheels.values() for name in wheel.top_level}
+    assert not names & COMMON_NAMES
+    assert all(name == "bezel" or name.startswith("bezel_") for name in names)
+    assert len(names) == len(wheels), "two wheels install one name"
 
 
 @pytest.mark.slow
@@ -153,9 +155,9 @@ def test_a_wheel_says_what_it_is(wheels: dict[str, Wheel], member: Member) -> No
 @pytest.mark.slow
 def test_wheels_require_each_other_in_their_own_version(wheels: dict[str, Wheel]) -> None:
     required = [text for wheel in wheels.values() for text in wheel.metadata.get_all("Requires-Dist") or []]
-    own = [Requirement(text) for text in required if text.startswith("bezel")]
-    assert len(own) >= 30
-    assert {str(each.specifier) for each in own} == {f"=={members()[0].project['version']}"}
+    bezel_requirements = [Requirement(text) for text in required if text.startswith("bezel")]
+    assert len(bezel_requirements) >= 30
+    assert {str(each.specifier) for each in bezel_requirements} == {f"=={members()[0].project['version']}"}
 
 
 def test_members_have_one_version_license_and_python() -> None:

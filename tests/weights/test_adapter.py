@@ -38,7 +38,7 @@ def test_a_configuration_that_vllm_takes_is_no_problem(change: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "refusal"),
     [
         ("{not json", "is not JSON"),
         ("[1]", "is not a JSON object"),
@@ -56,6 +56,6 @@ def test_a_configuration_that_vllm_takes_is_no_problem(change: dict) -> None:
         (json.dumps(CONFIG | {"init_lora_weights": "pissa"}), "does not support init_lora_weights=pissa"),
     ],
 )
-def test_a_configuration_that_vllm_refuses_is_a_problem(content: str, said: str) -> None:
+def test_a_configuration_that_vllm_refuses_is_a_problem(content: str, refusal: str) -> None:
     (problem,) = adapter_problems(content, 16)
-    assert said in problem
+    assert refusal in problem

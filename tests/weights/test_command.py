@@ -42,22 +42,23 @@ def environment(cloud, **more):
     return kept | control.environment(cloud.endpoint) | {"XDG_STATE_HOME": str(cloud.folder / "state")} | more
 
 
-def bezel(cloud, *words, folder=ROOT, **more):
-    confirmed = ["--yes"] if words[:1] == ("copy",) and "--name" not in words else []
-    command = [str(BEZEL), "weights", *words, *confirmed]
+def bezel(cloud, *arguments, folder=ROOT, **more):
+    confirmed = ["--yes"] if arguments[:1] == ("copy",) and "--name" not in arguments else []
+    command = [str(BEZEL), "weights", *arguments, *confirmed]
     return subprocess.run(
         command, cwd=folder, env=environment(cloud, **more), capture_output=True, text=True, timeout=60, check=False
     )
 
 
-def test_the_stacks_model_is_copied_from_the_embedded_hub_and_listed_and_replaced_from_a_bucket(cloud):
+def test_a_stack_s_model_is_copied_listed_and_replaced_from_a_bucket(cloud):
+    """The stack's model is copied from the embedded hub and listed and replaced from a bucket."""
     cloud.make()
     copied = bezel(cloud, "copy", "l4-qat")
     assert copied.returncode == 0, copied.stderr
     assert f"hf:{ID}@main" in copied.stderr
     files = synthetic_weights.model_files(ID)
     assert f"{len(files)} files copied" in copied.stdout
-    assert cloud.held(FOLDER) == files
+    assert cloud.stored_objects(FOLDER) == files
 
     listed = bezel(cloud, "list", "l4-qat")
     assert listed.returncode == 0
@@ -70,7 +71,7 @@ def test_the_stacks_model_is_copied_from_the_embedded_hub_and_listed_and_replace
     source = ("--from", "gs://other-bucket/mine")
     unnamed = bezel(cloud, "copy", "l4-qat", *source)
     assert (unnamed.returncode, "destroyed: config.json" in unnamed.stderr) == (3, True)
-    assert cloud.held(FOLDER) == files
+    assert cloud.stored_objects(FOLDER) == files
     taken = bezel(cloud, "copy", "l4-qat", *source, "--name", "l4-qat")
     assert taken.returncode == 0, taken.stderr
     assert "config.json: replaced" in taken.stderr
@@ -101,25 +102,28 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
                 assert killed.poll() is None
                 time.sleep(0.02)
             killed.send_signal(signal.SIGKILL)
-        assert LARGE not in cloud.held(FOLDER)
+        assert LARGE not in cloud.stored_objects(FOLDER)
         hub.held.set()
         again = bezel(cloud, "copy", "l4-qat", HF_ENDPOINT=hub.base)
         assert again.returncode == 0, again.stderr
         assert f"{LARGE}: resumes at {32 * MIB} of {40 * MIB} bytes" in again.stderr
-        assert cloud.held(FOLDER) == files
+        assert cloud.stored_objects(FOLDER) == files
 
 
 def test_the_draft_model_of_a_stack_is_copied_beside_its_model(cloud):
     cloud.make()
     copied = bezel(cloud, "copy", "l4-qat-mtp")
     assert copied.returncode == 0, copied.stderr
-    assert cloud.held(FOLDER) == synthetic_weights.model_files(ID)
-    assert cloud.held("gemma-4-12B-it-assistant") == synthetic_weights.model_files("google/gemma-4-12B-it-assistant")
+    assert cloud.stored_objects(FOLDER) == synthetic_weights.model_files(ID)
+    assert cloud.stored_objects("gemma-4-12B-it-assistant") == synthetic_weights.model_files(
+        "google/gemma-4-12B-it-assistant"
+    )
     listed = bezel(cloud, "list", "l4-qat-mtp")
     assert (listed.returncode, listed.stdout.count("complete, of l4-qat-mtp")) == (0, 2)
 
 
-def test_a_gated_model_is_copied_with_the_token_of_the_environment_which_is_never_shown(cloud):
+def test_a_gated_model_is_copied_with_a_token_that_is_never_shown(cloud):
+    """A gated model is copied with the token of the environment which is never shown."""
     cloud.make()
     with serving() as hub:
         hub.models["acme/gated"] = dict(FILES)
@@ -154,12 +158,12 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
         assert copied.returncode == 0, copied.stderr
         assert no_secret_in(copied.stdout + copied.stderr)
         assert any(authorization == f"Bearer {TOKEN}" for _, authorization in hub.requests)
-    assert cloud.held(FOLDER) == WANTED
+    assert cloud.stored_objects(FOLDER) == WANTED
 
 
 @pytest.mark.wide_except("words0-*")
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (("copy", "absent"), 1, "Pulumi.absent.yaml"),
         (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "is not the name of a model"),
@@ -168,8 +172,8 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
         (("copy", "l4-qat"), 1, f"bucket {BUCKET}\n   does not exist"),
     ],
 )
-def test_a_slip_is_reported_without_a_traceback(cloud, words, code, told):
-    found = bezel(cloud, *words)
-    assert found.returncode == code
-    assert told in found.stderr
-    assert "Traceback" not in found.stderr
+def test_a_slip_is_reported_without_a_traceback(cloud, arguments, code, message):
+    run = bezel(cloud, *arguments)
+    assert run.returncode == code
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr

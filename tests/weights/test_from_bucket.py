@@ -34,7 +34,7 @@ def shelf(endpoint, tmp_path, monkeypatch):
 def test_a_model_is_copied_and_a_second_copy_copies_nothing(shelf):
     outcome = shelf.rewrite(f"{shelf.name}-source")
     assert (outcome.failures, outcome.copied, outcome.left_out) == ([], len(WANTED), 2)
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
     before = shelf.generations()
     again = shelf.rewrite(f"{shelf.name}-source")
     assert (again.copied, again.unchanged, shelf.generations()) == (0, len(WANTED), before)
@@ -43,7 +43,7 @@ def test_a_model_is_copied_and_a_second_copy_copies_nothing(shelf):
 def test_what_differs_is_replaced(shelf):
     shelf.put("m/config.json", b"x" * len(FILES["config.json"]))
     assert shelf.rewrite(f"{shelf.name}-source").failures == []
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
 
 
 class Breaking(Bucket):
@@ -52,21 +52,21 @@ class Breaking(Bucket):
     steps = 0
 
     def rewrite(self, source, what, name, generation, token):
-        found = super().rewrite(source, what, name, generation, token)
+        rewritten = super().rewrite(source, what, name, generation, token)
         self.steps += name.endswith(LARGE)
         if self.steps == 2 and name.endswith(LARGE):
             raise RestError("lost")
-        return found
+        return rewritten
 
 
 def test_a_copy_of_several_steps_goes_on_where_it_was(shelf):
     shelf.put(f"m/{LARGE}", STEPS, f"{shelf.name}-source")
     assert shelf.rewrite(f"{shelf.name}-source", bucket_class=Breaking).failures == [f"{LARGE}: lost"]
-    assert LARGE not in shelf.held()
+    assert LARGE not in shelf.stored_objects()
     (entry,) = shelf.folder.glob("*.json")
     assert "gs://" in entry.read_text()
     assert shelf.rewrite(f"{shelf.name}-source").failures == []
-    assert shelf.held()[LARGE] == STEPS
+    assert shelf.stored_objects()[LARGE] == STEPS
     assert not list(shelf.folder.glob("*.json"))
 
 

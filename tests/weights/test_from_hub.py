@@ -49,7 +49,7 @@ def test_a_model_arrives_whole_with_what_it_is_noted_on_it(shelf):
     outcome = shelf.copy()
     assert not outcome.failures
     assert (outcome.copied, outcome.unchanged, outcome.left_out) == (len(WANTED), 0, 2)
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
     (model,) = [model for model in stored_models(Bucket(shelf.name, Watch(30))) if model.folder == "m"]
     assert model.problems == ()
     row = shelf.http.get(f"/storage/v1/b/{shelf.name}/o", params={"prefix": f"m/{LARGE}"}).json()["items"][0]
@@ -72,8 +72,8 @@ def test_what_somebody_else_copied_is_read_once_and_kept_if_it_is_the_same(shelf
     outcome = shelf.copy()
     assert (outcome.unchanged, outcome.copied) == (1, len(WANTED) - 1)
     assert shelf.generations()[f"m/{LARGE}"] == before[f"m/{LARGE}"]
-    assert shelf.held() == WANTED
-    assert "config.json: replaced" in shelf.told()
+    assert shelf.stored_objects() == WANTED
+    assert "config.json: replaced" in shelf.output()
     assert not [path for path, _, _ in hub.storage if path.endswith(LARGE)]
 
 
@@ -82,7 +82,7 @@ def test_another_revision_replaces_only_what_differs(shelf, hub):
     hub.models[MODEL]["config.json"] = b"{}"
     outcome = shelf.copy(revision="v1")
     assert (outcome.copied, outcome.unchanged) == (1, len(WANTED) - 1)
-    assert shelf.held()["config.json"] == b"{}"
+    assert shelf.stored_objects()["config.json"] == b"{}"
 
 
 @pytest.mark.parametrize("path", [LARGE, "config.json"])
@@ -92,16 +92,16 @@ def test_content_with_another_hash_never_becomes_visible(shelf, hub, path):
     outcome = shelf.copy()
     (failure,) = outcome.failures
     assert "its hash differs from the hub's" in failure
-    assert path not in shelf.held()
+    assert path not in shelf.stored_objects()
     assert shelf.copy().failures == []
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
 
 
 def test_content_that_is_too_long_is_refused(shelf, hub):
     hub.faults["config.json"] = [("lie", FILES["config.json"] + b" ")]
     (failure,) = shelf.copy().failures
     assert "longer than the" in failure
-    assert "config.json" not in shelf.held()
+    assert "config.json" not in shelf.stored_objects()
 
 
 @pytest.mark.parametrize("heeds", [True, False])
@@ -109,7 +109,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(shelf, hub, heeds):
     hub.heeds_ranges = heeds
     hub.faults[LARGE] = [("cut", PIECE + 5), 503, 429, ("cut", 1000)]
     assert shelf.copy().failures == []
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
     ranges = [asked for path, _, asked in hub.storage if path.endswith(LARGE)]
     assert ranges[0] == ""
     assert ranges[1] == ranges[2] == ranges[3] == f"bytes={PIECE + 5}-"
@@ -120,7 +120,7 @@ def test_a_download_that_never_comes_through_ends_with_its_name(shelf, hub):
     (failure,) = shelf.copy().failures
     assert LARGE in failure
     assert "500" in failure
-    assert LARGE not in shelf.held()
+    assert LARGE not in shelf.stored_objects()
 
 
 def test_a_busy_hub_is_asked_again_and_one_that_stays_busy_is_given_up(shelf, hub):
@@ -137,10 +137,10 @@ def test_a_gated_model_wants_a_token_which_goes_to_the_hub_only(shelf, hub):
         shelf.copy()
     assert "HF_TOKEN" in str(refused.value)
     assert shelf.copy(token=TOKEN).failures == []
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
     assert any(authorization == f"Bearer {TOKEN}" for _, authorization in hub.requests)
     assert {authorization for _, authorization, _ in hub.storage} == {""}
-    assert no_secret_in(shelf.told() + str(refused.value))
+    assert no_secret_in(shelf.output() + str(refused.value))
 
 
 def test_a_token_that_does_not_open_the_model_is_never_shown(shelf, hub):
@@ -151,13 +151,14 @@ def test_a_token_that_does_not_open_the_model_is_never_shown(shelf, hub):
 
 
 @pytest.mark.parametrize(
-    ("model", "revision", "words"),
+    ("model", "revision", "message"),
     [("acme/absent", "main", "does not exist, or is private"), (MODEL, "nowhere", "RevisionNotFound")],
 )
-def test_a_model_or_revision_that_is_not_there_is_reported_before_anything_is_copied(shelf, model, revision, words):
-    with pytest.raises(WeightsError, match=words):
+def test_an_absent_model_or_revision_is_reported_before_any_copy(shelf, model, revision, message):
+    """A model or revision that is not there is reported before anything is copied."""
+    with pytest.raises(WeightsError, match=message):
         shelf.copy(model=model, revision=revision)
-    assert shelf.held() == {}
+    assert shelf.stored_objects() == {}
 
 
 def test_an_answer_of_another_shape_is_reported(shelf, hub):
@@ -168,13 +169,13 @@ def test_an_answer_of_another_shape_is_reported(shelf, hub):
 
 def test_a_copy_that_was_stopped_says_so(shelf, hub):
     hub.held, hub.held_after = threading.Event(), 10
-    found = []
+    lines = []
 
     def copying():
         try:
             shelf.copy()
         except StoppedError as error:
-            found.append(error)
+            lines.append(error)
 
     thread = threading.Thread(target=copying)
     thread.start()
@@ -184,22 +185,22 @@ def test_a_copy_that_was_stopped_says_so(shelf, hub):
     shelf.watch.stop()
     hub.held.set()
     thread.join(20)
-    assert found
-    assert LARGE not in shelf.held()
+    assert lines
+    assert LARGE not in shelf.stored_objects()
 
 
 def test_a_source_that_is_no_model_is_not_copied(shelf, hub):
     hub.models[MODEL] = {"README.md": b"x", "model.gguf": b"x"}
     with pytest.raises(WeightsError, match="is not a complete model"):
         shelf.copy()
-    assert shelf.held() == {}
+    assert shelf.stored_objects() == {}
 
 
 def test_a_name_that_leads_out_of_the_folder_is_refused(shelf, hub):
     hub.models[MODEL]["../other/config.json"] = b"{}"
     with pytest.raises(WeightsError, match="outside the model's folder"):
         shelf.copy()
-    assert shelf.held() == {}
+    assert shelf.stored_objects() == {}
 
 
 def test_a_missing_bucket_is_reported_with_the_command_that_makes_it(shelf):
@@ -212,11 +213,11 @@ def test_an_upload_that_was_given_up_is_taken_up_by_the_next_copy(shelf, hub):
     hub.faults[LARGE] = [("cut", 3 * PIECE), *[503] * 100]
     (failure,) = shelf.copy().failures
     assert LARGE in failure
-    assert LARGE not in shelf.held()
+    assert LARGE not in shelf.stored_objects()
     hub.faults.clear()
     assert shelf.copy().failures == []
-    assert f"{LARGE}: resumes at {2 * PIECE} of {len(FILES[LARGE])} bytes" in shelf.told()
-    assert shelf.held() == WANTED
+    assert f"{LARGE}: resumes at {2 * PIECE} of {len(FILES[LARGE])} bytes" in shelf.output()
+    assert shelf.stored_objects() == WANTED
 
 
 def test_a_kill_between_the_last_piece_and_its_note_leaves_nothing_to_do(shelf):
@@ -236,8 +237,8 @@ def test_an_upload_of_another_content_is_not_taken_up(shelf, hub):
     hub.faults.clear()
     hub.models[MODEL][LARGE] = bytes(len(FILES[LARGE]))
     assert shelf.copy().failures == []
-    assert "resumes at" not in shelf.told()
-    assert shelf.held()[LARGE] == hub.models[MODEL][LARGE]
+    assert "resumes at" not in shelf.output()
+    assert shelf.stored_objects()[LARGE] == hub.models[MODEL][LARGE]
 
 
 def test_an_upload_that_the_bucket_has_forgotten_begins_anew(shelf, hub):
@@ -247,21 +248,21 @@ def test_an_upload_that_the_bucket_has_forgotten_begins_anew(shelf, hub):
     # Other files may have been under way when this one failed.
     (entry,) = [file for file in shelf.folder.glob("*.json") if json.loads(file.read_text())["place"].endswith(LARGE)]
     assert entry.stat().st_mode & 0o777 == 0o600
-    told = json.loads(entry.read_text())
-    entry.write_text(json.dumps(told | {"handle": told["handle"].replace("upload_id=", "upload_id=no")}))
+    record = json.loads(entry.read_text())
+    entry.write_text(json.dumps(record | {"handle": record["handle"].replace("upload_id=", "upload_id=no")}))
     assert shelf.copy().failures == []
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
 
 
 def test_a_copy_whose_time_is_over_says_so_and_keeps_what_is_there(shelf):
     with pytest.raises(WeightsError, match="--deadline = 0\n"):
         shelf.copy(seconds=0.0)
-    assert shelf.held() == {}
+    assert shelf.stored_objects() == {}
 
 
 def test_odd_names_are_names(shelf):
     shelf.copy()
-    assert shelf.held()[ODD] == FILES[ODD]
+    assert shelf.stored_objects()[ODD] == FILES[ODD]
 
 
 def test_a_model_without_a_shard_that_its_index_names_is_not_whole(shelf):
@@ -282,14 +283,15 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_breaks_on_the_way_into_the_bucket_is_sent_again_and_arrives_once(shelf, endpoint, fault):
+def test_what_breaks_on_the_way_into_the_bucket_arrives_once(shelf, endpoint, fault):
+    """What breaks on the way into the bucket is sent again and arrives once."""
     kind, *parameters = FAULTS[fault]
     assert add_fault(endpoint, kind, parameters) == 0
     try:
         assert shelf.copy().failures == []
     finally:
         clear_faults(endpoint, "")
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
 
 
 def test_a_bucket_that_only_fails_is_given_up_with_nothing_half_in_it(shelf, endpoint):
@@ -300,9 +302,9 @@ def test_a_bucket_that_only_fails_is_given_up_with_nothing_half_in_it(shelf, end
         clear_faults(endpoint, "")
     assert failures
     assert all("503" in failure for failure in failures)
-    assert set(shelf.held()) <= {"empty.txt"}
+    assert set(shelf.stored_objects()) <= {"empty.txt"}
     assert shelf.copy().failures == []
-    assert shelf.held() == WANTED
+    assert shelf.stored_objects() == WANTED
 
 
 def test_who_may_not_write_gets_the_missing_permission(shelf, monkeypatch):
@@ -310,7 +312,7 @@ def test_who_may_not_write_gets_the_missing_permission(shelf, monkeypatch):
     failures = shelf.copy().failures
     assert any("storage.objects.create" in failure and "roles/storage.objectAdmin" in failure for failure in failures)
     assert no_secret_in("".join(failures))
-    assert shelf.held() == {}
+    assert shelf.stored_objects() == {}
 
 
 def token_of(shelf):

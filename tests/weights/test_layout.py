@@ -24,7 +24,7 @@ def test_a_whole_model_lacks_nothing(files: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "words"),
+    ("files", "message"),
     [
         ({}, ["config.json is missing", "no weights", "tokenizer"]),
         ({**WHOLE, "config.json": 0}, ["config.json is empty"]),
@@ -34,10 +34,10 @@ def test_a_whole_model_lacks_nothing(files: dict[str, int]) -> None:
         ({"config.json": 1, "pytorch_model.bin": 8, "tokenizer.json": 3}, ["no weights"]),
     ],
 )
-def test_each_missing_part_is_named(files: dict[str, int], words: list[str]) -> None:
+def test_each_missing_part_is_named(files: dict[str, int], message: list[str]) -> None:
     problems = missing_parts(files)
-    assert len(problems) == len(words)
-    assert all(word in problem for word, problem in zip(words, problems, strict=True))
+    assert len(problems) == len(message)
+    assert all(word in problem for word, problem in zip(message, problems, strict=True))
 
 
 @pytest.mark.slow

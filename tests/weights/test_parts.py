@@ -32,7 +32,7 @@ class Clock:
         return self.now
 
 
-def shown(out, *steps):
+def output_of(out, *steps):
     clock = Clock()
     progress = Progress(out, clock)
     progress.begin(1_000_000_000)
@@ -45,14 +45,14 @@ def shown(out, *steps):
 
 
 def test_a_terminal_shows_a_bar_that_goes_away():
-    text = shown(Terminal(), (1.0, 250_000_000), (1.0, 250_000_000))
+    text = output_of(Terminal(), (1.0, 250_000_000), (1.0, 250_000_000))
     assert " 50% 500.0 MB of 1.0 GB, 250.0 MB/s, 2 s left" in text
     assert "===============               ]" in text
     assert text.endswith("\r" + "a file: copied\n")
 
 
 def test_a_log_gets_a_line_now_and_then_and_no_bar():
-    text = shown(io.StringIO(), *[(10.0, 100_000_000)] * 6)
+    text = output_of(io.StringIO(), *[(10.0, 100_000_000)] * 6)
     assert text.splitlines() == [
         "   30% 300.0 MB of 1.0 GB, 10.0 MB/s, 70 s left",
         "   60% 600.0 MB of 1.0 GB, 10.0 MB/s, 40 s left",
@@ -91,12 +91,12 @@ def test_a_watch_ends_by_its_deadline_and_by_a_word():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "parsed"),
     [("a/b", ("a/b", "main")), ("a/b-1.c@v1", ("a/b-1.c", "v1")), ("a/b@refs/pr/1", ("a/b", "refs/pr/1"))],
 )
-def test_a_model_is_named_with_or_without_its_revision(text, found):
+def test_a_model_is_named_with_or_without_its_revision(text, parsed):
     repository = Repository.of(text)
-    assert (repository.id, repository.revision) == found
+    assert (repository.id, repository.revision) == parsed
 
 
 @pytest.mark.parametrize("text", ["", "a", "a/b@", "a/b/c", "https://huggingface.co/a/b", "a b/c", "../b"])
@@ -124,20 +124,21 @@ def test_a_hash_holds_for_its_content_and_for_no_other(content, more):
         assert not digest.matches
 
 
-def stored(**changes):
+def stored_model(**changes):
     return Stored(**({"name": "a", "size": 1, "generation": "1"} | changes))
 
 
 def test_two_objects_are_the_same_by_a_hash_that_both_have():
-    assert stored(md5="x", crc32c="1").same_content(stored(md5="x", crc32c="2"))
-    assert stored(crc32c="1").same_content(stored(md5="x", crc32c="1"))
-    assert not stored(md5="x").same_content(stored(md5="y"))
-    assert not stored(md5="x").same_content(stored(crc32c="1"))
-    assert not stored(md5="x", size=2).same_content(stored(md5="x"))
+    assert stored_model(md5="x", crc32c="1").same_content(stored_model(md5="x", crc32c="2"))
+    assert stored_model(crc32c="1").same_content(stored_model(md5="x", crc32c="1"))
+    assert not stored_model(md5="x").same_content(stored_model(md5="y"))
+    assert not stored_model(md5="x").same_content(stored_model(crc32c="1"))
+    assert not stored_model(md5="x", size=2).same_content(stored_model(md5="x"))
 
 
 @pytest.mark.slow
-def test_the_journal_forgets_what_is_of_another_content_and_survives_nonsense(tmp_path):
+def test_the_journal_forgets_other_content_and_survives_nonsense(tmp_path):
+    """The journal forgets what is of another content and survives nonsense."""
     journal = Journal(tmp_path / "deep" / "uploads")
     assert journal.find("p", "c", "0") == ""
     journal.keep(Entry("p", "c", "0", "handle"))
@@ -152,7 +153,8 @@ def test_the_journal_forgets_what_is_of_another_content_and_survives_nonsense(tm
     journal.drop("p")
 
 
-def test_a_copy_that_its_caller_gives_up_ends_and_one_that_failed_does_not_give_its_caller_up():
+def test_a_copy_that_its_caller_gives_up_ends_and_no_other_does():
+    """A copy that its caller gives up ends and one that failed does not give its caller up."""
     cancelled = threading.Event()
     watch, other = Watch(60, cancelled=cancelled), Watch(60, cancelled=cancelled)
     other.stop()

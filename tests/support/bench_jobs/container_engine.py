@@ -56,14 +56,14 @@ def _push(image, token):
 
 
 def main():
-    token, fails, folder, *words = sys.argv[1:]
+    token, fails, folder, *arguments = sys.argv[1:]
     with (Path(folder) / "calls").open("a") as log:
-        log.write(shlex.join(words) + "\n")
-    if words[0] == fails:
+        log.write(shlex.join(arguments) + "\n")
+    if arguments[0] == fails:
         sys.stderr.write(f"line one\nERROR: {fails} is broken\n")
         return 1
-    if words[0] == "push":
-        _push(words[1], token)
+    if arguments[0] == "push":
+        _push(arguments[1], token)
     return 0
 
 

@@ -61,11 +61,11 @@ class Accounts:
         args = account_args(name, self.chosen)
         path = f"/crm/v1/projects/{PROJECT}"
         policy = self.ask("POST", f"{path}:getIamPolicy", {"options": {"requestedPolicyVersion": 3}})
-        policy = _changed(policy, self.email(name), args.project_roles)
+        policy = _change(policy, self.email(name), args.project_roles)
         self.ask("POST", f"{path}:setIamPolicy", {"policy": policy})
         path = f"/storage/v1/b/{args.bucket}/iam"
         policy = self.ask("GET", f"{path}?optionsRequestedPolicyVersion=3", None)
-        self.ask("PUT", path, _changed(policy, self.email(name), args.bucket_roles))
+        self.ask("PUT", path, _change(policy, self.email(name), args.bucket_roles))
 
     def token(self, name: str) -> str:
         """An access token of an account."""
@@ -79,7 +79,7 @@ class Accounts:
         return f"pipeline-{name}@{PROJECT}.iam.gserviceaccount.com"
 
 
-def _changed(policy: dict[str, Any], email: str, grants: Any) -> dict[str, Any]:
+def _change(policy: dict[str, Any], email: str, grants: Any) -> dict[str, Any]:
     """A policy with exactly these grants of an account."""
     member = f"serviceAccount:{email}"
     bindings = [

@@ -84,8 +84,8 @@ class Policies:
         else:
             answer = self.http.post(f"{path}:getIamPolicy", json=version if place == "project" else None)
         assert answer.is_success, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        policy: dict[str, Any] = answer.json()
+        return policy
 
     def _write(self, grant: Grant, policy: dict[str, Any]) -> None:
         path, method = self._path(grant.place, grant.account)

@@ -76,7 +76,7 @@ class Jobs:
         """Run `bezel init` as the owner, and read the variables that it prints."""
         run = self.setup.init("--issuer", self.issuer.url, *more)
         commands = [shlex.split(line) for line in run.text.splitlines() if line.startswith("   gh variable set")]
-        self.variables = {words[3]: words[7] for words in commands} or self.variables
+        self.variables = {command[3]: command[7] for command in commands} or self.variables
         return run
 
     def seed(self, *stacks: str) -> None:
@@ -90,10 +90,10 @@ class Jobs:
     @contextmanager
     def job(self, account: str, claims: dict[str, str]) -> Iterator[Job]:
         """A job that logs in to an account; `account` is the variable that names it."""
-        given = self.pipeline.environment
+        values = self.pipeline.environment
         environment = {
             name: text
-            for name, text in given.items()
+            for name, text in values.items()
             if name not in _OF_THE_OWNER and not name.startswith("CLOUDSDK_AUTH")
         }
         place = self.setup.folder / f"job-{len(list(self.setup.folder.glob('job-*')))}"
@@ -161,18 +161,18 @@ class Job:
         if self._port is not None:
             self._port.__exit__(None, None, None)
 
-    def bezel(self, *words: str) -> Run:
+    def bezel(self, *arguments: str) -> Run:
         """Run `bezel` as a step."""
         owners, self.jobs.pipeline.environment = self.jobs.pipeline.environment, self.environment
         try:
-            return self.jobs.pipeline.bezel(*words)
+            return self.jobs.pipeline.bezel(*arguments)
         finally:
             self.jobs.pipeline.environment = owners
 
-    def pulumi(self, *words: str) -> Run:
+    def pulumi(self, *arguments: str) -> Run:
         """Run `pulumi` as a step."""
         ended = subprocess.run(
-            [pulumi_cli(), *words],
+            [pulumi_cli(), *arguments],
             cwd=self.jobs.pipeline.folder,
             env=self.environment | {warm_python.VARIABLE: warm_python.serving()},
             capture_output=True,

@@ -78,7 +78,7 @@ class SetupHarness:
         """Run `bezel init --destroy`."""
         return self.bezel("init", "--destroy", "--yes", "--project", PROJECT)
 
-    def pulumi(self, *words: str) -> Run:
+    def pulumi(self, *command_line: str) -> Run:
         """Run `pulumi` on the state in the bucket, as a user does by hand."""
         environment = self.environment | {
             "PULUMI_BACKEND_URL": f"gs://{BUCKET}",
@@ -86,7 +86,7 @@ class SetupHarness:
             "STORAGE_EMULATOR_HOST": self.endpoint.emulator.removeprefix("http://"),
         }
         ended = subprocess.run(
-            [pulumi_cli(), *words, "--stack", PROJECT],
+            [pulumi_cli(), *command_line, "--stack", PROJECT],
             cwd=self.home,
             env=environment,
             capture_output=True,
@@ -96,16 +96,16 @@ class SetupHarness:
         )
         return Run(ended.returncode, ended.stdout + ended.stderr)
 
-    def bezel(self, *words: str) -> Run:
+    def bezel(self, *command_line: str) -> Run:
         """Run `bezel`."""
-        with tempfile.NamedTemporaryFile("r", prefix="said-") as said:
-            code = warm_bezel.run(words, self.folder, self.environment, Path(said.name), SECONDS)
-            return Run(code, said.read())
+        with tempfile.NamedTemporaryFile("r", prefix="said-") as output:
+            code = warm_bezel.run(command_line, self.folder, self.environment, Path(output.name), SECONDS)
+            return Run(code, output.read())
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *command_line: str) -> subprocess.Popen[str]:
         """Start `bezel`, without waiting for its end."""
         return subprocess.Popen(
-            [BEZEL, *words],
+            [BEZEL, *command_line],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -114,17 +114,17 @@ class SetupHarness:
             text=True,
         )
 
-    def kill_when(self, said: str, *words: str) -> None:
+    def kill_when(self, text: str, *command_line: str) -> None:
         """Start `bezel`, and kill it and the engine that it started once a line has these words."""
-        process = self.start(*words)
+        process = self.start(*command_line)
         assert process.stdout is not None
         lines = []
         for line in process.stdout:
             lines.append(line)
-            if said in line:
+            if text in line:
                 break
         else:
-            raise AssertionError(f"never printed {said!r}:\n{''.join(lines)}")
+            raise AssertionError(f"never printed {text!r}:\n{''.join(lines)}")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         engines = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "pulumi"]
         for pid in (process.pid, *engines):

@@ -20,11 +20,13 @@ PINNED = "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
 TAGGED = {"type": LATEST, "tag": "newest"}
 
 
-def pinned(revision: str, percent: int = 100) -> dict[str, Any]:
+def pin(revision: str, percent: int = 100) -> dict[str, Any]:
     return {"type": PINNED, "revision": revision, "percent": percent}
 
 
-def described(*traffic: dict[str, Any], created: str = "chat-2", ready: str = "chat-2", **more: Any) -> dict[str, Any]:
+def description(
+    *traffic: dict[str, Any], created: str = "chat-2", ready: str = "chat-2", **more: Any
+) -> dict[str, Any]:
     """A service as run v2 describes it."""
     return {
         "name": SERVICE,
@@ -135,8 +137,8 @@ class FakeRun:
         name = call.path.removeprefix("/compute/v1/")
         if self.subnetworks is None:
             return _error(403, "Required 'compute.subnetworks.get' permission.")
-        found = self.subnetworks.get(name)
-        return Answer(json=found) if found else _error(404, f"The resource '{name}' was not found")
+        subnetwork = self.subnetworks.get(name)
+        return Answer(json=subnetwork) if subnetwork else _error(404, f"The resource '{name}' was not found")
 
     def _quota(self, call: Call) -> Answer:
         name = call.path.rpartition("/")[2]
@@ -154,10 +156,10 @@ class FakeRun:
         if self.unmonitored:
             return _error(403, self.unmonitored)
         labels = dict(term.split(" = ", 1) for term in call.query["filter"].split(" AND "))
-        found = self.counted.get(labels["metric.labels.quota_metric"].strip('"').removeprefix("metric/"))
-        if found is None:
+        count = self.counted.get(labels["metric.labels.quota_metric"].strip('"').removeprefix("metric/"))
+        if count is None:
             return Answer(json={})
-        used, age = found
+        used, age = count
         at = (datetime.now(UTC) - timedelta(seconds=age)).isoformat()
         return Answer(json={"timeSeries": [{"points": [point(used, at)]}]})
 

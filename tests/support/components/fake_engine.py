@@ -72,18 +72,18 @@ class Declarations:
 
     def of(self, token: str) -> list[Declared]:
         """Those of one type, by the end of its token, sorted by name: the order of arrival is chance."""
-        found = [resource for resource in self.all if resource.type.endswith(token)]
-        return sorted(found, key=lambda resource: resource.name)
+        matches = [resource for resource in self.all if resource.type.endswith(token)]
+        return sorted(matches, key=lambda resource: resource.name)
 
     def one(self, token: str) -> Declared:
         """The only one of a type."""
-        (found,) = self.of(token)
-        return found
+        (resource,) = self.of(token)
+        return resource
 
-    def named(self, name: str) -> Declared:
+    def by_name(self, name: str) -> Declared:
         """The one with that logical name."""
-        (found,) = [resource for resource in self.all if resource.name == name]
-        return found
+        (declared,) = [resource for resource in self.all if resource.name == name]
+        return declared
 
     def waits_for(self, later: Declared, earlier: Declared) -> bool:
         """Whether the engine was told, straight or through others, that one needs the other."""

@@ -171,7 +171,7 @@ class Node:
             self.ask("")
             self.until(lambda: self.waits > before)
 
-    def settled(self) -> dict:
+    def settle(self) -> dict:
         """What it told last of its container, once it waits for another request."""
         before = self.waits
         self.until(lambda: self.waits > before)
@@ -203,7 +203,7 @@ class Node:
         return {phase: state for phase, state, _ in self.told}
 
     def detail(self, phase: str) -> str:
-        return [detail for told, _, detail in self.told if told == phase][-1]
+        return [detail for phase_name, _, detail in self.told if phase_name == phase][-1]
 
     def files(self) -> dict[str, bytes]:
         """Everything that lies on the machine, beside what the fakes keep for themselves."""
@@ -240,17 +240,17 @@ class Node:
             "instance/zone": "projects/12/zones/us-east5-a",
             "instance/service-accounts/default/token": json.dumps({"access_token": TOKEN, "expires_in": 3599}),
         }
-        found = (fixed | {"instance/attributes/?recursive=true&alt=json": json.dumps(self.attributes)}).get(path)
-        return (404, b"<html>404</html>") if found is None else (200, found.encode())
+        metadata = (fixed | {"instance/attributes/?recursive=true&alt=json": json.dumps(self.attributes)}).get(path)
+        return (404, b"<html>404</html>") if metadata is None else (200, metadata.encode())
 
     def _change(self, path):
         """The attributes once they have changed; of a short wait at once, as if its time had gone by."""
-        known = path.rpartition("&last_etag=")[2]
+        last_etag = path.rpartition("&last_etag=")[2]
         with self.changed:
-            if known == self.etag and "&timeout_sec=60&" in path:
+            if last_etag == self.etag and "&timeout_sec=60&" in path:
                 self.waits += 1
                 self.changed.notify_all()
-                self.changed.wait_for(lambda: self.etag != known, 100)
+                self.changed.wait_for(lambda: self.etag != last_etag, 100)
             return 200, json.dumps(self.attributes).encode(), self.etag
 
     @property
@@ -271,12 +271,12 @@ class Node:
     def put(self, path, headers, content):
         if headers["metadata-flavor"] != "Google":
             return 403, b""
-        told, name = json.loads(content), path.rpartition("/bezel/")[2]
+        body, name = json.loads(content), path.rpartition("/bezel/")[2]
         with self.changed:
             if name == "container":
-                self.container.append(told)
+                self.container.append(body)
             else:
-                assert told.keys() == {"state", "at", "detail"}
-                self.told.append((name, told["state"], told["detail"]))
+                assert body.keys() == {"state", "at", "detail"}
+                self.told.append((name, body["state"], body["detail"]))
             self.changed.notify_all()
         return 200, b""

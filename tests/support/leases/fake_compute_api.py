@@ -41,10 +41,10 @@ class _Compute:
             return self._create(zone, call)
         if not name:
             return Answer(json={"items": [self._instance(one) for one in self._all(zone)]})
-        found = self._all(zone, name)
-        if not found:
+        lease = self._all(zone, name)
+        if not lease:
             return error(404, f"The resource 'projects/acme/zones/{zone}/instances/{name}' was not found")
-        return self._one(found[0], verb, call)
+        return self._one(lease[0], verb, call)
 
     def _one(self, one: Lease, verb: str | None, call: Call) -> Answer:
         if call.method == "DELETE":
@@ -64,7 +64,7 @@ class _Compute:
 
     def _all(self, zone: str, name: str | None = None) -> list[Lease]:
         """Google deletes what failed and what ended: only its operation tells."""
-        stored = [one for one in self.world.stored(zone, name) if "tpu" not in one.body]
+        stored = [one for one in self.world.stored_leases(zone, name) if "tpu" not in one.body]
         return [one for one in stored if self.world.phase_of(one)[0] not in {"failed", "ended"}]
 
     def _create(self, zone: str, call: Call) -> Answer:
@@ -92,13 +92,13 @@ class _Compute:
         return Answer(reset=True) if late else Answer(json={"name": lease.operation, "status": "RUNNING"})
 
     def _operation(self, name: str) -> Answer:
-        (found,) = [one for one in self.world.leases if one.operation == name]
-        script, (phase, _) = self.world.zone(found.zone), self.world.phase_of(found)
-        stored = self.world.now >= found.created + script.store_seconds
+        (lease,) = [one for one in self.world.leases if one.operation == name]
+        script, (phase, _) = self.world.zone(lease.zone), self.world.phase_of(lease)
+        stored = self.world.now >= lease.created + script.store_seconds
         if script.operation_error or (stored and phase == "failed"):
             message = script.operation_error or script.queue_error or "the wait time of the request has passed"
-            told = {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "message": message}]}
-            return Answer(json={"name": name, "status": "DONE", "error": told})
+            problem = {"errors": [{"code": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "message": message}]}
+            return Answer(json={"name": name, "status": "DONE", "error": problem})
         done = stored and phase not in {"waiting", "provisioning"}
         return Answer(json={"name": name, "status": "DONE" if done else "RUNNING"})
 

@@ -116,7 +116,7 @@ class FakeLeaseApi:
     def zone(self, name: str) -> Zone:
         return self.zones.setdefault(name, Zone())
 
-    def stored(self, zone: str | None = None, name: str | None = None) -> list[Lease]:
+    def stored_leases(self, zone: str | None = None, name: str | None = None) -> list[Lease]:
         """What is there at this moment, in whatever state."""
         return [
             one for one in self.leases if zone in {None, one.zone} and name in {None, one.name} and self.is_there(one)
@@ -162,7 +162,7 @@ class FakeLeaseApi:
         script = self.zone(one.zone)
         elapsed = self.now - self.active_at(one)
         step = script.boot_seconds / len(PHASES)
-        found = []
+        attributes = []
         for number, name in enumerate(PHASES):
             if elapsed < number * step:
                 break
@@ -170,12 +170,12 @@ class FakeLeaseApi:
             state = "failed" if done and name == script.broken_phase else "done" if done else "running"
             detail = "it broke" if state == "failed" else ""
             value = json.dumps({"state": state, "at": self.active_at(one) + number * step, "detail": detail})
-            found.append({"namespace": "bezel", "key": name, "value": value})
+            attributes.append({"namespace": "bezel", "key": name, "value": value})
             if state == "failed":
-                return found
+                return attributes
         if elapsed >= script.boot_seconds and (report := script.machine.report(self.now, one.requests)):
-            found.append({"namespace": "bezel", "key": "container", "value": json.dumps(report)})
-        return found
+            attributes.append({"namespace": "bezel", "key": "container", "value": json.dumps(report)})
+        return attributes
 
     def take(self, lease: Lease) -> None:
         self.leases.append(lease)
@@ -191,11 +191,11 @@ class FakeLeaseApi:
         if stops and self.kill is not None and self.kill[2] == "before":
             self.dead.add(token)
             return error(403, "the caller is dead")
-        found = next((told for fault in self.faults if (told := fault(call)) is not None), None) or route(call)
+        reply = next((faulty for fault in self.faults if (faulty := fault(call)) is not None), None) or route(call)
         if stops:
             self.dead.add(token)
             return error(403, "the caller is dead")
-        return found
+        return reply
 
     def calls_of(self, token: str) -> list[str]:
         return [line for other, line in self.log if other == token]
@@ -237,7 +237,7 @@ def lease_api_serving() -> Iterator[FakeLeaseApi]:
         routes = (tpu_route(world), compute_route(world))
 
         def route(call: Call) -> Answer | None:
-            return next((told for one in routes if (told := one(call)) is not None), None)
+            return next((answer for one in routes if (answer := one(call)) is not None), None)
 
         server.routes[:] = [lambda call: world.answer(call, route)]
         yield world

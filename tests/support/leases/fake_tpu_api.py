@@ -52,13 +52,13 @@ class _Tpu:
             return Answer(json={"nodes": self._nodes(zone)})
         if kind == "nodes":
             return self._node_call(zone, name, verb, call)
-        found = self._all(zone, name)
-        if not found:
+        lease = self._all(zone, name)
+        if not lease:
             return error(404, f"Resource 'projects/acme/locations/{zone}/queuedResources/{name}' was not found")
-        return self._delete(found[0], call) if call.method == "DELETE" else Answer(json=self._resource(found[0]))
+        return self._delete(lease[0], call) if call.method == "DELETE" else Answer(json=self._resource(lease[0]))
 
     def _all(self, zone: str, name: str | None = None) -> list[Lease]:
-        return [one for one in self.world.stored(zone, name) if "tpu" in one.body]
+        return [one for one in self.world.stored_leases(zone, name) if "tpu" in one.body]
 
     def _create(self, zone: str, call: Call) -> Answer:
         world, name, script = self.world, call.query["queuedResourceId"], self.world.zone(zone)
@@ -91,12 +91,12 @@ class _Tpu:
         return Answer(reset=True) if late else Answer(json={"name": lease.operation})
 
     def _operation(self, name: str) -> Answer:
-        (found,) = [one for one in self.world.leases if one.operation.endswith(f"/{name}")]
-        script = self.world.zone(found.zone)
+        (lease,) = [one for one in self.world.leases if one.operation.endswith(f"/{name}")]
+        script = self.world.zone(lease.zone)
         if script.operation_error:
-            told = {"code": 8, "message": script.operation_error}
-            return Answer(json={"name": found.operation, "done": True, "error": told})
-        return Answer(json={"name": found.operation, "done": self.world.now >= found.created + script.store_seconds})
+            problem = {"code": 8, "message": script.operation_error}
+            return Answer(json={"name": lease.operation, "done": True, "error": problem})
+        return Answer(json={"name": lease.operation, "done": self.world.now >= lease.created + script.store_seconds})
 
     def _resource(self, one: Lease) -> dict[str, Any]:
         phase, _ = self.world.phase_of(one)

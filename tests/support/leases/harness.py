@@ -79,15 +79,15 @@ class LeaseHarness:
             hourly = {"us-east5-a": 5.4}
             return engine.run(DesiredState(spec or self.spec(), goal, **{"hourly_usd": hourly, **wanted}))
 
-    def left(self) -> list[Lease]:
+    def remaining(self) -> list[Lease]:
         """What is there or still to come; Compute deletes by itself what failed and what ended."""
         gone = set() if self.kind == "queued_resource" else {"failed", "ended"}
         return [one for one in self.world.pending() if self.world.phase_of(one)[0] not in gone]
 
     def calls(self, method: str = "") -> list[str]:
         """Every call so far of a method, `METHOD zone`."""
-        found = [line for _, line in self.world.log if line.startswith(method)]
-        return [line for line in found if ":getGuestAttributes" not in line]
+        lines = [line for _, line in self.world.log if line.startswith(method)]
+        return [line for line in lines if ":getGuestAttributes" not in line]
 
 
 def point_at(world: FakeLeaseApi, monkeypatch: pytest.MonkeyPatch, caller: str = "planted-token-0") -> None:

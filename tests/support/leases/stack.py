@@ -48,7 +48,7 @@ class Stack:
         self.afters: LeaseAfterChecksProvider = type("Afters", (LeaseAfterChecksProvider,), clock)()
 
     def inputs(self, *, image: str = "vllm@sha256:1", zones: tuple[str, ...] = ZONES, **more: Any) -> Props:
-        own = {
+        fields = {
             "project": "acme",
             "name": NAME,
             "stack": STACK,
@@ -60,7 +60,7 @@ class Stack:
             "provisioning_deadline_seconds": 1800,
             "boot_deadline_seconds": 3600,
         }
-        return floated(own | more)
+        return with_floats(fields | more)
 
     def up(self, *, renew: bool = False, checked: str = "", **inputs: Any) -> None:
         """Deploy; with hours, `checked` stands for what makes the checks run, and the lease is kept to its hours."""
@@ -68,7 +68,7 @@ class Stack:
         assert self.requests.check({}, shared).failures == []
         self._request(shared)
         assert self.request is not None
-        own = {
+        props = {
             "request": self.request["asked"],
             "former_zones": self.request["former_zones"],
             "renew": renew,
@@ -76,54 +76,54 @@ class Stack:
             "port": 8000.0,
             **({"checked": checked} if "hours" in shared else {}),
         }
-        news = shared | own
+        news = shared | props
         if self.node is None:
-            self.node = self._kept("node create", self.nodes.create(news).outs)
-        elif self._kept("node diff", self.nodes.diff("n", self.node, news)).changes:
-            self.node = self._kept("node update", self.nodes.update("n", self.node, news).outs)
+            self.node = self._keep("node create", self.nodes.create(news).outs)
+        elif self._keep("node diff", self.nodes.diff("n", self.node, news)).changes:
+            self.node = self._keep("node update", self.nodes.update("n", self.node, news).outs)
         if "hours" in shared:
             self._after_checks({**shared, "request": self.request["asked"], "checked": checked})
 
     def _after_checks(self, news: Props) -> None:
         if self.after_checks is None:
-            self.after_checks = self._kept("after checks create", self.afters.create(news).outs)
-        elif self._kept("after checks diff", self.afters.diff("a", self.after_checks, news)).changes:
-            self.after_checks = self._kept("after checks update", self.afters.update("a", self.after_checks, news).outs)
+            self.after_checks = self._keep("after checks create", self.afters.create(news).outs)
+        elif self._keep("after checks diff", self.afters.diff("a", self.after_checks, news)).changes:
+            self.after_checks = self._keep("after checks update", self.afters.update("a", self.after_checks, news).outs)
 
     def _request(self, news: Props) -> None:
         if self.request is not None:
             diff = self.requests.diff("r", self.request, news)
             if diff.replaces:
                 assert diff.delete_before_replace
-                self._kept("request delete", self.requests.delete("r", self.request))
+                self._keep("request delete", self.requests.delete("r", self.request))
                 self.request = None
             elif diff.changes:
-                self.request = self._kept("request update", self.requests.update("r", self.request, news).outs)
+                self.request = self._keep("request update", self.requests.update("r", self.request, news).outs)
         if self.request is None:
-            self.request = self._kept("request create", self.requests.create(news).outs)
+            self.request = self._keep("request create", self.requests.create(news).outs)
 
     def down(self) -> None:
         """Destroy."""
         self.node = self.after_checks = None
         if self.request is not None:
-            self._kept("request delete", self.requests.delete("r", self.request))
+            self._keep("request delete", self.requests.delete("r", self.request))
             self.request = None
 
     def refresh(self) -> None:
         """Read both."""
         assert self.request is not None
         assert self.node is not None
-        self.request = self._kept("request read", self.requests.read("r", self.request).outs)
-        self.node = self._kept("node read", self.nodes.read("n", self.node).outs)
+        self.request = self._keep("request read", self.requests.read("r", self.request).outs)
+        self.node = self._keep("node read", self.nodes.read("n", self.node).outs)
 
-    def _kept(self, what: str, found: Any) -> Any:
+    def _keep(self, what: str, value: Any) -> Any:
         if self.token in self.world.dead:
             raise KilledError(what)
         self.did.append(what)
-        return floated(found) if isinstance(found, dict) else found
+        return with_floats(value) if isinstance(value, dict) else value
 
 
-def floated(value: Any) -> Any:
+def with_floats(value: Any) -> Any:
     """As the engine hands it on: through JSON, every number a float, nulls dropped."""
     value = json.loads(json.dumps(copy.deepcopy(value)), parse_int=float)
     return _without_nulls(value)

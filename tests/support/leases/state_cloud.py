@@ -32,8 +32,8 @@ INSTANCES = {
 
 def lease(back_end: str, name: str = NAME) -> dict[str, Any]:
     zones = [{"zone": ZONE, "patience_seconds": 300.0}]
-    own = {"project": "acme", "name": name, "stack": "v6e4", "back_end": back_end}
-    return {**own, "zones": zones, "former_zones": [ZONE]}
+    props = {"project": "acme", "name": name, "stack": "v6e4", "back_end": back_end}
+    return {**props, "zones": zones, "former_zones": [ZONE]}
 
 
 class Cloud:

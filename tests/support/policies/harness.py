@@ -34,8 +34,8 @@ LABELS = {"owner": "ml-platform", "environment": "dev", "expires-at": "never"}
 def example(pack: str, environment: str = "dev") -> dict[str, Any]:
     """The shipped configuration of a pack."""
     text = (ROOT / "policies" / f"{pack}.{environment}.json").read_text()
-    found: dict[str, Any] = json.loads(text)
-    return found
+    content: dict[str, Any] = json.loads(text)
+    return content
 
 
 LIMITS = {**example("hardware_cost"), **example("security")}
@@ -43,7 +43,7 @@ LIMITS = {**example("hardware_cost"), **example("security")}
 
 def service(changes: Mapping[str, object] | None = None) -> dict[str, Any]:
     """The inputs of a service on an L4; `changes` by path, None takes out."""
-    return changed(
+    return change(
         {
             "location": "us-east4",
             "labels": LABELS,
@@ -68,7 +68,7 @@ def service(changes: Mapping[str, object] | None = None) -> dict[str, Any]:
 
 def instance(changes: Mapping[str, object] | None = None) -> dict[str, Any]:
     """The inputs of a flex-start instance with four v6e chips."""
-    return changed(
+    return change(
         {
             "machineType": "ct6e-standard-4t",
             "zone": "us-east5-b",
@@ -84,7 +84,7 @@ def instance(changes: Mapping[str, object] | None = None) -> dict[str, Any]:
 
 def queue(changes: Mapping[str, object] | None = None) -> dict[str, Any]:
     """The body of a queued resource for a v6e-4, four hours, as the REST API takes it."""
-    return changed(
+    return change(
         {
             "provisioningModel": "FLEX_START",
             "runDuration": {"maxRunDuration": "14400s"},
@@ -119,10 +119,10 @@ def request(back_end: str, changes: Mapping[str, object] | None = None) -> dict[
         else instance_body(machine_type="ct6e-standard-4t", source_image="i", run_seconds=14400, **more)
     )
     zones = [{"zone": zone, "patience_seconds": 1800.0} for zone in ("europe-west4-a", "us-east5-a")]
-    return {"name": "l", "project": "p", "zones": zones, "body": changed(body, changes or {})}
+    return {"name": "l", "project": "p", "zones": zones, "body": change(body, changes or {})}
 
 
-def changed(inputs: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+def change(inputs: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
     """The inputs with other values at paths such as `template.scaling.maxInstanceCount`; None takes one out."""
     made = copy.deepcopy(inputs)
     for path, value in changes.items():
@@ -141,8 +141,8 @@ def violations(
     policy: str, token: str, inputs: Mapping[str, Any], config: Mapping[str, Any] | None = None
 ) -> list[str]:
     """What a policy reports of one resource."""
-    found: list[str] = []
-    given = LIMITS.get(policy, {}) if config is None else config
+    messages: list[str] = []
+    settings = LIMITS.get(policy, {}) if config is None else config
     args = ResourceValidationArgs(
         token,
         unknown_checking_proxy(dict(inputs)),
@@ -150,16 +150,16 @@ def violations(
         "it",
         None,  # type: ignore[arg-type]
         None,
-        dict(given),
+        dict(settings),
     )
-    POLICIES[policy].validate(args, lambda message, _urn=None: found.append(message))  # type: ignore[attr-defined]
-    return found
+    POLICIES[policy].validate(args, lambda message, _urn=None: messages.append(message))  # type: ignore[attr-defined]
+    return messages
 
 
-def remedied(policy: str, token: str, inputs: dict[str, Any], config: Mapping[str, Any] | None = None) -> Any:
+def remedy(policy: str, token: str, inputs: dict[str, Any], config: Mapping[str, Any] | None = None) -> Any:
     """The inputs that a policy puts in place of a resource's own; None where it leaves them."""
-    given = LIMITS.get(policy, {}) if config is None else config
-    args = ResourceValidationArgs(token, inputs, "urn", "it", None, None, dict(given))  # type: ignore[arg-type]
+    settings = LIMITS.get(policy, {}) if config is None else config
+    args = ResourceValidationArgs(token, inputs, "urn", "it", None, None, dict(settings))  # type: ignore[arg-type]
     return POLICIES[policy].remediate(args)  # type: ignore[attr-defined]
 
 
@@ -167,11 +167,11 @@ def stack_violations(
     policy: str, resources: list[tuple[str, dict[str, Any]]], config: Mapping[str, Any] | None = None
 ) -> list[str]:
     """What a policy reports of a stack that consists of these resources."""
-    found: list[str] = []
+    messages: list[str] = []
     made = [
         PolicyResource(token, unknown_checking_proxy(inputs), "urn", "it", None, None, None, [], {})  # type: ignore[arg-type]
         for token, inputs in resources
     ]
     args = StackValidationArgs(made, LIMITS.get(policy, {}) if config is None else dict(config))
-    POLICIES[policy].validate(args, lambda message, _urn=None: found.append(message))  # type: ignore[attr-defined]
-    return found
+    POLICIES[policy].validate(args, lambda message, _urn=None: messages.append(message))  # type: ignore[attr-defined]
+    return messages

@@ -19,7 +19,7 @@ NO_TOKEN: dict[str, Any] = {"oauthToken": None}
 IDENTITY = {"oauthToken": None, "oidcToken": {"serviceAccountEmail": EMAIL, "audience": "https://chat.example"}}
 
 
-def encoded(body: object) -> str:
+def encode(body: object) -> str:
     """A body as Cloud Scheduler takes it; an unknown one stays unknown."""
     return UNKNOWN if body == UNKNOWN else base64.b64encode(json.dumps(body).encode()).decode()
 
@@ -28,11 +28,11 @@ def job(uri: str, method: str = "POST", body: object = None, **target: object) -
     """A job's inputs; `target` changes the request."""
     request: dict[str, Any] = {"uri": uri, "httpMethod": method, "oauthToken": {"serviceAccountEmail": EMAIL}}
     if body is not None:
-        request["body"] = encoded(body)
+        request["body"] = encode(body)
     return {"schedule": "0 8 * * 1-5", "timeZone": "UTC", "httpTarget": {**request, **target}}
 
 
 def all_violations(token: str, inputs: Mapping[str, Any]) -> dict[str, list[str]]:
     """What each policy of a resource says, by its name; those that say nothing are left out."""
     resource = [name for name, policy in POLICIES.items() if isinstance(policy, ResourceValidationPolicy)]
-    return {name: said for name in resource if (said := violations(name, token, inputs))}
+    return {name: problems for name in resource if (problems := violations(name, token, inputs))}

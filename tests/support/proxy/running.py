@@ -124,25 +124,25 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxied(script: Script, *, wait: float = 5.0, token: bool = True) -> AsyncIterator[Proxy]:
+async def running_proxy(script: Script, *, wait: float = 5.0, token: bool = True) -> AsyncIterator[Proxy]:
     """A proxy in front of a server whose every request goes to the script."""
-    held: list[Proxy] = []
+    proxies: list[Proxy] = []
     tokens = Tokens()
 
-    async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := (await reader.readuntil(b"\r\n\r\n")).decode():
                 line, *rest = head.rstrip().split("\r\n")
                 headers = {name.lower(): value for name, _, value in (entry.partition(": ") for entry in rest)}
                 exchange = Exchange(line, headers, reader, writer)
-                held[0].received.append(exchange)
+                proxies[0].received.append(exchange)
                 await script(exchange)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     upstream_port = server.sockets[0].getsockname()[1]
     identity = IdentityToken(tokens, "https://llm.example", clock=tokens.clock) if token else None
     async with Upstream(f"http://127.0.0.1:{upstream_port}", identity, wait_seconds=wait) as upstream:
@@ -150,8 +150,8 @@ async def proxied(script: Script, *, wait: float = 5.0, token: bool = True) -> A
         port = sockets[0].getsockname()[1]
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10, trust_env=False) as client:
             proxy = Proxy(port, client, tokens, upstream_port)
-            proxy.server, proxy.accepted = server, accepted
-            held.append(proxy)
+            proxy.server, proxy.accepted = server, accept
+            proxies.append(proxy)
             ready = asyncio.Event()
             running = asyncio.create_task(serve(ProxyApp(upstream, proxy.lines.append), sockets, ready.set, proxy.stop))
             await ready.wait()

@@ -32,12 +32,12 @@ def recorded_stream(name: str) -> list[tuple[float, bytes]]:
 
 
 def condition(state: str, *, kind: str = "Ready", reason: str = "", message: str = "") -> dict[str, str]:
-    found = {"type": kind, "state": f"CONDITION_{state}"}
+    fields = {"type": kind, "state": f"CONDITION_{state}"}
     if reason:
-        found["revisionReason"] = reason
+        fields["revisionReason"] = reason
     if message:
-        found["message"] = message
-    return found
+        fields["message"] = message
+    return fields
 
 
 @dataclass

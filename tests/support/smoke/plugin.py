@@ -60,9 +60,9 @@ class Plugin:
 
 def bag(provider: ResourceProvider, props: dict[str, Any]) -> struct_pb2.Struct:
     """Properties as the engine sends them: no None, and the provider pickled beside them."""
-    given = {key: value for key, value in props.items() if value is not None}
-    given = {key: value for key, value in given.items() if key not in {"id", "__provider"}}
-    return asyncio.run(rpc.serialize_properties(given | {"__provider": serialize_provider(provider)}, {}))
+    values = {key: value for key, value in props.items() if value is not None}
+    values = {key: value for key, value in values.items() if key not in {"id", "__provider"}}
+    return asyncio.run(rpc.serialize_properties(values | {"__provider": serialize_provider(provider)}, {}))
 
 
 def plain(properties: struct_pb2.Struct) -> dict[str, Any]:

@@ -55,12 +55,12 @@ class FreshEnvironment:
     @classmethod
     def make(cls, folder: Path, wheels: Path, *requirements: str) -> "FreshEnvironment":
         """Install distributions of the workspace, and what they need, into a new environment."""
-        own = {_normalized(path.name.partition("-")[0]): path for path in wheels.glob("*.whl")}
-        names = frozenset(_closure(requirements, own))
+        wheel_files = {_normalize(path.name.partition("-")[0]): path for path in wheels.glob("*.whl")}
+        names = frozenset(_closure(requirements, wheel_files))
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=SECONDS)
         made = cls(folder, names)
-        made._install([own[name] for name in names if name in own])
-        for name in names - own.keys():
+        made._install([wheel_files[name] for name in names if name in wheel_files])
+        for name in names - wheel_files.keys():
             made._link(_present()[name])
         return made
 
@@ -119,7 +119,7 @@ class FreshEnvironment:
         assert ended.returncode == 0, ended.stderr
 
     def _link(self, distribution: Distribution) -> None:
-        for path in {_linked(file.parts) for file in distribution.files or () if file.parts[0] != ".."}:
+        for path in {_link_to(file.parts) for file in distribution.files or () if file.parts[0] != ".."}:
             place = self.packages / path
             place.parent.mkdir(parents=True, exist_ok=True)
             target = Path(str(distribution.locate_file(path)))
@@ -127,13 +127,13 @@ class FreshEnvironment:
                 place.symlink_to(target)
 
 
-def _linked(parts: tuple[str, ...]) -> Path:
+def _link_to(parts: tuple[str, ...]) -> Path:
     """The uppermost path of a file that is of one distribution alone."""
-    return Path(*parts[: 2 if parts[0] in _shared() else 1])
+    return Path(*parts[: 2 if parts[0] in _shared_packages() else 1])
 
 
 @cache
-def _shared() -> frozenset[str]:
+def _shared_packages() -> frozenset[str]:
     """Folders of packages of more than one distribution: namespaces, as `google`."""
     tops = Counter(top for one in distributions() for top in {file.parts[0] for file in one.files or ()})
     return frozenset(name for name, count in tops.items() if count > 1)
@@ -141,34 +141,34 @@ def _shared() -> frozenset[str]:
 
 @cache
 def _present() -> Mapping[str, Distribution]:
-    return {_normalized(one.metadata["Name"]): one for one in distributions()}
+    return {_normalize(one.metadata["Name"]): one for one in distributions()}
 
 
-def _closure(requirements: tuple[str, ...], own: Mapping[str, Path]) -> Iterator[str]:
+def _closure(requirements: tuple[str, ...], members: Mapping[str, Path]) -> Iterator[str]:
     """Names of the distributions that requirements need, their own included."""
     waiting, seen = [Requirement(text) for text in requirements], set[tuple[str, frozenset[str]]]()
     while waiting:
         wanted = waiting.pop()
-        name, extras = _normalized(wanted.name), frozenset(wanted.extras)
+        name, extras = _normalize(wanted.name), frozenset(wanted.extras)
         if (name, extras) in seen:
             continue
         seen.add((name, extras))
         yield name
-        for requirement in map(Requirement, _requires(name, own)):
+        for requirement in map(Requirement, _requires(name, members)):
             marker = requirement.marker
             if marker is None or any(marker.evaluate({"extra": extra}) for extra in (extras or {""})):
                 waiting.append(requirement)
 
 
-def _requires(name: str, own: Mapping[str, Path]) -> list[str]:
-    if name not in own:
+def _requires(name: str, members: Mapping[str, Path]) -> list[str]:
+    if name not in members:
         return _present()[name].requires or []
-    with zipfile.ZipFile(own[name]) as archive:
+    with zipfile.ZipFile(members[name]) as archive:
         described = next(file for file in archive.namelist() if file.endswith(".dist-info/METADATA"))
         return message_from_bytes(archive.read(described)).get_all("Requires-Dist") or []
 
 
-def _normalized(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -147,8 +147,8 @@ class OwnProgram:
 
     def start(self) -> None:
         """Start the cloud, with a model in a bucket."""
-        self._succeed(*self._bezel, "local", "start", "--dir", str(self.cloud))
-        self._succeed("-c", _SEED, str(self.cloud))
+        self._run_python(*self._bezel, "local", "start", "--dir", str(self.cloud))
+        self._run_python("-c", _SEED, str(self.cloud))
 
     def stop(self) -> None:
         """Stop the cloud."""
@@ -163,8 +163,8 @@ class OwnProgram:
         text = "import json, sys; from pathlib import Path; from bezel_localcloud import control"
         text += "; from bezel_localcloud.core.paths import Endpoint"
         text += "; print(json.dumps(control.inventory(Endpoint.read(Path(sys.argv[1])))))"
-        found: dict[str, Any] = json.loads(self._succeed("-c", text, str(self.cloud)))
-        return found
+        contents: dict[str, Any] = json.loads(self._run_python("-c", text, str(self.cloud)))
+        return contents
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs."""
@@ -178,11 +178,11 @@ class OwnProgram:
         state, changed = self._state(), 0
         for resource in state["checkpoint"]["latest"]["resources"]:
             for part in ("inputs", "outputs"):
-                held = resource.get(part, {})
-                if "__provider" in held:
-                    renamed = renamed_pickle(held["__provider"], rename)
-                    changed += renamed != held["__provider"]
-                    held["__provider"] = renamed
+                entries = resource.get(part, {})
+                if "__provider" in entries:
+                    renamed = renamed_pickle(entries["__provider"], rename)
+                    changed += renamed != entries["__provider"]
+                    entries["__provider"] = renamed
         self.state_file.write_text(json.dumps(state))
         return changed
 
@@ -196,10 +196,10 @@ class OwnProgram:
         return self.cloud / "state" / ".pulumi" / "stacks" / "shop" / "dev.json"
 
     def _state(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.state_file.read_text())
-        return found
+        state: dict[str, Any] = json.loads(self.state_file.read_text())
+        return state
 
-    def _succeed(self, *arguments: str) -> str:
+    def _run_python(self, *arguments: str) -> str:
         ended = self._python(*arguments)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout

@@ -92,6 +92,6 @@ class Clone:
         text, _ = process.communicate(timeout=SECONDS)
         return process.returncode, text
 
-    def made(self) -> list[str]:
+    def made_programs(self) -> list[str]:
         """The cache's folders, half-made ones included."""
         return sorted(entry.name for entry in self.cache.iterdir() if entry.is_dir()) if self.cache.is_dir() else []

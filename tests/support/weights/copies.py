@@ -85,8 +85,8 @@ class Shelf:
         watch, progress = Watch(60.0, Backoff(first=0.01, longest=0.02)), Progress(self.out)
         origin, bucket = Bucket(source, watch), bucket_class(self.name, watch)
         try:
-            found = BucketSource(origin, folder, bucket, Journal(self.folder), watch, progress)
-            return copy_model(found, bucket, folder, watch=watch, progress=progress)
+            rewritten = BucketSource(origin, folder, bucket, Journal(self.folder), watch, progress)
+            return copy_model(rewritten, bucket, folder, watch=watch, progress=progress)
         finally:
             origin.close()
             bucket.close()
@@ -96,7 +96,7 @@ class Shelf:
         answer = self.http.post(f"/upload/storage/v1/b/{bucket or self.name}/o", params=query, content=content)
         assert answer.status_code == 200, answer.text
 
-    def held(self, folder: str = "m") -> dict[str, bytes]:
+    def stored_objects(self, folder: str = "m") -> dict[str, bytes]:
         """Content of each visible object below a folder."""
         rows = self.http.get(f"/storage/v1/b/{self.name}/o", params={"prefix": f"{folder}/"}).json().get("items", [])
         names = [row["name"] for row in rows]
@@ -110,7 +110,7 @@ class Shelf:
         rows = self.http.get(f"/storage/v1/b/{self.name}/o", params={"prefix": "m/"}).json().get("items", [])
         return {row["name"]: row["generation"] for row in rows}
 
-    def told(self) -> str:
+    def output(self) -> str:
         return self.out.getvalue()
 
 

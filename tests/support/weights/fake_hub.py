@@ -82,8 +82,8 @@ class _Handler(BaseHTTPRequestHandler):
         hub.requests.append((path, authorization))
         if hub.busy:
             return self._json(hub.busy.pop(0), {"error": "busy"}, {"Retry-After": "0"})
-        found = re.fullmatch(r"/(?:api/models/)?([^/]+/[^/]+)/(revision|tree|resolve)/([^/]+)(?:/(.*))?", path)
-        model, kind, revision, file = found.groups()
+        match = re.fullmatch(r"/(?:api/models/)?([^/]+/[^/]+)/(revision|tree|resolve)/([^/]+)(?:/(.*))?", path)
+        model, kind, revision, file = match.groups()
         if refusal := self._refusal(model, revision, authorization):
             return self._json(*refusal)
         if kind == "revision":
