@@ -275,7 +275,8 @@ def _of_stacks(project: Project, stacks: Mapping[str, str]) -> Iterator[Problem]
             consequence = f"there is no Pulumi.{name}.yaml, so there is nothing to deploy."
             yield Problem(key, environment, consequence, f"{hint} the file, or remove the line.")
         elif (own_environment := _own_environment(project, name)) not in (None, environment):
-            consequence = f"Pulumi.{name}.yaml has bezel:environment {format_value(own_environment)}: approval and limits would differ."
+            other = format_value(own_environment)
+            consequence = f"Pulumi.{name}.yaml has bezel:environment {other}: approval and limits would differ."
             yield Problem(key, environment, consequence, "write the same environment in both.")
 
 
