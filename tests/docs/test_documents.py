@@ -52,7 +52,7 @@ def test_example_of_a_pulumi_package_declares_its_resource(package: str, declare
     texts = blocks(ROOT / package / "README.md", "python")
     assert texts
     for text in texts:
-        assert declare(lambda text=text: exec(text, {})).named(declared)  # noqa: S102
+        assert declare(lambda text=text: exec(text, {})).by_name(declared)  # noqa: S102
 
 
 @pytest.mark.slow

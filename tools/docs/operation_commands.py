@@ -68,8 +68,8 @@ def argument(name: str, field: FieldInfo) -> tuple[str, dict[str, Any]]:
 
 def place(field: FieldInfo) -> Word | Option:
     """Where an argument stands on the command line."""
-    said = [each for each in field.metadata if isinstance(each, Word | Option)]
-    return said[0] if said else Word() if field.is_required() else Option()
+    places = [each for each in field.metadata if isinstance(each, Word | Option)]
+    return places[0] if places else Word() if field.is_required() else Option()
 
 
 def value_keys(annotation: Any) -> dict[str, Any]:

@@ -47,50 +47,50 @@ def read_message(text: str) -> Message:
     Raises:
         ValueError: It is none.
     """
-    words: list[str] = []
+    tokens: list[str] = []
     position = 0
     while position < len(text):
         match = _WORD.match(text, position)
         if match is None:
             raise ValueError(f"no word at {text[position : position + 40]!r}")
-        words += [word for word in match.groups() if word]
+        tokens += [word for word in match.groups() if word]
         position = match.end()
-    words.reverse()
-    return _fields(words, "")
+    tokens.reverse()
+    return _fields(tokens, "")
 
 
-def _fields(words: list[str], end: str) -> Message:
+def _fields(tokens: list[str], end: str) -> Message:
     fields: Message = {}
-    while words and words[-1] != end:
-        name = words.pop()
+    while tokens and tokens[-1] != end:
+        name = tokens.pop()
         if name in {",", ";"}:
             continue
-        if words[-1] == ":":
-            words.pop()
+        if tokens[-1] == ":":
+            tokens.pop()
         values = fields.setdefault(name, [])
-        if words[-1] == "[":
-            words.pop()
-            while words[-1] != "]":
-                values.append(_value(words))
-                if words[-1] == ",":
-                    words.pop()
-            words.pop()
+        if tokens[-1] == "[":
+            tokens.pop()
+            while tokens[-1] != "]":
+                values.append(_value(tokens))
+                if tokens[-1] == ",":
+                    tokens.pop()
+            tokens.pop()
         else:
-            values.append(_value(words))
+            values.append(_value(tokens))
     if end:
-        words.pop()
+        tokens.pop()
     return fields
 
 
-def _value(words: list[str]) -> Any:
-    word = words.pop()
+def _value(tokens: list[str]) -> Any:
+    word = tokens.pop()
     if word == "{":
-        return _fields(words, "}")
+        return _fields(tokens, "}")
     if word[0] not in "\"'":
         return word
     parts = [word]
-    while words and words[-1][0] in "\"'":
-        parts.append(words.pop())
+    while tokens and tokens[-1][0] in "\"'":
+        parts.append(tokens.pop())
     return b"".join(_ESCAPE.sub(_unescape, part[1:-1].encode()) for part in parts).decode(errors="replace")
 
 
@@ -213,8 +213,8 @@ def _failure_of_type(test: Message, tree: Node) -> str:
     expected = type_in(deduced) if deduced else None
     if "disable_check" in test:
         return ""
-    own = type_of(tree, types.Declarations(variables, types.STANDARD))
-    return f"the type {expected}, and it is {own}" if expected and own != expected else ""
+    checked_type = type_of(tree, types.Declarations(variables, types.STANDARD))
+    return f"the type {expected}, and it is {checked_type}" if expected and checked_type != expected else ""
 
 
 def _are_same(value: Any, wanted: Any) -> bool:

@@ -68,16 +68,16 @@ def commands() -> dict[str, Any]:
         table = joined.command_table().spec
     else:
         table = tomllib.loads(Path("bezel/cli/commands.toml").read_text())
-    helps = {" ".join(words) or "bezel": help_of(words) for words in words_of(table)}
+    helps = {" ".join(command) or "bezel": help_of(command) for command in words_of(table)}
     # Where an argument is written down, in a command or in a table that several have, is nothing that a user sees.
-    arguments = {" ".join(words) or "bezel": arguments_of(table, words) for words in words_of(table)}
+    arguments = {" ".join(command) or "bezel": arguments_of(table, command) for command in words_of(table)}
     return {"table": without(table, INTERNAL | PLACES), "arguments": arguments, "help": helps}
 
 
-def arguments_of(table: dict[str, Any], words: tuple[str, ...]) -> dict[str, Any]:
+def arguments_of(table: dict[str, Any], command_words: tuple[str, ...]) -> dict[str, Any]:
     """The arguments of a command, with those of the tables that it has."""
     command = table
-    for word in words:
+    for word in command_words:
         command = command["commands"][word]
     tables = [table["tables"][name]["arguments"] for name in command.get("options", ())]
     return {name: keys for part in (command.get("arguments", {}), *tables) for name, keys in part.items()}

@@ -25,8 +25,8 @@ from urllib.parse import urlsplit
 import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_localcloud import control
 from localcloud_support.hostile_requests import hostile_requests
-from tools.measure.large_requests import UPLOAD, Sent, large_kinds, prepare
 from tools.measure.own_cloud import own_cloud
+from tools.measure.requests.large_requests import UPLOAD, Sent, large_kinds, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,7 +82,7 @@ class Observed(NamedTuple):
 
 def _measure(endpoint: Endpoint, token: str, calls: Path, kinds: dict[str, Iterable[Sent]]) -> list[float]:
     """Send each kind beside another client, print a line for it, and return the longest waits."""
-    command = [sys.executable, "-m", "tools.measure.other_client", endpoint.base, str(endpoint.pid), _WATCHED]
+    command = [sys.executable, "-m", "tools.measure.requests.other_client", endpoint.base, str(endpoint.pid), _WATCHED]
     waits = []
     begun, ended = os.pipe()
     with calls.open("w") as file, os.fdopen(begun) as read:

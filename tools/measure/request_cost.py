@@ -167,9 +167,9 @@ def localcloud(name: str, root: Path, folder: Path) -> Iterator[Server]:
     sources = os.pathsep.join(map(str, sorted((root / "packages").iterdir())))
     command = [sys.executable, "-m", "bezel_localcloud", str(folder), "--parent", str(os.getpid())]
     with _running(command, os.environ | {"PYTHONPATH": sources}) as process:
-        found = _awaited(process, lambda: Endpoint.read(folder))
-        connection = http.client.HTTPConnection("127.0.0.1", found.port, timeout=_ANSWER_SECONDS)
-        yield Server(name, process.pid, connection, control.access_token(found))
+        endpoint = _wait_for(process, lambda: Endpoint.read(folder))
+        connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=_ANSWER_SECONDS)
+        yield Server(name, process.pid, connection, control.access_token(endpoint))
 
 
 @contextlib.contextmanager
@@ -181,7 +181,7 @@ def other_server(program: str, folder: Path) -> Iterator[Server]:
     command = [program, "-scheme", "http", "-host", "127.0.0.1", "-port", str(port)]
     command += ["-backend", "filesystem", "-filesystem-root", str(folder), "-log-level", "error"]
     with _running(command, dict(os.environ)) as process:
-        _awaited(process, lambda: listens(port))
+        _wait_for(process, lambda: listens(port))
         yield Server(OTHER, process.pid, http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_SECONDS))
 
 
@@ -199,18 +199,18 @@ def _running(command: list[str], environment: dict[str, str]) -> Iterator[subpro
             process.wait()
 
 
-def _awaited(process: subprocess.Popen[bytes], look: Callable[[], _Found | None]) -> _Found:
+def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], _Found | None]) -> _Found:
     """What is found once the server has started.
 
     Raises:
         SystemExit: It ended, or did not start in time.
     """
     deadline = time.monotonic() + _START_SECONDS
-    while not (found := look()):
+    while not (answer := look()):
         if process.poll() is not None or time.monotonic() > deadline:
             sys.exit(f"{process.args!r} did not start within {_START_SECONDS:g} s")
         time.sleep(0.05)
-    return found
+    return answer
 
 
 if __name__ == "__main__":

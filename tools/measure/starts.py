@@ -65,11 +65,11 @@ class Processes:
             return
         process = self.living[group]
         try:
-            words = Path(f"/proc/{group}/cmdline").read_text().split("\0")[:-1]
+            arguments = Path(f"/proc/{group}/cmdline").read_text().split("\0")[:-1]
             environment = Path(f"/proc/{group}/environ").read_text(errors="replace")
         except OSError:
-            words, environment = [], ""
-        process.program = program_name(words) if words else "(ended at once)"
+            arguments, environment = [], ""
+        process.program = program_name(arguments) if arguments else "(ended at once)"
         test = re.search(r"(?:^|\0)PYTEST_CURRENT_TEST=([^\0]*) \(\w+\)", environment)
         process.test = test[1] if test else process.test
         process.executed = True
@@ -81,12 +81,12 @@ class Processes:
             self.living[group].cpu += seconds
 
 
-def program_name(words: list[str]) -> str:
+def program_name(arguments: list[str]) -> str:
     """Name a command line by its program, an interpreter by the script or module as well."""
-    name = Path(words[0]).name
+    name = Path(arguments[0]).name
     if not name.startswith(("python", "bash", "sh", "node")):
         return name
-    rest = words[1:]
+    rest = arguments[1:]
     while rest and rest[0].startswith("-"):
         if rest[0] in {"-m", "-c"}:
             return f"{name} {rest[0]} {' '.join(rest[1:2]).split(chr(10))[0][:50]}"

@@ -258,4 +258,6 @@ def _rows(
 
 def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
     option = "--zone" if kind == "zone" else "--region"
-    return f"bezel quota request {shell_word(known.id)} --amount {amount:g} {option} {shell_word(place)}"
+    return (
+        f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')} {option} {shell_word(place)}"
+    )

@@ -1,4 +1,4 @@
-"""What a program tells its run reaches it as it was told; anything else is no fact, and no error."""
+"""Facts of a program reach its run unchanged; anything else is no fact and no error."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from bezel_base.run_facts import VARIABLE, read_facts, tell_fact
 
 
-def test_told_facts_are_read_by_kind_in_order(tmp_path: Path) -> None:
+def test_facts_are_read_by_kind_in_order(tmp_path: Path) -> None:
     run = {VARIABLE: str(tmp_path / "facts.json")}
     tell_fact("quota_use", "L4: 1 of 3\nused", run)
     tell_fact("rollback", "pinned to chat-1", run)

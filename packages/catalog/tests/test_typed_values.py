@@ -7,9 +7,9 @@ from bezel_catalog.vllm.typed_values import AUTO_LENGTH, integer, real_number, t
 
 
 def read(name: str, written: object, version: str = vllm_versions()[-1]) -> object:
-    found = vllm_options(version).find(f"--{name}")
-    assert found
-    return typed_value(found[0], written)
+    match = vllm_options(version).find(f"--{name}")
+    assert match
+    return typed_value(match[0], written)
 
 
 @pytest.mark.parametrize("version", vllm_versions())
@@ -38,8 +38,8 @@ def read(name: str, written: object, version: str = vllm_versions()[-1]) -> obje
     ],
 )
 def test_typed_value_is_what_vllm_reads(name, written, value, version):
-    found = read(name, written, version)
-    assert (found, type(found)) == (value, type(value))
+    typed = read(name, written, version)
+    assert (typed, type(typed)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

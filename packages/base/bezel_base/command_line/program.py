@@ -29,7 +29,7 @@ def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Seque
         arguments: The arguments; None takes those of the process, which then ends even where threads wait.
         run: Parses the arguments, runs the command and returns its exit code.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    command_line = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         skip_last_collection()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -37,7 +37,7 @@ def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Seque
         sys.stdout.reconfigure(errors="backslashreplace")
     ending_signals.forget()
     with ending_signals.handle():
-        code = _run_and_show_errors(name, given, run)
+        code = _run_and_show_errors(name, command_line, run)
     # A command that a signal has ended may have an exit code of its own for what it could not do.
     code = code if code == 0 else ending_signals.exit_code() or code
     if arguments is None and code > ending_signals.INTERRUPTED - signal.SIGINT:
@@ -54,19 +54,19 @@ def _end_at_once(code: int) -> None:
         os._exit(code)
 
 
-def _run_and_show_errors(name: str, given: Sequence[str], run: Callable[[Sequence[str]], int]) -> int:
+def _run_and_show_errors(name: str, command_line: Sequence[str], run: Callable[[Sequence[str]], int]) -> int:
     """Run one subcommand, and show its error."""
     try:
         try:
-            return run(given)
+            return run(command_line)
         finally:
             sys.stdout.flush()  # else a full disk, or a closed reader, shows only at the interpreter's exit
     except UserError as error:
-        _show(name, error, given)
+        _show(name, error, command_line)
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("\n")
-        _show(name, UserError("stopped"), given)
+        _show(name, UserError("stopped"), command_line)
         return ending_signals.INTERRUPTED
     except OSError as error:
         from bezel_base.command_line import exits
@@ -76,13 +76,13 @@ def _run_and_show_errors(name: str, given: Sequence[str], run: Callable[[Sequenc
         failure = exits.user_error(error)
         if failure is None:
             raise
-        _show(name, failure, given)
+        _show(name, failure, command_line)
         return 1
 
 
-def _show(name: str, error: UserError, given: Sequence[str]) -> None:
+def _show(name: str, error: UserError, command_line: Sequence[str]) -> None:
     """Write an error to standard error: as text, or with --errors json as one line of JSON."""
     # `--errors` is an option of the root, so it comes first; the command line may be one that does not parse.
-    as_json = [*given[:2]] == ["--errors", "json"] or [*given[:1]] == ["--errors=json"]
+    as_json = [*command_line[:2]] == ["--errors", "json"] or [*command_line[:1]] == ["--errors=json"]
     text = str(error) if isinstance(error, UsageError) else f"{name}: {error}"
     sys.stderr.write(f"{json.dumps(error.as_json()) if as_json else text}\n")

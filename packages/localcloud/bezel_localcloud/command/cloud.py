@@ -206,8 +206,10 @@ def check_folder(directory: Path) -> None:
     """
     layout = Paths(directory)
     if any(place.exists() and not place.is_dir() for place in (directory, *directory.parents)):
-        consequence = "there is a file in its place, so nothing was started."
-        raise WrongValueError(Problem("--dir", str(directory), consequence, "choose a folder."))
+        consequence = "a part of the path is a file (Not a directory), so nothing was started."
+        raise WrongValueError(
+            Problem("--dir", str(directory), consequence, "choose another path; a folder is needed there.")
+        )
     if directory.is_dir() and not layout.use_lock.exists() and any(directory.iterdir()):
         consequence = "the folder is not empty and not localcloud's, so nothing was started."
         raise WrongValueError(Problem("--dir", str(directory), consequence, "choose a new or an empty folder."))

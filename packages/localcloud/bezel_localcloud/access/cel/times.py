@@ -20,15 +20,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = -62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1  # the years 1 to 9999
 _LONGEST_SPAN = 315_576_000_001 * SECOND - 1  # 10,000 years
 _MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)",
-    re.ASCII,
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}:[0-9]{2})",
 )
-_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_SPAN = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{1,20})?(?:h|ms|m|s|us|ns))+", re.ASCII)
-_PART = re.compile(r"(\d{1,20})(?:\.(\d{1,20}))?(h|ms|m|s|us|ns)", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_SPAN = re.compile(r"[+-]?(?:[0-9]{1,20}(?:\.[0-9]{1,20})?(?:h|ms|m|s|us|ns))+")
+_PART = re.compile(r"([0-9]{1,20})(?:\.([0-9]{1,20}))?(h|ms|m|s|us|ns)")
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 1_000_000, "us": 1000, "ns": 1}
 _LONGEST_TEXT = 200  # characters of a duration
-_OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
+_OFFSET = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})")
 _LONGEST_ZONE = 64
 
 

@@ -5,6 +5,7 @@ refused by name.
 """
 
 import re
+import string
 from typing import NamedTuple
 
 from bezel_localcloud.access.cel.syntax import CelError
@@ -84,7 +85,7 @@ def number_of(literal: str) -> int | float:
     if digits[-1] in "uU":
         raise CelError("localcloud does not evaluate unsigned numbers")
     hexadecimal = digits[:2] in {"0x", "0X"}
-    if not hexadecimal and not digits.isdigit():
+    if not hexadecimal and digits.strip(string.digits):
         if len(digits) > _LONGEST_DOUBLE:
             raise CelError(f"the number {digits[:_SHOWN]} has more than {_LONGEST_DOUBLE} characters")
         return float(literal)

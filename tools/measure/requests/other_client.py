@@ -1,6 +1,6 @@
 """Client that reads one address again and again and prints when: the other client of tools.measure.pauses.
 
-    python -m tools.measure.other_client BASE PID PATH SECONDS
+    python -m tools.measure.requests.other_client BASE PID PATH SECONDS
 
 The token comes on the standard input, whose end ends it. A line for each call: its begin and end in monotonic seconds,
 and the CPU seconds of the main thread of the process PID between them.
