@@ -37,7 +37,7 @@ def run_change(context: "Context", called: "Operation", arguments: "Arguments", 
     if not plan.refusals:
         confirmations = Confirmations()
         offer = confirmations.offer(plan, _CALLER)
-        name = _confirmed(plan, options)
+        name = _confirmation(plan, options)
         if name is None:
             code = Exit.REFUSED
         else:
@@ -52,15 +52,15 @@ def run_change(context: "Context", called: "Operation", arguments: "Arguments", 
     return code
 
 
-def _confirmed(plan: "Plan", options: argparse.Namespace) -> str | None:
+def _confirmation(plan: "Plan", options: argparse.Namespace) -> str | None:
     """The name that confirms, "" where none is needed; None where the plan is not confirmed."""
-    given: str | None = options.confirm_name
+    typed: str | None = options.confirm_name
     if plan.is_empty:
-        return given or plan.confirm_name or ""
+        return typed or plan.confirm_name or ""
     if plan.confirm_name is None and options.yes:
         return ""
-    if plan.confirm_name is not None and given is not None:
-        return given
+    if plan.confirm_name is not None and typed is not None:
+        return typed
     if not sys.stdin.isatty():
         option = "--yes" if plan.confirm_name is None else f"--name {shell_word(plan.confirm_name)}"
         note(f"nothing was changed: there is no terminal to confirm it; add {option}")

@@ -29,17 +29,17 @@ _PASSED_ON = "pulumi"  # name of the argument of a command that passes on what f
 def command_table() -> CommandTable:
     """All commands of `bezel`."""
     made = json.loads(OPERATION_COMMANDS.read_text(encoding="utf-8"))
-    own = merge_tables(made, tomllib.loads(COMMANDS.read_text(encoding="utf-8")))
-    _add_run(own["commands"])
+    table = merge_tables(made, tomllib.loads(COMMANDS.read_text(encoding="utf-8")))
+    _add_run(table["commands"])
     benchmark = shared_spec()
     shared = {"help": benchmark["help"], "commands": benchmark["commands"]}
-    own["commands"][_BENCHMARK] = merge_tables(shared, own["commands"][_BENCHMARK])
+    table["commands"][_BENCHMARK] = merge_tables(shared, table["commands"][_BENCHMARK])
     cloud = localcloud_spec()
-    local = own["commands"][_LOCALCLOUD]
-    commands = _replaced({name: cloud["commands"][name] for name in _SHARED}, local["commands"])
+    local = table["commands"][_LOCALCLOUD]
+    commands = _replace_keys({name: cloud["commands"][name] for name in _SHARED}, local["commands"])
     local["commands"] = {name: commands[name] for name in local["commands"]}
-    own["tables"] = _replaced({name: cloud["tables"][name] for name in _TABLES}, own["tables"])
-    return CommandTable({**own, "tables": merge_tables(benchmark["tables"], own["tables"])})
+    table["tables"] = _replace_keys({name: cloud["tables"][name] for name in _TABLES}, table["tables"])
+    return CommandTable({**table, "tables": merge_tables(benchmark["tables"], table["tables"])})
 
 
 def _add_run(commands: dict[str, Any]) -> None:
@@ -51,12 +51,12 @@ def _add_run(commands: dict[str, Any]) -> None:
             _add_run(command.get("commands", {}))
 
 
-def _replaced(shared: Spec, own: Spec) -> dict[str, Any]:
+def _replace_keys(shared: Spec, replacing: Spec) -> dict[str, Any]:
     """A part of a shared table, in its order, with what an own one replaces and adds."""
     result = dict(shared)
-    for key, value in own.items():
+    for key, value in replacing.items():
         both = isinstance(value, Mapping) and isinstance(shared.get(key), Mapping)
-        result[key] = _replaced(shared[key], value) if both else value
+        result[key] = _replace_keys(shared[key], value) if both else value
     return result
 
 
@@ -82,5 +82,5 @@ def _shown_names(spec: Mapping[str, Any], operation: str) -> dict[str, str] | No
     if spec.get("operation") == operation:
         arguments = command_table().arguments(spec)
         return {value_name(name, keys): shown_name(name, keys) for name, keys in arguments.items()}
-    found = (_shown_names(command, operation) for command in spec.get("commands", {}).values())
-    return next((names for names in found if names is not None), None)
+    nested = (_shown_names(command, operation) for command in spec.get("commands", {}).values())
+    return next((names for names in nested if names is not None), None)

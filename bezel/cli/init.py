@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Set the project up, or take its foundation away; return the exit code."""
 
     def ask(question: str) -> bool:
-        return options.yes or _agreed(question)
+        return options.yes or _asks_agreement(question)
 
     if options.destroy:
         project = checked_cloud_project(options.project)
@@ -42,12 +42,12 @@ def _settings(options: argparse.Namespace) -> Settings:
     Raises:
         UserError: They have problems.
     """
-    given = {name: getattr(options, name, None) for name in Settings.model_fields}
-    given = {name: value for name, value in given.items() if value not in (None, [], "")}
-    if "repository_id" in given:
-        return checked_settings(given, options.project, _option)
+    values = {name: getattr(options, name, None) for name in Settings.model_fields}
+    values = {name: value for name, value in values.items() if value not in (None, [], "")}
+    if "repository_id" in values:
+        return checked_settings(values, options.project, _option)
     # Everything else first: the look-up needs a valid repository.
-    settings = checked_settings({**given, "repository_id": "0"}, options.project, _option)
+    settings = checked_settings({**values, "repository_id": "0"}, options.project, _option)
     number = repository_id(settings.forge, settings.repository)
     return settings.model_copy(update={"repository_id": number})
 
@@ -56,7 +56,7 @@ def _option(name: str) -> str:
     return f"--{_NAMES.get(name, name).replace('_', '-')}"
 
 
-def _agreed(question: str) -> bool:
+def _asks_agreement(question: str) -> bool:
     """Ask on the terminal.
 
     Raises:

@@ -27,26 +27,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     # It is for the user's own `pulumi`; bezel gives its engines copies itself.
     os.environ.pop(LOCAL_PULUMI, None)
-    return run_program("bezel", arguments, lambda given: _run(parse(given)))
+    return run_program("bezel", arguments, lambda command_line: _run(parse(command_line)))
 
 
-def parse(given: Sequence[str]) -> argparse.Namespace:
+def parse(command_line: Sequence[str]) -> argparse.Namespace:
     """Parse the command line.
 
     Raises:
         UsageError: It is invalid.
     """
     parser = root_parser()
-    if not passes_on(given):  # what follows the dashes is a value, as in other programs
-        options = parser.read(given)
+    if not passes_on(command_line):  # what follows the dashes is a value, as in other programs
+        options = parser.read(command_line)
         options.pulumi = []
         return options
     # Split here: argparse cannot place the rest where our options come between the stack and the dashes.
-    own, passed_on = list(given), []
-    if "--" in own:
-        dashes = own.index("--")
-        own, passed_on = own[:dashes], own[dashes + 1 :]
-    options = parser.read(own)
+    own_arguments, passed_on = list(command_line), []
+    if "--" in own_arguments:
+        dashes = own_arguments.index("--")
+        own_arguments, passed_on = own_arguments[:dashes], own_arguments[dashes + 1 :]
+    options = parser.read(own_arguments)
     if getattr(options, "pulumi", ()):
         parser.error(f"arguments that are passed on must follow --: {shlex.join(options.pulumi)} precedes it")
     options.pulumi = passed_on

@@ -57,8 +57,8 @@ def config(options: argparse.Namespace) -> int:
 def _folder(options: argparse.Namespace) -> Path:
     """The project around the folder that the options name."""
     start = (options.folder or Path.cwd()).resolve()
-    found = project_folder(start)
-    if found is None:
+    folder = project_folder(start)
+    if folder is None:
         consequence = "there is no Pulumi.yaml in this folder or above, so no Pulumi project."
         raise UserError(Problem("--folder", str(start), consequence, "name the folder of the project."))
-    return found
+    return folder

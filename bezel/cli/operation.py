@@ -47,9 +47,9 @@ def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments
     from bezel.operations.arguments.errors import argument_problems
 
     model = called.arguments()
-    given = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}
+    values = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}
     try:
-        return model.model_validate(given)
+        return model.model_validate(values)
     except ValidationError as error:
         raise ArgumentError(*argument_problems(error, model, shown_names(called.name))) from None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bezel.operations.deployment.server_access import ServerAccess, access_of
 from bezel.rest import Credentials, url_for_token
 from bezel_base.console import note, say
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, WrongValueError
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
@@ -66,25 +66,19 @@ def _access_line(line: str) -> None:
 def _access(project: "Project", options: argparse.Namespace) -> ServerAccess:
     if bool(options.stack) == bool(options.url):
         consequence = "expected the name of a stack, or --url."
-        raise UsageError(Problem("STACK", options.stack or NOT_SET, consequence, "give one of the two."))
+        raise WrongValueError(Problem("STACK", options.stack or NOT_SET, consequence, "give one of the two."))
     if options.url:
         url = options.url.rstrip("/").removesuffix("/v1")
         return ServerAccess(url, options.audience or url, options.public, options.impersonate)
     from bezel.operations.context import Context
 
     with Context(project.folder, os.environ) as context:
-        found = access_of(context.deployment(options.stack))
+        access = access_of(context.deployment(options.stack))
     return ServerAccess(
-        found.url,
-        options.audience or found.audience,
-        options.public or found.public,
-        options.impersonate or found.impersonate,
-        found.model,
-        found.simulated,
+        access.url,
+        options.audience or access.audience,
+        options.public or access.public,
+        options.impersonate or access.impersonate,
+        access.model,
+        access.simulated,
     )
-
-
-class UsageError(UserError):
-    """A command line that is invalid."""
-
-    exit_code = 2

@@ -55,7 +55,7 @@ def _read(descriptor: int | None) -> bytes:
     """The value, of at most one byte more than is allowed with its line end."""
     number = _STDIN if descriptor is None else descriptor
     if descriptor is None and sys.stdin is not None and sys.stdin.isatty():
-        return _typed()
+        return _read_typed_value()
     most, pieces, size = MAX_BYTES + _LINE_END + 1, [], 0
     source = "standard input" if descriptor is None else f"file descriptor {number}"
     note(f"reads the value from {source}, for {_READ_SECONDS:.0f} s at most")
@@ -78,7 +78,7 @@ def _read(descriptor: int | None) -> bytes:
     return b"".join(pieces)
 
 
-def _typed() -> bytes:
+def _read_typed_value() -> bytes:
     import getpass
 
     try:

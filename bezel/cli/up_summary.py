@@ -44,7 +44,7 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, now: date
         "checked" if not not_serving else "checked before": _verdict(
             _at(outputs, "smoke", "verdict"), serving=not not_serving
         ),
-        **_measured(_at(outputs, "smoke", "figures"), kind),
+        **_measured_lines(_at(outputs, "smoke", "figures"), kind),
     }
     width = max(len(label) for label in rows)
     headline = f"{stack} is in service on localcloud, served by {behind}"
@@ -166,7 +166,7 @@ def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:
     return "; ".join([*parts, *(f"{name}: not checked ({why})" for name, why in sorted(left_out.items()))])
 
 
-def _measured(figures: Mapping[str, object], kind: str) -> dict[str, str]:
+def _measured_lines(figures: Mapping[str, object], kind: str) -> dict[str, str]:
     """The figures, or the reason for their absence, with notes for the reader."""
     if not figures:
         return {}

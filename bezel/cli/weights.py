@@ -31,16 +31,16 @@ def run(project: Project, options: argparse.Namespace) -> int:
         consequence = "with this setting the stack reads nothing from a bucket."
         repair = "choose another one, e.g. fuse-prefetch."
         raise UserError(Problem("bezel:weights.loading", plan.weights.loading, consequence, repair))
-    own = (plan.weights.path, *plan.weights.drafts)
+    planned_paths = (plan.weights.path, *plan.weights.drafts)
     with closing(Bucket(plan.weights.bucket, Watch(_SECONDS))) as bucket:
         models = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
     for model in models.values():
         state = "; ".join(model.problems) or "complete"
-        owner = f", of {plan.stack}" if model.folder in own else ""
+        owner = f", of {plan.stack}" if model.folder in planned_paths else ""
         source = f", {model.source}" if model.source else ""
         say(f"gs://{bucket.name}/{model.folder}: {model.files} files, {size(model.size)}, {state}{owner}{source}")
-    missing = [folder for folder in own if folder not in models]
+    missing = [folder for folder in planned_paths if folder not in models]
     for folder in missing:
         repair = f"`.venv/bin/bezel weights copy {shell_word(plan.stack)}` copies it"
         say(f"gs://{bucket.name}/{folder}: missing, of {plan.stack}; {repair}")
-    return 1 if missing or any(models[folder].problems for folder in own) else 0
+    return 1 if missing or any(models[folder].problems for folder in planned_paths) else 0

@@ -60,7 +60,7 @@ class Call:
         name: Name of the tool.
         model: Model of its arguments.
         function: What it runs, in a thread.
-        given: Arguments as the client sent them, within the server's scope.
+        raw_arguments: Arguments as the client sent them, within the server's scope.
         may_fail: Whether a result with another exit code than 0 is a failure; else it is an answer, e.g. "unhealthy".
         check: Called with the context and the arguments before it runs, in the same thread: raises where they name
             what this server does not serve.
@@ -69,7 +69,7 @@ class Call:
     name: str
     model: Callable[[], type[Arguments]]
     function: Callable[[Context, Any], Result]
-    given: Mapping[str, Any]
+    raw_arguments: Mapping[str, Any]
     may_fail: bool = False
     check: Callable[[Context, Any], None] | None = None
 
@@ -88,7 +88,7 @@ async def run(
         stacks: The only stacks that the call may see; empty for all.
     """
     try:
-        arguments = checked(call)
+        arguments = check_arguments(call)
     except _InvalidError as error:
         return failure("invalid_arguments", error.text, error.problems)
     cancelled, loop = threading.Event(), anyio.lowlevel.current_token()
@@ -103,7 +103,7 @@ async def run(
             # What runs must not fail by that.
             log.info("a line of progress was not sent: %s", type(error).__name__)
 
-    def called() -> Result:
+    def call_function() -> Result:
         with Context(folder, os.environ, show=show, cancelled=cancelled, scope=stacks) as context:
             if call.check is not None:
                 call.check(context, arguments)
@@ -117,12 +117,12 @@ async def run(
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(note_cancellation)
-        answer = await _answered(call, called)
+        answer = await _result_of(call, call_function)
         tasks.cancel_scope.cancel()
     return answer
 
 
-async def _answered(call: Call, called: Callable[[], Result]) -> CallToolResult:
+async def _result_of(call: Call, called: Callable[[], Result]) -> CallToolResult:
     try:
         result = await anyio.to_thread.run_sync(called)
         if call.may_fail and result.exit_code:
@@ -142,9 +142,9 @@ class _InvalidError(Exception):
         self.text, self.problems = text, problems
 
 
-def checked(call: Call) -> Arguments:
+def check_arguments(call: Call) -> Arguments:
     """The arguments of a call as its model."""
-    text = json.dumps(call.given, default=str, ensure_ascii=False)
+    text = json.dumps(call.raw_arguments, default=str, ensure_ascii=False)
     if len(text) > MAX_ARGUMENTS:
         raise _InvalidError(f"the arguments are longer than {MAX_ARGUMENTS} characters.", [])
     try:
@@ -154,7 +154,7 @@ def checked(call: Call) -> Arguments:
         raise _InvalidError("expected Unicode text, got half of a surrogate pair.", []) from None
     model = call.model()
     try:
-        return model.model_validate(call.given)
+        return model.model_validate(call.raw_arguments)
     except ValidationError as error:
         from bezel.operations.arguments.errors import argument_problems  # imported with the first mistake
 
@@ -169,7 +169,7 @@ def success(result: Result) -> CallToolResult:
     if length > MAX_STRUCTURED:
         text = f"the result has {length} characters, {MAX_STRUCTURED} may be sent: narrow the call by its arguments."
         return failure("too_large", text, [])
-    return CallToolResult(content=[TextContent(text=_bounded(result.text()))], structured_content=structured)
+    return CallToolResult(content=[TextContent(text=_shorten(result.text()))], structured_content=structured)
 
 
 def failure(code: str, text: str, problems: object, outcome: object = None) -> CallToolResult:
@@ -180,11 +180,11 @@ def failure(code: str, text: str, problems: object, outcome: object = None) -> C
     """
     error = {"code": code, "problems": problems} | ({"outcome": outcome} if outcome else {})
     error = redact_forms_of_values(encodable_values(error))
-    content = [TextContent(text=_bounded(f"{code}: {text}"))]
+    content = [TextContent(text=_shorten(f"{code}: {text}"))]
     return CallToolResult(content=content, is_error=True, _meta={ERROR: error})
 
 
-def _bounded(text: str) -> str:
+def _shorten(text: str) -> str:
     text = redact_forms(encodable(text))
     if len(text) <= MAX_TEXT:
         return text

@@ -68,23 +68,25 @@ def prompts(served: Sequence[str]) -> list[Prompt]:
     ]
 
 
-def prompt(name: str, given: Mapping[str, str], served: Sequence[str], stacks: Sequence[str] = ()) -> GetPromptResult:
+def prompt(
+    name: str, arguments: Mapping[str, str], served: Sequence[str], stacks: Sequence[str] = ()
+) -> GetPromptResult:
     """A prompt with its arguments filled in.
 
     Args:
         name: Its name.
-        given: Its arguments.
+        arguments: Its arguments.
         served: Names of the tools that are served.
         stacks: The only stacks that are served; empty for all.
 
     Raises:
         PromptError: There is none of that name, an argument is missing or no name, or a stack is not served.
     """
-    known = [each.name for each in prompts(served)]
-    if name not in known:
-        raise PromptError(f"unknown prompt {name!r}; known: {', '.join(known)}")
+    names = [each.name for each in prompts(served)]
+    if name not in names:
+        raise PromptError(f"unknown prompt {name!r}; known: {', '.join(names)}")
     chosen = _PROMPTS[name]
-    values = {key: given.get(key, "").strip() for key in chosen.arguments}
+    values = {key: arguments.get(key, "").strip() for key in chosen.arguments}
     # They become parts of commands that the prompt names.
     if bad := [key for key, value in values.items() if not _NAME.fullmatch(value)]:
         raise PromptError(f"{', '.join(bad)} of {name} needs a name: letters, digits, hyphens, underscores and periods")

@@ -59,19 +59,19 @@ class Scope:
                 required.append(STACK)
         return {**schema, "properties": properties, "required": required}
 
-    def arguments(self, operation: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, operation: Operation, raw_arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call: the only stack where none is named.
 
         Raises:
             OutOfScopeError: It names another stack, or all of them, or has an argument that reaches beyond a stack.
         """
-        arguments = dict(given)
+        arguments = dict(raw_arguments)
         if not self.stacks:
             return arguments
         served = ", ".join(self.stacks)
         # One that does not exist at all is left to the model of the arguments, whose message says what to write.
-        known = [name for name in arguments if name in _properties(operation)]
-        if beyond := [name for name in known if not _allows(operation, name) and arguments[name] is not None]:
+        stack_arguments = [name for name in arguments if name in _properties(operation)]
+        if beyond := [name for name in stack_arguments if not _allows(operation, name) and arguments[name] is not None]:
             text = f"{operation.name} takes no {', '.join(beyond)} here: this server serves the stacks {served} only."
             raise OutOfScopeError(text)
         if operation.touches is None or operation.touches.subject != "stack":

@@ -73,19 +73,19 @@ class _Handlers:
             return calls.failure("invalid_arguments", str(error), [])
         return await calls.run(call, self._folder, report, self._scope.stacks)
 
-    def _call(self, name: str, given: dict[str, Any]) -> calls.Call:
+    def _call(self, name: str, raw_arguments: dict[str, Any]) -> calls.Call:
         if name == CONFIRM and self._changes:
-            return calls.Call(name, lambda: ConfirmArguments, self._two_steps.confirm, given, may_fail=True)
+            return calls.Call(name, lambda: ConfirmArguments, self._two_steps.confirm, raw_arguments, may_fail=True)
         if name not in self._by_name:
             raise MCPError(INVALID_PARAMS, f"unknown tool {name[:100]!r}; known: {', '.join(self._tools())}")
         operation = self._by_name[name]
-        arguments = self._scope.arguments(operation, given)
+        arguments = self._scope.arguments(operation, raw_arguments)
         check = operation.check_scope if self._scope.stacks else None
         return calls.Call(name, operation.arguments, self._run(operation), arguments, check=check)
 
     def _run(self, operation: Operation) -> "Callable[[Context, Any], Result]":
         """The function of an operation; of a changing one, what plans it."""
-        return partial(self._two_steps.plan if operation.kind == "changing" else _called, operation)
+        return partial(self._two_steps.plan if operation.kind == "changing" else _call_operation, operation)
 
     async def list_resources(self, _context: Any, _params: Any) -> ListResourcesResult:
         listed = await anyio.to_thread.run_sync(lambda: resources.resources(self._project()))
@@ -119,7 +119,7 @@ class _Handlers:
         return Project(self._folder, self._scope.stacks)
 
 
-def _called(operation: Operation, context: "Context", arguments: Any) -> "Result":
+def _call_operation(operation: Operation, context: "Context", arguments: Any) -> "Result":
     return operation.load()(context, arguments)
 
 
@@ -147,9 +147,9 @@ def server_of(folder: Path, scope: Scope) -> Server[Any]:
 def serve(folder: Path, scope: Scope) -> None:
     """Serve one client on standard input and output until it closes them."""
 
-    async def served() -> None:
+    async def run_server() -> None:
         server = server_of(folder, scope)
         async with stdio_server() as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
-    anyio.run(served)
+    anyio.run(run_server)

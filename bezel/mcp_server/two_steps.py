@@ -55,9 +55,9 @@ class TwoSteps:
             UserError: It cannot be planned.
         """
         plan: Plan = changing.load()(context, arguments)  # type: ignore[assignment]
-        return self.offered(plan)
+        return self.offer(plan)
 
-    def offered(self, plan: "Plan") -> "Offered":
+    def offer(self, plan: "Plan") -> "Offered":
         """A plan with the token that confirms it; without one where it is refused, or changes nothing."""
         if plan.refusals or plan.is_empty:
             return Offered(plan=plan.model_dump(mode="json"), token=None, expires_at=None, shown=plan.text())

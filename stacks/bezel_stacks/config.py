@@ -28,7 +28,7 @@ def settings() -> dict[str, object]:
     prefix = f"{NAMESPACE}:"
     values = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
     if encrypted := sorted(filter(engine_config.is_config_secret, values)):
-        raise UserError(*map(_encrypted, encrypted))
+        raise UserError(*map(_encryption_problem, encrypted))
     return {key.removeprefix(prefix): as_structure(value) for key, value in values.items()}
 
 
@@ -56,7 +56,7 @@ def google_project(environment: Mapping[str, str] = os.environ) -> str | None:
     return pulumi.Config("gcp").get("project") or next(filter(None, variables), None)
 
 
-def simulated(environment: Mapping[str, str] = os.environ) -> bool:
+def is_simulated(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether the server is a simulated one, so that no figure counts as a measurement."""
     return environment.get("BEZEL_SIMULATED") == "1"
 
@@ -67,20 +67,20 @@ def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> flo
     Raises:
         UserError: The variable is not a positive number.
     """
-    given = environment.get("BEZEL_DEADLINE_SECONDS", "")
-    if not given:
+    text = environment.get("BEZEL_DEADLINE_SECONDS", "")
+    if not text:
         return seconds
     try:
-        limit = float(given)
+        limit = float(text)
     except ValueError:
         limit = 0.0
     if not limit > 0:
         consequence = "expected a number of seconds above 0: checks could not wait."
-        raise UserError(Problem("BEZEL_DEADLINE_SECONDS", given, consequence, "write e.g. 600, or unset it."))
+        raise UserError(Problem("BEZEL_DEADLINE_SECONDS", text, consequence, "write e.g. 600, or unset it."))
     return min(seconds, limit)
 
 
-def _encrypted(key: str) -> Problem:
+def _encryption_problem(key: str) -> Problem:
     return Problem(
         key,
         ENCRYPTED,

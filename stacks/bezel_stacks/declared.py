@@ -59,18 +59,18 @@ class DeclaredResources:
 
 def _of_machine(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _of_machine(held) for key, held in value.items() if key in _OF_MACHINES}
+        return {key: _of_machine(part) for key, part in value.items() if key in _OF_MACHINES}
     return [_of_machine(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:
     """A value without the SDK's classes of arguments."""
     if hasattr(value, "__dict__") and not isinstance(value, pulumi.Output | str | Mapping):
-        return {_camel(key): _plain(held) for key, held in vars(value).items() if held is not None}
+        return {_camel(key): _plain(part) for key, part in vars(value).items() if part is not None}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
 
 
 def _camel(name: str) -> str:
-    return name if name == "back_end" else _LETTER.sub(lambda found: found[1].upper(), name)
+    return name if name == "back_end" else _LETTER.sub(lambda match: match[1].upper(), name)

@@ -23,11 +23,11 @@ class FoundImages:
 
 def look_up_images(*images: ImagePlan) -> FoundImages:
     """Look up the digest of each image that has none."""
-    found: dict[ImagePlan, ImagePlan] = {}
+    by_plan: dict[ImagePlan, ImagePlan] = {}
     problems: list[Problem] = []
     for image in images:
         try:
-            found[image] = image if image.digest else replace(image, digest=look_up_digest(image.name))
+            by_plan[image] = image if image.digest else replace(image, digest=look_up_digest(image.name))
         except ImageNotFoundError as error:
             problems += error.problems
-    return FoundImages(found, tuple(problems))
+    return FoundImages(by_plan, tuple(problems))

@@ -117,8 +117,8 @@ def deploy(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> dict[str
 def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
     """Where a lease is: in a zone of the plan, or in that of an earlier plan."""
     zones = [{"zone": zone.zone, "patience_seconds": zone.patience_seconds} for zone in plan.terms.zones]
-    own = {"project": plan.project, "name": name, "stack": plan.labels["stack"], "back_end": plan.terms.back_end}
-    return {**own, "zones": zones, "former_zones": [lease.zone]}
+    identity = {"project": plan.project, "name": name, "stack": plan.labels["stack"], "back_end": plan.terms.back_end}
+    return {**identity, "zones": zones, "former_zones": [lease.zone]}
 
 
 def _lease(

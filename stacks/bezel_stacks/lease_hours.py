@@ -26,7 +26,7 @@ from bezel_stacks.prerequisites import after
 
 def checks_of(plan: LeasePlan, gateway: IdentityGateway) -> pulumi.Output[str]:
     """Fingerprint of whatever makes the checks run again, beside the lease itself: they need a lease at any time."""
-    served = [plan.served_model, plan.settings.access.public, config.simulated()]
+    served = [plan.served_model, plan.settings.access.public, config.is_simulated()]
     return _fingerprint([gateway.resource_name, gateway.declared, asdict(plan.smoke), served])
 
 
@@ -84,4 +84,4 @@ def schedule(
 
 def _fingerprint(value: Any) -> pulumi.Output[str]:
     text = pulumi.Output.json_dumps(value, default=vars, sort_keys=True)
-    return text.apply(lambda known: hashlib.sha256(known.encode()).hexdigest()[:16])
+    return text.apply(lambda resolved: hashlib.sha256(resolved.encode()).hexdigest()[:16])

@@ -35,18 +35,18 @@ def limit_operations() -> None:
     """Give all resources that are declared from here on their limits; `BEZEL_DEADLINE_SECONDS` may lower them."""
     change, delete = f"{config.deadline(CHANGE_SECONDS):g}s", f"{config.deadline(DELETE_SECONDS):g}s"
 
-    def limited(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+    def with_limits(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         limits = {"create": change, "update": change, "delete": delete}
         limits = {name: limits[name] for name in limited_operations(args.type_)}
         if not limits:
             return None
-        own = args.opts.custom_timeouts
+        own_timeouts = args.opts.custom_timeouts
         timeouts = pulumi.CustomTimeouts(
-            create=(own and own.create) or limits.get("create"),
-            update=(own and own.update) or limits.get("update"),
-            delete=(own and own.delete) or limits.get("delete"),
+            create=(own_timeouts and own_timeouts.create) or limits.get("create"),
+            update=(own_timeouts and own_timeouts.update) or limits.get("update"),
+            delete=(own_timeouts and own_timeouts.delete) or limits.get("delete"),
         )
         opts = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(custom_timeouts=timeouts))
         return pulumi.ResourceTransformationResult(args.props, opts)
 
-    pulumi.runtime.register_stack_transformation(limited)
+    pulumi.runtime.register_stack_transformation(with_limits)

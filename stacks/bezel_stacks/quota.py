@@ -63,7 +63,7 @@ def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Prob
         if isinstance(allowed, str):
             continue
         others = used_by_others(services, service.name, need.quota.id)
-        own = own_most(services, service.name, need.quota.id)
+        own_use = own_most(services, service.name, need.quota.id)
         if is_short(need, allowed, others.held):
             holders = ", ".join(others.holders)
             problem = shortage(need, allowed, project=plan.project, held=others.held, holders=holders)
@@ -75,7 +75,7 @@ def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Prob
             else:
                 problems.append(problem)
             continue
-        if not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own):
+        if not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own_use):
             _warn(crowding(need, allowed, counted, plan.project))
         if warning := tight_deploy(worst_moment(need, services, service.name), allowed, plan.project):
             _warn(warning)
@@ -92,15 +92,17 @@ def lease_problems(plan: LeasePlan, state: QuotaState) -> list[Problem]:
     """Check that the zones of a lease together have quota for it. Existing leases already hold theirs."""
     terms = plan.terms
     needs = lease_needs(terms)
-    known = {need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, str)}
+    allowed_amounts = {
+        need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, str)
+    }
     _report(needs, state, plan.project)
-    if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
-        problem = lease_shortage(plan, known)
+    if len(allowed_amounts) == len(needs) and leases_that_fit(allowed_amounts) < len(terms.names):
+        problem = lease_shortage(plan, allowed_amounts)
         if not _exist(plan):
             return [problem]
         _warn(f"{problem.key}: {problem.consequence} Existing leases stay; new ones are refused. {problem.repair}")
         return []
-    for need, value in known.items():
+    for need, value in allowed_amounts.items():
         if is_short(need, value):
             _warn(
                 f"{need.place}: a lease needs {need.quota.describe(need.amount)}, this project has {value:.0f} there: "
@@ -134,8 +136,8 @@ def _services(state: QuotaState) -> list[dict[str, Any]]:
     return [] if isinstance(state.services, str) else state.services
 
 
-def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own: str = "") -> None:
-    """Report in a preview what is not known, and the use of what is known; `own` is the service's name."""
+def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own_service: str = "") -> None:
+    """Report in a preview what is not known, and the use of what is known; `own_service` is the service's name."""
     services = _services(state)
     lines: list[str] = []
     unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)
@@ -148,7 +150,7 @@ def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own: str =
             allowed,
             used_by_others(services, "", need.quota.id).held,
             counted,
-            moment=worst_moment(need, services, own) if own else None,
+            moment=worst_moment(need, services, own_service) if own_service else None,
             changed=() if isinstance(counted, str) else changed_since(services, counted.age, state.read_at),
         )
         lines.append(line)

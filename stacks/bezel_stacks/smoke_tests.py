@@ -74,7 +74,7 @@ def check_and_measure(
             concurrency=smoke.concurrency,
             prompt_tokens=smoke.prompt_tokens,
             output_tokens=smoke.output_tokens,
-            simulated=config.simulated(),
+            simulated=config.is_simulated(),
         ),
         opts=after(health),
     )
@@ -84,15 +84,15 @@ def check_and_measure(
 def _start(plan: AnyPlan) -> dict[str, Any]:
     """What a start of the server takes by the plan: seconds and USD, each as [low, high]; None for an unknown price."""
     costs = [plan.cost.start(seconds) for seconds in plan.start.seconds]
-    known = [float(cost.usd) for cost in costs if isinstance(cost, Priced)]
-    usd = known if len(known) == len(costs) else None
+    prices = [float(cost.usd) for cost in costs if isinstance(cost, Priced)]
+    usd = prices if len(prices) == len(costs) else None
     return {"seconds": [round(seconds) for seconds in plan.start.seconds], "usd": usd}
 
 
 def template_fingerprint(declared: Mapping[str, Any]) -> pulumi.Output[str]:
     """A fingerprint of the declared template: a new one makes a new revision, which the preview does not know yet."""
     text = pulumi.Output.json_dumps(declared["template"], default=vars, sort_keys=True)
-    return text.apply(lambda known: hashlib.sha256(known.encode()).hexdigest()[:16])
+    return text.apply(lambda value: hashlib.sha256(value.encode()).hexdigest()[:16])
 
 
 def shared_outputs(plan: AnyPlan, image: str, health: HealthCheck, benchmark: ShortBenchmark) -> dict[str, Any]:
@@ -105,5 +105,5 @@ def shared_outputs(plan: AnyPlan, image: str, health: HealthCheck, benchmark: Sh
         "arguments": list(plan.server.arguments),
         "plan": plan.as_output(),
         "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
-        "simulated": config.simulated(),
+        "simulated": config.is_simulated(),
     }

@@ -110,7 +110,7 @@ def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_its_name(pre
 
 
 def test_the_shipped_numbers_of_enum_values_are_those_of_the_published_definitions():
-    found = enum_numbers.written(enum_numbers.enum_numbers(str(environment.python("google"))))
+    found = enum_numbers.to_text(enum_numbers.enum_numbers(str(environment.python("google"))))
     shipped = (enum_numbers.DATA / "enums.json").read_text()
     assert shipped == found, "run: .venv/bin/python -m tools.traffic.enum_numbers"
 

@@ -103,7 +103,7 @@ class Table:
         self.world.advance(1)
         self.stack = self._stack(stack)
         (down if self.action is down else self.action)(self.stack)
-        left = LeaseHarness(self.world, self.kind).left()  # type: ignore[arg-type]
+        left = LeaseHarness(self.world, self.kind).remaining()  # type: ignore[arg-type]
         if self.action is down:
             return not left
         assert self.stack.node is not None
@@ -119,7 +119,7 @@ class Table:
                 assert fleet.sweep(plan) == {}
         else:
             self.stack.down()
-        return not LeaseHarness(self.world, self.kind).left()  # type: ignore[arg-type]
+        return not LeaseHarness(self.world, self.kind).remaining()  # type: ignore[arg-type]
 
     def _begin(self) -> Stack:
         world = self.world
@@ -171,9 +171,9 @@ def test_killed_at_any_call_the_next_run_leaves_exactly_one_lease_or_none(world:
 def test_a_lease_that_the_next_run_does_not_look_for_is_noticed(world: FakeLeaseApi) -> None:
     """The check itself: a second lease in another zone is more than one."""
     table = Table(world, "queued_resource", "create and wait")
-    stack = table._begun()
+    stack = table._begin()
     up(stack)
     twin = copy.deepcopy(world.leases[0])
     twin.zone = SECOND
     world.take(twin)
-    assert len(LeaseHarness(world, "queued_resource").left()) == 2
+    assert len(LeaseHarness(world, "queued_resource").remaining()) == 2

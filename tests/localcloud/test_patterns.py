@@ -16,6 +16,7 @@ from bezel_localcloud.access.permissions import roles
 from bezel_localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
 from bezel_localcloud.core.work import TooMuchWorkError, Work
 from bezel_localcloud.http.methods import _form, _others, served
+from bezel_localcloud.routing.route_table import RouteTable
 from localcloud_support.ambiguity import ambiguity
 from localcloud_support.in_process import Project
 
@@ -28,6 +29,7 @@ BUILT = {
     ("bezel_localcloud.http.methods", "_form"): "a path of Google's documents",
     ("bezel_localcloud.routing.bare_paths", "_pattern"): "a path of a route",
     ("bezel_localcloud.routing.raw_routes", "__init__"): "a path of a route",
+    ("bezel_localcloud.routing.route_table", "_alternatives"): "paths of routes, one after the other",
     ("bezel_simulated_vllm.api.validation.grammars", "_fault"): "a caller's, parsed for its faults and never matched",
     ("bezel_simulated_vllm.configuration.relations.quantisation", "_targets"): "parsed and never matched",
 }
@@ -36,7 +38,7 @@ BOUNDED = {
     r"\{[^}]*\}": "a path of a route, of some hundred characters",
     r"\{(?P<name>\w+)[^}]*\}": "the same",
     r"[^@\s]+@[^@\s]+\.[^@\s]+": "320 characters at most, checked before",
-    r"(\d{1,20})(?:\.(\d{1,20}))?(h|ms|m|s|us|ns)": "a duration of 200 characters at most, checked before",
+    r"([0-9]{1,20})(?:\.([0-9]{1,20}))?(h|ms|m|s|us|ns)": "a duration of 200 characters at most, checked before",
 }
 # Modules that use another engine than `re` -> why.
 OTHERS = {
@@ -129,10 +131,10 @@ def test_only_the_listed_modules_use_another_engine():
 def test_no_path_of_a_route_has_ways_without_bound(tmp_path):
     project = Project(tmp_path / "cloud")
     application = project.application
-    while not hasattr(application, "router"):  # within what bounds, guards and faults requests
+    while not isinstance(application, RouteTable):  # within what bounds, guards and faults requests
         application = application._app
-    routes = [route for route in application.router.routes if hasattr(route, "path_regex")]
-    patterns = {getattr(route, "_raw", route.path_regex).pattern for route in routes}
+    groups = [*application._decoded.values(), *application._raw.values()]
+    patterns = {pattern for group in groups for pattern in group.patterns}
     patterns |= {_form(method.path, strict).pattern for strict in (False, True) for method in served().values()}
     patterns |= {
         _form(template, strict).pattern

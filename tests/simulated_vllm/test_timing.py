@@ -132,8 +132,8 @@ def test_every_token_computed_lies_in_a_block_and_who_was_preempted_goes_first(t
     outcomes = [rig.ask(200, 600) for _ in range(24)]
     lost = 0
     while rig.step():
-        assert all(one.held >= layout.blocks(one.computed) for one in scheduler.running)
-        assert sum(one.held for one in scheduler.running) <= 1000
+        assert all(one.private_blocks >= layout.blocks(one.computed) for one in scheduler.running)
+        assert sum(one.private_blocks for one in scheduler.running) <= 1000
         waiting = [one.arrival for one in scheduler.waiting] + [one.request.arrival for one in outcomes[-1:]]
         again = [one.preemptions > 0 for one in scheduler.waiting]
         assert again == sorted(again, reverse=True), "a preempted one waits behind one that never ran"

@@ -93,7 +93,7 @@ def test_the_project_is_the_providers(
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("0", False), (None, False)])
 def test_figures_are_simulated_only_where_the_environment_says_so(value: str | None, expected: bool) -> None:
-    assert config.simulated({} if value is None else {"BEZEL_SIMULATED": value}) is expected
+    assert config.is_simulated({} if value is None else {"BEZEL_SIMULATED": value}) is expected
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 2400), ("", 2400), ("20", 20), ("9000", 2400)])

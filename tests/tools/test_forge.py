@@ -22,7 +22,7 @@ import signal, sys, time
 from tools.forge.place import Place
 if sys.argv[2] == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-with Place.at(sys.argv[1]).kept():
+with Place.at(sys.argv[1]).hold_lock():
     print("kept", flush=True)
     time.sleep(600)
 """

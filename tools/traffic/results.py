@@ -52,7 +52,7 @@ def _table(name: str, compared: list[Compared], explanations: Explanations) -> d
     rows = [[entry["resource"], 0, 0, 0] for entry in unrecorded]
     for resource in {item.resource for item in compared if item.section == section}:
         of_it = [item for item in compared if (item.section, item.resource) == (section, resource)]
-        equal = sum(not item.found for item in of_it)
+        equal = sum(not item.differences for item in of_it)
         rows.append([resource, len(of_it), equal, len(of_it) - equal])
     notes = [("not recorded", entry) for entry in unrecorded]
     notes += [(f"{e['what']}: {e['path']}", e) for e in explanations.differences if e["section"] == section]

@@ -129,12 +129,12 @@ def _longest(load: Load) -> float:
     """Seconds during which a load begins requests; 0 where only their number ends it."""
     match load.pattern:
         case Staged(_, stages):
-            own = sum(stage.seconds for stage in stages)
+            stage_seconds = sum(stage.seconds for stage in stages)
         case Replay(instants):
-            own = instants[-1]
+            stage_seconds = instants[-1]
         case _:
-            own = 0.0
-    return own if load.stop.seconds is None else min(own or load.stop.seconds, load.stop.seconds)
+            stage_seconds = 0.0
+    return stage_seconds if load.stop.seconds is None else min(stage_seconds or load.stop.seconds, load.stop.seconds)
 
 
 def _cost(fleet: Fleet) -> str:

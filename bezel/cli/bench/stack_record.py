@@ -42,29 +42,29 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
     # Between minimum and maximum the number of billed instances is unknown.
     fixed = service.max_instances == 1 or service.min_instances == service.max_instances
     price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
-    return _served(service, outputs), platform, price
+    return _serving_facts(service, outputs), platform, price
 
 
 def _of_lease(plan: LeasePlan, outputs: Mapping[str, Any]) -> tuple[ServedBy, Platform, PriceBasis]:
     hardware, leases = plan.terms.hardware, outputs.get("leases") or {}
     # A lease that has ended serves no requests and costs no more.
-    held = {name: str(lease["zone"]) for name, lease in leases.items() if lease.get("state") == State.ACTIVE}
-    costs = [plan.cost.by_zone.get(zone) for zone in held.values()]
-    known = [cost for cost in costs if cost]
+    zones = {name: str(lease["zone"]) for name, lease in leases.items() if lease.get("state") == State.ACTIVE}
+    costs = [plan.cost.by_zone.get(zone) for zone in zones.values()]
+    known_costs = [cost for cost in costs if cost]
     platform = Platform(
         accelerator=hardware.gpu.id if hardware.gpu else hardware.id,
         chips=hardware.chips,
-        lease=", ".join(held) or None,
-        instances=len(held) or None,
-        region=", ".join(dict.fromkeys(held.values())) or None,
+        lease=", ".join(zones) or None,
+        instances=len(zones) or None,
+        region=", ".join(dict.fromkeys(zones.values())) or None,
     )
     price = PriceBasis()
-    if known and len(known) == len(costs):
-        price = _price(total(cost.hourly for cost in known), known)
-    return _served(plan.node, outputs), platform, price
+    if known_costs and len(known_costs) == len(costs):
+        price = _price(total(cost.hourly for cost in known_costs), known_costs)
+    return _serving_facts(plan.node, outputs), platform, price
 
 
-def _served(server: ServicePlan | NodePlan, outputs: Mapping[str, object]) -> ServedBy:
+def _serving_facts(server: ServicePlan | NodePlan, outputs: Mapping[str, object]) -> ServedBy:
     return ServedBy(
         image=server.image.name,
         digest=str(outputs.get("image") or "").partition("@")[2] or None,

@@ -106,7 +106,7 @@ def compare_with_list(rows: Sequence[Price], month: str, client: GoogleClient | 
         note(f"the prices are those of {endpoint('CLOUD_BILLING')}, not Google's: a rehearsal")
     try:
         with client or GoogleClient() as used:
-            return _compared(rows, used, month)
+            return _comparisons(rows, used, month)
     except RestError as error:
         raise UserError(f"the price list could not be read completely, so nothing was compared: {error}") from error
 
@@ -128,7 +128,7 @@ def _text(file: Path) -> str:
         raise UserError(Problem(file.name, None, f"it cannot be read: {error}.", "make the file readable.")) from error
 
 
-def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[Compared, ...]:
+def _comparisons(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[Compared, ...]:
     """Read every page of every billing service, then compare.
 
     Raises:

@@ -52,7 +52,7 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
         raise UserError(Problem("PYTHON", python, "there is no such program.", repair))
     if name is not None:
         _free(name, folder, replace=replace)
-    recorded = _recorded(python)
+    recorded = _record(python)
     installed = str(recorded.pop("installed"))
     chosen = _name(name, installed)
     file = _free(chosen, folder, replace=replace)
@@ -62,7 +62,7 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
         "as_of": f"{datetime.now(UTC):%Y-%m}",
         "source": f"vllm {installed} as it was installed: its serve parser, registries, variables and configuration",
     }
-    options = _checked(chosen, data)
+    options = _check_options(chosen, data)
     write_output("--name", file, as_text(data))
     sys.stdout.write(
         f"Recorded {len(options.options)} options and {len(options.variables)} variables of vLLM {installed} as "
@@ -111,7 +111,7 @@ def _free(name: str, folder: Path, *, replace: bool) -> Path:
     return file
 
 
-def _recorded(python: str) -> dict[str, Any]:
+def _record(python: str) -> dict[str, Any]:
     """The output of the recorder, run in the environment of an interpreter."""
     try:
         result = subprocess.run(
@@ -137,7 +137,7 @@ def _recorded(python: str) -> dict[str, Any]:
     return recorded
 
 
-def _checked(name: str, data: dict[str, Any]) -> VllmOptions:
+def _check_options(name: str, data: dict[str, Any]) -> VllmOptions:
     options = read_options(name, data)
     if errors := check_catalogue(dataclasses.replace(read_catalogue(), vllm={name: options})):
         raise UserError(*errors, title="The recording is incomplete, so it is not written")

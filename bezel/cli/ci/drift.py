@@ -21,15 +21,9 @@ from bezel.operations.outside import outside_of
 from bezel.outside_changes.change import Findings
 from bezel.outside_changes.declared import Entry, declared_in
 from bezel_base.console import note
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, WrongValueError
 
 _SECONDS = 60.0
-
-
-class UsageError(UserError):
-    """A command line that is invalid."""
-
-    exit_code = Exit.USAGE
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -40,8 +34,9 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """
     if bool(options.stack) == options.all:
         consequence = "expected the names of stacks, or --all."
-        raise UsageError(Problem("STACK", " ".join(options.stack) or NOT_SET, consequence, "name one, or add --all."))
-    stacks = tuple(_drift(project, stack) for stack in _named(project, options))
+        names = " ".join(options.stack) or NOT_SET
+        raise WrongValueError(Problem("STACK", names, consequence, "name one, or add --all."))
+    stacks = tuple(_drift(project, stack) for stack in _stacks_of(project, options))
     report = DriftReport(stacks)
     publish(report, options)
     if options.issue:
@@ -61,7 +56,7 @@ def show_issue(url: str) -> None:
     note(f"issue: {url}" if url else "no issue is open, and none is needed")
 
 
-def _named(project: Project, options: argparse.Namespace) -> list[str]:
+def _stacks_of(project: Project, options: argparse.Namespace) -> list[str]:
     if not options.all:
         return list(dict.fromkeys(options.stack))
     return [stack for stack, resources in stacks_in_backend(project).items() if resources != 0]

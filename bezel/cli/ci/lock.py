@@ -11,12 +11,8 @@ from bezel.engine.project.project import Project
 from bezel.engine.run.under_lock import run_under
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel_base.console import note
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, WrongValueError
 from bezel_catalog.quantities import parse_duration
-
-
-class _UsageError(UserError):
-    exit_code = Exit.USAGE
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -30,7 +26,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     if bool(command) == is_query:
         consequence = "expected one of a command, --show and --break."
         repair = "write e.g. `bezel ci lock dev -- make up`, or `bezel ci lock dev --show`."
-        raise _UsageError(Problem("-- COMMAND", " ".join(command) or NOT_SET, consequence, repair))
+        raise WrongValueError(Problem("-- COMMAND", " ".join(command) or NOT_SET, consequence, repair))
     around = surroundings(os.environ)
     with StateBucket.of(os.environ.get(BACKEND)) as states:
         if options.break_generation is not None:
@@ -41,8 +37,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
         if options.show:
             publish(status_of(states, project.name, options.stack, around), options)
             return Exit.DONE
-        with hold(states, project.name, options.stack, wait, around) as held:
-            return run_under(held, command, os.environ)
+        with hold(states, project.name, options.stack, wait, around) as lock:
+            return run_under(lock, command, os.environ)
 
 
 def parse_wait(text: str) -> int:
@@ -53,5 +49,5 @@ def parse_wait(text: str) -> int:
     """
     if (seconds := parse_duration(text)) is None:
         repair = "write e.g. 15m, or 0s to fail at once."
-        raise _UsageError(Problem("--wait", text, "expected a duration.", repair))
+        raise WrongValueError(Problem("--wait", text, "expected a duration.", repair))
     return seconds

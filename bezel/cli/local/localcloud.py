@@ -30,9 +30,9 @@ class BezelLocalWithEngine(BezelLocal):
 
     def variables(self, endpoint: Endpoint, options: argparse.Namespace) -> Variables:
         """The variables that Google's clients read, and in a project those of the engine."""
-        own = clients.environment(endpoint)
+        for_clients = clients.environment(endpoint)
         if not project_folder(Path.cwd()):
-            return Variables(own, clients.FOREIGN)
+            return Variables(for_clients, clients.FOREIGN)
         # Late: they take half a second to import, and only a project needs them.
         from bezel.cli.local.stacks import Local
         from bezel.engine.local import engine as local_engine
@@ -42,4 +42,4 @@ class BezelLocalWithEngine(BezelLocal):
         engine = Local.of(find_project(Path.cwd()), options).engine(endpoint)
         shell = shell_pulumi.install(engine.project.folder, engine.folder)
         path = os.pathsep.join([str(Path(shell[shell_pulumi.VARIABLE]).parent), engine.environment()["PATH"]])
-        return Variables(engine.environment() | shell | {"PATH": path} | own, local_engine.FOREIGN)
+        return Variables(engine.environment() | shell | {"PATH": path} | for_clients, local_engine.FOREIGN)

@@ -25,12 +25,12 @@ def require_proxy(path: str | None = None) -> None:
     Raises:
         UserError: There is none, or it does not start.
     """
-    own = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which(PROXY, path=own if path is None else path)
-    if found is not None:
-        version = subprocess.run([found, "-v"], stdout=subprocess.DEVNULL, check=False, timeout=SECONDS)
+    default_path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    program = shutil.which(PROXY, path=default_path if path is None else path)
+    if program is not None:
+        version = subprocess.run([program, "-v"], stdout=subprocess.DEVNULL, check=False, timeout=SECONDS)
         if version.returncode == 0:
             return
     consequence = "the gateway in front of the leased machines cannot start on localcloud; nothing was deployed."
     repair = "install HAProxy so that it is on PATH (Debian: apt-get install haproxy), then run the command again."
-    raise UserError(Problem(PROXY, found, consequence, repair))
+    raise UserError(Problem(PROXY, program, consequence, repair))

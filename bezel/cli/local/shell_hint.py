@@ -19,12 +19,12 @@ _OWN = frozenset({"local", "explain", "catalog", "completion"})
 
 def commands_in(text: str) -> list[str]:
     """The commands that a text names in backticks and that need the variables, each once."""
-    found = {
+    commands = {
         match[0].strip("`"): None
         for match in _COMMAND.finditer(text)
         if match["program"] != "bezel" or match["first"] not in _OWN
     }
-    return list(found)
+    return list(commands)
 
 
 def shell_hint(texts: Iterable[str], folder: Path, environ: Mapping[str, str]) -> str:

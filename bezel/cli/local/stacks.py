@@ -171,12 +171,12 @@ class Local:
         variables = control.environment(endpoint)
         if self.deadline is not None:
             variables["BEZEL_DEADLINE_SECONDS"] = f"{self.deadline:g}"
-        if self._untrained():
+        if self._has_synthetic_weights():
             variables["BEZEL_RANDOM_WEIGHTS"] = "1"
-        held = () if use is None else (use.descriptor,)
-        return LocalEngine(self.project, self.cloud.directory, variables, self.provider, held)
+        descriptors = () if use is None else (use.descriptor,)
+        return LocalEngine(self.project, self.cloud.directory, variables, self.provider, descriptors)
 
-    def _untrained(self) -> bool:
+    def _has_synthetic_weights(self) -> bool:
         """Whether a real server serves a test model whose weights were never trained."""
         from bezel_localcloud.services.cloud_run.runtime.untrained import untrained
 
@@ -195,7 +195,7 @@ class Local:
             _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.cloud.model.absolute(), address="")
             for text in notes:
                 say(f"  for the model on this machine: {text}")
-            if self._untrained():
+            if self._has_synthetic_weights():
                 say("  for the model on this machine: its weights are random: accepted drafts are shown, not judged")
 
     def _with_packs(self, stack: str, options: Sequence[str]) -> list[str]:

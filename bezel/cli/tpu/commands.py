@@ -66,7 +66,7 @@ def _delete(inventory: LeaseInventory, plan: Sequence[Leftover], options: argpar
     if not plan:
         note("nothing to delete in these zones")
         return 0
-    if not (options.yes or _confirmed()):
+    if not (options.yes or _is_confirmed()):
         return 1
     failed = inventory.sweep(plan)
     for lease, reason in failed.items():
@@ -87,8 +87,8 @@ def _find(project: Project, options: argparse.Namespace) -> int:
         consequence = "the stack leases nothing: Cloud Run owns its accelerator."
         raise UserError(Problem("stack", options.stack, consequence, "choose a stack with `bezel:lease`."))
     hardware = plan.terms.hardware
-    known = {*hardware.zones, *hardware.zones_refused, *(choice.zone for choice in plan.terms.zones)}
-    zones = tuple(dict.fromkeys(options.zone)) or tuple(sorted(known))
+    known_zones = {*hardware.zones, *hardware.zones_refused, *(choice.zone for choice in plan.terms.zones)}
+    zones = tuple(dict.fromkeys(options.zone)) or tuple(sorted(known_zones))
     rows = find(plan, zones, clock_of(), probe_seconds=wait if options.probe else None, show=note)
     if options.json:
         _print_json(rows)
@@ -97,7 +97,7 @@ def _find(project: Project, options: argparse.Namespace) -> int:
     return 0
 
 
-def _confirmed() -> bool:
+def _is_confirmed() -> bool:
     if not sys.stdin.isatty():
         raise UserError(
             Problem("--yes", NOT_SET, "nothing was deleted: there is no terminal to confirm it.", "add it.")

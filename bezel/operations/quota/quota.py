@@ -257,7 +257,5 @@ def _rows(
 
 
 def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
-    option = "--zone" if kind == "zone" else "--region"
-    return (
-        f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')} {option} {shell_word(place)}"
-    )
+    command = f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')}"
+    return f"{command} --zone {shell_word(place)}" if kind == "zone" else f"{command} --region {shell_word(place)}"

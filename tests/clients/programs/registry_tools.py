@@ -26,10 +26,16 @@ LARGE = bytes(range(256)) * 40_000  # 10 MB
 VERSIONS = {"crane": ("version",), "oras": ("version",), "skopeo": ("--version",), "podman": ("--version",)}
 
 
-def run(*words: str | Path, given: str = "", says: str = "", status: int = 0) -> str:
+def run(*words: str | Path, standard_input: str = "", says: str = "", status: int = 0) -> str:
     """Run a command of the tool and return what it prints."""
     ended = subprocess.run(
-        [TOOL, *map(str, words)], input=given, capture_output=True, text=True, timeout=60, check=False, cwd=FOLDER
+        [TOOL, *map(str, words)],
+        input=standard_input,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=FOLDER,
     )
     text = ended.stdout + ended.stderr
     assert bool(ended.returncode) == bool(status), f"exit status {ended.returncode}: {text[-600:]}"
@@ -60,7 +66,7 @@ def crane(calls: Calls) -> None:
         calls.passes(name, lambda: run(*words, says=says))
 
     login = ("auth", "login", HOST, "-u", "oauth2accesstoken", "--password-stdin")
-    calls.passes("auth login", lambda: run(*login, arguments=PASSWORD))
+    calls.passes("auth login", lambda: run(*login, standard_input=PASSWORD))
     check("digest", "digest", HUB, says="sha256:")
     check("manifest", "manifest", HUB, says="amd64")
     check("config", "config", HUB, says='"vllm"')
@@ -119,7 +125,7 @@ def oras(calls: Calls) -> None:
         calls.passes(name, lambda: run(*words, says=says))
 
     login = ("login", insecure, HOST, "-u", "_json_key", "--password-stdin")
-    calls.passes("login with a key file", lambda: run(*login, arguments=json.dumps(json.loads(KEYS.read_text()))))
+    calls.passes("login with a key file", lambda: run(*login, standard_input=json.dumps(json.loads(KEYS.read_text()))))
     check("push", "push", insecure, f"{art}:1", "--artifact-type", "application/x.test", "a.txt:text/plain", "big.bin")
 
     def pull() -> None:
@@ -176,7 +182,7 @@ def skopeo(calls: Calls) -> None:
     wrong = (*own, "login", *auth, "--tls-verify=false", HOST, "-u", "oauth2accesstoken", "-p", "wrong")
     calls.passes("login, a wrong token: refused", lambda: refused(*wrong, says="invalid username/password"))
     key = base64.b64encode(KEYS.read_bytes()).decode()
-    calls.passes("login with a key file", lambda: run(*login, arguments=key, says="Login Succeeded"))
+    calls.passes("login with a key file", lambda: run(*login, standard_input=key, says="Login Succeeded"))
     os.environ["REGISTRY_AUTH_FILE"] = str(FOLDER / "auth.json")
     check("copy, all platforms", "copy", source, target, "--all", f"docker://{HUB}", f"docker://{image}:all")
     check("copy to a folder", "copy", source, f"docker://{image}:all", "dir:folder")
@@ -237,9 +243,9 @@ def podman(calls: Calls) -> None:
     wrong = ("login", HOST, "-u", "oauth2accesstoken", "-p", "wrong")
     calls.passes("login, a wrong token: refused", lambda: refused(*wrong, says="invalid username/password"))
     token = ("login", HOST, "-u", "oauth2accesstoken", "--password-stdin")
-    calls.passes("login with a token", lambda: run(*token, arguments=PASSWORD, says="Login Succeeded"))
+    calls.passes("login with a token", lambda: run(*token, standard_input=PASSWORD, says="Login Succeeded"))
     file = ("login", HOST, "-u", "_json_key_base64", "--password-stdin")
-    calls.passes("login with a key file", lambda: run(*file, arguments=key, says="Login Succeeded"))
+    calls.passes("login with a key file", lambda: run(*file, standard_input=key, says="Login Succeeded"))
     check("login --get-login", "login", "--get-login", HOST, says="_json_key_base64")
     (FOLDER / "data.bin").write_bytes(LARGE)
     (FOLDER / "Containerfile").write_text('FROM scratch\nCOPY data.bin /\nCMD ["vllm"]\nLABEL tried=yes\n')
