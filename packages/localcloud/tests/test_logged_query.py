@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel_base.credentials.headers import is_credential_parameter
 from bezel_localcloud.http.request_log import logged_query
 
 _parts = st.sampled_from([b"a", b"name", b"=", b"&", b"%2F", b"+", b"~", b"", b"%", b"upload_id", b"n1", b"\xff", b"."])
@@ -14,7 +15,7 @@ _parts = st.sampled_from([b"a", b"name", b"=", b"&", b"%2F", b"+", b"~", b"", b"
 @given(st.lists(_parts, max_size=8).map(b"".join) | st.binary(max_size=20))
 def test_a_logged_query_has_the_pairs_of_the_request(raw):
     pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
-    hidden = [(name, "-" if name == "upload_id" else value) for name, value in pairs]
+    hidden = [(name, "-" if is_credential_parameter(name) else value) for name, value in pairs]
     assert logged_query(raw) == urlencode(hidden)
 
 
