@@ -61,8 +61,8 @@ types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## run the tests of every rule, with the real engine on the embedded cloud
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long and not wide"
+test: check ## run the tests of every rule, with the real engine (WIDE=1: all cases)
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long$(if $(WIDE),, and not wide)"
 
 test-wide: setup-dev ## run further cases of what `make test` tries once: variants, matrices
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "wide and not long"

@@ -39,6 +39,7 @@ WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
 FAST = "not slow"
 SELECTIONS = {
     FAST: (),
+    "slow and not long": ("mark.slow", "mark.wide"),
     "slow and not long and not wide": ("mark.slow",),
     "wide and not long": ("mark.wide",),
     "long and not clients and not gitops": ("mark.long",),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 README = ROOT / "packages" / "localcloud" / "README.md"
-SECONDS = 120
+SECONDS = 250.0
 MARK = "LOCALCLOUD_README"
 
 

@@ -161,7 +161,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
     assert cloud.stored_objects(FOLDER) == WANTED
 
 
-@pytest.mark.wide_except("words0-*")
+@pytest.mark.wide_except("arguments0-*")
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
