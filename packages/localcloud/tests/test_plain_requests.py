@@ -139,10 +139,10 @@ def answer(port, content):
     """All that comes back until the connection ends, without the times."""
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         connection.sendall(content)
-        told = b""
+        response = b""
         while piece := connection.recv(65536):
-            told += piece
-        return _DATE.sub(b"", told)
+            response += piece
+        return _DATE.sub(b"", response)
 
 
 LENGTH = (b"content-length", b"5")
@@ -185,9 +185,9 @@ FAILURES = {
 @pytest.mark.parametrize("kind", FAILURES)
 def test_a_plain_response_that_fails_is_cut_off_as_h11_does_it(answering, kind):
     answering.messages = FAILURES[kind]
-    told = answer(answering.port, PLAIN + b"\r\n")
-    assert told == answer(answering.port, PLAIN + CLOSE + b"\r\n").replace(CLOSE, b"")
-    assert told.startswith(b"HTTP/1.1 200 OK\r\n")
+    response = answer(answering.port, PLAIN + b"\r\n")
+    assert response == answer(answering.port, PLAIN + CLOSE + b"\r\n").replace(CLOSE, b"")
+    assert response.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 BROKEN = {
@@ -203,16 +203,16 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_broken_response_becomes_an_error(answering, kind):
     answering.messages = BROKEN[kind]
-    told = answer(answering.port, PLAIN + b"\r\n")
-    assert told.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
-    assert b"b: c" not in told
+    response = answer(answering.port, PLAIN + b"\r\n")
+    assert response.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+    assert b"b: c" not in response
 
 
 def test_a_response_may_end_its_connection(answering):
     answering.messages = [start(200, LENGTH, (b"connection", b"close")), body(b"hello")]
-    told = answer(answering.port, (PLAIN + b"\r\n") * 2)
-    assert told.count(b"HTTP/1.1 200 OK") == 1
-    assert told.endswith(b"\r\n\r\nhello")
+    response = answer(answering.port, (PLAIN + b"\r\n") * 2)
+    assert response.count(b"HTTP/1.1 200 OK") == 1
+    assert response.endswith(b"\r\n\r\nhello")
 
 
 def test_a_body_that_comes_after_its_head_is_read_whole(served):
@@ -224,10 +224,10 @@ def test_a_body_that_comes_after_its_head_is_read_whole(served):
         for begin in range(0, len(content), 100_000):
             connection.sendall(content[begin : begin + 100_000])
         connection.sendall(PLAIN + CLOSE + b"\r\n")
-        told = b""
+        response = b""
         while piece := connection.recv(65536):
-            told += piece
-    assert told.count(b"HTTP/1.1 200 OK\r\n") == 2
+            response += piece
+    assert response.count(b"HTTP/1.1 200 OK\r\n") == 2
     assert [seen[5] for seen in served.seen] == [content, b""]
     assert served.errors == []
 

@@ -79,13 +79,13 @@ class _Checker:
     def _check_supported(self, name: str) -> None:
         if name not in self._declarations.functions:
             is_function = name[-1].isalnum() and name != "in"
-            raise CelError(f"localcloud does not evaluate {_shown(name)}{'()' if is_function else ''}")
+            raise CelError(f"localcloud does not evaluate {_spelling(name)}{'()' if is_function else ''}")
 
     def _call(self, name: str, arguments: list[Type]) -> Type:
         result = overload(name, arguments, self._declarations.functions)
         if result is None:
             types = ", ".join(map(str, arguments))
-            raise CelError(f"no matching overload for '{_shown(name)}' applied to ({types})")
+            raise CelError(f"no matching overload for '{_spelling(name)}' applied to ({types})")
         return result
 
     def _comprehension(self, node: Comprehension, local: dict[str, Type]) -> Type:
@@ -100,7 +100,7 @@ class _Checker:
         return list_of(own[node.variable]) if node.macro == "filter" else BOOL
 
 
-def _shown(name: str) -> str:
+def _spelling(name: str) -> str:
     """The name of a call as it is written in an expression."""
     return "-" if name == "negate" else name.lstrip(".")
 

@@ -156,9 +156,9 @@ class _Parser:
         if kind != "word":
             self._position -= 1
             raise self._error()
-        return self._named(text)
+        return self._name_or_call(text)
 
-    def _named(self, name: str) -> Node:
+    def _name_or_call(self, name: str) -> Node:
         if name in _LITERALS:
             return Literal(_LITERALS[name])
         if name in _RESERVED:
