@@ -1,24 +1,19 @@
-"""Stacks whose states a bucket holds, read as Pulumi's `gs://` backend names its objects.
+"""Stacks whose states a bucket holds, read as Pulumi's `gs://` backend names its objects."""
 
-A state is `.pulumi/stacks/PROJECT/STACK.json`, or `.json.gz`; beside it may be backups (`.bak`) of a removed stack,
-which is no stack any more.
-"""
-
-import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from bezel.foundation.state_files import FOLDER, stack_of
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel_base.errors import Problem
 
-FOLDER = ".pulumi/stacks/"
 _SHOWN = 10
-_STATE = re.compile(rf"{re.escape(FOLDER)}(.+)\.json(?:\.gz)?")
 
 
 def stack_names(objects: Iterable[str]) -> list[str]:
     """`PROJECT/STACK` of each state among the names of objects, sorted."""
-    return sorted({match[1] for name in objects if (match := _STATE.fullmatch(name))})
+    files = (name.removeprefix(FOLDER) for name in objects if name.startswith(FOLDER))
+    return sorted({stack for file in files if (stack := stack_of(file))})
 
 
 def stacks_in(client: GoogleClient, bucket: str) -> list[str]:

@@ -41,12 +41,9 @@ def test_a_destroy_is_refused_where_nobody_knows(project: FakeProject) -> None:
 
 def test_many_stacks_are_counted() -> None:
     names = [f".pulumi/stacks/p/s{number}.json" for number in range(3)]
-    assert stack_names([*names, ".pulumi/stacks/p/old.json.gz", ".pulumi/meta.yaml"]) == [
-        "p/old",
-        "p/s0",
-        "p/s1",
-        "p/s2",
-    ]
+    packed = [".pulumi/stacks/p/old.json.gz", ".pulumi/stacks/p/packed.json.zst"]
+    others = [".pulumi/meta.yaml", ".pulumi/stacks/p/gone.json.bak", ".pulumi/stacks/p/s0.json.attrs"]
+    assert stack_names([*names, *packed, *others]) == ["p/old", "p/packed", "p/s0", "p/s1", "p/s2"]
 
 
 def test_another_bucket_replaces_the_guard_and_nothing_else_does() -> None:

@@ -74,6 +74,7 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("", "stack history --stack one", "Version"),
     ("below", "stack export --stack one --file state.json", ""),
     ("below", "stack import --stack one --file state.json", "Import complete"),
+    ("below", "stack graph --stack one graph.dot", "Wrote stack dependency graph"),
     ("", "stack rename three --stack two", "Renamed two to three"),
     ("", "stack change-secrets-provider passphrase --stack three", "Migrating"),
     ("", "stack rm three --yes", "has been removed"),
@@ -89,6 +90,7 @@ def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path) -> Non
     (clone / ".localcloud" / "passphrase").write_text("local")
     (clone / ".localcloud" / "state").mkdir()
     before = content(clone)
+    written = ("plan.json", "state.json", "graph.dot")
     for folder, arguments, copies in COMMANDS:
         command = str(CLI) if folder == "below" else "pulumi"  # a shell may call it by its path too
         line = [word.replace("CLONE", str(clone)) for word in arguments.split()]
@@ -97,9 +99,11 @@ def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path) -> Non
         )
         assert run.returncode == 0, (arguments, run.stdout, run.stderr)
         assert copies in run.stdout + run.stderr, (arguments, run.stdout)
-        made = {name: text for name, text in content(clone).items() if not name.endswith(("plan.json", "state.json"))}
+        made = {name: text for name, text in content(clone).items() if not name.endswith(written)}
         assert made == before, arguments
-    assert {"plan.json", "below/state.json"} <= {*content(clone)}, "files that a command writes are the user's"
+    assert {"plan.json", "below/state.json", "below/graph.dot"} <= {*content(clone)}, (
+        "files that a command writes are the user's"
+    )
 
 
 def test_a_copy_is_renewed_when_its_stack_file_changes_and_keeps_its_salt(clone: Path, tmp_path: Path) -> None:
@@ -134,6 +138,10 @@ def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: P
         ("up --plan ../plan.json -s one", "up --plan /clone/plan.json -s one"),
         ("up -f --policy-pack a,/b", "up -f --policy-pack /clone/below/a,/b"),
         ("import -f list.json -o made.py", "import -f /clone/below/list.json -o /clone/below/made.py"),
+        ("import --from x --generate-resources l.json", "import --from x --generate-resources /clone/below/l.json"),
+        ("stack -s one graph ../g.dot --short-node-name", "stack -s one graph /clone/g.dot --short-node-name"),
+        ("--color never stack graph --dot-fragment a g", "--color never stack graph --dot-fragment a /clone/below/g"),
+        ("stack select graph", "stack select graph"),
         ("preview --config-file ../Pulumi.one.yaml", "preview --config-file /view/Pulumi.one.yaml"),
         ("preview --config-file ../other.yaml", "preview --config-file /clone/other.yaml"),
         ("config set a -- --file x", "config set a -- --file x"),

@@ -3,17 +3,18 @@
 import gzip
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bezel.operations.deployment.history_reader import Deploy, read_deploys
-from bezel.operations.deployment.state_reader import StateError
+from bezel.operations.deployment.state_reader import StateError, read_state, stacks_in
 from tests.support.gitops.fake_bucket import fake_bucket
 
 FOLDER = ".pulumi/history/bezel/dev"
-# A run as engine 3.259 writes it, its long parts shortened.
+# A run as engine 3.274 writes it, its long parts shortened.
 RUN = {
     "kind": "update", "startTime": 1795773617, "message": "", "environment": {"exec.kind": "cli"},
     "config": {"bezel:scaling": {"max_instances": 2}, "bezel:region": "us-east4", "bezel:x": {"secure": "v1:abc="}},
@@ -82,22 +83,83 @@ def test_a_run_of_another_form_is_an_error(tmp_path: Path, content: bytes) -> No
         read_deploys(tmp_path, "bezel", "dev", environ)
 
 
+CHECKPOINT = {"version": 3, "checkpoint": {"stack": "organization/bezel/dev", "latest": {"manifest": {}}}}
+
+
+def with_zstd(content: bytes) -> bytes:
+    """A zstd frame (RFC 8878) of one block that is stored as it is."""
+    header = bytes.fromhex("28b52ffd") + b"\xa0" + len(content).to_bytes(4, "little")
+    return header + (1 | len(content) << 3).to_bytes(3, "little") + content
+
+
+def engine_environ(folder: Path) -> dict[str, str]:
+    """A project and the variables of an engine with a home of its own."""
+    (folder / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    (folder / "home").mkdir()
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")},
+        "PULUMI_HOME": str(folder / "home"), "PULUMI_SKIP_UPDATE_CHECK": "1", "PULUMI_CONFIG_PASSPHRASE": "x",
+    }  # fmt: skip
+
+
+def write_stack(folder: Path, ending: str, pack: Callable[[bytes], bytes]) -> dict[str, str]:
+    """A stack of one run in the folder of a backend, packed."""
+    objects = runs({}) | {".pulumi/stacks/bezel/dev.json": json.dumps(CHECKPOINT).encode()}
+    packed = {f"{name}{ending}": pack(content) for name, content in objects.items() if name.endswith(".json")}
+    return write(folder, packed | {".pulumi/meta.yaml": b"version: 1\n"})
+
+
 @pytest.mark.slow
 def test_the_engine_prints_the_same(tmp_path: Path) -> None:
-    write(tmp_path / "state", runs({}))
-    checkpoint = {"version": 3, "checkpoint": {"stack": "organization/bezel/dev", "latest": None}}
-    write(tmp_path / "state", {".pulumi/stacks/bezel/dev.json": json.dumps(checkpoint).encode()})
-    (tmp_path / "state/.pulumi/meta.yaml").write_text("version: 1\n")
-    (tmp_path / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    environ = engine_environ(tmp_path)
+    write_stack(tmp_path / "state", "", bytes)
     # The backend is that of a login, which only the engine knows.
-    home = tmp_path / "home"
-    home.mkdir()
     account = {"current": f"file://{tmp_path}/state", "accessTokens": {}, "accounts": {f"file://{tmp_path}/state": {}}}
-    (home / "credentials.json").write_text(json.dumps(account))
-    environ = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("PULUMI_")},
-        "PULUMI_HOME": str(home), "PULUMI_SKIP_UPDATE_CHECK": "1", "PULUMI_CONFIG_PASSPHRASE": "x",
-    }  # fmt: skip
+    (tmp_path / "home/credentials.json").write_text(json.dumps(account))
     (deploy,) = read_deploys(tmp_path, "bezel", "dev", environ)
     assert (deploy.at, deploy.is_done, deploy.hidden) == (1795773656, True, {"bezel:x"})
     assert deploy.config == {"bezel:scaling": {"max_instances": 2}, "bezel:region": "us-east4"}
+
+
+@pytest.mark.slow
+def test_what_is_packed_with_zstd_is_read_by_the_engine(tmp_path: Path) -> None:
+    environ = engine_environ(tmp_path) | write_stack(tmp_path / "state", ".zst", with_zstd)
+    (deploy,) = read_deploys(tmp_path, "bezel", "dev", environ)
+    assert (deploy.at, deploy.hidden) == (1795773656, {"bezel:x"})
+    state = read_state(tmp_path, "bezel", "dev", environ)
+    assert state is not None
+    assert state["manifest"]["version"] == ""
+    assert stacks_in(tmp_path, "bezel", environ) == ["dev"]
+    assert read_state(tmp_path, "bezel", "other", environ) is None
+
+
+def states(plain: int, packed: int) -> dict[str, tuple[bytes, int]]:
+    """Files of one state with their times in microseconds: the engine leaves an older one that it could not delete."""
+    times = {"dev.json": plain, "dev.json.gz": packed, "dev.json.bak": 3_000_000, "dev2.json": 3_000_000}
+    return {
+        f".pulumi/stacks/bezel/{name}": (json.dumps({"checkpoint": {"latest": {"name": name}}}).encode(), time)
+        for name, time in times.items()
+    }
+
+
+NEWEST = pytest.mark.parametrize(
+    ("files", "newest"), [(states(2_000_000, 1_000_000), "dev.json"), (states(1_000_000, 2_000_000), "dev.json.gz")]
+)
+
+
+@NEWEST
+def test_the_newest_state_of_a_folder_is_read(tmp_path: Path, files: dict[str, tuple[bytes, int]], newest: str) -> None:
+    environ = write(tmp_path, {name: content for name, (content, _) in files.items()})
+    for name, (_, time) in files.items():
+        os.utime(tmp_path / name, ns=(time * 1000, time * 1000))
+    assert read_state(tmp_path, "bezel", "dev", environ) == {"name": newest}
+    assert stacks_in(tmp_path, "bezel", environ) == ["dev", "dev2"]
+
+
+@NEWEST
+def test_the_newest_state_of_a_bucket_is_read(tmp_path: Path, files: dict[str, tuple[bytes, int]], newest: str) -> None:
+    with fake_bucket() as bucket:
+        bucket.objects |= files
+        environ = {"PULUMI_BACKEND_URL": f"gs://{bucket.name}", "STORAGE_EMULATOR_HOST": bucket.server.url}
+        assert read_state(tmp_path, "bezel", "dev", environ) == {"name": newest}
+        assert read_state(tmp_path, "bezel", "de", environ) is None

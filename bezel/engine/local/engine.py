@@ -65,6 +65,9 @@ class LocalEngine:
             "PULUMI_HOME": str(self._home()),
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase"),
             "PULUMI_SKIP_UPDATE_CHECK": "1",
+            # The state's file is read and repaired here, in the form that it has by default.
+            "PULUMI_DIY_BACKEND_GZIP": "false",
+            "PULUMI_DIY_BACKEND_ZSTD": "false",
             "BEZEL_PYTHON": sys.executable,
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
             **self.cloud,

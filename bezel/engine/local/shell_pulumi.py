@@ -13,7 +13,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,10 +31,10 @@ _ELSEWHERE = frozenset(
         *("policy", "org", "install", "template", "help", "project", "api", "do", "env", "neo", "insights"),
     )
 )
-# Options that name files, of Pulumi 3.259's commands that read a stack.
+# Options that name files, of Pulumi 3.274's commands that read a stack.
 _PATHS = frozenset(
     (
-        *("--save-plan", "--plan", "--import-file", "--policy-pack", "--policy-pack-config"),
+        *("--save-plan", "--plan", "--import-file", "--generate-resources", "--policy-pack", "--policy-pack-config"),
         *("--event-log", "--file", "--out", "--path"),
     )
 )
@@ -43,6 +43,9 @@ _CONFIG_FILE = "--config-file"
 _FOLDER = ("-C", "--cwd")
 # Global options with a value of their own, before which no command is looked for.
 _VALUED = {"--color", "--tracing", "--profiling", "--memprofilerate", "--otel-traces", "-v", "--verbose", *_FOLDER}
+# The one command that reads a stack and names a file without an option, and its options with a value.
+_GRAPH = ["stack", "graph"]
+_GRAPH_VALUED = {"-s", "--stack", "--dependency-edge-color", "--dot-fragment", "--parent-edge-color"}
 
 
 def install(project: Path, cloud: Path) -> dict[str, str]:
@@ -169,20 +172,36 @@ def _concerns_stacks(here: Path, project: Path, cloud: Path) -> bool:
 
 def command_of(arguments: Sequence[str]) -> str:
     """The first word of the arguments that is no option; "" for none."""
-    rest = iter(arguments)
-    for argument in rest:
-        if argument in _VALUED:
-            next(rest, None)
-        elif not argument.startswith("-"):
-            return argument
-    return ""
+    return next((arguments[place] for place in _places_of_words(arguments, _VALUED)), "")
+
+
+def _places_of_words(arguments: Sequence[str], valued: Collection[str]) -> Iterator[int]:
+    """Places of the arguments that are neither options nor the values of those in `valued`, up to `--`."""
+    places = iter(range(len(arguments)))
+    for place in places:
+        if arguments[place] == "--":
+            return
+        if arguments[place] in valued:
+            next(places, None)
+        elif not arguments[place].startswith("-"):
+            yield place
+
+
+def _with_graph_file(arguments: Sequence[str], here: Path) -> list[str]:
+    """The arguments with the file of `stack graph` named as seen from the user's folder."""
+    changed = list(arguments)
+    places = [*_places_of_words(arguments, _VALUED | _GRAPH_VALUED)]
+    if [arguments[place] for place in places[:2]] == _GRAPH:
+        for place in places[2:]:
+            changed[place] = os.path.normpath(here / arguments[place])
+    return changed
 
 
 def with_paths(arguments: Sequence[str], here: Path, project: Path, view: Path) -> list[str]:
     """Arguments whose files are named as seen from the user's folder; a stack file is its copy."""
     names = _PATHS | (_IMPORT_PATHS if command_of(arguments) == "import" else set())
     changed: list[str] = []
-    rest = iter(arguments)
+    rest = iter(_with_graph_file(arguments, here))
     for argument in rest:
         name, is_joined, value = argument.partition("=")
         if argument == "--":

@@ -31,7 +31,7 @@ def stale_lock_pids(state: Path, project: str, stack: str) -> list[int]:
     """Process ids of the engines that locked the stack on this machine and are gone.
 
     Args:
-        state: The folder of the file backend; its layout is that of engine 3.259.
+        state: The folder of the file backend; its layout is that of engine 3.274.
         project: The project's name.
         stack: The stack's name.
 

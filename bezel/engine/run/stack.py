@@ -19,6 +19,7 @@ from bezel.engine.run.engine import Engine, exported_state
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.exported import State, provider_lines, providers_of
 from bezel.engine.state.secrets_key import PASSPHRASE, PASSPHRASE_FILE, check_key
+from bezel.foundation.state_files import FOLDER, stack_of
 from bezel_base.errors import NOT_SET, Problem, UserError
 
 PROVIDER = "PULUMI_SECRETS_PROVIDER"
@@ -125,8 +126,8 @@ def _may_exist(project: str, stack: str, environ: Mapping[str, str]) -> bool:
     if not url.startswith("gs://"):
         return True
     with StateBucket.of(url, environ) as bucket:
-        prefix = f".pulumi/stacks/{project}/{stack}.json"
-        return any(entry.name in (prefix, f"{prefix}.gz") for entry in bucket.list(prefix))
+        path = f"{FOLDER}{project}/{stack}"
+        return any(stack_of(entry.name) == path for entry in bucket.list(f"{path}.json"))
 
 
 def provider_of(text: str, environ: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Files in a state folder: a stack's outputs and pending operations, and the repair of truncated files.
 
 Starting the engine takes a third of a second, which every deploy would pay for `pulumi stack output --json` and one
-after a failure for `pulumi stack export` as well. The layout is that of engine 3.259 (state version 3).
+after a failure for `pulumi stack export` as well. The layout is that of engine 3.274 (state version 3).
 
 On a full disk the engine replaces the state file by what it could write of it. Then the previous file, which the engine
 keeps beside it, is restored. Leaves out every other change of a state: those are the engine's.

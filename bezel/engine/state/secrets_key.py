@@ -3,7 +3,7 @@
 Pulumi writes `encryptionsalt`, or `secretsprovider` and `encryptedkey`, into the stack file that it is given. Committed
 after a run on another backend, e.g. localcloud, they make every run elsewhere fail with "incorrect passphrase". Pure:
 leaves reading files and states to the caller. Formats: Pulumi's `pkg/secrets/passphrase` and `sdk/go/common/resource/
-config/crypt.go`, 3.259.
+config/crypt.go`, 3.274.
 """
 
 import base64

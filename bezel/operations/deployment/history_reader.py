@@ -1,8 +1,9 @@
 """Reader of a stack's history in its backend: with which configuration it was deployed last.
 
 The engine writes an object for each of its runs, `.pulumi/history/PROJECT/STACK/STACK-NANOSECONDS.history.json`, with
-the whole configuration of the run (engine 3.259, pkg/backend/diy/state.go). Any other backend is asked through the
-engine. Reads only; leaves out what the configuration means.
+the whole configuration of the run (engine 3.274, pkg/backend/diy/state.go), packed or not as `state_files` says of
+states. Any other backend, and a history packed with zstd, is asked for through the engine. Reads only; leaves out what
+the configuration means.
 """
 
 import re
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from bezel.engine.state.bucket import BACKEND, StateBucket
+from bezel.foundation.state_files import ZSTD
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpacked
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
 
 _FOLDER = ".pulumi/history"
-_NAME = re.compile(r"-(\d+)\.history\.json(?:\.gz)?$")
+_NAME = re.compile(r"-(\d+)\.history\.json(?:\.gz|\.zst)?$")
 _MOST = 100  # runs, the newest ones; refreshes and previews are among them
 
 
@@ -52,21 +54,16 @@ def read_deploys(folder: Path, project: str, stack: str, environ: Mapping[str, s
     place = f"{_FOLDER}/{project}/{stack}/"
     try:
         if backend.startswith("file://"):
-            held = local_folder(backend) / place
-            names = [file.name for file in held.glob("*.history.json*")] if held.is_dir() else []
-            return _deploys(names, lambda name: (held / name).read_bytes())
-        if backend.startswith("gs://"):
+            runs = local_folder(backend) / place
+            files = [file.name for file in runs.glob("*.history.json*")] if runs.is_dir() else []
+            if (names := _newest(files)) is not None:
+                return _deploys(names, lambda name: (runs / name).read_bytes())
+        elif backend.startswith("gs://"):
             with StateBucket.of(backend, environ) as bucket:
-                names = [entry.name for entry in bucket.list(place)]
-                return _deploys(names, lambda name: (bucket.read(name) or (b"{}", 0))[0])
-        rows = read_json(
-            printed_by_engine(
-                ["stack", "history", "--stack", stack, "--json", "--page", "1", "--page-size", str(_MOST)],
-                folder,
-                environ,
-            )
-        )
-        return _until_done(_of_engine(row) for row in rows or ())
+                names = _newest(entry.name for entry in bucket.list(place))
+                if names is not None:
+                    return _deploys(names, lambda name: (bucket.read(name) or (b"{}", 0))[0])
+        return _printed(folder, stack, environ)
     except (OSError, EOFError, zlib.error, ValueError, AttributeError) as error:
         consequence = f"the history of {stack} cannot be read: {error!r}."
         raise StateError(
@@ -74,11 +71,22 @@ def read_deploys(folder: Path, project: str, stack: str, environ: Mapping[str, s
         ) from None
 
 
-def _deploys(names: Iterable[str], read: Callable[[str], bytes]) -> list[Deploy]:
-    times = {name: int(match[1]) for name in names if (match := _NAME.search(name))}
+def _newest(files: Iterable[str]) -> list[str] | None:
+    """Names of the newest runs, newest first; None if one of them is packed with zstd, which only the engine reads."""
+    times = {name: int(match[1]) for name in files if (match := _NAME.search(name))}
     newest = sorted(times, key=lambda name: times[name], reverse=True)[:_MOST]
-    rows = (read_json(unpacked(read(name))) for name in newest)
+    return None if any(name.endswith(ZSTD) for name in newest) else newest
+
+
+def _deploys(names: Iterable[str], read: Callable[[str], bytes]) -> list[Deploy]:
+    rows = (read_json(unpacked(read(name))) for name in names)
     return _until_done(_deploy(row, row.get("config") or {}) for row in rows)
+
+
+def _printed(folder: Path, stack: str, environ: Mapping[str, str]) -> list[Deploy]:
+    command = ["stack", "history", "--stack", stack, "--json", "--page", "1", "--page-size", str(_MOST)]
+    rows = read_json(printed_by_engine(command, folder, environ))
+    return _until_done(_of_engine(row) for row in rows or ())
 
 
 def _until_done(deploys: Iterable[Deploy | None]) -> list[Deploy]:

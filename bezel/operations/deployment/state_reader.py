@@ -1,9 +1,11 @@
 """Reader of a stack's state in its backend, without a start of the engine where the backend is a folder or a bucket.
 
 An operation is to answer within a second, and `pulumi stack export` alone takes half of that. Reads only; the layout is
-that of engine 3.259 (state version 3). Any other backend is asked through the engine.
+that of engine 3.274 (state version 3). Any other backend, and a state packed with zstd, is asked for through the
+engine.
 """
 
+import glob
 import gzip
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +16,11 @@ from urllib.parse import unquote, urlsplit
 from bezel.engine.run.command import CommandError, command_output, pulumi_cli
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.engine.state.folder import latest_of
+from bezel.foundation.state_files import FOLDER, ZSTD, stack_of, state_file
 from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
 from bezel_base.json_documents import read_json
 
 _SECONDS = 120.0
-_FOLDER = ".pulumi/stacks"
 
 
 class StateError(UserError):
@@ -40,14 +42,14 @@ def read_state(folder: Path, project: str, stack: str, environ: Mapping[str, str
     backend = environ.get(BACKEND, "")
     try:
         if backend.startswith("file://"):
-            text = _from_folder(local_folder(backend), project, stack)
+            file, content = _from_folder(local_folder(backend), f"{project}/{stack}")
         elif backend.startswith("gs://"):
-            with StateBucket.of(backend, environ) as bucket:
-                held = (bucket.read(name) for name in _names(project, stack))
-                text = next((unpacked(item[0]) for item in held if item is not None), None)
+            file, content = _from_bucket(backend, environ, f"{project}/{stack}")
         else:
             return _from_engine(folder, stack, environ)
-        return None if text is None else latest_of(text)
+        if file is None or content is None:
+            return None
+        return _from_engine(folder, stack, environ) if file.endswith(ZSTD) else latest_of(unpacked(content))
     except (OSError, EOFError, zlib.error, ValueError) as error:
         consequence = f"the state of {stack} cannot be read: {error!r}."
         raise StateError(Problem(BACKEND, backend, consequence, "`pulumi stack export` shows what is wrong.")) from None
@@ -57,10 +59,10 @@ def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[st
     """Names of a project's stacks in the backend, sorted. Arguments and errors as of `read_state`."""
     backend = environ.get(BACKEND, "")
     if backend.startswith("file://"):
-        held = local_folder(backend) / _FOLDER / project
-        return _stack_names(file.name for file in held.glob("*.json*"))
+        states = local_folder(backend) / FOLDER / project
+        return _stack_names(file.name for file in states.glob("*.json*"))
     if backend.startswith("gs://"):
-        prefix = f"{_FOLDER}/{project}/"
+        prefix = f"{FOLDER}{project}/"
         with StateBucket.of(backend, environ) as bucket:
             return _stack_names(entry.name.removeprefix(prefix) for entry in bucket.list(prefix))
     rows = read_json(printed_by_engine(["stack", "ls", "--json"], folder, environ))
@@ -74,24 +76,29 @@ def local_folder(backend: str) -> Path:
     return Path(path).expanduser()
 
 
-def _names(project: str, stack: str) -> tuple[str, str]:
-    return f"{_FOLDER}/{project}/{stack}.json", f"{_FOLDER}/{project}/{stack}.json.gz"
-
-
 def _stack_names(files: Iterable[str]) -> list[str]:
-    """The stacks of state files; backups and attributes stand beside them."""
-    return sorted(
-        {name.removesuffix(".gz").removesuffix(".json") for name in files if name.endswith((".json", ".json.gz"))}
-    )
+    return sorted({stack for file in files if (stack := stack_of(file))})
 
 
-def _from_folder(state: Path, project: str, stack: str) -> bytes | None:
-    files = [state / name for name in _names(project, stack)]
-    return next((unpacked(file.read_bytes()) for file in files if file.is_file()), None)
+def _from_folder(backend: Path, stack: str) -> tuple[str | None, bytes | None]:
+    """The name and the content of PROJECT/STACK's state."""
+    path = backend / FOLDER / stack
+    files = [(file.name, file.stat().st_mtime_ns) for file in path.parent.glob(f"{glob.escape(path.name)}.json*")]
+    name = state_file(path.name, files)
+    return name, None if name is None else path.with_name(name).read_bytes()
+
+
+def _from_bucket(backend: str, environ: Mapping[str, str], stack: str) -> tuple[str | None, bytes | None]:
+    """The name and the content of PROJECT/STACK's state."""
+    path = f"{FOLDER}{stack}"
+    with StateBucket.of(backend, environ) as bucket:
+        name = state_file(path, [(entry.name, entry.updated) for entry in bucket.list(f"{path}.json")])
+        answer = None if name is None else bucket.read(name)
+    return name, None if answer is None else answer[0]
 
 
 def unpacked(content: bytes) -> bytes:
-    """The content of a file that the engine may have compressed."""
+    """The content of a file that the engine may have packed with gzip."""
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from bezel.engine.state.bucket import StateBucket
@@ -65,9 +66,15 @@ class FakeBucket:
     def _list(self, call: Call) -> Answer:
         names = sorted(name for name in self.objects if name.startswith(call.query.get("prefix", "")))
         begin = int(call.query.get("pageToken", 0))
-        rows = [{"name": name, "generation": str(self.objects[name][1])} for name in names[begin : begin + self.page]]
+        rows = [self._row(name) for name in names[begin : begin + self.page]]
         more = {"nextPageToken": str(begin + self.page)} if begin + self.page < len(names) else {}
         return Answer(json={"items": rows} | more if rows else {})
+
+    def _row(self, name: str) -> dict[str, str]:
+        # A generation of Cloud Storage is the time in microseconds.
+        generation = self.objects[name][1]
+        updated = datetime.fromtimestamp(generation / 1e6, UTC).isoformat(timespec="milliseconds")
+        return {"name": name, "generation": str(generation), "updated": updated.replace("+00:00", "Z")}
 
     def _read(self, name: str) -> Answer:
         if _READ in self.forbidden:

@@ -1,6 +1,6 @@
 """Property values as the engine sends them: protobuf structs, and the marks for unknown and secret values.
 
-Leaves out resources. Source of the marks: SDK 3.259, sdk/go/common/resource/plugin/rpc.go and properties.go.
+Leaves out resources. Source of the marks: SDK 3.274, sdk/go/common/resource/plugin/rpc.go and properties.go.
 """
 
 from collections.abc import Mapping
