@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from bezel_bench.sweep.run import SHARE
 from tools.bench.sweeps import engines, made_up
 from tools.bench.sweeps.grids import Oracle, oracle
-from tools.bench.sweeps.methods import own
+from tools.bench.sweeps.methods import Outcome, own
 from tools.bench.sweeps.trials import MANY
 
 pytestmark = pytest.mark.slow
@@ -18,10 +20,16 @@ def grids(shape: str) -> list[Oracle]:
     return [oracle(made.name, list(made.rows())) for made in (made_up.grid(7000 + at, shape) for at in range(GRIDS))]
 
 
+@cache
+def outcomes_of(shape: str) -> list[Outcome]:
+    """Sweeps of the grids of a shape, 3 s of CPU."""
+    return [own(grid) for grid in grids(shape)]
+
+
 @pytest.mark.wide_except("saturating", "noisy")
 @pytest.mark.parametrize("shape", made_up.SHAPES)
 def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
-    outcomes = [own(grid) for grid in grids(shape)]
+    outcomes = outcomes_of(shape)
     assert all(outcome.share <= SHARE for outcome in outcomes)
     assert all(outcome.figures >= 0.7 for outcome in outcomes)
     ranges = [held for outcome in outcomes for held in outcome.held]
@@ -31,7 +39,7 @@ def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
 
 @pytest.mark.wide
 def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
-    outcomes = [own(grid) for shape in made_up.SHAPES for grid in grids(shape)]
+    outcomes = [outcome for shape in made_up.SHAPES for outcome in outcomes_of(shape)]
     ranges = [held for outcome in outcomes for held in outcome.held]
     assert 0.85 <= sum(ranges) / len(ranges) <= 0.95
     many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]
