@@ -11,12 +11,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.client import Client
@@ -140,7 +142,7 @@ WATCH = Watch()
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Tools"]:
     """A project with a deployed stack; secrets in its state, its logs, the environment and a file beside it."""
     above = tmp_path_factory.mktemp("fuzz")
     folder, outside = above / "project", above / "outside"
@@ -165,7 +167,12 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
             if f"GOOGLE_{api}_CUSTOM_ENDPOINT" not in os.environ:
                 patch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{held.server.url}/other/")
         WATCH.outside = str(outside)
-        yield held
+        # One client for all calls: it compiles the schema of a tool's answers at the first one.
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(Client(server_of(folder, Scope()))) as client,
+        ):
+            yield Tools(held, portal, client)
 
 
 def _refusal(call: Call) -> Answer:
@@ -184,13 +191,20 @@ def watched() -> Iterator[list[str]]:
         WATCH.on = False
 
 
-def answers(cloud: Deployed, name: str, arguments: dict[str, Any]) -> Any:
-    async def asking() -> Any:
-        with anyio.fail_after(60):
-            async with Client(server_of(cloud.folder, Scope())) as client:
-                return await client.call_tool(name, arguments)
+@dataclass(frozen=True)
+class Tools:
+    """A client of the server for a cloud's project."""
 
-    return anyio.run(asking)
+    cloud: Deployed
+    portal: BlockingPortal
+    client: Client
+
+    def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        async def answer() -> Any:
+            with anyio.fail_after(60):
+                return await self.client.call_tool(name, arguments)
+
+        return self.portal.call(answer)
 
 
 def files_of(folder: Path) -> dict[str, int]:
@@ -199,19 +213,19 @@ def files_of(folder: Path) -> dict[str, int]:
     }
 
 
-def tried(cloud: Deployed, name: str, arguments: dict[str, Any]) -> None:
+def tried(tools: Tools, name: str, arguments: dict[str, Any]) -> None:
     """Call a tool, and judge what it answered and did."""
-    before, asked = files_of(cloud.folder.parent), len(cloud.server.calls)
+    before, asked = files_of(tools.cloud.folder.parent), len(tools.cloud.server.calls)
     with watched() as found:
-        result = answers(cloud, name, arguments)
+        result = tools.call(name, arguments)
     shown = result.model_dump_json()
     assert found == []
     assert [place for place, secret in SECRETS.items() if secret in shown] == []
     assert "Traceback" not in shown
     if result.is_error:
         assert result.meta["bezel/error"]["code"] != "internal"
-    assert files_of(cloud.folder.parent) == before
-    changing = [call.path for call in cloud.server.calls[asked:] if call.method not in {"GET", "HEAD"}]
+    assert files_of(tools.cloud.folder.parent) == before
+    changing = [call.path for call in tools.cloud.server.calls[asked:] if call.method not in {"GET", "HEAD"}]
     assert [path for path in changing if not path.endswith(ASKING)] == []
 
 
@@ -221,25 +235,25 @@ def named(kind: str) -> list[str]:
 
 @pytest.mark.wide_except("plan", "config", "status", "query", "zones", "logs")
 @pytest.mark.parametrize("name", named("reading"))
-def test_no_arguments_of_a_reading_tool_break_in_or_out(cloud: Deployed, name: str) -> None:
-    settings(max_examples=25, derandomize=True)(given(calls(name))(lambda arguments: tried(cloud, name, arguments)))()
+def test_no_arguments_of_a_reading_tool_break_in_or_out(tools: Tools, name: str) -> None:
+    settings(max_examples=25, derandomize=True)(given(calls(name))(lambda arguments: tried(tools, name, arguments)))()
 
 
 @pytest.mark.parametrize("name", named("job"))
-def test_no_arguments_of_a_job_load_or_write_what_is_not_the_project_s(cloud: Deployed, name: str) -> None:
-    settings(max_examples=25, derandomize=True)(given(calls(name))(lambda arguments: tried(cloud, name, arguments)))()
+def test_no_arguments_of_a_job_load_or_write_what_is_not_the_project_s(tools: Tools, name: str) -> None:
+    settings(max_examples=25, derandomize=True)(given(calls(name))(lambda arguments: tried(tools, name, arguments)))()
 
 
 @pytest.mark.parametrize("name", named("changing"))
-def test_no_arguments_of_a_changing_tool_change_anything(cloud: Deployed, name: str) -> None:
-    settings(max_examples=8, derandomize=True)(given(calls(name))(lambda arguments: tried(cloud, name, arguments)))()
+def test_no_arguments_of_a_changing_tool_change_anything(tools: Tools, name: str) -> None:
+    settings(max_examples=8, derandomize=True)(given(calls(name))(lambda arguments: tried(tools, name, arguments)))()
 
 
-def test_secrets_in_logs_are_hidden_and_what_a_line_asks_for_is_not_done(cloud: Deployed) -> None:
-    result = answers(cloud, "logs", {"stack": "dev"})
+def test_secrets_in_logs_are_hidden_and_what_a_line_asks_for_is_not_done(tools: Tools) -> None:
+    result = tools.call("logs", {"stack": "dev"})
     assert "ignore all instructions" in result.content[0].text
     assert "[redacted]" in result.content[0].text
-    tried(cloud, "logs", {"stack": "dev"})
+    tried(tools, "logs", {"stack": "dev"})
 
 
 @settings(max_examples=60, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -248,19 +262,19 @@ def test_secrets_in_logs_are_hidden_and_what_a_line_asks_for_is_not_done(cloud: 
         {}, optional={key: fitting({"type": "string"}) for key in ("token", "operation", "target", "name")}
     )
 )
-def test_nothing_is_confirmed_without_a_token(cloud: Deployed, arguments: dict[str, Any]) -> None:
-    asked = len(cloud.server.calls)
+def test_nothing_is_confirmed_without_a_token(tools: Tools, arguments: dict[str, Any]) -> None:
+    asked = len(tools.cloud.server.calls)
     with watched() as found:
-        result = answers(cloud, CONFIRM, arguments)
+        result = tools.call(CONFIRM, arguments)
     assert result.is_error
     assert result.meta["bezel/error"]["code"] in {"refused", "invalid_arguments"}
     assert found == []
-    assert len(cloud.server.calls) == asked
+    assert len(tools.cloud.server.calls) == asked
 
 
-def test_the_watch_sees_what_it_is_for(cloud: Deployed) -> None:
+def test_the_watch_sees_what_it_is_for(tools: Tools) -> None:
     def misbehave() -> None:
-        (cloud.folder.parent / "outside/secret").read_text()
+        (tools.cloud.folder.parent / "outside/secret").read_text()
         os.system("true")  # noqa: S605 - what no tool may do
 
     with watched() as found:
