@@ -19,7 +19,7 @@ VERSION = "3.274.1"
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Clone:
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
     """uv and a proxy are there; no release can be reached; Go is not installed."""
     folder = tmp_path / "clone"
     copytree(ROOT / "tools", folder / "tools", ignore=lambda *_: ["__pycache__"])
@@ -32,6 +32,7 @@ def clone(tmp_path: Path) -> Clone:
         "BEZEL_PULUMI_RELEASES": "http://127.0.0.1:9",
         "FAKE_COUNT": str(tmp_path / "builds"),
         "FAKE_SDK": str(tmp_path / "sdk"),
+        "FAKE_PKG": str(tmp_path / "pkg"),
         "FAKE_GATE": str(tmp_path / "gate"),
         "FAKE_BUILD_FAILS": "",
         "FAKE_FETCHED": str(tmp_path / "fetched"),
@@ -42,7 +43,21 @@ def clone(tmp_path: Path) -> Clone:
         file = tmp_path / "sdk" / script
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("#!/bin/sh\n")
+    monkeypatch.syspath_prepend(ROOT / "tools" / "toolchain")
+    write_published_module(tmp_path / "pkg")
     return made
+
+
+def write_published_module(folder: Path) -> None:
+    """Write what a build leaves out of the CLI's module, and nothing else."""
+    import pulumi_source
+
+    texts = {pattern.replace("*", "_x"): "" for pattern in pulumi_source.REMOVED_FILES}
+    texts |= {name: "\n".join(lines) for name, lines in pulumi_source.REMOVED_LINES.items()}
+    for name, text in texts.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("{", "{\n}"))
 
 
 @pytest.fixture

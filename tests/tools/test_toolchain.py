@@ -43,6 +43,32 @@ def test_builds_with_go_where_no_release_can_be_reached(go: Clone) -> None:
     assert files == {"pulumi", "pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-pulumi-python"}
 
 
+def test_the_built_source_lacks_what_is_left_out(go: Clone, gate: Path) -> None:
+    process = go.start()
+    with gate.open("w") as opened:  # opens when the build has come to the gate
+        (part,) = (go.cache / name for name in go.made_programs())
+        source = part / "source" / "pkg"
+        assert "s3blob" not in (source / "backend" / "diy" / "backend.go").read_text()
+        assert "leftout.Error" in (source / "backend" / "diy" / "left_out.go").read_text()
+        assert [file.name for file in (source / "cmd" / "pulumi" / "neo").iterdir()] == ["neo.go"]
+        assert f'replace github.com/pulumi/pulumi/pkg/v3 => "{source}"' in (part / "source" / "go.mod").read_text()
+        opened.write("go on\n")
+    assert process.wait(timeout=30) == 0
+
+
+def test_a_module_without_what_is_left_out_is_not_built(go: Clone) -> None:
+    module = Path(go.variables["FAKE_PKG"])
+    (module / "backend" / "diy" / "bucket.go").write_text("package diy\n")
+    (module / "cmd" / "pulumi" / "cloud" / "api.go").unlink()
+    code, text = go.run()
+    assert code == 1
+    assert "cmd/pulumi/cloud/api.go" in text
+    assert "backend/diy/bucket.go: func fixupS3CopySource(" in text
+    assert "backend/diy/backend.go" not in text
+    assert builds(go) == 0
+    assert go.made_programs() == []
+
+
 def test_says_what_to_install_where_there_is_no_way(clone: Clone) -> None:
     code, text = clone.run()
     assert code == 1

@@ -2,8 +2,8 @@
 
 1. PATH, if it is that version and has its Python language host beside it.
 2. The official release, if it can be reached.
-3. Built with Go from the modules that Pulumi publishes (tools/toolchain/pulumi). The official language host is missing
-   there, so that of bezel_pulumi_offline takes its place.
+3. Built with Go from the modules that Pulumi publishes (tools/toolchain/pulumi), without what only other clouds need
+   (`pulumi_source`). The official language host is missing there, so that of bezel_pulumi_offline takes its place.
 
 Leaves out the virtual environment (`environment`) and the cache's folders (`cache`).
 """
@@ -20,20 +20,22 @@ from pathlib import Path
 
 import cache
 import progress
+import pulumi_source
 
 VERSION = "3.274.1"
 GO_MINIMUM = (1, 26)
 SDK = "github.com/pulumi/pulumi/sdk/v3"
-CLI = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
-# A third of the compile time, and no part of a run: another cloud's state, `pulumi cloud`, colours of source code.
+CLI = f"{pulumi_source.PKG}/cmd/pulumi"
+# No part of a run: generators of SDKs, environments of Pulumi Cloud, git, colours of source code.
 UNOPTIMIZED = (
-    f"{CLI}/cloud",
-    "github.com/alecthomas/chroma/v2",
-    "github.com/aws/aws-sdk-go-v2",
-    "github.com/Azure/azure-sdk-for-go",
-    "github.com/envoyproxy/go-control-plane",
-    "github.com/go-git/go-git/v5",
-    "github.com/pb33f/libopenapi",
+    f"{pulumi_source.PKG}/cmd/esc",
+    f"{pulumi_source.PKG}/codegen",
+    "github.com/alecthomas/chroma",
+    "github.com/cloudflare/circl",
+    "github.com/git-pkgs",
+    "github.com/go-git/go-git/v6",
+    "github.com/ProtonMail/go-crypto",
+    "github.com/pulumi/pulumi-cloud-sdk",
 )
 # The compiler's own heap may grow to five times what lives in it: a fifth of its time, at most 2 GiB each.
 COMPILER_HEAP = {"GOGC": "400"}
@@ -140,28 +142,47 @@ def _build() -> Path:
 
     def make(folder: Path) -> None:
         log = folder / "build.log"
-        modules = _modules()
+        source = _write_source(folder / "source", log)
         flags = f"-s -w -X {SDK}/go/common/version.Version=v{VERSION}"
         # Debug information would be stripped by the linker anyway.
         compiler = ["-gcflags=all=-dwarf=false", *(f"-gcflags={path}/...=-N -l -dwarf=false" for path in UNOPTIMIZED)]
-        command = ["go", "build", "-mod=readonly", "-tags", "osusergo", *compiler, "-ldflags", flags]
-        command += ["-o", str(folder / "pulumi"), CLI]
+        # Its path differs each time: trimmed, a build that follows an interrupted one takes over what was compiled.
+        command = ["go", "build", "-mod=readonly", f"-modfile={source / 'go.mod'}", "-trimpath", "-buildvcs=false"]
+        command += ["-tags", pulumi_source.TAGS, *compiler, "-ldflags", flags, "-o", str(folder / "pulumi"), CLI]
         progress.run(
             f"building the Pulumi CLI {VERSION} from its Go modules, once; about 4 minutes on 2 cores",
             command,
             log=log,
             env=os.environ | COMPILER_HEAP,
-            cwd=modules,
+            cwd=_modules(),
         )
         for script in SDK_SCRIPTS:
             target = folder / Path(script).name
-            shutil.copyfile(_sdk_folder() / script, target)
+            shutil.copyfile(_module_folder(SDK) / script, target)
             target.chmod(0o755)
         (folder / LANGUAGE_HOST).write_text(LANGUAGE_HOST_SCRIPT)
         (folder / LANGUAGE_HOST).chmod(0o755)
+        shutil.rmtree(source)
         log.unlink()
 
     return cache.obtain(_built_name(), make, waiting=progress.say)
+
+
+def _write_source(folder: Path, log: Path) -> Path:
+    """Write the CLI's module as it is built to `folder`, with a go.mod that names it instead of the published one.
+
+    Raises:
+        progress.StepError: The module cannot be downloaded, or is not the one that the build is made for.
+    """
+    download = ["go", "mod", "download", pulumi_source.PKG]
+    progress.run("downloading the module of the Pulumi CLI", download, log=log, cwd=_modules())
+    folder.mkdir()
+    pulumi_source.write_source(_module_folder(pulumi_source.PKG), folder / "pkg")
+    for name in ("go.mod", "go.sum"):
+        shutil.copyfile(_modules() / name, folder / name)
+    with (folder / "go.mod").open("a") as file:
+        file.write(f'\nreplace {pulumi_source.PKG} => "{folder}/pkg"\n')
+    return folder
 
 
 def _check_go() -> None:
@@ -176,15 +197,16 @@ def _check_go() -> None:
         raise progress.StepError(f"{text} is too old: {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer is needed")
 
 
-def _sdk_folder() -> Path:
-    command = ["go", "list", "-m", "-f", "{{.Dir}}", SDK]
+def _module_folder(module: str) -> Path:
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=_modules())
     return Path(answer.stdout.strip())
 
 
 def _built_name() -> str:
-    pins = b"".join((_modules() / name).read_bytes() for name in ("go.mod", "go.sum")) + LANGUAGE_HOST_SCRIPT.encode()
-    return f"pulumi-{VERSION}-built-{hashlib.sha256(pins).hexdigest()[:12]}"
+    inputs = b"".join((_modules() / name).read_bytes() for name in ("go.mod", "go.sum"))
+    inputs += LANGUAGE_HOST_SCRIPT.encode() + pulumi_source.build_inputs()
+    return f"pulumi-{VERSION}-built-{hashlib.sha256(inputs).hexdigest()[:12]}"
 
 
 def _modules() -> Path:

@@ -19,7 +19,8 @@ esac
 FAKE_GO = """#!/bin/sh
 case "$1" in
   env) echo "{version}" ;;
-  list) echo "$FAKE_SDK" ;;
+  list) case "$*" in *pkg/v3*) echo "$FAKE_PKG" ;; *) echo "$FAKE_SDK" ;; esac ;;
+  mod) ;;
   build)
     echo build >> "$FAKE_COUNT"
     if [ -p "$FAKE_GATE" ]; then read -r line < "$FAKE_GATE"; fi
