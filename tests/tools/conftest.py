@@ -34,6 +34,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
         "FAKE_SDK": str(tmp_path / "sdk"),
         "FAKE_PKG": str(tmp_path / "pkg"),
         "FAKE_GATE": str(tmp_path / "gate"),
+        "FAKE_UV_GATE": str(tmp_path / "uv-gate"),
         "FAKE_BUILD_FAILS": "",
         "FAKE_FETCHED": str(tmp_path / "fetched"),
         "FAKE_OFFLINE": str(tmp_path / "offline"),

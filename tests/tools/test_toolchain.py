@@ -103,6 +103,22 @@ def test_a_failed_build_leaves_nothing_and_shows_why(go: Clone) -> None:
     assert go.made_programs() == []
 
 
+def test_the_environment_is_made_while_the_cli_is_built(go: Clone) -> None:
+    os.mkfifo(go.variables["FAKE_UV_GATE"])  # uv waits at it until Go writes into it
+    code, text = go.run()
+    assert code == 0, text
+    assert (go.folder / ".venv" / "bin" / "bezel").exists()
+
+
+def test_a_failed_build_ends_the_making_of_the_environment(go: Clone) -> None:
+    os.mkfifo(go.variables["FAKE_UV_GATE"])
+    go.variables["FAKE_BUILD_FAILS"] = "1"
+    assert go.run()[0] == 1
+    with pytest.raises(OSError, match="No such device or address"):  # nobody waits at it
+        os.close(os.open(go.variables["FAKE_UV_GATE"], os.O_WRONLY | os.O_NONBLOCK))
+    assert not (go.folder / ".venv" / "bin" / "bezel").exists()
+
+
 def test_a_killed_build_is_cleaned_up_by_the_next_one(go: Clone, gate: Path) -> None:
     process = go.start()
     with gate.open("w"):  # opens when the build has come to the gate

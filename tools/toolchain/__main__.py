@@ -26,8 +26,9 @@ def main() -> int:
 
     developer = sys.argv[1:] == ["dev"]
     try:
-        environment.sync(environment.find_uv(), developer=developer)
-        environment.link_pulumi(pulumi_cli.find())
+        with environment.sync(environment.find_uv(), developer=developer):
+            pulumi = pulumi_cli.find()
+        environment.link_pulumi(pulumi)
         if developer:
             haproxy.link()
             chromium.link()

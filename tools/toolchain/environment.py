@@ -3,11 +3,13 @@
 Leaves out the Pulumi CLI itself; only the small script `.venv/bin/pulumi`, which starts it, is made here.
 """
 
+import contextlib
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import cache
@@ -45,8 +47,11 @@ def find_uv() -> str:
     return str(cache.obtain(f"uv-{UV}", make, waiting=progress.say) / "bin" / "uv")
 
 
-def sync(uv: str, *, developer: bool) -> None:
-    """Update `.venv` to uv.lock; silent where it matches already.
+@contextlib.contextmanager
+def sync(uv: str, *, developer: bool) -> Iterator[None]:
+    """Update `.venv` to uv.lock until the block ends; silent where it matches already.
+
+    A new `.venv` is made while the block runs, as both wait for downloads for most of the time.
 
     Args:
         uv: The program.
@@ -57,24 +62,31 @@ def sync(uv: str, *, developer: bool) -> None:
         progress.StepError: uv failed.
     """
     groups = ["--group", "dev"] if developer or (VENV / "bin" / "mypy").exists() else ["--no-default-groups"]
-    _sync(uv, VENV, VENV / "bin" / "bezel", "--all-packages", *groups)
+    with _sync(uv, VENV, VENV / "bin" / "bezel", "--all-packages", *groups):
+        yield
     if developer:
-        _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports")
+        with _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports"):
+            pass
 
 
-def _sync(uv: str, folder: Path, made: Path, *groups: str) -> None:
+@contextlib.contextmanager
+def _sync(uv: str, folder: Path, made: Path, *groups: str) -> Iterator[None]:
     env = os.environ | {"UV_PROJECT_ENVIRONMENT": str(folder), "VIRTUAL_ENV": ""}
     command = [uv, "sync", "--locked", "--quiet", *groups]
     if made.exists():
         answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CLONE, env=env, timeout=900)
         if answer.returncode:
             raise progress.StepError(f"`uv sync --locked` failed:\n{answer.stderr.strip()}")
+        yield
         return
     log = cache.root() / "sync.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     # With the present interpreter: otherwise uv would look for one to download.
     command += ["--python", sys.executable]
-    progress.run(f"making {folder.relative_to(CLONE)} from uv.lock", command, log=log, env=env, cwd=CLONE)
+    what = f"making {folder.relative_to(CLONE)} from uv.lock"
+    with progress.Step(what, command, log=log, env=env, cwd=CLONE) as step:
+        yield
+        step.wait()
 
 
 def link_pulumi(folder: Path) -> None:

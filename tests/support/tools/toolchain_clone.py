@@ -8,6 +8,7 @@ from pathlib import Path
 SECONDS = 30
 
 FAKE_UV = """#!/bin/sh
+if [ -p "$FAKE_UV_GATE" ]; then read -r line < "$FAKE_UV_GATE"; fi
 case "$*" in *imports*) made=lint-imports ;; *) made=bezel ;; esac
 mkdir -p "$UV_PROJECT_ENVIRONMENT/bin" && : > "$UV_PROJECT_ENVIRONMENT/bin/$made"
 case "$*" in
@@ -25,6 +26,7 @@ case "$1" in
     echo build >> "$FAKE_COUNT"
     if [ -p "$FAKE_GATE" ]; then read -r line < "$FAKE_GATE"; fi
     if [ -n "$FAKE_BUILD_FAILS" ]; then echo "no space left on device"; exit 1; fi
+    if [ -p "$FAKE_UV_GATE" ]; then echo "go on" > "$FAKE_UV_GATE"; fi
     while [ "$1" != -o ]; do shift; done
     printf '#!/bin/sh\\necho v3.274.1\\n' > "$2"; chmod +x "$2" ;;
   *) echo "go $1 is not what a build needs"; exit 1 ;;
