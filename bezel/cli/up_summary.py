@@ -171,10 +171,8 @@ def _measured_lines(figures: Mapping[str, object], kind: str) -> dict[str, str]:
     if not figures:
         return {}
     state = str(figures.get("state") or "ok")
-    all_notes = figures.get("notes")
-    # The lines beside them already mark them as simulated.
-    texts = map(str, all_notes) if isinstance(all_notes, list) else ()
-    notes = [text for text in texts if not text.startswith("simulated: ")]
+    texts = figures.get("notes")
+    notes = [str(text) for text in texts] if isinstance(texts, list) else []
     row = {f"measured{kind}": _figures(figures)} if state in _MEASURED else {"not measured": state.replace("_", " ")}
     return row | {f"note{'' if len(notes) == 1 else f' {number}'}": note for number, note in enumerate(notes, 1)}
 

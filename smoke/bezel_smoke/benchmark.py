@@ -224,7 +224,7 @@ def figures(measured: "MeasuredCell", prompt_notes: Sequence[str], *, simulated:
         "run": prompts.get("run"),
         "seconds": round(cell.seconds or 0.0, 3),
         "checks": {check.name: check.state for check in cell.checks},
-        "notes": [*_notes(cell, failed, simulated=simulated), *prompt_notes],
+        "notes": [*_notes(cell, failed), *prompt_notes],
     }
     if measured.samples is not None and record["completed"]:
         good = measured.samples.good()
@@ -237,9 +237,7 @@ def figures(measured: "MeasuredCell", prompt_notes: Sequence[str], *, simulated:
     return record
 
 
-def _notes(cell: "Cell", failed: int, *, simulated: bool) -> Iterator[str]:
-    if simulated:
-        yield "simulated: the server is a simulated one, no figure describes hardware"
+def _notes(cell: "Cell", failed: int) -> Iterator[str]:
     if failed:
         yield f"{failed} of {cell.requests} requests failed and are in no figure but `failed`"
     stop = (cell.load or {}).get("stop", {})

@@ -195,7 +195,6 @@ def test_a_doubt_stands_beside_the_figures() -> None:
     limited = cell(state="client_limited", reason="the client was measured", checks=checks)
     shown_figures = figures(measured_cell(limited), ("lengths are approximate",), simulated=True)
     assert shown_figures["notes"] == [
-        "simulated: the server is a simulated one, no figure describes hardware",
         "counters: the server counts twice as many",
         "steady_state: too short",
         "the client was measured",

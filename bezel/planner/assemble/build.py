@@ -26,7 +26,7 @@ from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
 from bezel.planner.vllm.loading import MOUNT_FLAGS
-from bezel.planner.vllm.speculation_checks import drafting
+from bezel.planner.vllm.speculation_checks import Speculation
 from bezel.planner.vllm.start_notes import unchecked_relations
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel_catalog.sizing.memory import sequences_at_a_time
@@ -207,8 +207,8 @@ def _weights(stack: ValidatedService) -> WeightsPlan:
 
 def _drafts(stack: ValidatedService, prefix: str) -> dict[str, str]:
     """The bucket's folder of the draft model, where the arguments name one."""
-    _, draft, _ = drafting(typed_values(stack.arguments))
-    if not stack.engine.assistant_loaded or not isinstance(draft, str) or not draft.startswith(prefix):
+    draft = Speculation.of(typed_values(stack.arguments)).draft_model
+    if not stack.engine.assistant_loaded or draft is None or not draft.startswith(prefix):
         return {}
     return {draft.removeprefix(prefix).strip("/"): stack.model.assistant or ""}
 

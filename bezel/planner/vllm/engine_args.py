@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from bezel.planner.base.problems import of_option
 from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION, typed_values
 from bezel.planner.vllm.host_options import check_host_options, offloaded_gib, read_host_options
-from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
+from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, Speculation
 from bezel_base.errors import NOT_SET
-from bezel_catalog.option_values import as_int
 from bezel_catalog.sizing.adapters import Adapters, read_adapters
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel_catalog.vllm.typed_values import integer, real_number
@@ -78,7 +77,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         return None, problems
     if not (length and seqs and batched and utilization) or min(length, seqs, batched, utilization) <= 0:
         return None, problems
-    method, draft, tokens = drafting(values)
+    speculation = Speculation.of(values)
     return EngineArgs(
         served_model=served_names(values.get("served-model-name"), model)[0],
         # A length out of range is reported elsewhere; one in range shows whether the rest would fit.
@@ -91,12 +90,12 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         load_buffer_bytes=streamer_buffer(values),
         enforce_eager=bool(values.get("enforce-eager", False)),
         # On by default in vLLM, except with these methods.
-        async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
+        async_scheduling=values.get("async-scheduling") is not False and speculation.method not in NOT_ASYNCHRONOUS,
         cpu_offload_gib=offloaded_gib(values),
         host=read_host_options(values, integer(values, "tensor-parallel-size", 1) or 1),
-        speculative=method is not None or draft is not None,
-        draft_tokens=max(0, as_int(tokens) or 0) if method is not None or draft is not None else 0,
-        assistant_loaded=draft is not None and method not in DRAFTLESS,
+        speculative=speculation.is_on,
+        draft_tokens=max(0, speculation.tokens or 0) if speculation.is_on else 0,
+        assistant_loaded=speculation.draft_model is not None and speculation.method not in DRAFTLESS,
         adapters=read_adapters(values),
     ), problems
 

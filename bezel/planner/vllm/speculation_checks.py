@@ -7,11 +7,12 @@ the values of other keys of `speculative-config` to the recorded schema (bezel.p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import of_option, one_of
 from bezel.planner.vllm.arguments import MOUNT_PATH
-from bezel_base.errors import NOT_SET
+from bezel_base.errors import NOT_SET, format_value
 from bezel_catalog import closest, models, vllm_options, vllm_versions
 from bezel_catalog.option_values import as_int
 
@@ -34,14 +35,41 @@ _TWINS = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_sp
 _OF_ENGINE = ("draft_model_config", "draft_parallel_config", "target_model_config", "target_parallel_config")
 
 
-def drafting(values: Mapping[str, Any]) -> tuple[object, object, object]:
-    """Method, draft model and number of draft tokens, from either place; None for those that are not set."""
-    config = _config(values)
-    return (
-        config.get("method", values.get("spec-method")),
-        config.get("model", values.get("spec-model")),
-        config.get("num_speculative_tokens", values.get("spec-tokens")),
-    )
+@dataclass(frozen=True)
+class Speculation:
+    """What drafts tokens, from options of their own or from `speculative-config`; None for what is not set.
+
+    Attributes:
+        method: How tokens are drafted; vLLM chooses it by the draft model where it is not set.
+        draft_model: Folder or hub id of the draft model.
+        tokens: Number of tokens that are drafted at a time.
+        wrong_tokens: Text of a number of tokens that is not a whole number, and is refused; "" for any other.
+    """
+
+    method: str | None
+    draft_model: str | None
+    tokens: int | None
+    wrong_tokens: str
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Speculation:
+        """The settings among the values of options, by option name."""
+        config = _config(values)
+        method = config.get("method", values.get("spec-method"))
+        draft_model = config.get("model", values.get("spec-model"))
+        tokens = config.get("num_speculative_tokens", values.get("spec-tokens"))
+        number = as_int(tokens)
+        return cls(
+            method=None if method is None else str(method),
+            draft_model=None if draft_model is None else str(draft_model),
+            tokens=number,
+            wrong_tokens="" if tokens is None or number is not None else format_value(tokens),
+        )
+
+    @property
+    def is_on(self) -> bool:
+        """Whether tokens are drafted."""
+        return self.method is not None or self.draft_model is not None
 
 
 def check_speculation(
@@ -61,8 +89,8 @@ def check_speculation(
             consequence = f"speculative-config sets {twin} too; vLLM refuses both together (mutually exclusive)."
             yield of_option(flag, values[flag], consequence, f"keep one of them, e.g. remove {flag}.")
     yield from _keys(config, options)
-    method, draft, tokens = drafting(values)
-    if method is None and draft is None and tokens is None:
+    chosen = Speculation.of(values)
+    if not chosen.is_on and chosen.tokens is None and not chosen.wrong_tokens:
         if isinstance(values.get("speculative-config"), dict):
             yield of_option(
                 "speculative-config",
@@ -71,18 +99,18 @@ def check_speculation(
                 "add method, model and num_speculative_tokens, or remove it.",
             )
         return
-    if values.get("async-scheduling") is True and method in NOT_ASYNCHRONOUS:
+    if values.get("async-scheduling") is True and chosen.method in NOT_ASYNCHRONOUS:
         yield of_option(
             "async-scheduling",
             True,
-            f"vLLM cannot draft with {method} and schedule asynchronously: it exits with a ValueError.",
+            f"vLLM cannot draft with {chosen.method} and schedule asynchronously: it exits with a ValueError.",
             "remove it: vLLM schedules asynchronously by itself where it can.",
         )
     where = "speculative-config" if config else "spec-method"
-    unknown = list(_method(where, method, options))
-    yield from unknown or _draft(where, method, draft, model, copies_at)
-    yield from _draft_tokens(where, method, draft, tokens)
-    if draft is not None and (quantization := config.get("quantization")) is not None:
+    unknown = list(_method(where, chosen.method, options))
+    yield from unknown or _draft(where, chosen.method, chosen.draft_model, model, copies_at)
+    yield from _draft_tokens(where, chosen)
+    if chosen.draft_model is not None and (quantization := config.get("quantization")) is not None:
         consequence = "weights that are quantized while they load need an amount of memory that cannot be planned."
         yield of_option("speculative-config.quantization", quantization, consequence, "remove it.")
 
@@ -112,17 +140,17 @@ def _known_keys(options: VllmOptions) -> list[str]:
     return [key for branch in branches for key in branch.get("properties", {}) if key not in _OF_ENGINE]
 
 
-def _method(where: str, method: object, options: VllmOptions) -> Iterator[Problem]:
+def _method(where: str, method: str | None, options: VllmOptions) -> Iterator[Problem]:
     """Check the method inside speculative-config; the parser itself checks that of spec-method."""
     option = options.find("--spec-method")
     known = option[0].choices if option else ()
-    if where != "spec-method" and method is not None and known and str(method) not in known:
-        near = closest(str(method), known) or "mtp"
+    if where != "spec-method" and method is not None and known and method not in known:
+        near = closest(method, known) or "mtp"
         consequence = "the engine does not know this method and exits while it starts."
         yield of_option(f"{where}.method", method, consequence, f"write {near}.")
 
 
-def _draft(where: str, method: object, draft: object, model: Model, copies_at: str) -> Iterator[Problem]:
+def _draft(where: str, method: str | None, draft: str | None, model: Model, copies_at: str) -> Iterator[Problem]:
     if method in DRAFTLESS:
         return
     ngram = "use spec-method: ngram, or remove it."
@@ -141,17 +169,17 @@ def _draft(where: str, method: object, draft: object, model: Model, copies_at: s
         yield of_option(where, f"method {method} without a model", consequence, repair)
 
 
-def unplanned_draft(method: object, draft: object, model: Model) -> str:
+def unplanned_draft(method: str | None, draft: str, model: Model) -> str:
     """Why no plan can be made with a draft model; "" for the model's own assistant, whose size is known.
 
     A draft model is known by its hub id, or by a folder of that name. An assistant has no KV cache of its own: its
     layers read that of the model (vLLM 0.32.0, gemma4_mtp.py).
     """
-    named = _folder(str(draft))
+    named = _folder(draft)
     if not model.assistant:
         return f"no assistant of {model.id} is known: the memory of a draft model cannot be planned."
     if named == _folder(model.assistant):
-        if method in _OF_ASSISTANTS or str(method).endswith("mtp"):
+        if method in _OF_ASSISTANTS or (method is not None and method.endswith("mtp")):
             return ""
         return f"spec-method {method} reads weights of another kind than those of an assistant; vLLM does not start."
     for other in models().values():
@@ -175,9 +203,9 @@ def _folder(name: str) -> str:
     return name.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _draft_tokens(where: str, method: object, draft: object, tokens: object) -> Iterator[Problem]:
-    number = as_int(tokens)
-    if method is None and draft is None:
+def _draft_tokens(where: str, chosen: Speculation) -> Iterator[Problem]:
+    tokens = chosen.wrong_tokens or chosen.tokens
+    if not chosen.is_on:
         consequence = "tokens cannot be drafted without a method and a model."
         yield of_option("spec-tokens", tokens, consequence, "add spec-method and spec-model.")
     elif tokens is None:
@@ -187,5 +215,5 @@ def _draft_tokens(where: str, method: object, draft: object, tokens: object) -> 
             f"{where} requests speculative decoding without a number of draft tokens; vLLM exits while it starts.",
             "add spec-tokens: 3." if where == "spec-method" else "add num_speculative_tokens: 3 to it.",
         )
-    elif number is None or number < 1:
+    elif isinstance(tokens, str) or tokens < 1:
         yield of_option("spec-tokens", tokens, "vLLM needs 1 or more.", "write e.g. 3.")

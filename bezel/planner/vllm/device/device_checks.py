@@ -15,7 +15,7 @@ from bezel.planner.vllm.device.draft_relations import check_draft_relations
 from bezel.planner.vllm.device.kernel_checks import check_kernels
 from bezel.planner.vllm.device.parallel_checks import check_parallel
 from bezel.planner.vllm.device.transfer_checks import check_transfers
-from bezel.planner.vllm.speculation_checks import drafting
+from bezel.planner.vllm.speculation_checks import Speculation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,7 +57,7 @@ def check_device(
         yield from check_kernels(values, model, gpu.compute_capability)
         yield from check_attention(values, model, gpu.compute_capability, environment)
         return
-    method, _, _ = drafting(values)
+    method = Speculation.of(values).method
     if method in _DRAFTS_OF_GPUS:
         where = "spec-method" if "spec-method" in values else "speculative-config"
         consequence = f"tpu-inference has no drafts of this method: {EXITS}"

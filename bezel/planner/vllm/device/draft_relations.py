@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
-from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
+from bezel.planner.vllm.speculation_checks import DRAFTLESS, Speculation
 from bezel_catalog.option_values import as_float, as_int
 from bezel_catalog.vllm.typed_values import integer
 
@@ -34,19 +34,19 @@ def check_draft_relations(values: Mapping[str, Any], environment: Mapping[str, s
     config = values.get(_OPTION)
     if not isinstance(config, dict) or not config:
         return
-    method, _, tokens = drafting(values)
-    if method in ("ngram", "ngram_gpu"):
+    chosen = Speculation.of(values)
+    if chosen.method in ("ngram", "ngram_gpu"):
         least, most = (as_int(config.get(f"prompt_lookup_{end}")) for end in ("min", "max"))
         if least is not None and most is not None and least > most:
             consequence = f"it is above prompt_lookup_max={most}: {EXITS}"
             yield of_option(f"{_OPTION}.prompt_lookup_min", least, consequence, f"set it to {most} or less.")
-    if config.get("use_heterogeneous_vocab") is True and method != "draft_model":
+    if config.get("use_heterogeneous_vocab") is True and chosen.method != "draft_model":
         consequence = f"only a draft model of its own has another vocabulary (method: draft_model): {EXITS}"
         yield of_option(f"{_OPTION}.use_heterogeneous_vocab", True, consequence, "remove it.")
-    yield from _runner(values, config, str(method), environment)
-    yield from _synthetic(config, as_int(tokens))
+    yield from _runner(values, config, chosen.method or "", environment)
+    yield from _synthetic(config, chosen.tokens)
     size, devices = as_int(config.get("draft_tensor_parallel_size")), integer(values, "tensor-parallel-size", 1)
-    if size is not None and method not in DRAFTLESS and size not in (1, devices):
+    if size is not None and chosen.method not in DRAFTLESS and size not in (1, devices):
         consequence = f"a draft model is on one GPU or on all that share the model ({devices}): {EXITS}"
         yield of_option(f"{_OPTION}.draft_tensor_parallel_size", size, consequence, "remove it.")
 

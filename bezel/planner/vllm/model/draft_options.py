@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
-from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
+from bezel.planner.vllm.speculation_checks import DRAFTLESS, Speculation
 from bezel_catalog.option_values import human_int
 from bezel_catalog.vllm.typed_values import integer
 
@@ -27,27 +27,26 @@ def check_draft_options(values: Mapping[str, Any]) -> Iterator[Problem]:
     Args:
         values: of the options, by option name.
     """
-    method, draft, _ = drafting(values)
-    on = method is not None or draft is not None
+    chosen = Speculation.of(values)
     metrics = "per-request-spec-decode-metrics"
-    if values.get(metrics) not in (None, "none") and not on:
+    if values.get(metrics) not in (None, "none") and not chosen.is_on:
         yield _refusal(metrics, values[metrics], "tokens are not drafted", "remove it.")
-    if not on:
+    if not chosen.is_on:
         return
     config = values.get(_CONFIG)
     config = config if isinstance(config, dict) else {}
-    if values.get("kv-sharing-fast-prefill") is True and method not in DRAFTLESS:
+    if values.get("kv-sharing-fast-prefill") is True and chosen.method not in DRAFTLESS:
         cause = "an assistant drafts from the hidden states of all tokens, which fast prefill leaves out"
         yield _refusal("kv-sharing-fast-prefill", True, cause, "remove it, or the draft model.")
-    yield from _watermark(values, config, method)
-    yield from _keys(values, config, method)
+    yield from _watermark(values, config, chosen.method)
+    yield from _keys(values, config, chosen.method)
 
 
 def _refusal(option: str, value: object, cause: str, repair: str) -> Problem:
     return of_option(option, value, f"{cause}; {EXITS}", repair)
 
 
-def _watermark(values: Mapping[str, Any], config: Mapping[str, Any], method: object) -> Iterator[Problem]:
+def _watermark(values: Mapping[str, Any], config: Mapping[str, Any], method: str | None) -> Iterator[Problem]:
     watermark = values.get("watermark-config")
     if not isinstance(watermark, dict):
         return
@@ -65,7 +64,7 @@ def _watermark(values: Mapping[str, Any], config: Mapping[str, Any], method: obj
         yield _refusal("watermark-config", "with drafted tokens", cause, "remove it, or the drafting.")
 
 
-def _keys(values: Mapping[str, Any], config: Mapping[str, Any], method: object) -> Iterator[Problem]:
+def _keys(values: Mapping[str, Any], config: Mapping[str, Any], method: str | None) -> Iterator[Problem]:
     length, longest = human_int(config.get("max_model_len")), integer(values, "max-model-len")
     if length and longest and length > longest and method not in DRAFTLESS:
         cause = f"it is above max-model-len={longest}"

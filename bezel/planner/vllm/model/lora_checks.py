@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import EXITS, of_option
-from bezel.planner.vllm.speculation_checks import drafting
-from bezel_catalog.option_values import as_int
+from bezel.planner.vllm.speculation_checks import Speculation
 from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
@@ -38,12 +37,14 @@ def check_lora(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
 
 
 def _step(values: Mapping[str, Any]) -> Iterator[Problem]:
-    method, draft, tokens = drafting(values)
-    drafted, seqs = as_int(tokens), integer(values, "max-num-seqs")
+    chosen = Speculation.of(values)
+    seqs = integer(values, "max-num-seqs")
     batched = integer(values, "max-num-batched-tokens")
-    if (method is None and draft is None) or not (drafted and seqs and batched):
+    if not chosen.is_on or not (chosen.tokens and seqs and batched):
         return
-    needed = seqs * (drafted + 1)
+    needed = seqs * (chosen.tokens + 1)
     if batched < needed:
-        consequence = f"with adapters, {seqs} sequences of {drafted} drafted tokens each must fit one step; {EXITS}"
+        consequence = (
+            f"with adapters, {seqs} sequences of {chosen.tokens} drafted tokens each must fit one step; {EXITS}"
+        )
         yield of_option("max-num-batched-tokens", batched, consequence, f"set it to {needed} or more.")
