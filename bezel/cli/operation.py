@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bezel_base.console import say, write
-from bezel_base.errors import UserError
+from bezel_base.errors import WrongValueError
 
 if TYPE_CHECKING:
     from bezel.engine.project.project import Project
@@ -39,7 +39,7 @@ def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments
     """The arguments of an operation from the options of its command.
 
     Raises:
-        ArgumentError: One of them is invalid.
+        WrongValueError: One of them is invalid.
     """
     from pydantic import ValidationError
 
@@ -51,10 +51,4 @@ def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise ArgumentError(*argument_problems(error, model, shown_names(called.name))) from None
-
-
-class ArgumentError(UserError):
-    """Arguments of an operation are invalid."""
-
-    exit_code = 2
+        raise WrongValueError(*argument_problems(error, model, shown_names(called.name))) from None

@@ -7,7 +7,7 @@ registry; which of its arguments may be given is said by each argument (`bezel.o
 from dataclasses import dataclass
 from typing import Literal
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 
 STACK = "stack"
 
@@ -30,10 +30,8 @@ class Touches:
     check: str = ""
 
 
-class BeyondStackError(UserError):
+class BeyondStackError(WrongValueError):
     """An argument names what does not belong to the stack, on a server of some stacks only."""
-
-    exit_code = 2
 
     def __init__(self, key: str, value: object, stack: str | None, repair: str) -> None:
         consequence = f"it does not belong to the stack {stack}, and this server serves that stack only."

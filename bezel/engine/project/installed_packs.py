@@ -9,16 +9,14 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError, WrongValueError
 
 _PACKAGE = "bezel_policies"
 _FILE = "PulumiPolicy.yaml"
 
 
-class UnknownPackError(UserError):
+class UnknownPackError(WrongValueError):
     """No pack has this name."""
-
-    exit_code = 2
 
 
 def installed_pack(name: str) -> Path:

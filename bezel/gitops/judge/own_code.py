@@ -25,6 +25,7 @@ _BEFORE = "HEAD^"
 class OwnCodeError(UserError):
     """The code that would judge is a part of what it would judge."""
 
+    # Not a WrongValueError: every value of the command line is right, the place that it was started from is not.
     exit_code = Exit.USAGE
 
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bezel.engine.outcomes import Exit
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, WrongValueError
 from bezel_base.text.shell import shell_word
 
 PROVIDER, ACCOUNT, PROJECT = "BEZEL_IDENTITY_PROVIDER", "BEZEL_ACCOUNT", "GOOGLE_PROJECT"
@@ -15,12 +14,6 @@ _PROVIDER = re.compile(
 )
 _ACCOUNT = re.compile(r"[a-z][a-z0-9-]*@(?P<project>[a-z][a-z0-9.-]*)\.iam\.gserviceaccount\.com")
 _FORM = "projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER"
-
-
-class SettingsError(UserError):
-    """Settings that cannot be used."""
-
-    exit_code = Exit.USAGE
 
 
 @dataclass(frozen=True)
@@ -44,7 +37,7 @@ class LoginSettings:
         """Read the options, or the variables in their place; the project is the account's where none is named.
 
         Raises:
-            SettingsError: One is missing, or of another form; all of them at once.
+            WrongValueError: One is missing, or of another form; all of them at once.
         """
         provider = (provider or environ.get(PROVIDER, "")).strip().removeprefix("//iam.googleapis.com/")
         account = (account or environ.get(ACCOUNT, "")).strip()
@@ -66,7 +59,7 @@ class LoginSettings:
                 consequence = "is set, and Pulumi would use it instead of the account."
                 problems.append(Problem(name, None, consequence, "unset it for the job."))
         if problems or named is None:
-            raise SettingsError(*problems)
+            raise WrongValueError(*problems)
         return cls(provider, account, (project or environ.get(PROJECT, "")).strip() or named["project"])
 
     @property

@@ -16,7 +16,8 @@ from bezel.engine.outcomes import LockedError
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.operations.context import Context
 from bezel.operations.deployment.state_reader import local_folder
-from bezel_base.errors import Problem, UserError
+from bezel_base.ending_signals import INTERRUPTED
+from bezel_base.errors import Problem, UserError, WrongValueError
 from bezel_base.text.shell import shell_word
 from bezel_catalog.quantities import duration_text, parse_duration
 
@@ -28,7 +29,7 @@ _Done = TypeVar("_Done")
 class CancelledError(UserError):
     """The caller gave the operation up."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED
 
 
 class EngineLockedError(Exception):
@@ -52,10 +53,10 @@ def wait_of(text: str) -> Wait:
     """The wait that an argument names, e.g. `15m`.
 
     Raises:
-        UserError: It is not a duration.
+        WrongValueError: It is not a duration.
     """
     if (seconds := parse_duration(text)) is None:
-        raise UserError(Problem("--wait", text, "expected a duration.", "write e.g. 15m, or 0s to fail at once."))
+        raise WrongValueError(Problem("--wait", text, "expected a duration.", "write e.g. 15m, or 0s to fail at once."))
     return Wait(seconds)
 
 

@@ -3,17 +3,15 @@
 import re
 from datetime import UTC, datetime
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 
 _DURATION = re.compile(r"(\d{1,6})([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _PAGE = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00))#(?P<shown>\d{1,5})")
 
 
-class LogsError(UserError):
+class LogsError(WrongValueError):
     """A log cannot be chosen as asked."""
-
-    exit_code = 2
 
 
 def since(text: str, now: float) -> str:

@@ -15,17 +15,15 @@ from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import apply_stack, plan_stack
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
 from bezel_base.text.shell import shell_word
 
 _SECTION = "scaling"
 _OWN = ("scaling", "template.scaling")
 
 
-class NothingAskedError(UserError):
+class NothingAskedError(WrongValueError):
     """Neither a minimum nor a maximum is given."""
-
-    exit_code = 2
 
 
 class ScaleArguments(Arguments):

@@ -18,17 +18,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bezel_base.errors import NOT_SHOWN, UserError, format_value
+from bezel_base.errors import NOT_SHOWN, WrongValueError, format_value
 
 Spec = Mapping[str, Any]
 CARRIED = ("run", "call", "needs_project", "operation")
 """Keys of a command that the parsed options carry: what runs it, with what."""
 
 
-class UsageError(UserError):
+class UsageError(WrongValueError):
     """A command line that is invalid. Shown in two lines: the usage of a command with forty options would hide it."""
-
-    exit_code = 2
 
     def __str__(self) -> str:
         return f"{self.title}: {self.problems[0]}\nAll options: {self.title} --help"

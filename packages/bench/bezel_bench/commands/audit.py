@@ -17,6 +17,7 @@ from bezel_bench.commands.targets import Targets
 class UnreadableFilesError(UserError):
     """Files that could not be read; the others were audited."""
 
+    # Not a WrongValueError: a file of the right name may be unreadable. Not 1, which --strict has for findings.
     exit_code = 2
 
 

@@ -3,19 +3,13 @@
 import argparse
 
 from bezel_base.console import align_columns, say
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 from bezel_bench.commands.targets import Targets
 from bezel_bench.report.comparison import Comparison, Value, compare
 from bezel_bench.result.document import load
 
 _CODES = {"worse": 1, "unknown": 3, "not_shown": 4}
 _WORDS = {"not_shown": "no difference shown"}
-
-
-class ToleranceError(UserError):
-    """The tolerance is no percentage."""
-
-    exit_code = 2
 
 
 def run(_: Targets, options: argparse.Namespace) -> int:
@@ -26,12 +20,12 @@ def run(_: Targets, options: argparse.Namespace) -> int:
 
     Raises:
         UserError: A result cannot be read.
-        ToleranceError: The tolerance is below 0, or 100 or more.
+        WrongValueError: The tolerance is below 0, or 100 or more.
     """
     if not 0 <= options.tolerance < 100:
         repair = "write e.g. 5 for 5 %."
         problem = Problem("--tolerance", f"{options.tolerance:g}", "expected a percentage from 0 to below 100.", repair)
-        raise ToleranceError(problem)
+        raise WrongValueError(problem)
     comparison = compare(load(options.before), load(options.after), options.tolerance / 100)
     verdict = comparison.verdict
     if options.json:

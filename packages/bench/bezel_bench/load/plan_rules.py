@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, WrongValueError
 from bezel_bench.load.plan import (
     GENERATING,
     PATHS,
@@ -30,10 +30,8 @@ _OWN_FIELDS = frozenset({"messages", "prompt", "input", "query", "documents", "m
 _ADDRESS = "give an address, e.g. http://127.0.0.1:8000."
 
 
-class LoadError(UserError):
+class LoadError(WrongValueError):
     """A load cannot be sent: a mistake in the command line."""
-
-    exit_code = 2
 
 
 def check_load(load: Load) -> Load:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 from bezel_pulumi_offline.resources import TYPES
 
 Json = dict[str, Any]
@@ -31,10 +31,8 @@ _PARTS = ("state", "http", "provider", "faults")
 _PLACE = {"project": "demo-project", "region": "us-central1", "zone": "us-east5-a"}
 
 
-class RecordingsError(UserError):
+class RecordingsError(WrongValueError):
     """The folder has no recordings, or some that cannot be compared."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, UserError, WrongValueError
 from bezel_bench.commands.measure.own_headers import own_headers
 from bezel_bench.commands.table import shared_table
 from bezel_bench.load.plan import GENERATING, Load, Target
@@ -29,10 +29,8 @@ _OF_TOKENS = ("ttft", "ttfc", "tpot", "itl_max")
 _STATISTIC = re.compile(r"_(mean|p[0-9]+)$")
 
 
-class OptionsError(UserError):
+class OptionsError(WrongValueError):
     """A command line whose options cannot be used: wrong values, or options that exclude each other."""
-
-    exit_code = 2
 
 
 class OptionRule(NamedTuple):
