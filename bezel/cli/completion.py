@@ -6,6 +6,7 @@ of the working directory.
 
 import argparse
 import sys
+from typing import Literal
 
 import shtab
 
@@ -15,7 +16,7 @@ from bezel_base.command_line.parser import Parser
 _STACKS = shtab.cmd("find . -maxdepth 1 -name 'Pulumi.*.yaml' | sed -e s/..Pulumi.// -e s/.yaml//")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> Literal[0]:
     """Print the script; return the exit code."""
     parser = root_parser()
     _mark(parser)

@@ -4,7 +4,9 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import checked_cloud_project
 from bezel.foundation.settings import Settings, checked_settings, plain
 from bezel.gitops.project_setup.pipeline import checkout_around
@@ -22,7 +24,7 @@ _NAMES = {
 }
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED]:
     """Set the project up, or take its foundation away; return the exit code."""
 
     def ask(question: str) -> bool:

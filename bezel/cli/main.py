@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand.
-
-    Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments; 130, 143: Ctrl-C or SIGTERM
-    ended it.
-    """
+    """Run one subcommand; return its exit code (bezel_base.command_line.exit_codes)."""
     # It is for the user's own `pulumi`; bezel gives its engines copies itself.
     os.environ.pop(LOCAL_PULUMI, None)
     return run_program("bezel", arguments, lambda command_line: _run(parse(command_line)))

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from bezel.engine.project.folder import project_folder
@@ -17,7 +18,7 @@ _PASSED_ON = re.compile(
 )
 
 
-def serve(options: argparse.Namespace) -> int:
+def serve(options: argparse.Namespace) -> Literal[0]:
     """Serve one client on standard input and output until it closes them; return the exit code.
 
     Raises:
@@ -33,7 +34,7 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def config(options: argparse.Namespace) -> int:
+def config(options: argparse.Namespace) -> Literal[0]:
     """Print a client's configuration; return the exit code.
 
     Raises:

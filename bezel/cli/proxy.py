@@ -5,7 +5,7 @@ import asyncio
 import logging
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bezel.operations.deployment.server_access import ServerAccess, access_of
 from bezel.rest import Credentials, url_for_token
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bezel.engine.project.project import Project
 
 
-def run(project: "Project", options: argparse.Namespace) -> int:
+def run(project: "Project", options: argparse.Namespace) -> Literal[0]:
     """Serve until Ctrl-C.
 
     Raises:

@@ -5,6 +5,7 @@ Leaves out how that is done (bezel.engine.recover).
 
 import argparse
 import os
+from typing import Literal
 
 from bezel.engine.project.project import Project
 from bezel.engine.recover.recover import recover
@@ -15,7 +16,7 @@ from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word
 
 
-def recover_stack(project: Project, options: argparse.Namespace) -> int:
+def recover_stack(project: Project, options: argparse.Namespace) -> Literal[0]:
     """`bezel recover STACK`: reconcile open changes on the user's own backend and cloud; return the exit code.
 
     Raises:

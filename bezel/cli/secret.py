@@ -10,7 +10,9 @@ import os
 import select
 import sys
 import time
+from typing import Literal
 
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.rest.secret_manager import MAX_BYTES
 from bezel_base.console import note, say
@@ -21,7 +23,7 @@ _LINE_END = 2
 _READ_SECONDS = 300.0
 
 
-def set_value(project: Project, options: argparse.Namespace) -> int:
+def set_value(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED, 130]:
     """Plan, read the value, store it; return the exit code.
 
     Raises:

@@ -137,7 +137,7 @@ def _basis(cost: Mapping[str, object]) -> str:
     derived = [
         str(line["item"])
         for line in (lines if isinstance(lines, list) else [])
-        if isinstance(line, Mapping) and str(line.get("source", "")).startswith("derived")
+        if isinstance(line, Mapping) and line.get("kind") == "derived"
     ]
     left_out = cost.get("not_included")
     parts = [f"derived: {', '.join(derived)}"] if derived else []

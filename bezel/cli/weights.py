@@ -5,6 +5,7 @@ Leaves listing to `bezel.weights`, and copying to the operation `weights_copy`.
 
 import argparse
 from contextlib import closing
+from typing import Literal
 
 from bezel.engine.project.project import Project
 from bezel.planner import make_plan
@@ -19,7 +20,7 @@ from bezel_base.text.shell import shell_word
 _SECONDS = 120.0
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[0, 1]:
     """Print the models of a stack's bucket; return 1 where the stack's own model is incomplete.
 
     Raises:

@@ -44,7 +44,7 @@ class ExamplesReport:
     examples: Sequence[Example] = field(default_factory=tuple)
 
     @property
-    def exit_code(self) -> Exit:
+    def exit_code(self) -> Literal[Exit.DONE, Exit.FAILED]:
         """1 where one cannot be planned."""
         return Exit.FAILED if any(example.state == "refused" for example in self.examples) else Exit.DONE
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from bezel.engine.events.reader import read_events
 from bezel.engine.events.values import Events, Violation
@@ -28,7 +29,11 @@ SECONDS = 900.0
 SPEED = 600.0
 _LONGEST = 2000
 """Characters of a problem that are shown."""
-_EXITS = {"passed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
+_EXITS: Mapping[str, Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]] = {
+    "passed": Exit.DONE,
+    "failed": Exit.FAILED,
+    "refused": Exit.REFUSED,
+}
 _PROTECTION = "deletion_protection"
 
 
@@ -61,7 +66,7 @@ class Rehearsal:
     judge: Mapping[str, object] | None = None
 
     @property
-    def exit_code(self) -> Exit:
+    def exit_code(self) -> Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]:
         """The command's exit code."""
         return _EXITS[self.verdict]
 

@@ -23,9 +23,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
+from bezel.engine.outcomes import Exit
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
 from bezel.operations.results import Result
+from bezel_base.ending_signals import INTERRUPTED
 from bezel_base.errors import UserError
 from bezel_base.text.printable import encodable, encodable_values
 from bezel_base.text.redaction import redact_forms, redact_forms_of_values
@@ -38,8 +40,14 @@ MAX_STRUCTURED = 200_000
 MAX_ARGUMENTS = 100_000
 ERROR = "bezel/error"
 """Key of a failure's metadata: its `code`, its `problems`, and the `outcome` of a change that failed."""
-# Codes of failures beside those of an error's exit code.
-_CODES = {1: "failed", 2: "invalid_arguments", 3: "refused", 4: "drifted", 5: "locked", 130: "cancelled"}
+CODES: Mapping[int, str] = {
+    Exit.FAILED: "failed",
+    Exit.USAGE: "invalid_arguments",
+    Exit.REFUSED: "refused",
+    Exit.LOCKED: "locked",
+    INTERRUPTED: "cancelled",
+}
+"""Exit code that an error or an outcome of an operation has -> code of the failure."""
 
 # What sending to a client raises that is gone, or has cancelled the call.
 _NOT_SENT = (
@@ -126,10 +134,10 @@ async def _result_of(call: Call, called: Callable[[], Result]) -> CallToolResult
     try:
         result = await anyio.to_thread.run_sync(called)
         if call.may_fail and result.exit_code:
-            return failure(_CODES.get(result.exit_code, "failed"), result.text(), [], result.model_dump(mode="json"))
+            return failure(CODES.get(result.exit_code, "failed"), result.text(), [], result.model_dump(mode="json"))
         return success(result)
     except UserError as error:
-        return failure(_CODES.get(error.exit_code, "failed"), str(error), error.as_json()["problems"])
+        return failure(CODES.get(error.exit_code, "failed"), str(error), error.as_json()["problems"])
     except Exception:
         # The client gets no traceback: it may hold what no message may show.
         log.exception("%s failed", call.name)

@@ -6,14 +6,15 @@ An operation is imported when it is called. Its arguments and its result are des
 
 import importlib
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
 
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
 from bezel.operations.results import Result
 from bezel.operations.touches import Touches
+from bezel_base.command_line.exit_codes import exit_codes_of
 
 Kind = Literal["reading", "changing", "job"]
 
@@ -32,6 +33,8 @@ class Operation:
         needs_project: Whether its command has to be called in a Pulumi project.
         apply: Of a changing operation, `MODULE:FUNCTION` that carries out the plan which `function` returns.
         touches: What it touches; an operation without it is not served to a client that is limited to some stacks.
+        exit_codes: Exit codes that its command has beside those of every command, or that mean more, with what each
+            means. A code that a result or an error of the operation has stands here.
     """
 
     name: str
@@ -43,6 +46,11 @@ class Operation:
     needs_project: bool = True
     apply: str = ""
     touches: Touches | None = None
+    exit_codes: Mapping[int, str] = field(default_factory=dict)
+
+    def all_exit_codes(self) -> dict[int, str]:
+        """Every exit code of its command -> what it means."""
+        return exit_codes_of({str(int(code)): meaning for code, meaning in self.exit_codes.items()})
 
     def load(self) -> Callable[[Context, Any], Result]:
         """The function; of a changing operation, the one that plans."""

@@ -5,12 +5,22 @@ that no list and no help text imports an operation. What an argument is and says
 (`bezel.operations.arguments`).
 """
 
+from collections.abc import Mapping
+
+from bezel.engine.outcomes import Exit
 from bezel.operations.operation import Operation
 from bezel.operations.touches import Touches
 from bezel_bench.commands.table import shared_spec
 
-_HELP: dict[str, str] = {word: command["help"] for word, command in shared_spec()["commands"].items()}
-"""Word of a command of the benchmark's package -> what it does; its options are described there too."""
+_COMMANDS = shared_spec()["commands"]
+_HELP: dict[str, str] = {word: command["help"] for word, command in _COMMANDS.items()}
+"""Word of a command of the benchmark's package -> what it does; its options and exit codes are described there too."""
+_CODES = {
+    word: {int(code): meaning for code, meaning in command.get("exit_codes", {}).items()}
+    for word, command in _COMMANDS.items()
+}
+_OF_CHANGE: Mapping[int, str] = {Exit.REFUSED: "refused, or not confirmed"}
+_OF_STACK_CHANGE: Mapping[int, str] = {**_OF_CHANGE, Exit.LOCKED: "another run holds the stack's lock"}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -48,6 +58,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "status",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or a stack does not serve as declared"},
     ),
     Operation(
         "watch",
@@ -57,6 +68,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "watch",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or the stack does not serve as declared or its metrics were not read"},
     ),
     Operation(
         "metrics",
@@ -66,6 +78,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "metrics",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or no server was read"},
     ),
     Operation(
         "memory",
@@ -75,6 +88,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "memory",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or the server reported nothing"},
     ),
     Operation(
         "logs",
@@ -102,6 +116,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "models",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or no server was asked, or it does not serve the declared model"},
     ),
     Operation(
         "query",
@@ -111,6 +126,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "query",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or there is no complete answer"},
     ),
     Operation(
         "analyze_logs",
@@ -120,6 +136,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "analyze-logs",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or the model gave no complete answer"},
     ),
     Operation(
         "advise",
@@ -129,6 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "advise",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or the model gave no complete answer"},
     ),
     Operation(
         "zones",
@@ -163,6 +181,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "tpu create",
         apply="tpu.create_lease:apply_create",
         touches=Touches("project"),
+        exit_codes=_OF_CHANGE,
     ),
     Operation(
         "tpu_delete",
@@ -172,6 +191,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "tpu delete",
         apply="tpu.delete_lease:apply_delete",
         touches=Touches("project"),
+        exit_codes=_OF_CHANGE,
     ),
     Operation(
         "secret_show",
@@ -180,6 +200,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "show whether a secret has a value, which stacks read it, and the command by which a person sets it",
         "secret show",
         touches=Touches("stack", "secret.secret_show:check_scope"),
+        exit_codes={Exit.FAILED: "failed, or the secret has no value"},
     ),
     Operation(
         "model_files",
@@ -189,6 +210,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "model-files",
         group="catalogue",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or a stack's model is missing, incomplete or unknown"},
     ),
     Operation(
         "explain",
@@ -207,6 +229,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "quota",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or a quota is smaller than the stack's need, or no limit was read"},
     ),
     Operation(
         "compare",
@@ -225,6 +248,7 @@ OPERATIONS: tuple[Operation, ...] = (
         _HELP["run"],
         "bench run",
         touches=Touches("stack"),
+        exit_codes=_CODES["run"],
     ),
     Operation(
         "bench_sweep",
@@ -233,6 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         _HELP["sweep"],
         "bench sweep",
         touches=Touches("stack"),
+        exit_codes=_CODES["sweep"],
     ),
     Operation(
         "bench_report",
@@ -249,6 +274,7 @@ OPERATIONS: tuple[Operation, ...] = (
         _HELP["audit"],
         "bench audit",
         touches=Touches("results"),
+        exit_codes=_CODES["audit"],
     ),
     Operation(
         "catalog_show",
@@ -267,6 +293,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "doctor",
         group="operate",
         touches=Touches("stack"),
+        exit_codes={Exit.FAILED: "failed, or a deploy would fail"},
     ),
     Operation(
         "deploy",
@@ -277,6 +304,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="operate",
         apply="deploy.deploy:apply_deploy",
         touches=Touches("stack"),
+        exit_codes=_OF_STACK_CHANGE,
     ),
     Operation(
         "scale",
@@ -287,6 +315,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="operate",
         apply="scale.scale:apply_scale",
         touches=Touches("stack"),
+        exit_codes=_OF_STACK_CHANGE,
     ),
     Operation(
         "restart",
@@ -297,6 +326,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="operate",
         apply="restart.restart:apply_restart",
         touches=Touches("stack"),
+        exit_codes=_OF_STACK_CHANGE,
     ),
     Operation(
         "rollback",
@@ -307,6 +337,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="operate",
         apply="rollback.rollback:apply_rollback",
         touches=Touches("stack"),
+        exit_codes=_OF_STACK_CHANGE,
     ),
     Operation(
         "container",
@@ -317,6 +348,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="operate",
         apply="container.container:apply_container",
         touches=Touches("stack"),
+        exit_codes=_OF_STACK_CHANGE,
     ),
     Operation(
         "destroy",
@@ -327,6 +359,7 @@ OPERATIONS: tuple[Operation, ...] = (
         group="operate",
         apply="destroy.destroy:apply_destroy",
         touches=Touches("stack"),
+        exit_codes=_OF_STACK_CHANGE,
     ),
     Operation(
         "weights_copy",
@@ -336,6 +369,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "weights copy",
         apply="weights.weights_copy:apply_copy",
         touches=Touches("stack", "weights.weights_copy:check_scope"),
+        exit_codes=_OF_CHANGE,
     ),
     Operation(
         "quota_request",
@@ -345,6 +379,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "quota request",
         apply="quota.request:apply_request",
         touches=Touches("stack", "quota.request:check_scope"),
+        exit_codes=_OF_CHANGE,
     ),
 )
 

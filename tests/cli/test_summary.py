@@ -69,9 +69,9 @@ def test_an_unknown_price_is_no_number(outputs: dict[str, Any]) -> None:
     assert "0 USD per hour" not in text
 
 
-@pytest.mark.parametrize(("source", "said"), [("derived: a row of us-central1", True), ("pricing page, Tier 1", False)])
-def test_a_derived_price_is_said_to_be_one(outputs: dict[str, Any], source: str, said: bool) -> None:
-    outputs["plan"]["cost"] |= {"lines": [{"item": "gpu nvidia-l4", "source": source}], "not_included": ["logs"]}
+@pytest.mark.parametrize(("kind", "said"), [("derived", True), ("list price", False)])
+def test_a_derived_price_is_said_to_be_one(outputs: dict[str, Any], kind: str, said: bool) -> None:
+    outputs["plan"]["cost"] |= {"lines": [{"item": "gpu nvidia-l4", "kind": kind}], "not_included": ["logs"]}
     text = summary("l4-qat", outputs, behind="x")
     assert ("derived: gpu nvidia-l4" in text) is said
     assert "not included: logs" in text

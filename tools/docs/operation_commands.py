@@ -45,6 +45,8 @@ def command(each: Operation) -> dict[str, Any]:
         made["alone"] = True
     if any(place(field) == Word(place(field).metavar, dashed=True) for field in model.model_fields.values()):
         made["dashed_values"] = True
+    if each.exit_codes:
+        made["exit_codes"] = {str(int(code)): meaning for code, meaning in sorted(each.exit_codes.items())}
     made["options"] = ["json", "change"] if each.kind == "changing" else ["json"]
     made["arguments"] = dict(argument(name, field) for name, field in model.model_fields.items())
     return made

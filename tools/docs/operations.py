@@ -7,11 +7,14 @@ python -m tools.docs.operations --write    puts all of them into docs/operations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-from bezel.cli.command_table import shown_names
+from bezel.cli.command_table import command_table, shown_names
 from bezel.operations.operation import Operation
 from bezel.operations.registry import OPERATIONS, operation
+from bezel_base.command_line.exit_codes import format_exit_codes
+from bezel_base.command_line.parser import Spec
 from tools.docs.generated_sections import ROOT, put, table
 from tools.docs.operation_commands import arguments_inside, commands, help_text
 
@@ -115,16 +118,37 @@ def _arguments_of(each: Operation) -> str:
     return heading + table(("command line", "tool", "what it is"), rows)
 
 
+def exit_codes() -> str:
+    """The codes of every command of `bezel`, then rows of the commands that have others, or whose codes mean more."""
+    rows = [
+        (f"`{words}`", "; ".join(f"{code} {meaning}" for code, meaning in sorted(spec["exit_codes"].items())))
+        for words, spec in _commands("bezel", command_table().spec)
+        if "exit_codes" in spec
+    ]
+    return f"{format_exit_codes({})}\n\n" + table(("command", "its own exit codes"), rows)
+
+
+def _commands(program: str, spec: Spec) -> Iterator[tuple[str, Spec]]:
+    for word, command in spec.get("commands", {}).items():
+        yield f"{program} {word}", command
+        yield from _commands(f"{program} {word}", command)
+
+
 def tables() -> dict[str, str]:
     """Name of a generated section of docs/operations.md -> its content."""
-    return {"operations": operations(), "counterparts": counterparts()}
+    return {"operations": operations(), "exit-codes": exit_codes(), "counterparts": counterparts()}
 
 
 def schemas(each: Operation) -> str:
     """The schemas of an operation's arguments and result, as the file holds them; of a changing one, its outcome's."""
     arguments = without_titles(each.arguments().model_json_schema(mode="validation"))
     result: dict[str, Any] = each.result().model_json_schema(mode="serialization")
-    content = {"arguments": arguments, "arguments_inside": [*arguments_inside(each.arguments())], "result": result}
+    content = {
+        "arguments": arguments,
+        "arguments_inside": [*arguments_inside(each.arguments())],
+        "exit_codes": {str(code): meaning for code, meaning in each.all_exit_codes().items()},
+        "result": result,
+    }
     if each.apply:
         content["outcome"] = each.outcome().model_json_schema(mode="serialization")
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

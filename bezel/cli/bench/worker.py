@@ -5,6 +5,7 @@ Cloud Run passes it the number of its task. Leaves out how a share is sent: see 
 
 import argparse
 import os
+from typing import Literal
 
 from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.cli.bench.stack_targets import headers_of
@@ -16,7 +17,7 @@ _INDEX = "CLOUD_RUN_TASK_INDEX"
 _SECONDS = 24 * 3600.0  # the platform ends a task by its own timeout
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> Literal[0]:
     """Send this task's share; return the exit code.
 
     Raises:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from bezel.rest import GoogleClient, RestError, endpoint
 from bezel_base.atomic_write import write_whole
@@ -26,7 +27,7 @@ from bezel_catalog.skus import sku_rules
 PAGE = 5000  # the largest page that the API returns; it has no filter for SKUs
 
 
-def check(_: argparse.Namespace) -> int:
+def check(_: argparse.Namespace) -> Literal[0]:
     """Print a summary of the data files; return the exit code.
 
     Raises:

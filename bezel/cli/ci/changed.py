@@ -3,6 +3,7 @@
 import argparse
 import os
 from pathlib import Path
+from typing import Literal
 
 from bezel.cli.ci.output import publish
 from bezel.engine.outcomes import Exit
@@ -10,7 +11,7 @@ from bezel.engine.project.project import Project
 from bezel.gitops.changed.command import changed
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE]:
     """Print the stacks, and return the exit code.
 
     Raises:

@@ -2,12 +2,13 @@
 
 import argparse
 import os
+from typing import Literal
 
 from bezel.cli.ci.output import publish
 from bezel.gitops.comment.comment import comment
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> Literal[0]:
     """Write the comment, or print it where there is no pull request; return the exit code.
 
     Raises:

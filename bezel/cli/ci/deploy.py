@@ -2,6 +2,8 @@
 
 import argparse
 import os
+from collections.abc import Mapping
+from typing import Literal
 
 from bezel.cli.ci.lock import parse_wait
 from bezel.cli.ci.output import publish
@@ -14,10 +16,15 @@ from bezel.gitops.judge.own_code import check_place_of_code
 from bezel.gitops.review.deploy import deploy
 from bezel_base.text.shell import shell_word
 
-EXITS = {"deployed": Exit.DONE, "unchanged": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
+EXITS: Mapping[str, Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]] = {
+    "deployed": Exit.DONE,
+    "unchanged": Exit.DONE,
+    "failed": Exit.FAILED,
+    "refused": Exit.REFUSED,
+}
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]:
     """Deploy a stack, and return the exit code of the outcome.
 
     Raises:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 from bezel.cli.ci.output import publish
 from bezel.engine.outcomes import Exit
@@ -26,7 +27,7 @@ from bezel_base.errors import NOT_SET, Problem, WrongValueError
 _SECONDS = 60.0
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED, Exit.DRIFTED]:
     """Report the drift, publish it, and return the exit code.
 
     Raises:

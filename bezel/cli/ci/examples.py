@@ -2,14 +2,16 @@
 
 import argparse
 from datetime import UTC, datetime
+from typing import Literal
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.pipeline_file import pipeline_of
 from bezel.engine.project.project import Project
 from bezel.gitops.examples import check_examples
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED]:
     """Check the plans, and return the exit code.
 
     Raises:

@@ -4,11 +4,13 @@ import argparse
 import os
 import sys
 from datetime import UTC, datetime
+from typing import Literal
 
 from bezel.cli.ci.drift import section_name, show_issue
 from bezel.cli.ci.lock import parse_wait
 from bezel.cli.ci.output import publish
 from bezel.engine.locks.taker import hold, surroundings
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project, checked_cloud_project, cloud_project_of
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.gitops.upkeep.expiry_plan import make_plan
@@ -20,7 +22,7 @@ from bezel.leases.inventory import LeaseInventory, new_client
 from bezel_base.console import note
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED]:
     """Show the plan, destroy after consent, publish the result, and return the exit code.
 
     Raises:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from typing import Literal
 
 from bezel.cli.ci.output import publish
 from bezel.engine.outcomes import Exit
@@ -15,7 +16,7 @@ from bezel.gitops.judge.own_code import check_place_of_code
 from bezel_base.text.shell import shell_word
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.REFUSED]:
     """Compare, and return the exit code: 3 if a deploy would stop.
 
     Raises:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from typing import Literal
 
 from bezel.cli.ci.output import publish
 from bezel.engine.outcomes import Exit
@@ -12,7 +13,7 @@ from bezel.gitops.login.report import LoginReport
 from bezel.gitops.login.settings import LoginSettings
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> Literal[Exit.DONE]:
     """Log in, and leave the credentials to the later steps of the job.
 
     Raises:

@@ -2,6 +2,8 @@
 
 import argparse
 import os
+from collections.abc import Mapping
+from typing import Literal
 
 from bezel.cli.ci.output import publish
 from bezel.engine.outcomes import Exit
@@ -13,10 +15,14 @@ from bezel.gitops.judge.own_code import check_place_of_code
 from bezel.gitops.review.preview import preview
 from bezel_base.text.shell import shell_word
 
-EXITS = {"allowed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
+EXITS: Mapping[str, Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]] = {
+    "allowed": Exit.DONE,
+    "failed": Exit.FAILED,
+    "refused": Exit.REFUSED,
+}
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]:
     """Preview a stack, and return the exit code of its verdict.
 
     Raises:

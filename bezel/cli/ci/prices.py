@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import os
 from datetime import UTC, datetime
+from typing import Literal
 
 from bezel.cli.catalog.commands import check_prices, compare_with_list
 from bezel.cli.ci.output import publish
@@ -20,7 +21,7 @@ from bezel_catalog.refresh import refreshed_rows
 _VARIABLE = "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT"
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE]:
     """Open or update the pull request, and return the exit code.
 
     Raises:

@@ -2,14 +2,16 @@
 
 import argparse
 import os
+from typing import Literal
 
 from bezel.cli.ci.output import publish
+from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.gitops.judge.base import base_judge
 from bezel.gitops.rehearsal import rehearse
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.FAILED, Exit.REFUSED]:
     """Rehearse and report; return the exit code.
 
     Raises:

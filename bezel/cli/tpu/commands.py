@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal
 
 from bezel.engine.project.lease_zones import lease_zones
 from bezel.engine.project.project import Project, checked_cloud_project
@@ -26,14 +26,12 @@ MAX_PROBE_SECONDS = 7200
 """The longest wait that Compute Engine allows a request, and longer than a user would watch."""
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
-    """Run one of the subcommands; return the exit code.
+def sweep(project: Project, options: argparse.Namespace) -> Literal[0, 1]:
+    """Show what would be deleted, and delete it after a confirmation; return the exit code.
 
     Raises:
         UserError: An option is wrong, or a request failed.
     """
-    if options.action == "find":
-        return _find(project, options)
     clock = clock_of()
     with new_client(clock) as client:
         zones, cloud_project = _zones(project, options), checked_cloud_project(options.project)
@@ -56,7 +54,7 @@ def _plain(lease: Observation) -> dict[str, Any]:
     return values | {"state": str(lease.state), "labels": dict(lease.labels)}
 
 
-def _delete(inventory: LeaseInventory, plan: Sequence[Leftover], options: argparse.Namespace) -> int:
+def _delete(inventory: LeaseInventory, plan: Sequence[Leftover], options: argparse.Namespace) -> Literal[0, 1]:
     """Show what will be deleted, request confirmation, delete it and wait for the end."""
     if options.json:
         _print_json([_plain(leftover.lease) | {"why": leftover.why} for leftover in plan])
@@ -75,8 +73,12 @@ def _delete(inventory: LeaseInventory, plan: Sequence[Leftover], options: argpar
     return 1 if failed else 0
 
 
-def _find(project: Project, options: argparse.Namespace) -> int:
-    """Print a row for each zone; with --probe, request a lease in each and delete it at once."""
+def find_zones(project: Project, options: argparse.Namespace) -> Literal[0]:
+    """Print a row for each zone; with --probe, request a lease in each and delete it at once.
+
+    Raises:
+        UserError: An option is wrong, the stack cannot be planned, or a request failed.
+    """
     wait = parse_duration(options.wait)
     if not wait or wait > MAX_PROBE_SECONDS:
         consequence = f"a probe waits from 1s to {duration_text(MAX_PROBE_SECONDS)}."

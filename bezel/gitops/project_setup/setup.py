@@ -7,6 +7,7 @@ to do says so. Leaves out the destroy (`teardown.py`).
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
@@ -50,7 +51,7 @@ class Setup:
         return {**google, **{f"{NAMESPACE}:{name}": value for name, value in given.items()}}
 
 
-def set_up(setup: Setup, ask: Ask) -> int:
+def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
     """Set a project up, after `ask` has agreed to what is planned.
 
     Raises:
@@ -90,7 +91,7 @@ def set_up(setup: Setup, ask: Ask) -> int:
     return Exit.DONE
 
 
-def _begin(setup: Setup, places: Places, ask: Ask) -> int:
+def _begin(setup: Setup, places: Places, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
     """The first run, or the continuation of one that was killed before its state was in the bucket."""
     if not places.here.folder.has_state():
         preflight.check(setup.settings, setup.project)
@@ -102,7 +103,7 @@ def _begin(setup: Setup, places: Places, ask: Ask) -> int:
     return code
 
 
-def _apply(engine: SetupEngine, project: str, ask: Ask) -> int:
+def _apply(engine: SetupEngine, project: str, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
     """Preview, ask, and change."""
     engine.recover()
     code, changes = engine.run("preview")

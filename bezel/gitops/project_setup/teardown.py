@@ -5,6 +5,7 @@ After a kill at any moment the same command continues. Leaves out the refusal in
 (`bezel_bootstrap.stack_guard`).
 """
 
+from typing import Literal
 from urllib.parse import quote
 
 from bezel.engine.outcomes import Exit, LockedError
@@ -24,7 +25,7 @@ _KEPT = (
 )
 
 
-def tear_down(project: str, bucket: str, ask: Ask) -> int:
+def tear_down(project: str, bucket: str, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
     """Destroy a project's foundation, after `ask` has agreed.
 
     Args:
@@ -75,7 +76,7 @@ def _check_unused(bucket: str, own: str) -> None:
             raise LockedError(Problem(f"gs://{bucket}/{locks[0]}", None, consequence, repair))
 
 
-def _destroy(here: SetupEngine, bucket: str) -> int:
+def _destroy(here: SetupEngine, bucket: str) -> Literal[Exit.DONE, Exit.FAILED]:
     here.recover()
     if _is_empty(here):
         here.folder.forget()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from bezel.engine.outcomes import Exit
 from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
@@ -24,7 +25,7 @@ class DriftReport:
     stacks: tuple[StackDrift, ...]
 
     @property
-    def exit_code(self) -> Exit:
+    def exit_code(self) -> Literal[Exit.DONE, Exit.FAILED, Exit.DRIFTED]:
         """FAILED if any stack is unknown, else DRIFTED if any differs."""
         verdicts = {stack.verdict for stack in self.stacks}
         return Exit.FAILED if "unknown" in verdicts else Exit.DRIFTED if "drifted" in verdicts else Exit.DONE

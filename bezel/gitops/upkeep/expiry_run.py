@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from decimal import Decimal
+from typing import Literal
 
 from bezel.engine.changes.locked_run import run_locked
 from bezel.engine.locks.held import HeldLock
@@ -96,7 +97,7 @@ class ExpiryReport:
         return cls(tuple(plan.findings), dict(plan.kept), tuple(plan.problems))
 
     @property
-    def exit_code(self) -> Exit:
+    def exit_code(self) -> Literal[Exit.DONE, Exit.FAILED]:
         """FAILED if something could not be looked at, or not be destroyed."""
         failed = any(finding.outcome not in {"", "destroyed"} for finding in self.findings)
         return Exit.FAILED if failed or self.problems else Exit.DONE

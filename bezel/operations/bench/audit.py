@@ -1,6 +1,6 @@
 """Audit of benchmark results, also other people's: impossible figures, each with its arithmetic."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -50,7 +50,7 @@ class AuditReport(Result):
     shown: str = Field(exclude=True, repr=False)
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 2]:
         """2 where a file could not be read, as of the command."""
         return 2 if self.unreadable else 0
 

@@ -50,7 +50,7 @@ class BenchResult(OperationResult):
     notes: tuple[str, ...]
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 if no cell is ok, or a run's cell is not."""
         good = [cell.state == "ok" for cell in self.cells]
         return 0 if (any(good) if self.kind == "sweep" else good and all(good)) else 1

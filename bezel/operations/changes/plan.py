@@ -14,13 +14,13 @@ from pydantic import Field
 from bezel.engine.outcomes import Exit
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd
+from bezel_base.ending_signals import INTERRUPTED
 
 Op = Literal["create", "update", "replace", "delete"]
 Verdict = Literal["done", "unchanged", "failed", "cancelled"]
 _SIGNS = {"create": "+", "update": "~", "replace": "+-", "delete": "-"}
 _LONGEST = 4000
 _MOST_LINES = 50
-INTERRUPTED = 130
 
 
 class PlannedChange(Result):
@@ -78,7 +78,7 @@ class Plan(Result):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[Exit.DONE, Exit.REFUSED]:
         """REFUSED if it cannot be confirmed."""
         return Exit.REFUSED if self.refusals else Exit.DONE
 
@@ -110,9 +110,11 @@ class Outcome(Result):
     problems: tuple[str, ...] = Field((), description="what failed, with its repair")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[Exit.DONE, Exit.FAILED, 130]:
         """0 if it was done or there was nothing to do."""
-        return {"done": Exit.DONE, "unchanged": Exit.DONE, "cancelled": INTERRUPTED}.get(self.verdict, Exit.FAILED)
+        if self.verdict == "cancelled":
+            return INTERRUPTED
+        return Exit.DONE if self.verdict in {"done", "unchanged"} else Exit.FAILED
 
     def text(self) -> str:
         """The outcome for a terminal."""

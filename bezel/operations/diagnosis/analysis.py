@@ -63,7 +63,7 @@ class Analysis(Result):
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 without a complete answer of the model."""
         return 0 if self.advice is not None and self.advice.finish_reason else 1
 

@@ -5,7 +5,7 @@ deadline, and so has the whole. Of a deployed stack it checks who has access, an
 program; the rest of it is left to `status`, `metrics` and `advise`.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -49,7 +49,7 @@ class Doctor(Result):
     causes: tuple[Cause, ...] = Field(description="causes of what is not ok, each once, most serious first")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 where a deploy would fail, as far as is known."""
         return 1 if any(each.state == "problem" for each in self.checks) else 0
 

@@ -8,7 +8,7 @@ instance is not asked for its metrics. Leaves the lines' forms and the compariso
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -69,7 +69,7 @@ class Memory(Result):
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 where the server reported nothing."""
         return 0 if self.is_read else 1
 

@@ -8,7 +8,7 @@ is not asked, as the request would start one. Leaves the figures to bezel.operat
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -79,7 +79,7 @@ class Metrics(Result):
         return "\n".join(lines) + "\n"
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 where no server was read."""
         return 0 if self.is_read else 1
 

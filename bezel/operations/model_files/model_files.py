@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -66,7 +66,7 @@ class ModelFiles(Result):
     notes: tuple[str, ...] = Field(description="what could not be read, and why")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 where a stack's model is missing or incomplete, or unknown."""
         return 1 if any(each.stacks and not each.is_complete for each in self.folders) else 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -54,7 +54,7 @@ class Models(Result):
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 where no server was asked, or where the declared model is not served."""
         return 0 if self.is_read and self.is_declared_served is not False else 1
 

@@ -7,7 +7,7 @@ credentials, token by token as the server sends it.
 import base64
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -86,7 +86,7 @@ class Answer(Result):
     with_stats: bool = Field(exclude=True, repr=False)
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 without a complete answer."""
         return 0 if self.finish_reason else 1
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -86,7 +86,7 @@ class QuotaReport(Result):
     notes: tuple[str, ...] = Field(description="what Google did not say, and why")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 if a quota is known to be smaller than the stack's need, or if no limit at all could be read."""
         is_unread = bool(self.quotas) and all(row.limit is None and not row.is_unlimited for row in self.quotas)
         return 1 if is_unread or any(row.is_short for row in self.quotas) else 0

@@ -14,7 +14,7 @@ def schemas_of(name: str) -> dict[str, Any]:
     """What the file of an operation has.
 
     `arguments`, `result` and, of a changing one, `outcome` are JSON schemas; `arguments_inside` are the names of the
-    arguments that a server of some stacks takes.
+    arguments that a server of some stacks takes. `exit_codes` are those of the command, with what each means.
 
     Raises:
         FileNotFoundError: There is no such operation.

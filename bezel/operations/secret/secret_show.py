@@ -3,7 +3,7 @@
 Never reads a value. An agent gets this instead of an operation that sets one: a value has no place in a conversation.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -57,7 +57,7 @@ class Secret(Result):
     command: str = Field(description="what a person runs to set it; the value is typed there, or read from a pipe")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 where it has no value."""
         return 0 if self.has_value else 1
 

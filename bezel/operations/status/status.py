@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -158,9 +158,9 @@ class Status(Result):
         return "\n".join(rows) + "\n"
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 unless every stack is ready, has no callers, or is outside the hours of its leases."""
-        return int(any(stack.verdict not in AS_DECLARED for stack in self.stacks))
+        return 1 if any(stack.verdict not in AS_DECLARED for stack in self.stacks) else 0
 
 
 def status(context: Context, arguments: StatusArguments) -> Status:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -59,7 +59,7 @@ class Watch(Result):
     notes: tuple[str, ...] = Field(description="what could not be read, and why")
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> Literal[0, 1]:
         """1 unless `status` ends with 0 for the stack, and its server, where one runs, was read."""
         return 0 if self.status is not None and self.status.verdict in AS_DECLARED and self.metrics is not None else 1
 

@@ -9,12 +9,13 @@ import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Final
 
 _LIKE_INTERRUPT = (signal.SIGTERM, signal.SIGHUP)
 # A signal that comes just before a blocking call, or to another thread, does not interrupt that call: Python would run
 # its handler only once the call returns. A timer's signal interrupts the call, and then Python runs both handlers.
 _WAKE_SECONDS = 1.0
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED: Final = 130  # 128 and the number of SIGINT
 """Exit code after Ctrl-C."""
 
 _last: int | None = None

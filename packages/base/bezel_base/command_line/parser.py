@@ -7,7 +7,8 @@ A command names the function that runs it and what else the program reads of it 
 these. `options` names tables of options; of those in `require` one exclusive option must be given. A key of an argument
 is a parameter of `argparse.add_argument`; `exclusive` marks the options of a table that exclude each other. A command
 with `dashed_values` takes a word that begins with dashes as a value unless it is one of its options. A command with
-`alone` may be called without one of its subcommands, and its options may stand before or after theirs.
+`alone` may be called without one of its subcommands, and its options may stand before or after theirs. A command with
+`exit_codes`, code -> meaning, shows them at the end of its help, with those that every command has.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from bezel_base.command_line.exit_codes import format_exit_codes
 from bezel_base.errors import NOT_SHOWN, WrongValueError, format_value
 
 Spec = Mapping[str, Any]
@@ -54,7 +56,12 @@ class Parser(argparse.ArgumentParser):
             kwargs: Arguments of `ArgumentParser`.
         """
         # No abbreviations: one that is unique today becomes ambiguous when a release adds an option.
-        super().__init__(description=spec.get("description", spec["help"]), allow_abbrev=False, **kwargs)
+        super().__init__(
+            description=spec.get("description", spec["help"]),
+            epilog=format_exit_codes(spec["exit_codes"]) if "exit_codes" in spec else None,
+            allow_abbrev=False,
+            **kwargs,
+        )
         for name, parse in {
             "int": _integer,
             "float": _number,

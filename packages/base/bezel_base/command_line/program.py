@@ -19,10 +19,7 @@ from bezel_base.process_end import skip_last_collection
 
 
 def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Sequence[str]], int]) -> int:
-    """Run a command of a program; return its exit code.
-
-    Exit code 1: it failed, and the reason is on standard error; 2: wrong arguments; 130, 143: Ctrl-C or SIGTERM ended
-    it.
+    """Run a command of a program; return its exit code (`exit_codes`). Where it failed, standard error has the reason.
 
     Args:
         name: Name of the program, which precedes its errors.

@@ -1,7 +1,7 @@
 """Table of a program's commands, as TOML files describe them: read, joined, and asked for the options of a command.
 
-Owns what every program has: `--errors` of the root, and the table `json`. Leaves out what the keys mean to argparse
-(`bezel_base.command_line.parser`).
+Owns what every program has: `--errors` of the root, its exit codes, and the table `json`. Leaves out what the keys mean
+to argparse (`bezel_base.command_line.parser`).
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,7 @@ class CommandTable:
         """
         arguments, tables = spec.get("arguments", {}), spec.get("tables", {})
         self.spec: Spec = {
+            "exit_codes": {},
             **spec,
             "arguments": merge_tables({"--errors": _ERRORS}, arguments),
             "tables": merge_tables(_TABLES, tables),

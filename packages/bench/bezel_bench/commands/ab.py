@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from bezel_base import ending_signals
 from bezel_base.console import note
@@ -44,11 +44,10 @@ from bezel_bench.sweep.measurement.journal import Server
 from bezel_bench.sweep.measurement.run_once import INTERRUPTED, Once
 
 
-def run(targets: Targets, options: argparse.Namespace) -> int:
-    """Compare the variants, write and print the result.
+def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
+    """Compare the variants, write and print the result; return the exit code.
 
-    Exit code 1: too few rounds for one of the differences, or the client or its machine disturbed a turn twice; 130,
-    143: Ctrl-C or SIGTERM ended it.
+    A turn that the client or its machine disturbed twice is not measured.
 
     Raises:
         UserError: Nothing can be compared.

@@ -1,12 +1,12 @@
 """`bezel bench audit FILE...`: reports impossible figures in other people's benchmark results.
 
-Leaves out how findings are detected: see bezel_bench.audit. Exit code 0, or 1 with --strict where there are findings;
-2 where a file could not be read.
+Leaves out how findings are detected: see bezel_bench.audit.
 """
 
 import argparse
 import json
 import sys
+from typing import Literal
 
 from bezel_base.errors import UserError
 from bezel_bench.audit.render import as_text, as_values
@@ -21,7 +21,7 @@ class UnreadableFilesError(UserError):
     exit_code = 2
 
 
-def run(_: Targets, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> Literal[0, 1]:
     """Audit the files, print the findings, return the exit code.
 
     Raises:

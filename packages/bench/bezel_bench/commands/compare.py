@@ -1,6 +1,8 @@
 """`bezel bench compare`: two saved results, figure by figure, with a verdict and an exit code for a pipeline."""
 
 import argparse
+from collections.abc import Mapping
+from typing import Literal
 
 from bezel_base.console import align_columns, say
 from bezel_base.errors import Problem, WrongValueError
@@ -8,15 +10,12 @@ from bezel_bench.commands.targets import Targets
 from bezel_bench.report.comparison import Comparison, Value, compare
 from bezel_bench.result.document import load
 
-_CODES = {"worse": 1, "unknown": 3, "not_shown": 4}
+_CODES: Mapping[str, Literal[1, 3, 4]] = {"worse": 1, "unknown": 3, "not_shown": 4}
 _WORDS = {"not_shown": "no difference shown"}
 
 
-def run(_: Targets, options: argparse.Namespace) -> int:
-    """Compare and print.
-
-    Exit code 0: every figure is shown to be better or the same; 1: a figure is worse; 3: the results cannot be
-    compared; 4: no figure is shown to be worse, but chance may hide a difference.
+def run(_: Targets, options: argparse.Namespace) -> Literal[0, 1, 3, 4]:
+    """Compare and print; return the exit code of the verdict.
 
     Raises:
         UserError: A result cannot be read.

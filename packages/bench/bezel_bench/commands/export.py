@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 from bezel_base.command_line.exits import write_output
 from bezel_base.errors import NOT_SET, Problem, UserError
@@ -15,7 +16,7 @@ from bezel_bench.result.document import Cell, Result, load
 from bezel_bench.result.sample_file import read_samples
 
 
-def run(_: Targets, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> Literal[0]:
     """Convert the result, and write or print it.
 
     Raises:

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
@@ -39,11 +39,8 @@ _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
 _MIN_REQUESTS = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
 
-def run(targets: Targets, options: argparse.Namespace) -> int:
-    """Search, write, print.
-
-    Exit code 0: the search found an edge, or that there is none; 1: it was inconclusive; 130, 143: Ctrl-C or SIGTERM
-    ended it.
+def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
+    """Search, write, print; return the exit code, 0 also where the search found that there is no edge.
 
     Raises:
         UserError: Nothing can be measured.

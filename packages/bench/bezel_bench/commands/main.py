@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments; 130, 143: Ctrl-C or SIGTERM
-    ended it. Some commands have further codes, which `--help` names.
-    """
+    """Run one command; return its exit code (bezel_base.command_line.exit_codes)."""
     return run_program(PROGRAM, arguments, _run)
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Literal
 
 from bezel_base.command_line.exits import write_output
 from bezel_base.console import say
@@ -12,7 +13,7 @@ from bezel_bench.report.report import Report, report_of, summary_of
 from bezel_bench.result.document import load
 
 
-def run(_: Targets, options: argparse.Namespace) -> int:
+def run(_: Targets, options: argparse.Namespace) -> Literal[0]:
     """Write the requested files; exit code 0 also for failed results, which the report marks.
 
     Raises:

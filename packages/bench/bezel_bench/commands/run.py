@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError, one_line
@@ -57,11 +57,8 @@ class LoadSender(Protocol):
         """Return the result with its client and notes on the sender."""
 
 
-def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None = None) -> int:
-    """Measure, write, print.
-
-    Exit code 0: every cell is ok; 1: one failed or is missing, and the table shows why; 130, 143: Ctrl-C or SIGTERM
-    ended it.
+def run(targets: Targets, options: argparse.Namespace, sender: LoadSender | None = None) -> Literal[0, 1, 130]:
+    """Measure, write, print; return the exit code, 1 where the table shows why a cell failed or is missing.
 
     Args:
         targets: The servers that the program can measure.

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import asdict, replace
 from functools import partial
+from typing import Literal
 
 from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
@@ -45,8 +46,8 @@ from bezel_bench.sweep.summarize import conclude
 _BAR = 12
 
 
-def run(targets: Targets, options: argparse.Namespace) -> int:
-    """Sweep, write, print. Exit code 1: no cell is ok, or the server was lost; 130, 143: Ctrl-C or SIGTERM ended it.
+def run(targets: Targets, options: argparse.Namespace) -> Literal[0, 1, 130]:
+    """Sweep, write, print; return the exit code.
 
     Raises:
         UserError: Nothing can be measured, or the journal is of another sweep.
