@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.gitops.changed.import_closure import UnparsedError, closures, modules_of
 from bezel.gitops.changed.report import ChangedReport
-from bezel.gitops.changed.rules import Concerned, FileChange, Program, concerned, needs_plans
+from bezel.gitops.changed.rules import Concerned, FileChange, Program, Reason, concerned, needs_plans
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Program(
@@ -178,13 +178,14 @@ def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: 
 
 
 def test_the_report_has_a_matrix_and_shows_few_reasons() -> None:
-    reasons = {"l4": tuple(f"stacks/f{n}.py: imported" for n in range(9))}
+    reasons = {"l4": tuple(Reason("imported", f"stacks/f{n}.py") for n in range(9))}
     report = ChangedReport("b", "h", Concerned(reasons))
     assert report.matrix == {"include": [{"stack": "l4", "environment": ""}]}
     named = ChangedReport("b", "h", Concerned(reasons), {"l4": "prod"})
     assert named.matrix == {"include": [{"stack": "l4", "environment": "prod"}]}
     assert report.text() == "l4: stacks/f0.py: imported; stacks/f1.py: imported; stacks/f2.py: imported; 6 more\n"
     assert "`stacks/f0.py`: imported" in report.markdown()
+    assert report.as_json()["stacks"] == [{"stack": "l4", "reasons": [f"stacks/f{n}.py: imported" for n in range(9)]}]
     assert report.outputs().splitlines()[1] == 'stacks=["l4"]'
     none = ChangedReport("b", "h", Concerned({}))
     assert (none.text(), none.matrix) == ("no stack is concerned\n", {"include": []})

@@ -88,7 +88,7 @@ def test_a_tree_that_cannot_be_planned_concerns_every_stack(
     new = edited(old, ())
     found = command.compared(old, new, [FileChange("M", PRICES)], older)
     assert found.reasons.keys() == plans_of(old).keys()
-    assert "cannot be followed" in found.every[0]
+    assert "cannot be followed" in found.every[0].why
     assert command.compared(old, new, [FileChange("M", "docs/a.md")], older) == Concerned({})
 
 

@@ -17,7 +17,16 @@ from bezel.gitops.changed import plan_probe
 from bezel.gitops.changed.git_trees import base_of, changes_between, checked_git, write_tree
 from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures, import_roots
 from bezel.gitops.changed.report import ChangedReport
-from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
+from bezel.gitops.changed.rules import (
+    STACK_FILE,
+    Concerned,
+    FileChange,
+    Program,
+    Reason,
+    concerned,
+    needs_plans,
+    needs_program,
+)
 from bezel_base.console import note
 from bezel_base.errors import UserError
 from bezel_base.json_documents import read_json
@@ -85,7 +94,7 @@ def compared(old: Path, new: Path, changes: list[FileChange], plans_of: Callable
             program = Program(kinds, either, differing)
     except (UnparsedError, UnplannedError) as error:
         everything = concerned(changes, Program(both, {}))
-        why = f"the change cannot be followed, so it may concern every stack: {error}"
+        why = Reason(f"the change cannot be followed, so it may concern every stack: {error}")
         reasons = {name: (why, *everything.reasons.get(name, ())) for name in names}
         return Concerned(reasons, everything.deleted, (why, *everything.every))
     return concerned(changes, program)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bezel.gitops.changed.rules import Concerned
+from bezel.gitops.changed.rules import Concerned, Reason
 from bezel_base.text.markdown import code, prose
 
 _SHOWN = 3  # reasons of a stack in text and Markdown; JSON has all
@@ -45,10 +45,12 @@ class ChangedReport:
             "kind": "changed",
             "base": self.base,
             "head": self.head,
-            "every": list(self.concerned.every),
-            "stacks": [{"stack": stack, "reasons": list(reasons[stack])} for stack in self.stacks],
+            "every": list(map(str, self.concerned.every)),
+            "stacks": [{"stack": stack, "reasons": list(map(str, reasons[stack]))} for stack in self.stacks],
             "deleted": list(self.concerned.deleted),
-            "examples": [{"stack": stack, "reasons": list(why)} for stack, why in self.concerned.examples.items()],
+            "examples": [
+                {"stack": stack, "reasons": list(map(str, why))} for stack, why in self.concerned.examples.items()
+            ],
             "released": list(self.concerned.released),
             "matrix": self.matrix,
         }
@@ -66,7 +68,7 @@ class ChangedReport:
 
     def text(self) -> str:
         """The content for a terminal."""
-        lines = [f"{stack}: {'; '.join(self._shown(stack))}" for stack in self.stacks]
+        lines = [f"{stack}: {'; '.join(map(str, self._shown(stack)))}" for stack in self.stacks]
         lines += [f"{stack}: {text}" for stack, text in self._left()]
         lines = lines or ["no stack is concerned"]
         if self.concerned.examples:
@@ -89,11 +91,11 @@ class ChangedReport:
         rows = [(stack, _DELETED) for stack in self.concerned.deleted]
         return [*rows, *((stack, _RELEASED) for stack in self.concerned.released)]
 
-    def _shown(self, stack: str) -> list[str]:
+    def _shown(self, stack: str) -> list[Reason]:
         every = self.concerned.every
         reasons = list(every[:1] if every else self.concerned.reasons[stack])
         rest = len(self.concerned.reasons[stack]) - len(reasons[:_SHOWN])
-        return [*reasons[:_SHOWN], *([f"{rest} more"] if rest else [])]
+        return [*reasons[:_SHOWN], *([Reason(f"{rest} more")] if rest else [])]
 
 
 _RELEASED = "bezel.toml names it no longer, so its resources, if it has any, stay as they are"
@@ -101,6 +103,5 @@ _EXAMPLES = "examples, neither previewed nor deployed, as bezel.toml does not na
 _DELETED = "its file is deleted, so its resources stay: destroy them with the file of the commit before"
 
 
-def _code(reason: str) -> str:
-    path, colon, rest = reason.partition(": ")
-    return f"{code(path)}: {prose(rest)}" if colon else prose(reason)
+def _code(reason: Reason) -> str:
+    return f"{code(reason.path)}: {prose(reason.why)}" if reason.path else prose(reason.why)

@@ -56,21 +56,37 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why a change concerns a stack.
+
+    Attributes:
+        why: The reason.
+        path: The changed file; "" for a reason that is not of one file.
+    """
+
+    why: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}" if self.path else self.why
+
+
+@dataclass(frozen=True)
 class Concerned:
     """Stacks that a change concerns.
 
     Attributes:
-        reasons: Stack -> why, a line a file.
+        reasons: Stack -> why, a reason a file.
         deleted: Stacks whose files are deleted: their resources stay until someone destroys them.
-        every: The files that concern every stack, with the reason.
+        every: Why the change concerns every stack.
         examples: Stack files that the pipeline does not deploy -> why the change concerns them.
         released: Stacks that the pipeline deployed before, and whose files it now leaves alone.
     """
 
-    reasons: Mapping[str, tuple[str, ...]]
+    reasons: Mapping[str, tuple[Reason, ...]]
     deleted: tuple[str, ...] = ()
-    every: tuple[str, ...] = ()
-    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    every: tuple[Reason, ...] = ()
+    examples: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     released: tuple[str, ...] = ()
 
     def within(self, before: Collection[str], after: Collection[str]) -> "Concerned":
@@ -87,7 +103,7 @@ class Concerned:
 
 def concerned(changes: Iterable[FileChange], program: Program) -> Concerned:
     """The stacks that a set of changed files concerns."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, list[Reason]] = {}
     deleted, every = set[str](), []
     for change in sorted(set(changes), key=lambda change: (change.path, change.status)):
         if (file := STACK_FILE.fullmatch(change.path)) and change.status == "D":
@@ -95,10 +111,10 @@ def concerned(changes: Iterable[FileChange], program: Program) -> Concerned:
             continue
         stacks, why = _concerned_by(change, program)
         if stacks is None:
-            every.append(f"{change.path}: {why}")
+            every.append(Reason(why, change.path))
             stacks = dict.fromkeys(program.stacks, why)
         for stack, reason in stacks.items():
-            reasons.setdefault(stack, []).append(f"{change.path}: {reason}")
+            reasons.setdefault(stack, []).append(Reason(reason, change.path))
     ordered = {stack: tuple(reasons[stack]) for stack in sorted(reasons)}
     return Concerned(ordered, tuple(sorted(deleted)), tuple(every))
 

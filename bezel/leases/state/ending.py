@@ -42,21 +42,20 @@ def ending_of(observed: Observation | None, *, planned_end: float | None, now: f
     """
     if not is_over(observed):
         return ""
-    when = "" if planned_end is None else "its run duration is over" if planned_end <= now else "before its planned end"
+    is_early = planned_end is not None and planned_end > now
+    when = "" if planned_end is None else "before its planned end" if is_early else "its run duration is over"
     if observed is None:
         gone = "nothing of it is there"
-        cause = ": it was deleted, or Google took its machine back" if when.startswith("before") else ""
+        cause = ": it was deleted, or Google took its machine back" if is_early else ""
         return f"{gone}, {when}{cause}" if when else gone
     word = observed.word if observed.kind == "node" else observed.node_state or observed.word
     if state_of(observed) == PREEMPTED:
-        return f"Google took its machine back ({word}){f', {when}' if when.startswith('before') else ''}"
+        return f"Google took its machine back ({word}){f', {when}' if is_early else ''}"
     if observed.state is State.FAILED:
         return f"{observed.reason or 'Google gives no reason'} ({word})"
     if observed.state in _ONGOING:
         return f"{word}, {when}" if when else word
-    cause = (
-        ": a Spot machine is preempted so" if when.startswith("before") and observed.provisioning_model == _SPOT else ""
-    )
+    cause = ": a Spot machine is preempted so" if is_early and observed.provisioning_model == _SPOT else ""
     return f"{word}, {when}{cause}" if when else word
 
 

@@ -168,8 +168,8 @@ def _usd(amount: Decimal | None) -> str:
 
 
 def _basis(line: CostLine) -> str:
-    """Kind, source and date of a price; a source that begins with its kind states it once."""
-    kind = "" if line.source.startswith(line.kind) else f"{line.kind}: "
+    """Kind, source and date of a price; the source of a derived one says that it is."""
+    kind = "" if line.kind == "derived" else f"{line.kind}: "
     return f"{kind}{line.source}, {line.as_of}"
 
 

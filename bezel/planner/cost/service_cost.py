@@ -31,9 +31,14 @@ HOURS_PER_MONTH = 730
 NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
 ALERTS = "alerts of Cloud Monitoring (by condition and time series; price unknown)"
 UPTIME = "uptime checks of Cloud Monitoring (about 53,000 a month; price unknown)"
-USER_ROW = "your own row: "
+_OWN_ROW = "your own row: "
 # A fee for a request is not a rate: it is shown per million and is not part of an hourly cost.
 _UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPrice(Price):
+    """A price row of the stack file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class CostLine:
         """Basis of the price: "list price", "derived", "own row" or "unknown"."""
         if not isinstance(self.price, Price):
             return UNKNOWN
-        if self.price.source.startswith(USER_ROW):
+        if isinstance(self.price, OwnPrice):
             return "own row"
         return "derived" if self.price.is_derived else "list price"
 
@@ -221,7 +226,7 @@ def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, mode
         return None
     usd = Decimal(str(row.usd_per_unit))
     unit = "million requests" if item == "requests" else "second"
-    return Price(service, item, region, model, unit, usd, row.as_of, USER_ROW + row.source)
+    return OwnPrice(service, item, region, model, unit, usd, row.as_of, _OWN_ROW + row.source)
 
 
 def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> Iterator[Problem]:

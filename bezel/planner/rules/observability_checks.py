@@ -60,12 +60,12 @@ def check_observability(settings: Settings, *, leased: bool = False) -> Iterator
             "no mail can be sent to it.",
             "write an e-mail address, e.g. team@example.com.",
         )
-    without = {name: "alerts" for name in of_alerts if not chosen.alerts}
-    without |= {name: "a budget" for name in _OF_BUDGETS if chosen.budget is None}
-    without |= {} if chosen.alerts or chosen.budget is not None else {"email": "alerts or a budget"}
-    for name, needed in without.items():
+    alerts, budget = "alerts: true", "budget: AMOUNT"
+    without = {name: ("alerts", alerts) for name in of_alerts if not chosen.alerts}
+    without |= {name: ("a budget", budget) for name in _OF_BUDGETS if chosen.budget is None}
+    without |= {} if chosen.alerts or chosen.budget is not None else {"email": ("alerts or a budget", alerts)}
+    for name, (needed, key) in without.items():
         if getattr(chosen, name) != getattr(default, name):
-            key = "alerts: true" if needed.startswith("alerts") else "budget: AMOUNT"
             yield Problem(
                 setting(f"observability.{name}"),
                 str(getattr(chosen, name)),
