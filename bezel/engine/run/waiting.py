@@ -19,16 +19,29 @@ from bezel_base.console import say
 QUIET_SECONDS = 60.0
 """Time without an event until the first report, and from one report to the next."""
 _LOOK_SECONDS = 1.0
+_READING = "reading"
 _VERBS = {
     "create": "creating",
     "create-replacement": "creating",
     "update": "updating",
     "delete": "deleting",
     "delete-replaced": "deleting",
-    "read": "reading",
-    "refresh": "reading",
-    "import": "reading",
+    "read": _READING,
+    "refresh": _READING,
+    "import": _READING,
 }
+
+
+@dataclass(frozen=True)
+class _UnderWay:
+    """An operation under way: what is done to which resource, and since when."""
+
+    verb: str
+    resource: str
+    since: float
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}"
 
 
 @dataclass
@@ -45,7 +58,7 @@ class Waiting:
     now: Callable[[], float] = time.monotonic
     show: Callable[[str], None] = say
     each: bool = False
-    under_way: dict[str, tuple[str, float]] = field(default_factory=dict)
+    under_way: dict[str, _UnderWay] = field(default_factory=dict)
     _tail: Tail = field(init=False)
     _quiet_since: float = 0.0
 
@@ -62,25 +75,23 @@ class Waiting:
             self._quiet_since = self.now()
         elif self.under_way and self.now() - self._quiet_since >= QUIET_SECONDS:
             self._quiet_since = self.now()
-            for text, since in self.under_way.values():
-                self.show(f"  no progress: still {text} ({self.now() - since:.0f} s)")
+            for each in self.under_way.values():
+                self.show(f"  no progress: still {each} ({self.now() - each.since:.0f} s)")
 
     def _take(self, event: dict[str, Any]) -> None:
         if begun := event.get("resourcePreEvent"):
             metadata = begun["metadata"]
             if verb := _VERBS.get(str(metadata["op"])):
                 kind, _, name = str(metadata["urn"]).rpartition("::")
-                self.under_way[metadata["urn"]] = (
-                    f"{verb} {kind.rpartition('$')[2].rpartition('::')[2]} {name}",
-                    self.now(),
-                )
-                if self.each and verb != "reading":
-                    self.show(f"  {self.under_way[metadata['urn']][0]}")
+                resource = f"{kind.rpartition('$')[2].rpartition('::')[2]} {name}"
+                self.under_way[metadata["urn"]] = _UnderWay(verb, resource, self.now())
+                if self.each and verb != _READING:
+                    self.show(f"  {self.under_way[metadata['urn']]}")
         for key, word in (("resOutputsEvent", "done"), ("resOpFailedEvent", "failed")):
-            if (ended := event.get(key)) and (started := self.under_way.pop(ended["metadata"]["urn"], None)):
-                text, since = started
-                if self.each and (word == "failed" or not text.startswith("reading")):
-                    self.show(f"  {word}: {text} ({self.now() - since:.0f} s)")
+            ended = event.get(key)
+            started = self.under_way.pop(ended["metadata"]["urn"], None) if ended else None
+            if started and self.each and (word == "failed" or started.verb != _READING):
+                self.show(f"  {word}: {started} ({self.now() - started.since:.0f} s)")
 
 
 @contextmanager

@@ -24,11 +24,24 @@ _DRAFT_TOKENS = 5
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """One limit: the need and the supply, in the same unit, and the arithmetic in words."""
+    """One limit.
+
+    Attributes:
+        needed: What the figure needs.
+        peak: The most that the machine supplies, in the same unit.
+        need: The need in words.
+        supply: The supply in words; "" where the words of the need have it.
+    """
 
     needed: float
     peak: float
-    text: str
+    need: str
+    supply: str = ""
+
+    @property
+    def text(self) -> str:
+        """The arithmetic in words."""
+        return f"{'; '.join(filter(None, (self.need, self.supply)))}: {share(self.share)}"
 
     @property
     def share(self) -> float:
@@ -47,7 +60,7 @@ def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | 
     name = f"one {system.machine.id}" if instances == 1 else f"{instances} instances of {system.machine.id}"
     text = (
         f"{what} x 2 x {model.active_parameters / 1e9:g}e9 active parameters = {flops(needed)} "
-        f"on {name} with {flops(peak)} at most: {share(needed / peak)}"
+        f"on {name} with {flops(peak)} at most"
     )
     return Roof(needed, peak, text)
 
@@ -65,12 +78,11 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
     steps = machine.bandwidth / (weights + cache)
     roof = steps * batch * tokens * (system.instances or 1)
     drafts = f", {tokens} tokens a step with drafts" if tokens > 1 else ""
-    text = (
-        f"{output_per_second:,.0f} output tokens/s; a step reads {(weights + cache) / 1e9:.1f} GB, at "
-        f"{machine.bandwidth / 1e12:.2f} TB/s {steps:,.0f} steps/s, of {count(round(batch), 'sequence')}{drafts} at "
-        f"most {roof:,.0f} output tokens/s: {share(output_per_second / roof)}"
+    supply = (
+        f"a step reads {(weights + cache) / 1e9:.1f} GB, at {machine.bandwidth / 1e12:.2f} TB/s {steps:,.0f} steps/s, "
+        f"of {count(round(batch), 'sequence')}{drafts} at most {roof:,.0f} output tokens/s"
     )
-    return Roof(output_per_second, roof, text)
+    return Roof(output_per_second, roof, f"{output_per_second:,.0f} output tokens/s", supply)
 
 
 def token_roof(system: System, tpot: StatedFigure, context: int | None) -> Roof:
@@ -81,17 +93,18 @@ def token_roof(system: System, tpot: StatedFigure, context: int | None) -> Roof:
     """
     seconds = tpot.high
     roof = decode_roof(replace(system, instances=1, speculation=system.speculation or "any"), 1 / seconds, 1, context)
-    text = f"{tpot.value * 1e3:.4g} ms a token are {1 / tpot.value:,.0f} output tokens/s for one user"
+    need = f"{tpot.value * 1e3:.4g} ms a token are {1 / tpot.value:,.0f} output tokens/s for one user"
     if roof:
-        return Roof(roof.needed, roof.peak, f"{text}; {roof.text.partition('; ')[2]}")
+        return replace(roof, need=need)
     machine, weights = _fastest()
     most = machine.bandwidth / weights * (1 + _DRAFT_TOKENS)
     return Roof(
         1 / seconds,
         most,
-        f"{text}; {machine.id}, the fastest of the catalogue, reads the smallest model's {weights / 1e9:.1f} GB "
+        need,
+        f"{machine.id}, the fastest of the catalogue, reads the smallest model's {weights / 1e9:.1f} GB "
         f"{machine.bandwidth / weights:,.0f} times a second: with {_DRAFT_TOKENS} drafts at most {most:,.0f} output "
-        f"tokens/s: {share(1 / seconds / most)}",
+        "tokens/s",
     )
 
 

@@ -83,9 +83,11 @@ def state_of(
     """
     limits = "" if busy else "; ".join(client_limits)
     excused = bool(limits) and _only_the_clients(requests, failures)
-    wrong = [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]
-    apart = [text for text in wrong if text.startswith(f"{_APART}: ")]
-    counts = [text for text in wrong if text not in apart]
+    wrong = [check for check in checks if check.state == "failed"]
+    apart, counts = (
+        [f"{check.name}: {check.text}" for check in wrong if (check.name == _APART) is is_apart]
+        for is_apart in (True, False)
+    )
     failed = sum(failures.values())
     ended = (
         f"; the load was ended after {format_count(failing_requests, 'failures')} in a row" if failing_requests else ""

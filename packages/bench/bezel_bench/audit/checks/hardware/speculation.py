@@ -90,13 +90,13 @@ def _short_responses(source: ResultSource) -> Iterator[AuditFinding]:
             continue
         roof = decode_roof(row.system, rate.low, row.users, row.context)
         if roof and (lower is None or roof.peak / rate.low < lower[0]):
-            lower = (roof.peak / rate.low, row, roof.text)
+            lower = (roof.peak / rate.low, row, roof.supply)
     if lower is None or lower[0] >= _BOUND:
         return
-    tokens, row, text = lower
+    tokens, row, supply = lower
     reason = (
         f"the length of the responses is not stated, and {row.cell} leave room for {1 + tokens:.0f} tokens at most "
-        f"({row.figures[REQUESTS].value:g} requests/s; {text.partition('; ')[2].rpartition(':')[0]}): too few to judge "
+        f"({row.figures[REQUESTS].value:g} requests/s; {supply}): too few to judge "
         "drafts by"
     )
     yield _RULE.finding("suspect", source.item, reason, [row])
