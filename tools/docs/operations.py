@@ -121,8 +121,8 @@ def _arguments_of(each: Operation) -> str:
 def exit_codes() -> str:
     """The codes of every command of `bezel`, then rows of the commands that have others, or whose codes mean more."""
     rows = [
-        (f"`{words}`", "; ".join(f"{code} {meaning}" for code, meaning in sorted(spec["exit_codes"].items())))
-        for words, spec in _commands("bezel", command_table().spec)
+        (f"`{command_line}`", "; ".join(f"{code} {meaning}" for code, meaning in sorted(spec["exit_codes"].items())))
+        for command_line, spec in _commands("bezel", command_table().spec)
         if "exit_codes" in spec
     ]
     return f"{format_exit_codes({})}\n\n" + table(("command", "its own exit codes"), rows)

@@ -20,15 +20,15 @@ COMMON: Mapping[int, str] = {
 """Code that every command has -> what it means."""
 
 
-def exit_codes_of(own: Mapping[str, str]) -> dict[int, str]:
+def exit_codes_of(declared: Mapping[str, str]) -> dict[int, str]:
     """The exit codes of a command with what each means, in the order of the codes.
 
     Args:
-        own: `exit_codes` of its row: codes as text, as tables in TOML and JSON have their keys.
+        declared: `exit_codes` of its row: codes as text, as tables in TOML and JSON have their keys.
     """
-    return dict(sorted({**COMMON, **{int(code): meaning for code, meaning in own.items()}}.items()))
+    return dict(sorted({**COMMON, **{int(code): meaning for code, meaning in declared.items()}}.items()))
 
 
-def format_exit_codes(own: Mapping[str, str]) -> str:
+def format_exit_codes(declared: Mapping[str, str]) -> str:
     """The line of a command's help."""
-    return f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in exit_codes_of(own).items())}."
+    return f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in exit_codes_of(declared).items())}."
