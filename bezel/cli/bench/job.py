@@ -8,6 +8,7 @@ A task is billed as an instance of a service with instance-based billing: Cloud 
 
 import argparse
 from collections.abc import Callable
+from typing import Literal
 
 from bezel.bench_jobs.job_runner import CPU, MEMORY_GIB, Fleet, send_by_tasks
 from bezel.cli.bench.stack_targets import StackTargets
@@ -26,7 +27,7 @@ from bezel_bench.sweep.wording import format_count
 from bezel_catalog import Price, price
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(project: Project, options: argparse.Namespace) -> Literal[0, 1, 130]:
     """Measure with tasks, write, print; see `bezel_bench.commands.run.run`.
 
     Raises:
