@@ -88,6 +88,9 @@ class ResourceType:
 class Operations:
     """Create, read, update and delete as most Google APIs have them."""
 
+    version = ""
+    """The beginning of every path, e.g. `v3/`, for an API whose endpoint has no version."""
+
     def __init__(self, kind: ResourceType, cloud: Cloud, until: float) -> None:
         """Prepare the calls of one operation.
 
@@ -120,10 +123,7 @@ class Operations:
         kind = self.kind
         query = {**kind.query, **{name: fill(value, planned) for name, value in kind.create_query.items()}}
         resource_id = fill(kind.id, planned)
-        try:
-            answer = self.call("POST", fill(kind.collection, planned), query, self.body(planned))
-        except RequestError as error:
-            raise not_created(f"Error creating {kind.title}", error) from None
+        answer = self.post(planned, self.body(planned), query)
         if "create" in kind.waits:
             try:
                 self.wait_for_operation(answer, f"Creating {kind.title}")
@@ -133,6 +133,23 @@ class Operations:
                     failed = PartlyDoneError(str(failed), resource_id, advice=failed.advice)
                 raise failed from None
         return self.read_created(resource_id, planned)
+
+    def post(self, planned: Mapping[str, Any], content: object, query: Mapping[str, str] | None = None) -> Any:
+        """Post a new resource to its collection; returns Google's response.
+
+        Args:
+            planned: The properties, of which the collection's path is made.
+            content: The JSON of the resource.
+            query: The query; None for that of every call.
+
+        Raises:
+            ProviderError: It was refused.
+        """
+        kind = self.kind
+        try:
+            return self.call("POST", fill(kind.collection, planned), kind.query if query is None else query, content)
+        except RequestError as error:
+            raise not_created(f"Error creating {kind.title}", error) from None
 
     def read_created(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
         """Return the id of a resource that was just created, and Google's response to a read.
@@ -241,7 +258,21 @@ class Operations:
         limit: float | None = None,
     ) -> Any:
         """Call the row's API."""
+        path = f"{self.version}{path}"
         return self.cloud.call(method, self.kind.api, path, query, content, until=self.until, limit=limit)
+
+
+class Numbered(Operations):
+    """Operations of a resource whose id Google chooses."""
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Create the resource; its name is in the response."""
+        return self.read_created(str(self.post(planned, self.body(planned))["name"]), planned)
+
+    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
+        """Return the id unchanged: the resource is imported by its full name."""
+        del values
+        return resource_id
 
 
 def go_quote(text: str) -> str:

@@ -13,13 +13,13 @@ from bezel_pulumi_offline.lifecycle.fields import read_fields
 from bezel_pulumi_offline.lifecycle.resource import Operations, ResourceType
 from bezel_pulumi_offline.lifecycle.validations import Validations
 from bezel_pulumi_offline.resources.accounts import Account
-from bezel_pulumi_offline.resources.billing import Budget, Channel
+from bezel_pulumi_offline.resources.billing import Budget
 from bezel_pulumi_offline.resources.buckets import Bucket
 from bezel_pulumi_offline.resources.compute import ComputeOperations
 from bezel_pulumi_offline.resources.iam_members import Member, MemberType
 from bezel_pulumi_offline.resources.identity import CustomRole, Pool, PoolProvider
 from bezel_pulumi_offline.resources.kms import CryptoKey, KeyRing
-from bezel_pulumi_offline.resources.monitoring import Dashboard, MonitoringResource, UptimeCheck
+from bezel_pulumi_offline.resources.monitoring import Channel, Dashboard, MonitoringResource, UptimeCheck
 from bezel_pulumi_offline.resources.networks import Firewall, Subnetwork
 from bezel_pulumi_offline.resources.objects import Object
 from bezel_pulumi_offline.resources.routers import Nat, Router

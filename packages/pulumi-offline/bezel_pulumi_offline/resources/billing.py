@@ -1,14 +1,10 @@
-"""Resource types of a budget: the budget of a billing account, and the channels of Cloud Monitoring that it notifies.
-
-The budget follows recordings of the published provider. There is none of a channel: its row follows the provider's
-published source (services/monitoring/resource_monitoring_notification_channel.go). Google chooses the ids of both.
-"""
+"""Resource type of a budget of a billing account. It follows recordings of the published provider."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel_pulumi_offline.google.errors import RequestError, failing, not_created
-from bezel_pulumi_offline.lifecycle.resource import Operations, fill, go_quote
+from bezel_pulumi_offline.google.errors import failing
+from bezel_pulumi_offline.lifecycle.resource import Numbered, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 _FILTER = "budgetFilter"
@@ -34,23 +30,6 @@ _MASKS = {
 }
 """Property -> the paths of an update's mask, in the provider's order."""
 _SETS = ("projects", "resourceAncestors")
-
-
-class Numbered(Operations):
-    """Operations of a resource whose id Google chooses."""
-
-    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Create the resource; its name is in the response."""
-        try:
-            made = self.call("POST", fill(self.kind.collection, planned), self.kind.query, self.body(planned))
-        except RequestError as error:
-            raise not_created(f"Error creating {self.kind.title}", error) from None
-        return self.read_created(str(made["name"]), planned)
-
-    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """Return the id unchanged: the resource is imported by its full name."""
-        del values
-        return resource_id
 
 
 class Budget(Numbered):
@@ -94,27 +73,3 @@ class Budget(Numbered):
             with failing(f"Error updating {self.kind.title} {go_quote(resource_id)}"):
                 self.call("PATCH", resource_id, {"updateMask": mask}, self.body(planned, updating=True))
         return self.expect(resource_id, planned)
-
-
-class Channel(Numbered):
-    """Operations of a notification channel: an update sends the whole channel."""
-
-    def call(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        content: object = None,
-        limit: float | None = None,
-    ) -> Any:
-        """Call Monitoring, whose endpoint has no version."""
-        return super().call(method, f"v3/{path}", query, content, limit)
-
-    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
-        """Return the JSON of the channel: labels are always there."""
-        return {"labels": {}, **super().body(planned, updating=updating)}
-
-    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
-        """Delete the channel."""
-        force = "true" if prior.get("forceDelete") else "false"
-        self._delete("DELETE", resource_id, {"force": force})

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bezel_pulumi_offline.google.errors import ProviderError, RequestError, failing, not_created
+from bezel_pulumi_offline.google.errors import ProviderError, failing
 from bezel_pulumi_offline.lifecycle.fields import Field
 from bezel_pulumi_offline.lifecycle.mapping import body
 from bezel_pulumi_offline.lifecycle.resource import GO_CLIENT, Operations, fill
@@ -24,16 +24,9 @@ _KEY = re.compile(
 class KeyRing(Operations):
     """Operations of a key ring, which a delete only removes from the state."""
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        content: object = None,
-        limit: float | None = None,
-    ) -> Any:
-        """Call the API; a ring has no properties of its own, so that its create has no body."""
-        return super().call(method, path, query, content or None, limit)
+    def post(self, planned: Mapping[str, Any], content: object, query: Mapping[str, str] | None = None) -> Any:
+        """Create the ring; it has no properties of its own, so that its create has no body."""
+        return super().post(planned, content or None, query)
 
     def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
         """Leave the ring at Google, as the provider does: rings cannot be deleted."""
@@ -46,11 +39,7 @@ class CryptoKey(Operations):
         """Create the key, with its first version unless the program skips it."""
         skips = str(bool(planned.get("skipInitialVersionCreation"))).lower()
         query = {"cryptoKeyId": str(planned["name"]), "skipInitialVersionCreation": skips}
-        content = self.body(planned) | _rotation(planned)
-        try:
-            self.call("POST", fill(self.kind.collection, planned), query, content)
-        except RequestError as error:
-            raise not_created(f"Error creating {self.kind.title}", error) from None
+        self.post(planned, self.body(planned) | _rotation(planned), query)
         return self.read_created(fill(self.kind.id, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:

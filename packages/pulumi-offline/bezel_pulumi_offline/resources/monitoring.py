@@ -1,17 +1,17 @@
-"""Resource types of Cloud Monitoring beside the channels: alert policies, uptime checks and dashboards.
+"""Resource types of Cloud Monitoring: alert policies, notification channels, uptime checks and dashboards.
 
-All three follow recordings of the published provider. Google chooses the ids. A dashboard is one JSON text, which the
-state keeps as Google returned it; what Google has added to it is no difference.
+They follow recordings of the published provider. There is none of a channel: its row follows the provider's published
+source (services/monitoring/resource_monitoring_notification_channel.go). Google chooses the ids. A dashboard is one
+JSON text, which the state keeps as Google returned it; what Google has added to it is no difference.
 """
 
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel_pulumi_offline.google.errors import ProviderError, RequestError, failing, not_created
-from bezel_pulumi_offline.lifecycle.resource import fill, go_quote
+from bezel_pulumi_offline.google.errors import ProviderError, failing
+from bezel_pulumi_offline.lifecycle.resource import Numbered, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties, unknown
-from bezel_pulumi_offline.resources.billing import Numbered
 
 _JSON = "dashboardJson"
 
@@ -19,18 +19,20 @@ _JSON = "dashboardJson"
 class MonitoringResource(Numbered):
     """Operations of a resource of version 3: the endpoint has no version."""
 
-    version = "v3"
+    version = "v3/"
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        content: object = None,
-        limit: float | None = None,
-    ) -> Any:
-        """Call Monitoring."""
-        return super().call(method, f"{self.version}/{path}", query, content, limit)
+
+class Channel(MonitoringResource):
+    """Operations of a notification channel: an update sends the whole channel."""
+
+    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
+        """Return the JSON of the channel: labels are always there."""
+        return {"labels": {}, **super().body(planned, updating=updating)}
+
+    def delete(self, resource_id: str, prior: Mapping[str, Any]) -> None:
+        """Delete the channel."""
+        force = "true" if prior.get("forceDelete") else "false"
+        self._delete("DELETE", resource_id, {"force": force})
 
 
 class UptimeCheck(MonitoringResource):
@@ -54,7 +56,7 @@ class UptimeCheck(MonitoringResource):
 class Dashboard(MonitoringResource):
     """Operations of a dashboard, of version 1."""
 
-    version = "v1"
+    version = "v1/"
 
     @staticmethod
     def derive(planned: Properties, prior: Mapping[str, Any] | None) -> None:
@@ -63,14 +65,10 @@ class Dashboard(MonitoringResource):
         if not unknown(planned.get(_JSON)):
             planned[_JSON] = _normal(planned.get(_JSON))
 
-    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Create the dashboard; its name is in the response."""
-        content = json.loads(str(planned[_JSON]))
-        try:
-            made = self.call("POST", fill(self.kind.collection, planned), self.kind.query, content)
-        except RequestError as error:
-            raise not_created(f"Error creating {self.kind.title}", error) from None
-        return self.read_created(str(made["name"]), planned)
+    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
+        """Return the JSON of the dashboard, which the program writes itself."""
+        del updating
+        return dict(json.loads(str(planned[_JSON])))
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the dashboard as one text."""
@@ -83,7 +81,7 @@ class Dashboard(MonitoringResource):
         """Replace the dashboard, unless another has changed it meanwhile: the known etag is sent."""
         if _JSON in changed:
             etag = json.loads(str(prior.get(_JSON) or "{}")).get("etag")
-            content = {**json.loads(str(planned[_JSON])), "etag": etag}
+            content = {**self.body(planned), "etag": etag}
             with failing(f"Error updating {self.kind.title} {go_quote(resource_id)}"):
                 self.call("PATCH", resource_id, self.kind.query, content)
         return self.expect(resource_id, planned)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel_pulumi_offline.google.errors import RequestError, failing, not_created
+from bezel_pulumi_offline.google.errors import failing
 from bezel_pulumi_offline.lifecycle.resource import LOCAL, Operations, fill, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
@@ -28,10 +28,7 @@ class Job(Operations):
         content = {"name": resource_id, **self.body(planned)}
         if content.get("attemptDeadline") == _DEADLINE:
             del content["attemptDeadline"]
-        try:
-            self.call("POST", fill(self.kind.collection, planned), self.kind.query, content)
-        except RequestError as error:
-            raise not_created(f"Error creating {self.kind.title}", error) from None
+        self.post(planned, content)
         self._set_state(resource_id, planned)
         return self.read_created(resource_id, planned)
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel_pulumi_offline.google.errors import failing
-from bezel_pulumi_offline.lifecycle.resource import Operations, go_quote
+from bezel_pulumi_offline.lifecycle.resource import Numbered, go_quote
 from bezel_pulumi_offline.lifecycle.values import Properties
 
 
-class Version(Operations):
+class Version(Numbered):
     """Operations of a secret's version: add, enable or disable, read with its payload, destroy."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
@@ -25,11 +25,6 @@ class Version(Operations):
 
     def _switch(self, name: str, *, enabled: bool) -> None:
         self.call("POST", f"{name}:{'enable' if enabled else 'disable'}")
-
-    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """Return the id unchanged: a version is imported by its full name."""
-        del values
-        return resource_id
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the version and, where it is enabled, its payload."""
