@@ -13,10 +13,10 @@ import yaml
 from bezel.cli.main import parse
 from bezel.engine.project.project import Project
 from bezel.planner import make_plan
-from bezel.planner.render.schema import configuration_table
 from bezel_base.command_line.parser import UsageError
 from tests.support.components.fake_engine import declare
 from tests.support.docs.markdown import DOCUMENTS, ROOT, after, between, blocks
+from tools.docs.planner.schema import configuration_table
 
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"

@@ -140,7 +140,6 @@ def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs(
     for neither in (
         "packages/localcloud/bezel_localcloud/cloud.py",
         "bezel/operations/plan/plan.py",
-        "policies/bezel_policies/docs_table.py",
         "bootstrap/bezel_bootstrap/__main__.py",
     ):
         assert neither in modules_of(ROOT).values()

@@ -152,7 +152,7 @@ def test_any_other_text_is_refused_or_explained_by_its_own_name(text: str) -> No
 
 @pytest.mark.slow
 def test_the_records_of_the_policies_are_those_of_the_packs() -> None:
-    from bezel_policies.docs_table import policy_records
+    from tools.docs.policy_tables import policy_records
 
     assert json.loads(json.dumps(policy_records())) == list(policies.records()), (
         "run: python -m tools.docs.operations --write"

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from bezel.planner.base.settings import Settings
-from bezel.planner.render.schema import (
+from tools.docs.planner.schema import (
     PROVIDER_SETTINGS,
     configuration_table,
     project_config,

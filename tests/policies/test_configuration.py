@@ -9,10 +9,10 @@ import pytest
 from bezel.planner.base.settings import Settings
 from bezel_catalog import accelerators, gpu_machines, tpus
 from bezel_policies.config import Environment
-from bezel_policies.docs_table import policy_table, request_table
 from bezel_policies.hardware_cost.pack import POLICIES as COST
 from bezel_policies.security.pack import POLICIES as SECURITY
 from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedy, service, violations
+from tools.docs.policy_tables import policy_table, request_table
 
 OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("stack-")]
 

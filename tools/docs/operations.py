@@ -173,7 +173,7 @@ def write_schemas() -> None:
 
 def policy_records() -> str:
     """The policies of all packs as `bezel explain` reads them."""
-    from bezel_policies.docs_table import policy_records as made  # a second, which the tables do not need
+    from tools.docs.policy_tables import policy_records as made  # a second, which the tables do not need
 
     return json.dumps(made(), indent=1, ensure_ascii=False) + "\n"
 

@@ -1,7 +1,7 @@
 """Put the tables of policies and of understood requests into docs/policies.md: python -m tools.docs.policies."""
 
-from bezel_policies.docs_table import policy_table, request_table
 from tools.docs.generated_sections import ROOT, put
+from tools.docs.policy_tables import policy_table, request_table
 
 if __name__ == "__main__":
     document = ROOT / "docs" / "policies.md"

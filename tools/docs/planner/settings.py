@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import sys
 
-from bezel.planner.render.schema import configuration_table, project_yaml, stack_file_schema
 from tools.docs.generated_sections import ROOT, put
+from tools.docs.planner.schema import configuration_table, project_yaml, stack_file_schema
 
 
 def main(flags: list[str]) -> None:
