@@ -134,17 +134,13 @@ class Forge:
         content = {"title": title, "body": body}
         return Issue.of(self._transport.request("POST", f"{self._base}/issues", needs=_ISSUES, body=content))
 
-    def update_issue(self, number: int, *, title: str | None = None, body: str | None = None) -> Issue:
-        """Replace an issue's title or text."""
-        return self._edit_issue(number, {"title": title, "body": body})
+    def update_issue(self, number: int, *, body: str) -> Issue:
+        """Replace an issue's text."""
+        return self._edit_issue(number, {"body": body})
 
     def close_issue(self, number: int) -> Issue:
         """Close an issue."""
         return self._edit_issue(number, {"state": "closed"})
-
-    def reopen_issue(self, number: int) -> Issue:
-        """Open a closed issue again."""
-        return self._edit_issue(number, {"state": "open"})
 
     def push_files(self, branch: str, *, base: str, files: Mapping[str, bytes], message: str) -> None:
         """Let a branch be its base and one commit that writes files; an older branch of that name is replaced.
@@ -178,20 +174,6 @@ class Forge:
         pull_request = self._transport.request("GET", f"{self._base}/pulls/{number}", needs="pull-requests: read")
         head = pull_request.get("head") if isinstance(pull_request, dict) else None
         return str(head.get("sha") or "") if isinstance(head, dict) else ""
-
-    def set_status(
-        self,
-        sha: str,
-        *,
-        context: str,
-        state: Literal["pending", "success", "failure", "error"],
-        description: str,
-        url: str = "",
-    ) -> None:
-        """Set the status of a commit under a name, which branch protection can require."""
-        content = {"context": context, "state": state, "description": description[:140], "target_url": url}
-        path = f"{self._base}/statuses/{quote(sha, safe='')}"
-        self._transport.request("POST", path, needs="statuses: write", body=content)
 
     @property
     def _owner(self) -> str:

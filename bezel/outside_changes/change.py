@@ -66,8 +66,3 @@ class Findings:
 
     changes: tuple[OutsideChange, ...] = ()
     not_judged: tuple[NotJudged, ...] = ()
-
-    @property
-    def of_access(self) -> tuple[OutsideChange, ...]:
-        """The changes of who has access."""
-        return tuple(change for change in self.changes if change.kind == "access")

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bezel.planner import LeasePlan, make_plan, plan_summary
-from bezel.planner.base.hours import Window, is_within, next_end, next_start, retries, share_of_time, spans
+from bezel.planner.base.hours import Window, is_within, next_start, retries, share_of_time, spans
 from bezel.planner.base.money import Priced
 from bezel_base.cron import parse_cron
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
@@ -101,11 +101,10 @@ def test_without_hours_no_instant_is_inside() -> None:
     assert not is_within([], datetime(2026, 11, 24, 12, tzinfo=UTC))
 
 
-def test_the_next_start_and_end_are_those_of_the_first_window_to_come() -> None:
+def test_the_next_start_is_that_of_the_first_window_to_come() -> None:
     saturday = Window("0 10 * * 6", "0 14 * * 6", "UTC")
     friday = datetime(2026, 11, 27, 18, tzinfo=UTC)
     assert next_start([WEEKDAYS, saturday], friday) == datetime(2026, 11, 28, 10, tzinfo=UTC)
-    assert next_end([WEEKDAYS, saturday], friday) == datetime(2026, 11, 28, 14, tzinfo=UTC)
     assert next_start([WEEKDAYS], friday) == datetime(2026, 11, 30, 7, tzinfo=UTC)
     assert next_start([], friday) is None
 

@@ -80,15 +80,6 @@ def next_start(windows: Sequence[Window], instant: datetime) -> datetime | None:
     return min((start for start in starts if start is not None), default=None)
 
 
-def next_end(windows: Sequence[Window], instant: datetime) -> datetime | None:
-    """The first end after an instant, in UTC; None if there is none.
-
-    Raises:
-        CronError: A schedule or a time zone is none.
-    """
-    return next_start([Window(window.end, window.end, window.zone) for window in windows], instant)
-
-
 def share_of_time(windows: Sequence[Window]) -> Decimal:
     """Share of time that is inside, 0 to 1: of four weeks, or of a year where a schedule does not occur in these.
 

@@ -1,11 +1,12 @@
 """Check refuses in a preview what the published provider refuses there, with its words, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from bezel_pulumi_offline.lifecycle.validations import Validations, unused_rules
+from bezel_pulumi_offline.lifecycle.fields import Field
+from bezel_pulumi_offline.lifecycle.validations import Validations
 from bezel_pulumi_offline.lifecycle.values import UNKNOWN
 from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from bezel_pulumi_offline.resources import TYPES
@@ -252,6 +253,24 @@ def test_every_mistake_is_named_at_once_with_its_place(gcp: Provider) -> None:
     program = with_change(program, "template.volumes", [{"name": "a", "emptyDir": {"medium": "TAPE"}}])
     failures = gcp.check(SERVICE, program).failures
     assert [failure.property for failure in failures] == ["template.volumes[0].emptyDir.medium", "ingress"]
+
+
+_GROUPS = frozenset({"exactly_one", "at_least_one", "conflict", "requires"})
+"""Keys of a rule that name properties."""
+
+
+def unused_rules(fields: Sequence[Field], validations: Validations) -> list[str]:
+    """The properties of rules that a type does not have: such a rule would never refuse anything."""
+    together = [(rule["of"], names) for rule in validations.together for kind, names in rule.items() if kind in _GROUPS]
+    named = {f"{place}.{name}".lstrip(".") for place, names in together for name in names}
+    return sorted((validations.values.keys() | named) - set(keys_of(fields, "")))
+
+
+def keys_of(fields: Sequence[Field], prefix: str) -> Iterator[str]:
+    """The properties, also those of blocks: `template.volumes`."""
+    for declared in fields:
+        yield prefix + declared.name
+        yield from keys_of(declared.fields, f"{prefix}{declared.name}.")
 
 
 @pytest.mark.parametrize("kind", TYPES.values(), ids=lambda kind: kind.pulumi_type)

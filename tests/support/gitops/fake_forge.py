@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 REPOSITORY = "team/gemma"
 TOKEN = "ghs_plantedTokenOfTheRun0123456789"
 BOTS = {"github": "github-actions[bot]", "gitea": "gitea-actions"}
-ALL = frozenset({"contents", "issues", "pull-requests", "statuses", "actions"})
+ALL = frozenset({"contents", "issues", "pull-requests", "actions"})
 
 
 @dataclass
@@ -60,7 +60,6 @@ class FakeForge:
     branches: dict[str, dict[str, bytes]] = field(default_factory=lambda: {"main": {}})
     pulls: list[dict[str, Any]] = field(default_factory=list)
     heads: dict[int, str] = field(default_factory=dict)
-    statuses: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -234,10 +233,6 @@ class FakeForge:
         self.pulls[int(number) - 1].update(call.json)
         return 200, self.pulls[int(number) - 1]
 
-    def create_status(self, user: str, call: Call, sha: str) -> tuple[int, Any]:
-        self.statuses.setdefault(sha, []).append({**call.json, "creator": user})
-        return 201, call.json
-
     def change_files(self, _user: str, call: Call) -> tuple[int, Any]:
         new, base = call.json["new_branch"], call.json["branch"]
         if new in self.branches and not call.json["force_push"]:
@@ -293,7 +288,6 @@ _ROUTES: list[tuple[str, str, str, tuple[str, ...], Callable[..., tuple[int, Any
     ("GET", r"REPO/pulls/(\d+)", "pull-requests", _BOTH, FakeForge.get_pull),
     ("POST", r"REPO/pulls", "pull-requests", _BOTH, FakeForge.create_pull),
     ("PATCH", r"REPO/pulls/(\d+)", "pull-requests", _BOTH, FakeForge.edit_pull),
-    ("POST", r"REPO/statuses/(\w+)", "statuses", _BOTH, FakeForge.create_status),
     ("POST", r"REPO/contents", "contents", _GITEA, FakeForge.change_files),
     ("GET", r"REPO/git/ref/heads/(.+)", "contents", _GITHUB, FakeForge.get_ref),
     ("POST", r"REPO/git/(blobs|trees|commits)", "contents", _GITHUB, FakeForge.create_object),

@@ -19,8 +19,6 @@ REQUEST_SECONDS = 300.0
 POLICY_SECONDS = 600.0
 """Limit for reading a policy."""
 GRACE_SECONDS = 30.0
-LONGEST_READ_SECONDS = POLICY_SECONDS + GRACE_SECONDS
-"""The longest time that one read can take."""
 _STATUSES = frozenset({429, 500, 502, 503})
 _PER_MINUTE = re.compile(r"Quota exceeded for quota metric '.*' and limit '.* per minute' of service")
 

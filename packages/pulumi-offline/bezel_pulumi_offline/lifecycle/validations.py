@@ -321,21 +321,3 @@ _RULES: dict[str, Callable[[str, Any, Any], str]] = {
     "json": _json,
     "http_headers": _http_headers,
 }
-
-
-def unused_rules(fields: Fields, validations: Validations) -> list[str]:
-    """Return the properties of rules that the type does not have: such a rule would never refuse anything."""
-    keys = set(_keys(fields, ""))
-    named = {f"{rule['of']}.{name}".lstrip(".") for rule in validations.together for name in _names(rule)}
-    return sorted((validations.values.keys() | named) - keys)
-
-
-def _names(rule: Mapping[str, Any]) -> Sequence[str]:
-    (kind,) = rule.keys() & _GROUPS.keys()
-    return list(rule[kind])
-
-
-def _keys(fields: Sequence[Field], prefix: str) -> Iterator[str]:
-    for declared in fields:
-        yield prefix + declared.name
-        yield from _keys(declared.fields, f"{prefix}{declared.name}.")

@@ -4,7 +4,7 @@ Owns the stored row of a preference and the change of its state with the clock. 
 (`decisions.py`) and the methods of the API. Cloud Run and the machines ask here too, so a granted request is in force.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.store import Store
@@ -45,10 +45,6 @@ class Preference:
     def value(self, now: float) -> int | None:
         """The value in force; None where it is the initial one."""
         return self.grants if now >= self.decides and self.grants is not None else self.before
-
-    def with_body(self, **changes: object) -> "Preference":
-        """The same decision with other fields of the body."""
-        return replace(self, body=self.body | changes)
 
     @property
     def place(self) -> str:
