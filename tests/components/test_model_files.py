@@ -106,7 +106,7 @@ def test_a_bucket_that_nobody_makes_is_named(storage: FakeStorage) -> None:
 def test_a_bucket_that_is_still_to_be_made_is_not_looked_at(storage: FakeStorage) -> None:
     storage.buckets.clear()
     assert reasons({**PROPS, "bucket_url": Unknown()}) == []
-    assert storage.requests == []
+    assert storage.server.calls == []
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_without_credentials_a_preview_warns(
     monkeypatch.setenv("GOOGLE_CREDENTIALS", str(tmp_path / "absent.json"))
     assert reasons(PROPS) == []
     assert "cannot be listed" in capsys.readouterr().err
-    assert storage.requests == []
+    assert storage.server.calls == []
 
 
 def test_an_address_that_would_leak_the_token_is_an_error_not_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

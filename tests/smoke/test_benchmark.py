@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench_support.recorded import recorded_stream
 from bench_support.runs import closed_loop, failed_sample, good_sample
 from bezel.rest import Credentials
 from bezel_base.errors import UserError
@@ -18,7 +19,7 @@ from bezel_components.base.dynamic import Progress
 from bezel_smoke.base import SmokeError
 from bezel_smoke.benchmark import ShortBenchmarkProvider, figures
 from tests.support.rest.fake_google import Answer
-from tests.support.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
+from tests.support.smoke.fake_service import MODEL, SERVICE, Project
 
 ROOT = Path(__file__).parent.parent.parent
 WHOLE = b"".join(line for _, line in recorded_stream("chat-stream-usage.txt"))

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import yaml
 
 from bezel.engine.local.stack_copy import without_keys
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
 from tests.support.e2e import warm_bezel, warm_python
+from tests.support.stack_files import change_stack_file
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policies", "stacks", "smoke")
@@ -131,18 +131,7 @@ class Rehearsal:
 
     def set(self, path: str, value: object, stack: str = "l4-qat") -> None:
         """Change one value of the stack file: `set("vllm.max-num-seqs", 4)`; None removes it."""
-        file = self.folder / f"Pulumi.{stack}.yaml"
-        content = yaml.safe_load(file.read_text())
-        first, *rest = path.split(".")
-        place, key = content["config"], f"bezel:{first}"
-        for step in rest:
-            place = place.setdefault(key, {})
-            key = step
-        if value is None:
-            place.pop(key, None)
-        else:
-            place[key] = value
-        file.write_text(yaml.safe_dump(content, sort_keys=False))
+        change_stack_file(self.folder / f"Pulumi.{stack}.yaml", path, value)
 
     def token(self, url: str) -> str:
         """An identity token for the service at `url`."""

@@ -23,6 +23,7 @@ from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user
 from tests.support.gitops.machine import Machine, runner_of
 from tests.support.gitops.pipeline import BACKEND, STATES, Pipeline
 from tests.support.gitops.working_copy import WorkingCopy, tracked_files
+from tests.support.stack_files import change_stack_file
 
 STACK, CHAT = "l4-qat", "chat"
 DEVELOPER, REVIEWER, STRANGER = "dev", "reviewer", "stranger"
@@ -70,18 +71,7 @@ class Team:
 
     def set(self, path: str, value: object, stack: str = STACK) -> None:
         """Change one value of a stack file of the working copy; None removes it. `path`: `scaling.max_instances`."""
-        file = self.copy.folder / f"Pulumi.{stack}.yaml"
-        content = yaml.safe_load(file.read_text())
-        first, *rest = path.split(".")
-        place, key = content["config"], f"bezel:{first}"
-        for step in rest:
-            place = place.setdefault(key, {})
-            key = step
-        if value is None:
-            place.pop(key, None)
-        else:
-            place[key] = value
-        file.write_text(yaml.safe_dump(content, sort_keys=False))
+        change_stack_file(self.copy.folder / f"Pulumi.{stack}.yaml", path, value)
 
     def push(self, branch: str, message: str) -> str:
         """Commit and push the working copy as a branch; return the commit."""

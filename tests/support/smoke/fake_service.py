@@ -1,6 +1,7 @@
 """A fake Google project with one Cloud Run service and a fake vLLM behind its door, on real sockets.
 
-The server's answers are those recorded from a real vLLM 0.32.0 (tests/fixtures/smoke).
+The server's answers are those recorded from a real vLLM 0.32.0 (tests/fixtures/smoke, and
+those of the benchmark's tests).
 """
 
 import base64
@@ -10,25 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench_support.recorded import recorded_body, recorded_stream
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, key_file, token_route
 
 SERVICE = "projects/demo/locations/europe-west4/services/llm"
 MODEL = "tiny-gemma4"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "smoke"
-
-
-def recorded_body(name: str) -> str:
-    """The body of a recorded exchange: what follows its response headers."""
-    return (FIXTURES / name).read_text().split("\n< vary: Origin\n\n", 1)[1].strip()
-
-
-def recorded_stream(name: str) -> list[tuple[float, bytes]]:
-    """The lines of a recorded stream: (milliseconds, bytes)."""
-    lines = [line for line in (FIXTURES / name).read_text().splitlines() if line.startswith("+")]
-    return [
-        (float(line[1:].split("ms")[0]), line.split("ms ", 1)[1][1:-1].encode().replace(rb"\n", b"\n"))
-        for line in lines
-    ]
 
 
 def condition(state: str, *, kind: str = "Ready", reason: str = "", message: str = "") -> dict[str, str]:
@@ -59,7 +47,7 @@ class Project:
     open_paths: set[str] = field(default_factory=set)
     granted: bool = True
     health: list[int] = field(default_factory=lambda: [200])
-    completion: dict[str, Any] = field(default_factory=lambda: json.loads(recorded_body("completions.txt")))
+    completion: dict[str, Any] = field(default_factory=lambda: json.loads(recorded_body("completions.txt", FIXTURES)))
     metrics: list[str] = field(default_factory=lambda: [""])
     stream: list[tuple[float, bytes]] = field(default_factory=lambda: recorded_stream("chat-stream-usage.txt"))
     chat_status: list[int] = field(default_factory=lambda: [200])
@@ -138,7 +126,7 @@ class Project:
                 return Answer(json=json.loads(recorded_body("models.txt")))
             case ("POST", "/v1/completions"):
                 if call.json["model"] != MODEL:
-                    return Answer(404, json.loads(recorded_body("err-unknown-model-completions.txt")))
+                    return Answer(404, json.loads(recorded_body("err-unknown-model-completions.txt", FIXTURES)))
                 return Answer(json=self.completion)
             case ("POST", "/invocations"):
                 return Answer(json={"choices": []})

@@ -5,9 +5,9 @@ from pathlib import Path
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
 
 
-def recorded_body(name: str) -> str:
+def recorded_body(name: str, folder: Path = FIXTURES) -> str:
     """The body of a recorded exchange: what follows its response headers."""
-    return (FIXTURES / name).read_text().split("\n< vary: Origin\n\n", 1)[1].strip()
+    return (folder / name).read_text().split("\n< vary: Origin\n\n", 1)[1].strip()
 
 
 def recorded_stream(name: str) -> list[tuple[float, bytes]]:
