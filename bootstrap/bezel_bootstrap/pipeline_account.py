@@ -18,12 +18,11 @@ Example:
 import pulumi
 from pulumi_gcp.kms import CryptoKeyIAMMember
 from pulumi_gcp.projects import IAMMember, IAMMemberConditionArgs
-from pulumi_gcp.serviceaccount import Account
 from pulumi_gcp.serviceaccount import IAMMember as AccountIAMMember
 from pulumi_gcp.storage import BucketIAMMember, BucketIAMMemberConditionArgs
 
 from bezel_components.base.arguments import ComponentArgs, Text, child_options
-from bezel_components.runtime_identity import service_account_email
+from bezel_components.runtime_identity import declare_account
 
 USER = "roles/iam.workloadIdentityUser"
 
@@ -70,14 +69,7 @@ class PipelineAccount(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: PipelineAccountArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:bootstrap:PipelineAccount", name, None, opts)
-        account = Account(
-            f"{name}-account",
-            project=args.project,
-            account_id=args.account_id,
-            display_name=args.description,
-            opts=child_options(self, opts),
-        )
-        self.email = service_account_email(args.account_id, args.project)
+        account, self.email = declare_account(self, name, opts, args.project, args.account_id, args.description)
         self.member = f"serviceAccount:{self.email}"
         child = child_options(self, opts, depends_on=[account])
         for grant in args.project_roles:

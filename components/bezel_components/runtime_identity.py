@@ -46,14 +46,7 @@ class RuntimeIdentity(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: RuntimeIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:identity:RuntimeIdentity", name, None, opts)
-        account = Account(
-            f"{name}-account",
-            project=args.project,
-            account_id=args.account_id,
-            display_name=args.description,
-            opts=child_options(self, opts),
-        )
-        self.email = service_account_email(args.account_id, args.project)
+        account, self.email = declare_account(self, name, opts, args.project, args.account_id, args.description)
         self.member = f"serviceAccount:{self.email}"
         if args.secrets:
             from pulumi_gcp.secretmanager import SecretIamMember  # 0.1 s that few stacks need
@@ -90,6 +83,34 @@ class RuntimeIdentity(pulumi.ComponentResource):
                 ),
             )
         self.register_outputs({"email": self.email, "member": self.member})
+
+
+def declare_account(
+    component: pulumi.ComponentResource,
+    name: str,
+    opts: pulumi.ResourceOptions | None,
+    project: str,
+    account_id: str,
+    description: str,
+) -> tuple[Account, str]:
+    """Declare the service account NAME-account of a component; returns it and its e-mail address, known in a preview.
+
+    Args:
+        component: The component, whose child it is.
+        name: The component's name.
+        opts: The options that the component was made with.
+        project: The project.
+        account_id: The part before the @: 6 to 30 characters, unique in the project.
+        description: What the account is for.
+    """
+    account = Account(
+        f"{name}-account",
+        project=project,
+        account_id=account_id,
+        display_name=description,
+        opts=child_options(component, opts),
+    )
+    return account, service_account_email(account_id, project)
 
 
 def service_account_email(account_id: str, project: str) -> str:

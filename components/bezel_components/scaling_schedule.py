@@ -31,7 +31,7 @@ from bezel.planner.base.schedule import Entry
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.base.granted_roles import ACCOUNT_USER, SERVICE_DEVELOPER
 from bezel_components.providers.scheduled_minimum import MASK, ScheduledMinimumProvider
-from bezel_components.runtime_identity import service_account_email
+from bezel_components.runtime_identity import declare_account
 
 _API = "https://run.googleapis.com/v2"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -81,14 +81,8 @@ class ScalingSchedule(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ScalingScheduleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:ScalingSchedule", name, None, opts)
-        account = serviceaccount.Account(
-            f"{name}-account",
-            project=args.project,
-            account_id=args.account_id,
-            display_name=f"Scales {args.service} by schedule",
-            opts=child_options(self, opts),
-        )
-        email = service_account_email(args.account_id, args.project)
+        purpose = f"Scales {args.service} by schedule"
+        account, email = declare_account(self, name, opts, args.project, args.account_id, purpose)
         member = f"serviceAccount:{email}"
         # Rights on this one service, and to name its account in an update of it.
         updates = cloudrunv2.ServiceIamMember(

@@ -21,7 +21,7 @@ from bezel_base.errors import Problem
 from bezel_components.base.arguments import ComponentArgs, child_options
 from bezel_components.base.explained_errors import REFUSED, explaining
 from bezel_components.base.granted_roles import ACCOUNT_USER, INSTANCE_ADMIN, NETWORK_USER, TPU_ADMIN
-from bezel_components.runtime_identity import service_account_email
+from bezel_components.runtime_identity import declare_account
 
 # The role of Compute Engine holds the use of networks.
 _LEASES: dict[BackEndName, tuple[str, ...]] = {
@@ -51,14 +51,8 @@ class SchedulingIdentity(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: SchedulingIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:lease:SchedulingIdentity", name, None, opts)
-        account = serviceaccount.Account(
-            f"{name}-account",
-            project=args.project,
-            account_id=args.account_id,
-            display_name=f"Leases machines of {args.stack} by the hour",
-            opts=child_options(self, opts),
-        )
-        self.email = service_account_email(args.account_id, args.project)
+        purpose = f"Leases machines of {args.stack} by the hour"
+        account, self.email = declare_account(self, name, opts, args.project, args.account_id, purpose)
         member = f"serviceAccount:{self.email}"
         for role in _LEASES[args.back_end]:
             projects.IAMMember(
