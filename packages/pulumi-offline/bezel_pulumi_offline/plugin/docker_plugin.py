@@ -13,8 +13,8 @@ from urllib.parse import urlencode, urlsplit
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel_pulumi_offline.google.errors import ProviderError
-from bezel_pulumi_offline.lifecycle.values import Properties, decode, encode
-from bezel_pulumi_offline.plugin.server import Context, Plugin, refuse
+from bezel_pulumi_offline.lifecycle.values import decode
+from bezel_pulumi_offline.plugin.server import Context, Plugin, invoke_response, refuse
 
 _LOOK_UP = "docker:index/getRegistryImage:getRegistryImage"
 _KINDS = (
@@ -129,10 +129,4 @@ class DockerPlugin(Plugin):
             "sha256Digest": digest,
             "insecureSkipVerify": bool(arguments.get("insecureSkipVerify")),
         }
-        return _invoke_response(result)
-
-
-def _invoke_response(result: Properties) -> pb.InvokeResponse:
-    response = pb.InvokeResponse()
-    getattr(response, "return").CopyFrom(encode(result))  # a Python keyword
-    return response
+        return invoke_response(result)

@@ -26,10 +26,10 @@ from bezel_pulumi_offline.google.errors import (
 from bezel_pulumi_offline.lifecycle.invokes import invoke
 from bezel_pulumi_offline.lifecycle.resource import ResourceType
 from bezel_pulumi_offline.lifecycle.resource_calls import ResourceCalls
-from bezel_pulumi_offline.lifecycle.values import Properties, decode, encode
+from bezel_pulumi_offline.lifecycle.values import decode, encode
 from bezel_pulumi_offline.plugin.fast_import import sdk_version
 from bezel_pulumi_offline.plugin.schema import package_schema
-from bezel_pulumi_offline.plugin.server import Context, Plugin, refuse
+from bezel_pulumi_offline.plugin.server import Context, Plugin, invoke_response, refuse
 from bezel_pulumi_offline.resources import TYPES
 
 _Answer = TypeVar("_Answer")
@@ -164,7 +164,7 @@ class GooglePlugin(Plugin):
         result = self._try(
             context, f"invoking {request.tok}", lambda: invoke(self._engine.cloud, request.tok, decode(request.args))
         )
-        return _invoke_response(result)
+        return invoke_response(result)
 
     def _limit(self, kind: ResourceType, operation: str, request: pb.CreateRequest | pb.UpdateRequest) -> float:
         """Return the time limit in seconds that the program sets for an operation; 0 for none, or for an ignored one.
@@ -229,9 +229,3 @@ def adoption_advice(operation: str) -> str:
         "it has "
         "another owner, give this one another name.\n"
     )
-
-
-def _invoke_response(result: Properties) -> pb.InvokeResponse:
-    response = pb.InvokeResponse()
-    getattr(response, "return").CopyFrom(encode(result))  # a Python keyword
-    return response

@@ -23,7 +23,7 @@ from google.protobuf import any_pb2, empty_pb2, message
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from bezel_base.loopback.grpc_guard import OwnCalls
-from bezel_pulumi_offline.lifecycle.values import decode
+from bezel_pulumi_offline.lifecycle.values import Properties, decode, encode
 from bezel_pulumi_offline.plugin.fast_import import sdk_version
 
 Context = grpc.ServicerContext
@@ -99,6 +99,13 @@ def refuse(context: Context, text: str, detail: message.Message | None = None) -
         context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     context.abort(grpc.StatusCode.UNKNOWN, text)
     raise AssertionError(text)  # not reached: abort raises
+
+
+def invoke_response(result: Properties) -> provider_pb2.InvokeResponse:
+    """The response to a look-up."""
+    response = provider_pb2.InvokeResponse()
+    getattr(response, "return").CopyFrom(encode(result))  # a Python keyword
+    return response
 
 
 def serve(plugin: Plugin) -> NoReturn:
