@@ -25,8 +25,8 @@ import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.loopback.listeners import free_port
 from simulated_vllm_support.contract_report import NOT_RUN, RESULTS, Outcome, table
 from simulated_vllm_support.servers import CONFIGURATIONS
-from simulated_vllm_support.vllm_bench import BENCH, bench_against_simulated
 from tools.vllm.real_server import command, end_at_exit, environment, log_file, until_healthy
+from tools.vllm.vllm_bench import BENCH, bench_against_simulated
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "packages" / "simulated-vllm" / "tests"
