@@ -69,7 +69,7 @@ def test_it_names_the_version_that_the_installed_sdk_asks_for() -> None:
 
 
 def test_a_start_imports_nothing_heavy() -> None:
-    heavy = ("httpx", "cryptography", "pulumi.output", "google.auth", "pydantic", "starlette", "grpc.aio._call")
+    heavy = ("httpx", "cryptography", "pulumi.output", "google.auth", "pydantic", "starlette", "asyncio")
     script = (
         "import sys; from bezel_pulumi_offline.plugin.fast_import import lighten; lighten();"
         "import bezel_pulumi_offline.plugin.google_plugin, bezel_pulumi_offline.plugin.server;"
@@ -79,6 +79,15 @@ def test_a_start_imports_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PLUGINS.parents[1]
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_later_import_of_asyncio_is_the_real_one() -> None:
+    script = (
+        "from bezel_pulumi_offline.plugin.fast_import import lighten; lighten();"
+        "import asyncio; print(asyncio.run(asyncio.sleep(0, 'slept')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == "slept\n"
 
 
 def test_it_works_in_its_own_process(google: FakeGoogle) -> None:

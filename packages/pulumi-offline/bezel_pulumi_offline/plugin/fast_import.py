@@ -2,9 +2,11 @@
 
 The engine starts each provider once per run, so every tenth of a second here is added to every `pulumi` command.
 Importing `pulumi` itself costs about 80 ms and `grpc.aio` with asyncio another 50 ms, and a plugin needs neither.
-Only a plugin's own process may call this: afterwards `import pulumi` yields an empty namespace there.
+Only a plugin's own process may call this: afterwards `import pulumi` yields an empty namespace there, and `grpc` serves
+threads alone.
 """
 
+import importlib
 import importlib.machinery
 import json
 import sys
@@ -26,6 +28,18 @@ def lighten() -> None:
         module.__path__ = search
         sys.modules[name] = module
     sys.modules["grpc.aio"] = types.ModuleType("grpc.aio")
+    _import_grpc()
+
+
+def _import_grpc() -> None:
+    """Import `grpc`, if it is there, with a bare `asyncio`, which its C part imports for `grpc.aio` only."""
+    if "asyncio" in sys.modules or importlib.machinery.PathFinder.find_spec("grpc") is None:
+        return
+    sys.modules["asyncio"] = types.ModuleType("asyncio")
+    try:
+        importlib.import_module("grpc")
+    finally:
+        del sys.modules["asyncio"]  # whoever imports it later gets the real one
 
 
 def sdk_version(package: str) -> str:
