@@ -39,7 +39,7 @@ def _import_grpc() -> None:
     try:
         importlib.import_module("grpc")
     finally:
-        del sys.modules["asyncio"]  # whoever imports it later gets the real one
+        del sys.modules["asyncio"]  # a later import finds the real one
 
 
 def sdk_version(package: str) -> str:
