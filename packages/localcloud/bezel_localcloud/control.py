@@ -305,7 +305,7 @@ def _exclusive(layout: Paths, report: Report | None = None) -> Iterator[None]:
     waiting = f"another command starts or stops localcloud in {layout.root}: waiting for it, for at most {seconds:g} s"
     with ExitStack() as held:
         with _reported(report, waiting):
-            held.enter_context(locked(layout.start_lock, seconds, ControlError(problem)))
+            held.enter_context(locked(layout.start_lock, seconds, lambda: ControlError(problem)))
         yield
 
 

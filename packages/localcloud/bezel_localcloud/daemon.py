@@ -118,7 +118,7 @@ def serve(
     layout = Paths(directory.resolve())
     layout.create()
     # A status check holds the lock for a moment: a lock that stays held is another daemon's.
-    with locked(layout.daemon_lock, _LOCK_SECONDS, _already_running(layout, program)):
+    with locked(layout.daemon_lock, _LOCK_SECONDS, partial(_already_running, layout, program)):
         lock = layout.daemon_lock.stat()
         # The endpoint file of a killed daemon is stale.
         layout.endpoint.unlink(missing_ok=True)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from bezel_base.process_status import end_leftovers
-from bezel_localcloud.access.certificates import server_certificate
 from bezel_localcloud.cloud import Cloud, largest_body
 from bezel_localcloud.core.paths import DEPLOYER, Endpoint
 from bezel_localcloud.http.emulator import EmulatorMiddleware
@@ -118,6 +117,8 @@ def _servers(cloud: Cloud, listeners: Mapping[str, socket.socket]) -> list[HttpS
         token = partial(cloud.tokens.access_token, DEPLOYER, _SCOPE)
         servers.append(HttpServer(EmulatorMiddleware(application, token), listener, largest_body))
     if listener := listeners.get("tls port"):
+        from bezel_localcloud.access.certificates import server_certificate  # late: a start without https is faster
+
         _, chain, key = server_certificate(cloud.layout.certificates, cloud.pace.now())
         servers.append(HttpServer(application, listener, largest_body, (chain, key)))
     return servers

@@ -130,10 +130,10 @@ def test_start_that_cannot_prepare_leaves_nothing_running(tmp_path: Path) -> Non
 def test_start_says_which_command_it_waits_for(tmp_path: Path) -> None:
     layout = Paths(tmp_path / "cloud")
     layout.create()
-    with locked(layout.use_lock, 0, AssertionError()):
+    with locked(layout.use_lock, 0, AssertionError):
         pass  # a folder of localcloud's
     with (
-        locked(layout.start_lock, 0, AssertionError()),
+        locked(layout.start_lock, 0, AssertionError),
         subprocess.Popen(
             [LOCALCLOUD, "start", "--dir", "cloud"],
             cwd=tmp_path,

@@ -231,11 +231,14 @@ def fingerprint() -> str:
     """A short digest of a daemon's inputs: the sources and data of every package that it runs."""
     digest = hashlib.sha256()
     for package in package_folders():
-        for path in sorted(package.rglob("*")):
-            name = path.relative_to(package.parent)
-            if "__pycache__" not in name.parts and path.is_file():
-                content = path.read_bytes()
-                digest.update(f"{name.as_posix()} {len(content)}\n".encode() + content)
+        # By texts: to compare and cut a thousand `Path`s would take half of the time, at each start and command.
+        outside = len(str(package.parent)) + 1
+        for folder, folders, files in os.walk(package):
+            folders[:] = sorted({*folders} - {"__pycache__"})
+            for path in sorted(f"{folder}/{file}" for file in files):
+                if (file := Path(path)).is_file():
+                    content = file.read_bytes()
+                    digest.update(f"{path[outside:]} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
 
 

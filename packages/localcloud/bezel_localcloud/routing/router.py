@@ -38,7 +38,7 @@ from bezel_localcloud.http.paging import Items, page_of
 from bezel_localcloud.http.partial_response import picked
 from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE, LARGEST_OBJECT, unpacked
 from bezel_localcloud.routing.context import Context
-from bezel_localcloud.routing.raw_routes import RawRoute
+from bezel_localcloud.routing.raw_routes import LateRoute, RawRoute
 
 Answer = Json | Response
 Handler = Callable[["Call"], Answer | Awaitable[Answer]]
@@ -280,7 +280,7 @@ class Api:
 @functools.cache
 def _pattern(path: str, method: str, *, raw: bool) -> Route:
     """A route without its handler. To compile the paths of all APIs takes most of a cloud's start."""
-    return RawRoute(path, _no_handler, method) if raw else Route(path, _no_handler, methods=[method])
+    return RawRoute(path, _no_handler, method) if raw else LateRoute(path, _no_handler, method)
 
 
 async def _no_handler(request: Request) -> Response:

@@ -13,7 +13,6 @@ from typing import cast
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-from cryptography.x509 import load_pem_x509_certificate
 
 from bezel_base.atomic_write import write_whole
 from bezel_localcloud.access.credentials.claim_times import is_time
@@ -112,11 +111,17 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     return claims
 
 
+def _load_public_key(text: str) -> object:
+    if _CERTIFICATE not in text:
+        return serialization.load_pem_public_key(text.encode())
+    from cryptography.x509 import load_pem_x509_certificate  # late: a start without it is faster
+
+    return load_pem_x509_certificate(text.encode()).public_key()
+
+
 def _is_signed(signed: str, signature: bytes, public_key: str) -> bool:
     """Whether a signature is that of the key: its text, or a certificate's."""
-    text = public_key.encode()
-    is_certificate = _CERTIFICATE in public_key
-    key = load_pem_x509_certificate(text).public_key() if is_certificate else serialization.load_pem_public_key(text)
+    key = _load_public_key(public_key)
     if not isinstance(key, rsa.RSAPublicKey):
         return False
     try:

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from bezel_localcloud.core.paths import Paths
 
 
 @contextmanager
-def locked(path: Path, seconds: float, refusal: Exception) -> Iterator[None]:
+def locked(path: Path, seconds: float, refusal: Callable[[], Exception]) -> Iterator[None]:
     """Hold a file's lock, after waiting for it for some seconds at most.
 
     Raises:
-        Exception: `refusal`, if another process holds it all that time.
+        Exception: What `refusal` returns, if another process holds it all that time.
     """
     deadline = time.monotonic() + seconds
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
@@ -25,7 +25,7 @@ def locked(path: Path, seconds: float, refusal: Exception) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise refusal from None
+                    raise refusal() from None
                 time.sleep(0.02)
         yield
 
