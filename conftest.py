@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says how busy the machine is.
@@ -70,6 +71,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
             item.add_marker(pytest.mark.wide)
     if item.get_closest_marker("wide") or item.get_closest_marker("long"):
         item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send one report of a fast test that passes, not six messages: writing and reading them took as long as the test.
+
+    Whoever asks for durations or for a report in XML needs the set-up's and the end's reports as well.
+    """
+    option = item.config.option
+    if not hasattr(item.config, "workerinput") or option.markexpr != FAST or option.durations or option.xmlpath:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then

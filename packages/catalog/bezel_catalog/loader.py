@@ -7,6 +7,7 @@ modules beside it. No look-up falls back to another row: a value that is not in 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import tomllib
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -59,6 +60,7 @@ class NotInCatalogueError(KeyError):
         return f"the catalogue has no {self.kind} {self.name!r}; known: {', '.join(self.known)}"
 
 
+@functools.cache
 def region_names() -> frozenset[str]:
     """Return the names of every region of Google Cloud."""
     return frozenset(read_toml("regions.toml")["names"])

@@ -22,6 +22,10 @@ from typing import Any, NoReturn
 from bezel_base.command_line.exit_codes import format_exit_codes
 from bezel_base.errors import NOT_SHOWN, WrongValueError, format_value
 
+# argparse looks for a translation of each of its words in the folders of the system, anew for each parser, of which a
+# program has dozens: most of the time that a command line takes. Its words have none.
+argparse._ = str  # type: ignore[attr-defined]
+
 Spec = Mapping[str, Any]
 CARRIED = ("run", "call", "needs_project", "operation")
 """Keys of a command that the parsed options carry: what runs it, with what."""

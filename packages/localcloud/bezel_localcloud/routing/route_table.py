@@ -24,8 +24,13 @@ _NAME = re.compile(r"\(\?P<\w+>")
 class _Group(NamedTuple):
     """Routes of one method and first segment, by their positions in the whole order."""
 
-    positions: list[int]
-    patterns: list[str]
+    positions: tuple[int, ...]
+    patterns: tuple[str, ...]
+
+
+# Of a route: whether it matches the path as it was sent, its path, its pattern, its methods.
+_Form = tuple[bool, str, str, frozenset[str]]
+_Groups = dict[tuple[str, str], _Group]
 
 
 class RouteTable:
@@ -43,16 +48,7 @@ class RouteTable:
             missing: Responds where no route matches.
         """
         self._before, self._routes, self._after, self._missing = before, routes, after, missing
-        self._decoded: dict[tuple[str, str], _Group] = {}
-        self._raw: dict[tuple[str, str], _Group] = {}
-        for position, route in enumerate(routes):
-            raw = isinstance(route, RawRoute)
-            pattern = route.raw_pattern.pattern + r"\Z" if isinstance(route, RawRoute) else route.path_regex.pattern
-            for method in route.methods or ():
-                groups = self._raw if raw else self._decoded
-                group = groups.setdefault((method, _first_segment(route.path)), _Group([], []))
-                group.positions.append(position)
-                group.patterns.append(pattern)
+        self._decoded, self._raw = _groups(tuple(map(_form, routes)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the endpoint of its route."""
@@ -90,13 +86,34 @@ class RouteTable:
         return route
 
 
+def _form(route: Route) -> _Form:
+    if isinstance(route, RawRoute):
+        return True, route.path, route.raw_pattern.pattern, frozenset(route.methods or ())
+    return False, route.path, route.path_regex.pattern, frozenset(route.methods or ())
+
+
+@functools.cache
+def _groups(forms: tuple[_Form, ...]) -> tuple[_Groups, _Groups]:
+    """The groups of decoded paths, and of paths as they were sent: the same for each cloud of a process."""
+    found: tuple[dict[tuple[str, str], list[int]], dict[tuple[str, str], list[int]]] = ({}, {})
+    for position, (is_raw, path, _, methods) in enumerate(forms):
+        for method in methods:
+            found[is_raw].setdefault((method, _first_segment(path)), []).append(position)
+
+    def group(positions: list[int], end: str) -> _Group:
+        return _Group(tuple(positions), tuple(forms[position][2] + end for position in positions))
+
+    decoded, raw = found
+    return {key: group(at, "") for key, at in decoded.items()}, {key: group(at, r"\Z") for key, at in raw.items()}
+
+
 def _first_segment(path: str) -> str:
     return path.split("/", 2)[1] if path.startswith("/") else ""
 
 
 def _position(group: _Group | None, path: str) -> int | None:
     """Position of the first route of a group that a path matches."""
-    match = _alternatives(tuple(group.patterns)).match(path) if group else None
+    match = _alternatives(group.patterns).match(path) if group else None
     return group.positions[int(match.lastgroup[1:])] if group and match and match.lastgroup else None
 
 

@@ -4,7 +4,6 @@ Every route but localcloud's own serves one method of Google's discovery documen
 that method before the handler sees them.
 """
 
-import copy
 import functools
 import inspect
 import logging
@@ -269,18 +268,23 @@ class Api:
 
     def routes(self, cloud: Context) -> list[Route]:
         """The rules as routes of the HTTP server."""
-        found = []
-        for rule in self.rules:
-            route = copy.copy(_pattern(rule.path, rule.method, raw=self.public))
-            route.endpoint = _endpoint(cloud, self, rule)
-            found.append(route)
-        return found
+        return [
+            _route_to(_endpoint(cloud, self, rule), _pattern(rule.path, rule.method, raw=self.public))
+            for rule in self.rules
+        ]
 
 
 @functools.cache
 def _pattern(path: str, method: str, *, raw: bool) -> Route:
     """A route without its handler. To compile the paths of all APIs takes most of a cloud's start."""
     return RawRoute(path, _no_handler, method) if raw else LateRoute(path, _no_handler, method)
+
+
+def _route_to(endpoint: Callable[[Request], Awaitable[Response]], pattern: Route) -> Route:
+    """Return a copy of a route with its handler; `copy.copy` takes ten times as long, for 400 routes."""
+    route = type(pattern).__new__(type(pattern))
+    vars(route).update(vars(pattern), endpoint=endpoint)
+    return route
 
 
 async def _no_handler(request: Request) -> Response:

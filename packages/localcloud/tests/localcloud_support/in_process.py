@@ -17,6 +17,7 @@ from bezel_localcloud.core.paths import DEPLOYER, PROJECT, Paths
 from localcloud_support.discovery_check import answer_problems, called, request_problems
 
 PARENT = f"projects/{PROJECT}"
+BASE = "http://127.0.0.1:1"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
@@ -89,6 +90,19 @@ async def _end(tasks):
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+class _ApplicationTransport(httpx.AsyncBaseTransport):
+    """Passes each request to the application that it names."""
+
+    async def handle_async_request(self, request):
+        return await request.extensions["application"].handle_async_request(request)
+
+
+@cache
+def _client():
+    """The client of all projects: to make one takes as long as a request."""
+    return httpx.AsyncClient(transport=_ApplicationTransport(), base_url=BASE, trust_env=False)
+
+
 @cache
 def _prepared():
     """A directory with what a new project has."""
@@ -125,7 +139,7 @@ class Project:
         self.nodes = Nodes()
         timing = InstanceTiming(1, 900, 0.5, 1.0)
         self.cloud = Cloud(self._layout, self.clock, launcher=None, timing=timing, nodes=lambda _: self.nodes)
-        self.cloud.base = "http://127.0.0.1:1"
+        self.cloud.base = BASE
         self.cloud.prepare()
         self.cloud.store.put("api", "tpu.googleapis.com", {"state": "ENABLED"})
         self.application = self.cloud.application()
@@ -137,14 +151,8 @@ class Project:
     def call(self, verb, path, body=None, **query):
         """The answer to a request."""
 
-        async def send():
-            transport = httpx.ASGITransport(self.application)
-            headers = {"Authorization": f"Bearer {self.token}"}
-            async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base, headers=headers) as client:
-                content = {} if body is None else {"json": body}
-                return await client.request(verb, path, params=query, **content)
-
-        answer = run(send())
+        content = {} if body is None else {"json": body}
+        answer = self._sent(verb, path, {"Authorization": f"Bearer {self.token}"}, params=query, **content)
         method = called(verb, answer.request.url.raw_path.decode().partition("?")[0])
         if method is not None:
             found = answer_problems(method, answer.status_code, answer.content)
@@ -156,13 +164,12 @@ class Project:
     def raw(self, verb, path, content=b"", headers=None, *, token=True):
         """The answer to a request as it is, with its path and query encoded by the caller."""
 
-        async def send():
-            transport = httpx.ASGITransport(self.application, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base) as client:
-                sent = ({"Authorization": f"Bearer {self.token}"} if token else {}) | (headers or {})
-                return await client.request(verb, path, content=content, headers=sent)
+        sent = ({"Authorization": f"Bearer {self.token}"} if token else {}) | (headers or {})
+        return self._sent(verb, path, sent, raises=False, content=content)
 
-        return run(send())
+    def _sent(self, verb, path, headers, *, raises=True, **request):
+        extensions = {"application": httpx.ASGITransport(self.application, raise_app_exceptions=raises)}
+        return run(_client().request(verb, path, headers=headers, extensions=extensions, **request))
 
     def ok(self, verb, path, body=None, **query):
         """The JSON of an answer that is no refusal."""
