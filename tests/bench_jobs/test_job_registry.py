@@ -41,6 +41,7 @@ def test_two_runs_do_not_make_the_same_at_once(tmp_path):
         assert orphaned_records(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_killed_runs_note_is_found(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from bezel.bench_jobs.job_registry import JobRecord, hold_record\n"

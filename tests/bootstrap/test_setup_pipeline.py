@@ -35,6 +35,7 @@ def test_a_checkout_is_known_by_its_packs(checkout: Project, tmp_path: Path) -> 
     assert checkout_around(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_written_with_what_held_without_it(checkout: Project) -> None:
     before = checked_pipeline(checkout, BOTH)
     assert not before.is_declared

@@ -287,6 +287,7 @@ def test_every_key_of_a_stack_file_that_a_message_names_exists() -> None:
     assert seen > 40
 
 
+@pytest.mark.slow
 def test_every_key_that_a_message_says_to_change_exists() -> None:
     unknown, seen = [], 0
     for told in texts():

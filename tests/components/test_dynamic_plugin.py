@@ -133,6 +133,7 @@ def test_a_provider_is_read_by_the_name_that_states_before_0_1_0_have() -> None:
     assert type(load_provider(base64.b64decode(EARLIER))) is StackGuardProvider
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_class", [False, True])
 def test_a_folder_of_the_program_by_an_earlier_name_hides_no_provider(tmp_path: Path, has_class: bool) -> None:
     folder = tmp_path / "components" / "providers"

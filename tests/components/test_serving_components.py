@@ -235,6 +235,7 @@ def test_a_service_that_is_replaced_is_deleted_first() -> None:
     assert [resource.type for resource in declared.all if resource.deleted_first] == ["gcp:cloudrunv2/service:Service"]
 
 
+@pytest.mark.slow
 def test_only_the_named_callers_may_call() -> None:
     declared = declare(lambda: CloudRunGpuService("service", service_args()))
     grants = [resource.inputs for resource in declared.of("ServiceIamMember")]

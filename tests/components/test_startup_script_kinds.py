@@ -86,6 +86,7 @@ def test_bash_reads_the_same_from_a_script_without_comments() -> None:
     assert short == without_comments(EARLIER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", SAME)
 def test_an_edit_that_changes_no_code_leaves_the_script_of_every_kind(edit: str) -> None:
     edited = SAME[edit](WHOLE)
@@ -161,6 +162,7 @@ def test_marks_that_form_no_pairs_are_an_error(text: str) -> None:
         script_for(text, {"gpu"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ALL_KINDS, ids=lambda kinds: "-".join(map(str, kinds.values())))
 def test_the_whole_script_of_an_earlier_release_is_that_of_the_kind(kinds: dict[str, Any]) -> None:
     for old, new in zip(bodies(EARLIER, **kinds), bodies(startup_script(kinds_of(**kinds)), **kinds), strict=True):

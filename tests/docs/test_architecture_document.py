@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tools.docs.architecture import sections
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +31,7 @@ def test_the_pictures_and_tables_are_made_from_the_contracts() -> None:
     assert sections().strip() in PAGE.read_text(encoding="utf-8"), "run `.venv/bin/python -m tools.docs.architecture`"
 
 
+@pytest.mark.slow
 def test_no_text_names_a_file_that_is_not_there() -> None:
     found = {str(path.relative_to(ROOT)): missing(path.read_text(encoding="utf-8")) for path in TEXTS}
     assert {path: names for path, names in found.items() if names} == {}

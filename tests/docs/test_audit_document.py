@@ -34,6 +34,7 @@ def test_the_tables_know_no_other_fault_and_every_one_was_tried() -> None:
     assert "\n0 of 1000 clean cases were accused" in trials
 
 
+@pytest.mark.slow
 def test_table_of_made_up_results_is_what_the_audit_finds_in_them() -> None:
     shown = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.audit_made_up --write")
     assert shown.strip() == audit_made_up.table().strip(), "run .venv/bin/python -m tools.bench.audit_made_up --write"
@@ -41,6 +42,7 @@ def test_table_of_made_up_results_is_what_the_audit_finds_in_them() -> None:
     assert "| nothing |" not in shown
 
 
+@pytest.mark.slow
 def test_reader_can_audit_the_made_up_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     audit_made_up.main([str(tmp_path / "results")])
     assert capsys.readouterr().out.endswith(f"files written below {tmp_path / 'results'}\n")

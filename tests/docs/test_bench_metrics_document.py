@@ -24,6 +24,7 @@ def test_the_tables_of_figures_are_their_definitions() -> None:
     assert between(METRICS, "made by: .venv/bin/python -m tools.docs.benchmark") == tables(), REPAIR
 
 
+@pytest.mark.slow
 def test_the_schema_is_the_results() -> None:
     assert json.loads(schema()) == SCHEMA, REPAIR
     Draft202012Validator.check_schema(SCHEMA)

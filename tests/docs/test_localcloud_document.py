@@ -42,6 +42,7 @@ def test_every_variable_has_a_reader_and_every_reader_a_variable() -> None:
         assert any(re.fullmatch(pattern, name) for name in names), pattern
 
 
+@pytest.mark.slow
 def test_every_command_of_the_page_is_one() -> None:
     texts = [*blocks(DOCUMENT, "sh"), *(step["run"] for step in yaml.safe_load(blocks(DOCUMENT, "yaml")[0]))]
     commands = re.findall(r"(?:^|\()localcloud ([^\n)|>]+)", "\n".join(texts), re.MULTILINE)

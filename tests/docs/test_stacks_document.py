@@ -13,6 +13,7 @@ from tests.support.docs.markdown import ROOT, between, blocks
 STACKS = Project(ROOT).stacks()
 
 
+@pytest.mark.slow
 def test_the_table_of_stacks_is_that_of_their_plans() -> None:
     command = [sys.executable, "-m", "tools.docs.planner.stacks"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -3,12 +3,15 @@
 import subprocess
 import sys
 
+import pytest
+
 from bezel.planner.vllm.loading import LOADINGS
 from tests.support.docs.markdown import ROOT, between
 
 DOCUMENT = ROOT / "docs" / "weights.md"
 
 
+@pytest.mark.slow
 def test_the_tables_of_loadings_are_the_planners() -> None:
     command = [sys.executable, "-m", "tools.docs.planner.weights"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -15,6 +15,7 @@ OTHER_SALT = {"type": "passphrase", "state": {"salt": "v1:eA==:v1:eA==:eA=="}}
 OURS = 'config: {}\nsecretsprovider: "gcpkms://ours"\nencryptedkey: abc\n'
 
 
+@pytest.mark.slow
 def test_a_salt_opens_with_its_own_passphrase_only():
     assert opens(SALT, PHRASE)
     assert not opens(SALT, "another")
@@ -25,6 +26,7 @@ def test_a_broken_salt_opens_with_nothing(salt):
     assert not opens(salt, PHRASE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "providers", "environ"),
     [
@@ -46,6 +48,7 @@ def test_the_stacks_own_key_is_not_named(text, providers, environ):
     assert foreign_key("Pulumi.one.yaml", text, providers, environ) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "providers", "environ", "keys"),
     [
@@ -70,6 +73,7 @@ def test_a_key_of_another_backend_is_named_with_its_repair(text, providers, envi
         check_key("Pulumi.one.yaml", text, providers, environ)
 
 
+@pytest.mark.slow
 def test_the_passphrase_of_a_file_is_read_as_the_engine_reads_it(tmp_path):
     (tmp_path / "phrase").write_text(f"{PHRASE}\n")
     environ = {"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "phrase")}

@@ -114,6 +114,7 @@ def test_without_a_wait_the_owner_is_named_at_once(bucket, around, time, lines):
     assert (time.now, lines) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_released_lock_is_taken_by_the_one_that_waits(bucket, around, time):
     bucket.objects[NAME] = (to_json(LOCK), 9)
     time.at[30] = bucket.objects.clear

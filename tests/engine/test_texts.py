@@ -82,11 +82,13 @@ def test_another_failure_is_kept_beside_it(other: str) -> None:
     assert errors[1] == other
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=60), max_size=6))
 def test_some_error_is_left_of_any(texts: list[str]) -> None:
     assert bool(plain_errors(texts)) is bool(texts)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_no_line_is_lost_by_putting_the_cause_first(text: str) -> None:
     explained = f"head\n   {text}\n   cause: c\n   Repair: r"

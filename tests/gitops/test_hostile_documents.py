@@ -119,6 +119,7 @@ def test_a_document_is_read_within_bounds_and_refused_beyond_them() -> None:
     assert whole_number(10, 1, 10) == 10
 
 
+@pytest.mark.slow
 def test_no_content_of_a_lock_is_a_traceback() -> None:
     tried = 0
     for content in spoilt(json.loads(to_json(LOCK))):
@@ -131,6 +132,7 @@ def test_no_content_of_a_lock_is_a_traceback() -> None:
     assert parse(to_json(LOCK)) == LOCK
 
 
+@pytest.mark.slow
 def test_a_lock_that_cannot_be_read_is_shown_as_one_of_an_unknown_owner(bucket: Any) -> None:
     around = surroundings({})
     for value in VALUES.values():
@@ -144,6 +146,7 @@ def test_a_lock_that_cannot_be_read_is_shown_as_one_of_an_unknown_owner(bucket: 
         json.dumps(status.as_json())
 
 
+@pytest.mark.slow
 def test_no_content_of_an_engine_s_lock_is_a_traceback(bucket: Any) -> None:
     states = bucket.client()
     ended = [(LOCK.since, LOCK.owner), ("0001-01-01T00:00:00", LOCK.owner)]
@@ -191,6 +194,7 @@ def test_no_content_of_a_review_or_a_deploy_s_record_is_a_traceback(bucket: Any)
     assert deploy_record.begun(states, "bezel", "dev", "t") == (PLANNED,)
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Any) -> None:
     folder = tmp_path / ".pulumi/stacks/bezel"
     folder.mkdir(parents=True)

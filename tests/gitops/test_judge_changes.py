@@ -105,6 +105,7 @@ def test_a_file_that_cannot_be_read_has_no_values_and_raises_nothing(name, conte
     assert found is None or isinstance(found, dict)
 
 
+@pytest.mark.slow
 def test_a_long_list_takes_no_time():
     found = values_of("a.json", json.dumps({"a": [{"name": "x"}] * 100_000}).encode())
     assert found is not None

@@ -170,6 +170,7 @@ def imported(tree: Path, modules: dict[str, str], name: str) -> Iterator[str]:
             yield from (part for end in range(1, len(parts) + 1) if (part := ".".join(parts[:end])) in modules)
 
 
+@pytest.mark.slow
 def test_every_module_that_the_judge_imports_is_part_of_it():
     modules = modules_of(ROOT)
     waiting = [name for name in modules if name.startswith(("bezel.cli.ci", "bezel.gitops.review", "policies"))]
@@ -205,6 +206,7 @@ def owners(path: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_the_example_of_code_owners_covers_every_judging_path():
     tracked = tracked_files()
     inside = [path for path in (*JUDGING, *tracked) if is_judge(path) and not path.startswith("/")]

@@ -35,6 +35,7 @@ def test_what_an_interrupted_run_asked_for_is_adopted(trial: LeaseHarness) -> No
     assert len(trial.world.leases) == 1
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_otherwise_is_deleted_and_asked_for_anew(trial: LeaseHarness) -> None:
     trial.run()
     got = trial.run(spec=trial.spec(image="vllm@sha256:2"))

@@ -109,6 +109,7 @@ def test_a_change_keeps_a_policy_and_a_deletion_ends_it(project, kind):
     assert members(policy_of(project, kind, f"{parent}/{name}"), role) == set()
 
 
+@pytest.mark.slow
 def test_a_new_revision_of_a_service_keeps_its_policy(cloud):
     path, role = f"{SERVICES}/policied", "roles/run.invoker"
     cloud.create("policied", cloud.template())

@@ -210,6 +210,7 @@ def test_a_large_pattern_is_refused_before_the_work(pattern):
     assert work.spent <= 50_000
 
 
+@pytest.mark.slow
 @given(st.text("ab*?[]!-c", max_size=8), st.text("ab!-]c[", max_size=8))
 def test_a_shell_pattern_takes_what_the_shell_takes(pattern, text):
     assume(all(first <= last for first, last in re.findall("(?=(.)-(.))", pattern)))  # a range that falls is no pattern

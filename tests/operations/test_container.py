@@ -108,6 +108,7 @@ def test_a_stop_says_that_the_lease_goes_on_and_what_it_costs_and_changes_nothin
     assert machines.trial.calls("P") == machines.trial.calls("POST")[:1]
 
 
+@pytest.mark.slow
 def test_a_stop_needs_the_stack_s_name_and_a_start_does_not(machines: Machines) -> None:
     plan, confirmations = machines.plan("stop"), Confirmations()
     with pytest.raises(ConfirmationError, match="its name has to be repeated"):
@@ -117,6 +118,7 @@ def test_a_stop_needs_the_stack_s_name_and_a_start_does_not(machines: Machines) 
     assert machines.plan("start").confirm_name is None
 
 
+@pytest.mark.slow
 def test_a_container_is_stopped_started_and_restarted_and_the_other_attributes_stay(machines: Machines) -> None:
     before = dict(machines.trial.spec().body_in(machines.trial.spec().zones[0]))
     stopped = machines.do("stop")
@@ -153,6 +155,7 @@ def test_what_is_so_already_is_left_alone(machines: Machines, before: str | None
     assert machines.attributes == asked
 
 
+@pytest.mark.slow
 def test_another_state_of_the_container_or_another_lease_is_not_what_was_planned(machines: Machines) -> None:
     plan = machines.plan("stop")
     machines.do("stop")
@@ -162,6 +165,7 @@ def test_another_state_of_the_container_or_another_lease_is_not_what_was_planned
     assert machines.attributes == asked
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_is_told_in_the_machine_s_words_and_the_exit_code_says_so(machines: Machines) -> None:
     machines.do("stop")
     machines.machine.failure = "vLLM ended with exit code 1 before it served, 3 restarts (ValueError: no memory)"
@@ -198,6 +202,7 @@ def test_a_request_that_another_one_replaced_is_said_to_be_lost(machines: Machin
     assert "another request has replaced this one" in outcome.problems[0]
 
 
+@pytest.mark.slow
 def test_a_lease_that_ends_meanwhile_is_not_awaited(machines: Machines) -> None:
     plan = machines.plan("stop")
     machines.machine.is_deaf = True
@@ -206,6 +211,7 @@ def test_a_lease_that_ends_meanwhile_is_not_awaited(machines: Machines) -> None:
     assert "its lease ended meanwhile" in outcome.problems[0]
 
 
+@pytest.mark.slow
 def test_what_google_refuses_is_told_and_what_passes_is_repeated(machines: Machines) -> None:
     path = "setMetadata" if machines.trial.kind == "flex_start_vm" else f"/nodes/{NAME}"
     method = "POST" if machines.trial.kind == "flex_start_vm" else "PATCH"
@@ -218,6 +224,7 @@ def test_what_google_refuses_is_told_and_what_passes_is_repeated(machines: Machi
     assert permission in outcome.problems[0]
 
 
+@pytest.mark.slow
 def test_metadata_that_another_caller_changed_meanwhile_is_read_again(machines: Machines) -> None:
     faults = machines.trial.world.faults
     faults.append(answers(2, error(412, "Supplied fingerprint does not match"), path="setMetadata"))
@@ -230,6 +237,7 @@ def test_metadata_that_another_caller_changed_meanwhile_is_read_again(machines: 
         assert outcome.verdict == "done"  # the TPU API has no fingerprints
 
 
+@pytest.mark.slow
 def test_a_caller_that_gives_up_takes_nothing_back(machines: Machines) -> None:
     plan = machines.plan("stop")
     machines.cancelled.set()
@@ -263,6 +271,7 @@ def fleet(machines: Machines) -> Machines:
     return machines
 
 
+@pytest.mark.slow
 def test_a_fleet_is_restarted_one_machine_after_the_other_once_each_serves_again(fleet: Machines) -> None:
     plan = fleet.plan("restart")
     assert [change.name for change in plan.changes] == [f"{ZONES[0]}/{NAME}", f"{ZONES[0]}/{OTHER}"]
@@ -273,6 +282,7 @@ def test_a_fleet_is_restarted_one_machine_after_the_other_once_each_serves_again
     assert any("503" in text for text in fleet.plan("stop").warnings)
 
 
+@pytest.mark.slow
 def test_a_fleet_whose_first_machine_fails_keeps_the_others_as_they_are(fleet: Machines) -> None:
     fleet.machine.failure = "vLLM ended with exit code 1"
     outcome = fleet.do("restart")
@@ -281,6 +291,7 @@ def test_a_fleet_whose_first_machine_fails_keeps_the_others_as_they_are(fleet: M
     assert [len(lease.requests) for lease in fleet.trial.remaining()] == [1, 0]
 
 
+@pytest.mark.slow
 def test_one_machine_of_a_fleet_is_stopped_by_its_own_name_and_a_start_is_for_those_that_do_not_run(
     fleet: Machines,
 ) -> None:

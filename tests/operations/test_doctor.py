@@ -314,6 +314,7 @@ def test_a_lease_needs_quota_in_one_of_its_zones_only(google: Google) -> None:
     assert {each.state for each in google.of("quotas")} == {"problem"}
 
 
+@pytest.mark.slow
 def test_a_salt_that_is_not_the_stacks_own_is_a_problem_with_its_repair(google: Google) -> None:
     google.write("one", L4)
     assert not [each for each in google.of("stack files") if "encryptionsalt" in each.detail]

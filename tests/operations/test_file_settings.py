@@ -146,6 +146,7 @@ def stack(cloud: Deployed) -> Stack:
     return Stack(cloud)
 
 
+@pytest.mark.slow
 def test_status_names_file_deployed_and_cloud(stack: Stack) -> None:
     stack.write(scaling={"max_instances": 1})
     stack.ran(scaling={"max_instances": 2})

@@ -136,6 +136,7 @@ def test_without_stats_the_metrics_are_not_read(server: ModelServer) -> None:
     assert "/metrics" not in {call.path for call in server.cloud.server.calls}
 
 
+@pytest.mark.slow
 def test_thoughts_and_the_end_token_are_tokens_of_the_time(server: ModelServer) -> None:
     thought = {"model": "gemma", "choices": [{"delta": {"reasoning": "Hm."}}]}
     server.streams(thought, piece("", finish_reason="stop"), usage(9, 4))

@@ -59,6 +59,7 @@ def test_an_active_lease_is_shown_with_its_zone_the_time_left_and_its_cost(trial
     assert Decimal("10.8") <= lease.usd_so_far <= Decimal("11.2")
 
 
+@pytest.mark.slow
 def test_a_container_that_was_stopped_or_loads_its_model_is_not_ready(trial: LeaseHarness, read: Any) -> None:
     trial.run()
     machine = trial.world.zone(ZONES[0]).machine
@@ -137,6 +138,7 @@ GATEWAY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requests", "kept", "verdict"),
     [

@@ -42,6 +42,7 @@ def test_the_newest_lines_of_the_newest_revision_come_oldest_first(log: LogServe
     assert texts(read(log, revision="llm-00001-abc")) == ["of an older revision"]
 
 
+@pytest.mark.slow
 def test_pages_show_every_line_once_though_many_have_the_same_instant(log: LogServer) -> None:
     for number in range(23):
         log.add(f"line {number}", 60 + number // 10)

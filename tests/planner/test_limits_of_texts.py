@@ -67,11 +67,13 @@ def test_what_is_beyond_a_limit_is_refused(changes: dict[str, Any], key: str) ->
     assert [problem.key for problem in problems_of(changes)] == [f"bezel:{key}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", TAKEN, ids=lambda each: str(each)[:40])
 def test_what_is_at_a_limit_is_planned(changes: dict[str, Any]) -> None:
     assert make_plan(with_changes(changes), project="acme-llm", stack="one")
 
 
+@pytest.mark.slow
 def test_what_a_machine_gets_in_its_metadata_is_bounded() -> None:
     big = {f"A{number}": "a" * 100_000 for number in range(3)}
     assert sum(map(len, big.values())) > METADATA_VALUE_BYTES

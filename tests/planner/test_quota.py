@@ -52,6 +52,7 @@ def test_an_accelerator_counts_as_its_quota_does(name: str, redundant: bool) -> 
     assert quota.describe(2 * quota.unit) == f"{2 * quota.unit} of {quota.id} (2 GPUs)"
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 2), st.integers(0, 40), st.integers(0, 9))
 def test_what_is_refused_does_not_fit_and_each_repair_would(
     each: int, instances: int, revisions: int, allowed: int, held: int

@@ -45,6 +45,7 @@ def test_the_larger_number_is_reported_with_its_source(listed: int, counted: int
     assert in_use(listed, counted) == said
 
 
+@pytest.mark.slow
 @given(AMOUNTS, st.none() | AMOUNTS)
 def test_nothing_known_is_no_zero_and_what_runs_for_certain_is_never_left_out(listed: int, counted: int | None) -> None:
     said = in_use(listed, counted)
@@ -54,6 +55,7 @@ def test_nothing_known_is_no_zero_and_what_runs_for_certain_is_never_left_out(li
         assert said[1] is (counted is not None and counted >= listed)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 2), AMOUNTS, st.none() | AMOUNTS, AMOUNTS)
 def test_a_quota_is_crowded_only_by_what_cannot_be_ones_own(
     instances: int, revisions: int, allowed: int, counted: int | None, own: int
@@ -124,6 +126,7 @@ def test_a_refusal_is_reported_with_what_it_takes_and_a_value_that_is_not_there_
     assert absent.endswith("jobs, instances that serve requests and other users are not counted.")
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 2), st.integers(1, 40), st.integers(0, 90_000))
 def test_what_is_asked_for_beside_a_crowd_would_hold_it(instances: int, revisions: int, used: int, age: int) -> None:
     wanted = need(instances=instances, revisions=revisions)

@@ -117,6 +117,7 @@ def test_a_schedule_that_cannot_be_or_has_no_effect_is_refused(settings: dict[st
     assert why in problem.consequence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "at"),
     [

@@ -101,6 +101,7 @@ def test_a_row_has_type_choices_bounds_and_default_of_the_schema(path, schema, i
     assert all(word in line for word in (*schema.get("enum", ()), *(str(bound) for bound in bounds if len(path) > 1)))
 
 
+@pytest.mark.slow
 def test_the_schema_of_the_documents_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     with pytest.raises(jsonschema.SchemaError):

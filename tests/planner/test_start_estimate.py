@@ -42,6 +42,7 @@ def test_the_output_says_what_it_rests_on():
     assert "estimated, not measured" in line
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**11), st.integers(1, 10**11))
 def test_more_to_read_takes_longer_and_a_draft_is_read_too(weights, more):
     less, longer = starting(weights).seconds, starting(weights + more).seconds

@@ -92,6 +92,7 @@ def test_every_recorded_release_reads_what_the_plan_sets_itself(version):
             assert not list(check_read(planned_variables(gpu, offline=offline), vllm_options(version), tpu=False))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(OPTIONS.variables)), st.integers(-5, 99_999))
 def test_whatever_reads_a_number_is_given_one(name, number):
     wrong = list(check_read({name: str(number)}, OPTIONS, tpu=False))
@@ -153,6 +154,7 @@ def test_the_repair_names_the_section_that_it_belongs_to(changes, key, repair):
     assert repair in problem.repair
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_container_takes_1000_variables_and_no_more(more):
     planned, secrets = {"A": "1", "B": "1"}, {"HF_TOKEN": "x"}

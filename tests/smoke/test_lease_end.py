@@ -89,6 +89,7 @@ def test_a_check_of_a_lease_that_ends_meanwhile_ends_soon_after(cloud: Cloud) ->
     assert cloud.asked < 40
 
 
+@pytest.mark.slow
 def test_a_server_without_leases_is_waited_for_until_the_deadline(cloud: Cloud) -> None:
     cloud.request = "SUSPENDED"
     clock = Clock()

@@ -32,6 +32,7 @@ def find_changes(stack: OwnedStack, **props: Any) -> list[tuple[str, str]]:
         return [(each.resource, each.setting) for each in changes_of(props_of_check, google, live, 20.0).changes]
 
 
+@pytest.mark.slow
 def test_a_check_finds_what_no_deploy_of_its_stack_declared(stack: OwnedStack) -> None:
     assert find_changes(stack) == find_changes(stack, **{EARLIER: []}) == []
     bind(f"{RUN}/{SERVICE}", "roles/run.invoker", "allUsers")(stack)
@@ -42,6 +43,7 @@ def test_a_check_finds_what_no_deploy_of_its_stack_declared(stack: OwnedStack) -
     assert find_changes(stack, **{EARLIER: []}) == [mine[0], ("service llm", "roles/run.admin"), mine[1]]
 
 
+@pytest.mark.slow
 def test_what_this_deploy_is_about_to_delete_is_no_change(stack: OwnedStack) -> None:
     role = "roles/run.invoker"
     bind(f"{RUN}/{SERVICE}", role)(stack)
@@ -60,6 +62,7 @@ def test_what_this_deploy_is_about_to_delete_is_no_change(stack: OwnedStack) -> 
     assert find_changes(stack) == []
 
 
+@pytest.mark.slow
 def test_a_schedule_s_minimum_and_other_readers_are_left_alone(stack: OwnedStack) -> None:
     """A schedule's minimum and a secret's other readers are left to others."""
     patch("scaling.minInstanceCount", scaling={"minInstanceCount": 3})(stack)

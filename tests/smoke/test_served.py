@@ -152,6 +152,7 @@ def test_secret_as_a_word_is_hidden_and_a_count_of_tokens_is_shown() -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_declaration_differs_in_exactly_what_is_changed_in_it(data: st.DataObject) -> None:
     places = list(leaves(DECLARED, ()))

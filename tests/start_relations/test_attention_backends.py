@@ -56,6 +56,7 @@ def test_every_backend_was_asked_on_three_devices():
     assert sum(len(verdicts(name)) for name in RECORDED) > 4000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 def test_the_plan_agrees_with_the_backends_class(name):
     wrong = []

@@ -67,6 +67,7 @@ def test_reads_of_several_processes_are_no_series():
     assert samples.series(0) is None
 
 
+@pytest.mark.slow
 @given(st.integers(2, 40), st.integers(1, 300))
 def test_a_long_load_keeps_a_bounded_number_of_samples_over_its_whole_time(most: int, reads: int):
     samples = Samples(every_seconds=1.0, most=most)

@@ -25,6 +25,7 @@ def test_report_as_json_is_what_the_operations_schema_says(tmp_path: Path, capsy
     assert not validator.is_valid({**report, "title": 1})
 
 
+@pytest.mark.slow
 @BOTH
 def test_summary_of_operations_has_each_stage(pattern: Staged, tmp_path: Path) -> None:
     found = run_of(pattern)

@@ -115,6 +115,7 @@ def test_a_context_with_gaps_below_the_plateau_has_no_knee() -> None:
     assert (finding.name, finding.numbers["users"]) == ("knee", 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [*knee_rates.LAWS, knee_rates.MADE_UP])
 def test_at_most_one_knee_in_a_hundred_is_false_and_nine_in_ten_are_found(law: str) -> None:
     rates = knee_rates.rates(law, 1000)

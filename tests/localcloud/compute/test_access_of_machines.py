@@ -51,6 +51,7 @@ def test_tags_are_replaced_by_who_has_read_the_present_ones(project):
     project.refused(412, "POST", f"{VM}/setTags", {"fingerprint": tags["fingerprint"], "items": []})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [VM, f"/compute/v1/{SUBNETWORK}"])
 def test_a_policy_is_read_and_replaced_under_its_etag(project, path):
     before = project.ok("GET", f"{path}/getIamPolicy", optionsRequestedPolicyVersion=3)

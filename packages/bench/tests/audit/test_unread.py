@@ -66,6 +66,7 @@ def test_unknown_field_is_named_at_each_level_of_each_format(tmp_path: Path, nam
         assert inside or [each for each in fields if "surprise" in each and each not in before], (path, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_known_field_that_is_left_out_is_named_as_lacking(tmp_path: Path, name: str) -> None:
     """Without a core figure each relation that needs it is named, or another figure of the file stands for it."""

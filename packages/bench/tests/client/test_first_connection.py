@@ -273,6 +273,7 @@ def test_load_names_an_untrusted_certificate(tmp_path: Path) -> None:
         send(f"https://127.0.0.1:{port}")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_recorded_answer_of_node_is_what_node_says() -> None:
     program = (

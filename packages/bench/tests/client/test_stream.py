@@ -331,6 +331,7 @@ def test_a_long_stream_is_never_kept_whole() -> None:
     assert len(answer.sample.chunks) == 1001
 
 
+@pytest.mark.slow
 def test_answers_that_wait_to_be_read_are_bounded_and_every_one_is_read() -> None:
     answers = [ResponseBuffer(Sample(number, status=200), b"") for number in range(5000)]
     backlog = Backlog()
@@ -345,6 +346,7 @@ def test_answers_that_wait_to_be_read_are_bounded_and_every_one_is_read() -> Non
     assert {(answer.sample.failure, answer.sample.done) for answer in answers} == {("", 9)}
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.binary(max_size=60), st.integers(0, 60))
 def test_whatever_a_server_sends_is_read_to_an_end(rubbish: bytes, cut: int) -> None:

@@ -75,6 +75,7 @@ MEANS = strategies.one_of(strategies.just(0.0), strategies.floats(0.01, 1000))
 OPPOSITE = {"better": "worse", "worse": "better"}
 
 
+@pytest.mark.slow
 @given(
     name=strategies.sampled_from(sorted(FIGURES)),
     old=strategies.tuples(MEANS, SPREADS),
@@ -107,6 +108,7 @@ def test_a_word_of_a_figure_says_no_more_than_its_intervals(
         assert back != "same"
 
 
+@pytest.mark.slow
 @given(
     values=strategies.lists(strategies.floats(0.1, 1000), min_size=2, max_size=5),
     others=strategies.lists(strategies.floats(0.1, 1000), min_size=2, max_size=5),

@@ -162,6 +162,7 @@ def test_failed_requests_keep_a_distribution_below_the_whole() -> None:
     assert good.lines[0].steps[-1][1] == pytest.approx(1.0)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_simulated_figure_says_so_wherever_it_stands(sweep_report: Report) -> None:
     assert all("simulated" in figure.kind for figure in sweep_report.figures)
     assert "Simulated" in sweep_report.warnings[0]
@@ -316,6 +317,7 @@ def test_every_value_and_tick_stands_within_its_axis(log: bool) -> None:
         assert all(one(high) - one(low) >= 30 for low, high in itertools.pairwise(ticks))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log", [False, True])
 @given(values=st.lists(st.floats(0, 1e12), max_size=5))
 @example(values=[0.0, 5e-324])  # the histogram of answers whose tokens came all at once
@@ -384,6 +386,7 @@ def test_a_line_without_dots_is_in_no_legend_and_its_loads_are_reported() -> Non
     assert any("2 infeasible (-)" in word for word in figure.caption)
 
 
+@pytest.mark.slow
 def test_servers_beyond_those_a_chart_can_show_are_in_the_table_and_said() -> None:
     report = report_of([line(f"number {place}", "nvidia-l4", 1.0) for place in range(7)])
     for name in ("throughput", "ttft"):

@@ -37,6 +37,7 @@ def export(path: Path, *arguments: str) -> tuple[int, Path]:
     return main(["export", str(path), "--format", "vllm", "--out", str(out), *arguments]), out
 
 
+@pytest.mark.slow
 @BOTH
 def test_vllms_format_has_one_stage_and_refuses_several(
     pattern: Staged, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -70,6 +71,7 @@ def test_load_of_one_stage_is_exported_without_its_name(tmp_path: Path) -> None:
     assert json.loads(out.read_text())["bezel_cell"] == f"{measured.cell.id}-stage1"
 
 
+@pytest.mark.slow
 @BOTH
 def test_stages_in_vllms_format_are_the_whole_load_once(pattern: Staged) -> None:
     measured = run_of(pattern, places=3)
@@ -86,6 +88,7 @@ def test_stages_in_vllms_format_are_the_whole_load_once(pattern: Staged) -> None
         assert shape["max_concurrent_requests"] >= under_way, "those of the stage before count, too"
 
 
+@pytest.mark.slow
 def test_drafts_of_a_whole_load_are_in_no_stage() -> None:
     measured = run_of(RATES)
     gained = measured.cell.counters.gained.model_copy(update={"drafts": 9, "draft_tokens": 18, "accepted_tokens": 12})
@@ -98,6 +101,7 @@ def test_drafts_of_a_whole_load_are_in_no_stage() -> None:
     assert "spec_decode_num_drafts" in as_vllm(document(measured), cell, measured.samples, measured.began)
 
 
+@pytest.mark.slow
 @BOTH
 def test_csv_has_a_row_for_each_stage_with_its_share(pattern: Staged, tmp_path: Path) -> None:
     path, measured = write_result(pattern, tmp_path)
@@ -113,6 +117,7 @@ def test_csv_has_a_row_for_each_stage_with_its_share(pattern: Staged, tmp_path: 
     assert float(row["users" if pattern.of == "users" else "rate"]) == pattern.stages[1].level
 
 
+@pytest.mark.slow
 @BOTH
 def test_open_metrics_have_each_stage_at_its_end(pattern: Staged, tmp_path: Path) -> None:
     path, measured = write_result(pattern, tmp_path)
@@ -137,6 +142,7 @@ def test_open_metrics_have_each_stage_at_its_end(pattern: Staged, tmp_path: Path
     assert "stage2" not in out.read_text()
 
 
+@pytest.mark.slow
 @BOTH
 def test_audit_reads_each_stage_as_a_load(pattern: Staged, tmp_path: Path) -> None:
     path, measured = write_result(pattern, tmp_path)
@@ -153,6 +159,7 @@ def test_audit_reads_each_stage_as_a_load(pattern: Staged, tmp_path: Path) -> No
     assert not [question for question in audit.questions if "lacks" in str(question) and "tpot" in str(question)]
 
 
+@pytest.mark.slow
 @BOTH
 def test_audit_finds_a_changed_figure_of_one_stage(pattern: Staged, tmp_path: Path) -> None:
     path, _ = write_result(pattern, tmp_path)
@@ -171,6 +178,7 @@ LEVELS = strategies.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(of=strategies.sampled_from(["users", "rate"]), stages=LEVELS, seed=strategies.integers(0, 99),
        places=strategies.sampled_from([1, 2, 4, 64]))  # fmt: skip
@@ -184,12 +192,14 @@ def test_audit_accuses_no_load_in_stages(
     assert audit_files([path]).findings == ()
 
 
+@pytest.mark.slow
 def test_requests_of_users_are_sent_and_those_of_a_rate_due() -> None:
     assert " requests sent" in run_text(document(run_of(USERS)))
     assert "due" not in run_text(document(run_of(USERS)))
     assert " requests due" in run_text(document(run_of(RATES)))
 
 
+@pytest.mark.slow
 @BOTH
 def test_journal_and_document_keep_the_stages(pattern: Staged) -> None:
     measured = run_of(pattern)

@@ -153,6 +153,7 @@ def test_ranges_of_noise_hold_nine_of_ten_measurements() -> None:
     assert 0.87 <= inside / total <= 0.95
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.tuples(st.integers(0, 2), st.integers(0, 4)), st.floats(1e-3, 1e6), min_size=1))
 def test_a_figure_lies_between_the_two_cells_that_it_names(values: Values) -> None:
     fitted = surface(values)

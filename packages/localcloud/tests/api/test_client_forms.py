@@ -91,6 +91,7 @@ def test_a_post_with_another_methods_name_is_that_method_on_every_api(project, v
     assert len(tried) >= {"PATCH": 15, "PUT": 6, "DELETE": 20}[verb]
 
 
+@pytest.mark.slow
 def test_a_long_query_in_the_body_is_the_query_of_every_list(project):
     tried = [method for method in of_every_method("GET") if method.id.endswith((".list", ".search", "aggregatedList"))]
     for method in tried:
@@ -281,6 +282,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_body_is_read_whatever_its_type_is_called(project, kind):
     tried = of_every_method("POST", "PUT", "PATCH", with_body=True)

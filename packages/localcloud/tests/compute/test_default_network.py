@@ -59,6 +59,7 @@ PUBLISHED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_region_has_the_range_that_google_gives_it(project):
     published = {region: f"10.{number}.0.0/20" for region, number in PUBLISHED.items()}
     ranges = {row["region"].rpartition("/")[2]: row["ipCidrRange"] for row in subnetworks(project, "default")}
@@ -66,6 +67,7 @@ def test_each_region_has_the_range_that_google_gives_it(project):
     assert len(set(ranges.values())) == len(regions())
 
 
+@pytest.mark.slow
 def test_an_auto_mode_network_is_made_and_deleted_with_its_subnetworks(project):
     project.ok("POST", NETWORKS, {"name": "auto"})
     assert len(subnetworks(project, "auto")) == len(regions())
@@ -79,12 +81,14 @@ def test_an_auto_mode_network_is_made_and_deleted_with_its_subnetworks(project):
     assert len(subnetworks(project, "default")) == len(regions())
 
 
+@pytest.mark.slow
 def test_a_custom_network_gets_no_subnetworks(project):
     project.ok("POST", NETWORKS, {"name": "custom", "autoCreateSubnetworks": False})
     assert subnetworks(project, "custom") == []
     assert project.ok("GET", f"{NETWORKS}/custom")["autoCreateSubnetworks"] is False
 
 
+@pytest.mark.slow
 def test_the_default_network_is_deleted_after_its_rules_and_stays_deleted(project):
     assert "default-allow" in project.refused(400, "DELETE", f"{NETWORKS}/default")["message"]
     for row in project.ok("GET", FIREWALLS)["items"]:
@@ -102,6 +106,7 @@ def test_the_inventory_of_created_resources_leaves_it_out(project):
     assert found.keys().isdisjoint({"subnetworks", "firewalls"})
 
 
+@pytest.mark.slow
 def test_a_project_that_is_told_so_has_no_network(tmp_path):
     layout = Paths(tmp_path)
     layout.create()

@@ -37,6 +37,7 @@ def test_a_fault_of_the_apis_leaves_the_exchange_alone(project, issuer):
     assert project.call("GET", at.POOL).status_code == 503
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("issuer")
 def test_an_operation_on_a_pool_fails_late_or_never_ends(project):
     project.cloud.faults.add("operation-fails-late", {"api": "iam"})

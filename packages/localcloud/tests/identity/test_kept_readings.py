@@ -61,6 +61,7 @@ def test_a_token_is_refused_once_its_time_is_over(project):
     assert status(project) == 401
 
 
+@pytest.mark.slow
 def test_a_token_is_refused_once_its_key_is_gone(project):
     key, now = keys.new_key(), int(project.clock.now())
     row = f"{EMAIL}/{keys.key_id(key)}"
@@ -77,6 +78,7 @@ def test_a_token_is_refused_once_its_key_is_gone(project):
     assert status(project, token) == 200
 
 
+@pytest.mark.slow
 def test_a_token_verified_with_one_key_is_refused_with_another():
     key, other, now = keys.new_key(), keys.new_key(), time.time()
     token = keys.sign({"exp": now + 60}, key)

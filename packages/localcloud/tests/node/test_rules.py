@@ -224,6 +224,7 @@ def test_guest_attributes_are_kept_only_where_they_are_turned_on(metadata):
     assert made.guest == {}
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_change_of_the_attributes_is_answered_with_it_and_not_before(metadata):
     made, _ = metadata[0]()
     root = "/computeMetadata/v1/instance/attributes"

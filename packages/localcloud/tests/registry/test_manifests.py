@@ -203,6 +203,7 @@ def test_a_manifest_is_deleted_by_digest_after_its_tags(registry):
     assert code(registry.send("DELETE", f"{APP}/manifests/{digest}")) == (404, "MANIFEST_UNKNOWN")
 
 
+@pytest.mark.slow
 def test_the_parts_of_an_index_cannot_be_deleted_before_it(registry):
     part = registry.image("")
     whole = registry.index(part)
@@ -308,6 +309,7 @@ def calls_of_a_list(registry, manifests):
     return count.calls
 
 
+@pytest.mark.slow
 def test_a_list_takes_as_much_work_as_there_are_manifests(registry):
     """With a look at all tags for each manifest, it would take the square of their number."""
     few = calls_of_a_list(registry, 100)

@@ -137,6 +137,7 @@ def test_a_killed_upload_continues_after_a_restart(registry):
     assert registry.send("PUT", f"{place}?digest={DIGEST}", BLOB[1000:]).status_code == 201
 
 
+@pytest.mark.slow
 def test_an_upload_that_nobody_continues_is_forgotten_after_a_day(registry):
     place = start(registry)
     registry.send("PATCH", place, BLOB)

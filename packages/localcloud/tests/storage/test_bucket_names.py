@@ -24,6 +24,7 @@ def test_a_name_within_the_rules_is_taken(project, name: str) -> None:
     assert project.ok("POST", "/storage/v1/b", {"name": name}, project="bezel-local")["name"] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_name_outside_of_the_rules_is_refused_in_googles_words(project, name: str) -> None:
     answer = project.call("POST", "/storage/v1/b", {"name": name}, project="bezel-local")

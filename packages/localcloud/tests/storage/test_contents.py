@@ -88,6 +88,7 @@ def test_gzip_is_unpacked_for_a_reader_that_does_not_take_it_and_sent_as_it_is_t
     assert media(project, "a", {"Accept-Encoding": "identity"}).headers["content-encoding"] == "gzip"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["crc32c=AAAAAA==", "md5=AAAAAAAAAAAAAAAAAAAAAA=="])
 def test_bytes_that_differ_from_the_announced_checksum_become_no_object(project, wrong):
     answer = project.raw("POST", f"{UPLOAD}?uploadType=media&name=a", b"x", {"x-goog-hash": wrong})

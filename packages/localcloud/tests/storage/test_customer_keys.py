@@ -70,6 +70,7 @@ def test_neither_the_bytes_nor_the_key_are_on_the_disk_and_no_mount_shows_them(p
     assert not (project.cloud.objects.bucket_folder("shelf") / "a/b").exists()
 
 
+@pytest.mark.slow
 def test_an_object_without_a_key_is_not_read_with_one(project, put):
     put("plain")
     reason = "resourceNotEncryptedWithCustomerEncryptionKey"
