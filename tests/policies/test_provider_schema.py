@@ -119,6 +119,7 @@ def test_a_member_that_a_preview_cannot_know_is_refused() -> None:
     assert not unseen
 
 
+@pytest.mark.slow
 def test_every_switch_that_opens_a_resource_is_seen() -> None:
     switches = [each for each in properties() if "_builtins.bool" in each.kind and SWITCH.search(each.name)]
     assert len(switches) >= 5

@@ -54,6 +54,7 @@ def test_a_node_that_a_job_creates_without_a_queue_is_refused() -> None:
     assert "USD a month" in message
 
 
+@pytest.mark.slow
 def test_its_month_is_each_of_its_times_until_the_lease_ends() -> None:
     # Twenty times four hours in four weeks, at 5.40 USD an hour.
     usd = 20 * 4 * 730 / 672 * 5.40

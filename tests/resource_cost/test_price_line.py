@@ -70,6 +70,7 @@ def test_what_is_not_an_amount_is_unknown(amount: object) -> None:
 CENTS = st.decimals(min_value=0, max_value=100_000, places=8)
 
 
+@pytest.mark.slow
 @given(CENTS, CENTS)
 def test_price_is_rounded_once_on_its_way_through_json(hourly: Decimal, monthly: Decimal) -> None:
     """763.97496 USD are 763.97; 763.9750 USD, rounded before, would be 763.98."""

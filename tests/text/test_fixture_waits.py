@@ -49,6 +49,7 @@ def test_timeout_of_a_module_is_read() -> None:
     assert timeout_of("pytestmark = pytest.mark.slow\n\n@pytest.mark.timeout(900)\ndef test(): ...\n") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_started_server_ends_with_its_killed_parent(ending: signal.Signals) -> None:
     """pytest-timeout ends the whole process, and then no fixture is torn down."""

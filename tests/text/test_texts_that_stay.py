@@ -39,6 +39,7 @@ def test_no_sentence_of_the_program_is_redacted() -> None:
     assert {text: redact(text) for text in texts if redact(text) != text} == {}
 
 
+@pytest.mark.slow
 def test_recorded_responses_of_vllm_stay_but_for_their_keys() -> None:
     lines = changed = 0
     for file in sorted(RECORDED.rglob("*.txt")):

@@ -76,6 +76,7 @@ def strangers(package: str, source: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", RUN_ALONE)
 def test_package_tests_import_only_their_dependencies(package: str) -> None:
     files = sorted((ROOT / "packages" / package / "tests").rglob("*.py"))

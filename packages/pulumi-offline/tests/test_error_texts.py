@@ -223,6 +223,7 @@ def test_an_error_is_logged_as_the_sdks_line_beside_it(
 IGNORING = [(token, name) for token, kind in TYPES.items() for name in {"create", "update"} - kind.timeouts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [True, False])
 @pytest.mark.parametrize(("kind", "operation"), sorted(IGNORING))
 def test_a_limit_that_a_type_ignores_is_warned_of(
@@ -238,6 +239,7 @@ def test_a_limit_that_a_type_ignores_is_warned_of(
     assert logged.message == f"Resource does not support customTimeouts, ignoring: {operation}=1h30m0s"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(TYPES))
 def test_no_limit_is_warned_of_that_is_kept_or_not_set(
     kind: str, engine: tuple[Engine, str], attached_provider: Provider

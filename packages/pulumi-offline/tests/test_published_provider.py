@@ -353,6 +353,7 @@ def test_the_schema_names_what_the_sdk_names(gcp: Provider) -> None:
     assert "gcp:cloudrunv2/ServiceTemplateContainerEnv:ServiceTemplateContainerEnv" in schema["types"]
 
 
+@pytest.mark.slow
 def test_every_object_of_the_schema_is_a_class_of_the_sdk() -> None:
     # The text of the modules: to import that of Compute Engine takes seconds.
     sdk = files("pulumi_gcp")

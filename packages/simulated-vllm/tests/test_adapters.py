@@ -110,6 +110,7 @@ def test_a_word_of_another_form_ends_with_status_2(capsys: pytest.CaptureFixture
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_adapters_are_listed_and_answer_and_others_are_unknown(serve, start_with) -> None:
     from dataclasses import replace
 

@@ -136,6 +136,7 @@ def rejections(text: str) -> float:
     return float(re.search(label, text)[1])
 
 
+@pytest.mark.slow
 def test_a_key_is_asked_for_where_it_was(servers):
     """The recording is a list of paths, each without a key and then with a wrong one."""
     blocks = re.split(r"\n\n(?=-H| /)", text_of("err-apikey"))
