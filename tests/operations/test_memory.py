@@ -233,6 +233,7 @@ def test_log_and_metrics_are_joined_and_each_figure_says_where_it_is_from(server
     assert all(len(line) < 400 for line in found.text().splitlines())
 
 
+@pytest.mark.slow
 def test_the_model_that_a_server_states_decides_where_its_log_has_no_start(server: ModelServer) -> None:
     LogServer(server.cloud)
     planned_by = {"fit": fit(), "weights": {"model": "/mnt/models/planned"}}

@@ -275,6 +275,7 @@ def test_what_is_of_no_use_refuses_a_rollback(stack: RolledStack, path: str, ans
     assert said in stack.plan().refusals[0]
 
 
+@pytest.mark.slow
 def test_an_image_that_is_pulled_again_is_not_judged(stack: RolledStack) -> None:
     needing(stack)
     repository = "/ARTIFACT_REGISTRY/projects/acme/locations/us-east4/repositories/images"

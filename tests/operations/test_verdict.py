@@ -74,6 +74,7 @@ def of(status_: int, number: int, **more: Any) -> list[dict[str, Any]]:
     return [logged_request(status_, **more)] * number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requests", "verdict"),
     [
@@ -245,6 +246,7 @@ def asked_end(number: int, how: str) -> list[dict[str, Any]]:
     return [*end_of(number, how), *asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("log", "verdict"),
     [
@@ -313,6 +315,7 @@ def test_ends_in_a_log_that_may_not_be_read_are_not_judged(service: Cloud) -> No
     assert (stack.verdict, stack.calls and stack.calls.loops) == ("not-judged", ())
 
 
+@pytest.mark.slow
 def test_requests_and_ends_are_read_at_once_where_a_page_holds_both(service: Cloud) -> None:
     def reads() -> int:
         return sum(call.path.endswith("entries:list") for call in service.held.server.calls)

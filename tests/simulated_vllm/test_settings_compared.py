@@ -49,6 +49,7 @@ def test_the_table_of_the_documents_says_so(said):
     assert table(RECORDED, said, written["stamp"]) == written, REPAIR
 
 
+@pytest.mark.slow
 def test_every_explanation_is_needed(said):
     used = {
         explanation(row, who, verdict, row["real"])
