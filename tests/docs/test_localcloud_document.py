@@ -13,7 +13,7 @@ from bezel.cli.command_table import command_table
 from bezel.cli.main import parse
 from bezel_localcloud import PROGRAM, clients, pytest_plugin
 from bezel_localcloud.command.table import program_table
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from tests.support.docs.markdown import ROOT, after, between, blocks
 from tools.docs.localcloud import READERS, SAMPLE, served_table, tables
 
@@ -29,7 +29,7 @@ def test_the_tables_are_made_from_what_is_served() -> None:
 
 def test_every_served_method_is_in_the_table_and_every_api_has_an_endpoint() -> None:
     text = served_table()
-    for method in served().values():
+    for method in served_methods().values():
         api, *resource, name = method.id.split(".")
         assert re.search(rf"\| `{re.escape('.'.join(resource))}` \| [\w, ]*\b{name}\b", text), method.id
         assert f"{api}.googleapis.com" in clients.api_names(), method.id

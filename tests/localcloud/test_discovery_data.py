@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bezel_localcloud.http.messages import definitions, settable_fields
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from bezel_localcloud.services.cloud_run.job_checks import UNSERVED
 from tools.traffic import discovery_data
 
@@ -32,7 +32,7 @@ def test_a_method_that_is_said_to_be_served_exists_at_google():
 
 
 def test_every_request_of_a_served_method_has_its_definition():
-    for method in served().values():
+    for method in served_methods().values():
         assert not method.request or method.request in definitions()
 
 

@@ -5,7 +5,7 @@ import pytest
 from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone
 from bezel_localcloud.access.permissions import Access
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from localcloud_support.client import DEPLOYER, PARENT, REGION, SERVICES
 from localcloud_support.in_process import COMPUTE, Project
 
@@ -88,7 +88,7 @@ TRIED = {
 
 
 def test_every_deletable_resource_with_a_policy_is_tried():
-    methods = {tuple(method.id.rsplit(".", 1)) for method in served().values()}
+    methods = {tuple(method.id.rsplit(".", 1)) for method in served_methods().values()}
     owners = {resource for resource, method in methods if method == "setIamPolicy"}
     assert {resource for resource in owners if (resource, "delete") in methods} == TRIED
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bezel_localcloud.access.permissions import roles
 from bezel_localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
 from bezel_localcloud.core.work import TooMuchWorkError, Work
-from bezel_localcloud.http.methods import _form, _others, served
+from bezel_localcloud.http.methods import _form, _others, served_methods
 from bezel_localcloud.routing.route_table import RouteTable
 from localcloud_support.ambiguity import ambiguity
 from localcloud_support.in_process import Project
@@ -135,7 +135,7 @@ def test_no_path_of_a_route_has_ways_without_bound(tmp_path):
         application = application._app
     groups = [*application._decoded.values(), *application._raw.values()]
     patterns = {pattern for group in groups for pattern in group.patterns}
-    patterns |= {_form(method.path, strict).pattern for strict in (False, True) for method in served().values()}
+    patterns |= {_form(method.path, strict).pattern for strict in (False, True) for method in served_methods().values()}
     patterns |= {
         _form(template, strict).pattern
         for strict in (False, True)

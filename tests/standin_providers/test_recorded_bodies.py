@@ -14,11 +14,11 @@ import pytest
 
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.messages import checked_message, definitions
-from bezel_localcloud.http.methods import Method, served
+from bezel_localcloud.http.methods import Method, served_methods
 from localcloud_support.discovery_check import NULL_REMOVES, Called, called
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
-METHODS = {method.id: method for method in served().values()}
+METHODS = {method.id: method for method in served_methods().values()}
 recorded = pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings")
 
 

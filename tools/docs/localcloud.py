@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bezel_localcloud import clients
 from bezel_localcloud.core.paths import Endpoint
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from tools.docs.generated_sections import ROOT, put, table
 
 BASE = "http://127.0.0.1:8085"
@@ -40,7 +40,7 @@ def tables() -> str:
 def served_table() -> str:
     """Rows of APIs and resources with the served methods."""
     resources: dict[tuple[str, str], set[str]] = {}
-    for method in served().values():
+    for method in served_methods().values():
         api, *path, name = method.id.split(".")
         resources.setdefault((f"{api}.googleapis.com", ".".join(path)), set()).add(name)
     rows = [

@@ -20,7 +20,7 @@ from bezel_localcloud.access.cel import types
 from bezel_localcloud.access.cel.checker import type_of
 from bezel_localcloud.access.cel.evaluator import compile_tree
 from bezel_localcloud.access.cel.parser import Bounds, parse
-from bezel_localcloud.access.cel.syntax import Call, CelError, Node, walk
+from bezel_localcloud.access.cel.syntax import CelError, FunctionCall, Node, walk
 from bezel_localcloud.access.cel.times import SECOND, Duration, Timestamp
 from bezel_localcloud.access.cel.values import EvaluationError, are_equal
 
@@ -202,7 +202,8 @@ def _failure_of_type(test: Message, tree: Node) -> str:
     Raises:
         CelError: The expression has no type.
     """
-    if unknown := [each.name for each in walk(tree) if isinstance(each, Call) and each.name not in types.STANDARD]:
+    calls = (each for each in walk(tree) if isinstance(each, FunctionCall))
+    if unknown := [call.name for call in calls if call.name not in types.STANDARD]:
         raise OutOfScopeError(f"{unknown[0]}()")
     variables = {}
     for declaration in test.get("type_env", []):

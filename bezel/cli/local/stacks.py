@@ -178,10 +178,10 @@ class Local:
 
     def _has_synthetic_weights(self) -> bool:
         """Whether a real server serves a test model whose weights were never trained."""
-        from bezel_localcloud.services.cloud_run.runtime.untrained import untrained
+        from bezel_localcloud.services.cloud_run.runtime.untrained import is_untrained
 
         model = self.cloud.model
-        return self.cloud.server == "vllm" and model is not None and untrained(model)
+        return self.cloud.server == "vllm" and model is not None and is_untrained(model)
 
     def _print_endpoint(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"

@@ -42,18 +42,18 @@ def api_names() -> list[str]:
     return list(_table())
 
 
-def full_api_names(words: Iterable[str], option: str = "--enable") -> list[str]:
+def full_api_names(names: Iterable[str], option: str = "--enable") -> list[str]:
     """The full names of APIs, of words that name one or several with commas between them, or `all`.
 
     Args:
-        words: E.g. `run,secretmanager`, or `run.googleapis.com`.
+        names: E.g. `run,secretmanager`, or `run.googleapis.com`.
         option: The setting that has the words, for the error.
 
     Raises:
         WrongValueError: localcloud does not serve one of them.
     """
     served = {name.partition(".")[0]: name for name in api_names()}
-    short = [name.removesuffix(".googleapis.com") for word in words for name in word.split(",")]
+    short = [name.removesuffix(".googleapis.com") for word in names for name in word.split(",")]
     if unknown := sorted(set(short) - {*served, "all"}):
         repair = f"choose from {', '.join(served)}, or all."
         raise WrongValueError(Problem(option, ",".join(unknown), "localcloud does not serve this API.", repair))

@@ -39,13 +39,13 @@ from bezel_localcloud.routing.bare_paths import BarePaths
 from bezel_localcloud.routing.generation import Generation
 from bezel_localcloud.routing.route_table import RouteTable
 from bezel_localcloud.routing.unknown_methods import unknown_method
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch
 from bezel_localcloud.services.cloud_run.runtime.controller import Controller
-from bezel_localcloud.services.cloud_run.runtime.jobs import Jobs
+from bezel_localcloud.services.cloud_run.runtime.jobs import JobRunner
 from bezel_localcloud.services.machines.reconciler import MachineReconciler
-from bezel_localcloud.services.monitoring.quota_use import QuotaUse
-from bezel_localcloud.services.monitoring.service_use import ServiceUse
-from bezel_localcloud.services.scheduler.dispatcher import Scheduler
+from bezel_localcloud.services.monitoring.quota_use import QuotaUseSampler
+from bezel_localcloud.services.monitoring.service_use import ServiceUseSampler
+from bezel_localcloud.services.scheduler.dispatcher import JobDispatcher
 
 _TOKEN_REQUEST = 64 << 10  # bytes
 _UPLOADS = ("/upload/", "/resumable/upload/")
@@ -80,7 +80,7 @@ class Cloud:
         self,
         layout: Paths,
         pace: PlatformClock,
-        launcher: Callable[[Container], Command],
+        launcher: Callable[[ContainerLaunch], Command],
         timing: InstanceTiming,
         nodes: Callable[["Cloud"], NodeHost],
         *,
@@ -104,14 +104,14 @@ class Cloud:
         self.issuers = IssuerKeys(pace)
         self.sockets = Sockets(layout.sockets)
         self.services = Controller(self, launcher, timing)
-        self.jobs = Jobs(self, launcher, timing)
+        self.jobs = JobRunner(self, launcher, timing)
         self.faults.listen(self._heed_full_disk)
         self.holds = Breakpoints()
         self.nodes = nodes(self)
         self.machines = MachineReconciler(self)
-        self.quota_use = QuotaUse(self)
-        self.service_use = ServiceUse(self)
-        self.scheduler = Scheduler(self)
+        self.quota_use = QuotaUseSampler(self)
+        self.service_use = ServiceUseSampler(self)
+        self.scheduler = JobDispatcher(self)
 
     def _heed_full_disk(self) -> None:
         full = self.faults.find("localcloud-disk-full") is not None

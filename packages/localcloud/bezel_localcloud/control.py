@@ -23,7 +23,7 @@ from bezel_base import ending_signals
 from bezel_base.errors import Problem, UserError
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_base.process_status import has_ended, is_running
-from bezel_localcloud.core.files.locks import is_locked, locked
+from bezel_localcloud.core.files.locks import hold_lock, is_locked
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import (
     CONTROL_AUDIENCE,
@@ -114,7 +114,7 @@ def launch(
     layout = Paths(directory.resolve())
     layout.create()
     with _exclusive(layout, report):
-        running = _settled(layout)
+        running = _wait_until_settled(layout)
         if running and required in {None, running.kind}:
             return running
         if running:
@@ -136,7 +136,7 @@ def launch(
                 )
             deadline = time.monotonic() + _START_SECONDS
             text = f"localcloud in {layout.root} starts: waiting until it responds, for at most {_START_SECONDS:g} s"
-            with _reported(report, text):
+            with _report_wait(report, text):
                 while not ready and ended is None and time.monotonic() < deadline:
                     time.sleep(0.02)
                     endpoint = Endpoint.read(layout.root)
@@ -164,7 +164,7 @@ def stop(directory: Path) -> None:
     if not layout.root.is_dir():
         return
     with _exclusive(layout):
-        if running := _settled(layout):
+        if running := _wait_until_settled(layout):
             _end(running)
 
 
@@ -196,7 +196,7 @@ def access_token(endpoint: Endpoint) -> str:
     Raises:
         httpx.HTTPError: If the daemon does not return one.
     """
-    return str(_granted(endpoint, {"scope": "https://www.googleapis.com/auth/cloud-platform"})["access_token"])
+    return str(_request_grant(endpoint, {"scope": "https://www.googleapis.com/auth/cloud-platform"})["access_token"])
 
 
 def identity_token(endpoint: Endpoint, audience: str) -> str:
@@ -205,17 +205,17 @@ def identity_token(endpoint: Endpoint, audience: str) -> str:
     Raises:
         httpx.HTTPError: If the daemon does not return one.
     """
-    return str(_granted(endpoint, {"target_audience": audience})["id_token"])
+    return str(_request_grant(endpoint, {"target_audience": audience})["id_token"])
 
 
-def _granted(endpoint: Endpoint, claims: Json) -> Json:
+def _request_grant(endpoint: Endpoint, claims: Json) -> Json:
     """What the token endpoint returns for an assertion with these claims."""
     # Imported late, here and below: most commands send no request themselves.
     import httpx
 
     key_file = json.loads(endpoint.credentials.read_text())
     uri = key_file["token_uri"]
-    assertion = _signed(key_file, {"aud": uri, **claims}, 3600)
+    assertion = _sign_claims(key_file, {"aud": uri, **claims}, 3600)
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
     response = httpx.post(uri, data=form, timeout=30, trust_env=False, verify=NO_TLS).raise_for_status()
     return dict(response.json())
@@ -223,10 +223,10 @@ def _granted(endpoint: Endpoint, claims: Json) -> Json:
 
 def own_token(endpoint: Endpoint) -> str:
     """A token for localcloud's own routes (below /localcloud/), signed here: no fault blocks it."""
-    return _signed(json.loads(endpoint.credentials.read_text()), {"aud": CONTROL_AUDIENCE}, 300)
+    return _sign_claims(json.loads(endpoint.credentials.read_text()), {"aud": CONTROL_AUDIENCE}, 300)
 
 
-def _signed(key_file: Json, claims: Json, seconds: int) -> str:
+def _sign_claims(key_file: Json, claims: Json, seconds: int) -> str:
     """A JSON Web Token of a key file's account, valid for some seconds."""
     from bezel_localcloud.access.credentials import keys
 
@@ -249,7 +249,7 @@ def inventory(endpoint: Endpoint) -> Json:
     return dict(response.json())
 
 
-def _settled(layout: Paths) -> Endpoint | None:
+def _wait_until_settled(layout: Paths) -> Endpoint | None:
     """Return the running daemon; wait for one that is starting or stopping (its starter was killed, say)."""
     deadline = time.monotonic() + _STOP_SECONDS
     while is_locked(layout.daemon_lock):
@@ -303,14 +303,14 @@ def _exclusive(layout: Paths, report: Report | None = None) -> Iterator[None]:
     text = f"another command has been starting or stopping this localcloud for more than {seconds:g} s."
     problem = Problem(str(layout.root), None, text, "end that command, then run it again.")
     waiting = f"another command starts or stops localcloud in {layout.root}: waiting for it, for at most {seconds:g} s"
-    with ExitStack() as held:
-        with _reported(report, waiting):
-            held.enter_context(locked(layout.start_lock, seconds, lambda: ControlError(problem)))
+    with ExitStack() as stack:
+        with _report_wait(report, waiting):
+            stack.enter_context(hold_lock(layout.start_lock, seconds, lambda: ControlError(problem)))
         yield
 
 
 @contextmanager
-def _reported(report: Report | None, text: str) -> Iterator[None]:
+def _report_wait(report: Report | None, text: str) -> Iterator[None]:
     """Report a wait that takes a while."""
     timer = threading.Timer(_REPORTED_AFTER_SECONDS, report or str, [text])
     timer.daemon = True

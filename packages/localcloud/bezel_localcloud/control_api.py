@@ -82,7 +82,7 @@ async def place(call: Call) -> Json:
 
 
 @_read("GET", _HOLD)
-async def reached(call: Call) -> Json:
+async def wait_at_breakpoint(call: Call) -> Json:
     """Whether a call has stopped at the breakpoint, after waiting for it for `seconds` at most."""
     hold = call.cloud.holds.hold
     if hold is None:
@@ -102,18 +102,18 @@ def release(call: Call) -> Json:
 @_read("GET", _FAULTS)
 def show(call: Call) -> Json:
     """The active faults (`faults`) and the kinds that can be added (`kinds`)."""
-    return {"faults": [fault.shown() for fault in call.cloud.faults.all()], "kinds": table()}
+    return {"faults": [fault.as_json() for fault in call.cloud.faults.all()], "kinds": table()}
 
 
 @_change("POST", _FAULTS)
 async def add(call: Call) -> Json:
     """Add {"kind": ..., "parameters": {...}}; a fault that takes effect at once and is over returns `struck`."""
     body = await call.json()
-    kind, given = str(body.get("kind", "")), body.get("parameters") or {}
+    kind, parameters = str(body.get("kind", "")), body.get("parameters") or {}
     try:
         if kind_of(kind).place != "at once":
-            return call.cloud.faults.add(kind, given).shown()
-        values = parse_parameters(kind, given)
+            return call.cloud.faults.add(kind, parameters).as_json()
+        values = parse_parameters(kind, parameters)
     except FaultError as error:
         raise invalid(str(error)) from None
     struck = await _change_at_once(call, kind, values)
@@ -148,7 +148,7 @@ def reset(call: Call) -> JSONResponse:
 @_read("GET", _RESET)
 def ready_generation(call: Call) -> Json:
     """The number of the generation that is ready."""
-    return {"generation": call.cloud.generation.served}
+    return {"generation": call.cloud.generation.ready_number}
 
 
 async def _change_at_once(call: Call, kind: str, values: Mapping[str, Value]) -> list[str]:
@@ -186,8 +186,8 @@ def _refusal(
 ) -> ApiError:
     """Why a fault could not take effect on a service: value, Cloud Run's words, what was done before, repair."""
     error = response.json()["error"]
-    given = " ".join((kind, *(f"{key}={value}" for key, value in values.items())))
+    fault = " ".join((kind, *(f"{key}={value}" for key, value in values.items())))
     done = f"nothing but {', '.join(struck)} was changed" if struck else "nothing was changed"
     repair = f"Give a {' and '.join(values)} that it accepts." if values else "Mend that, then add the fault again."
-    text = f"{given}: Cloud Run refuses it of {name}, so {done}: {error['message'].rstrip('.')}. {repair}"
+    text = f"{fault}: Cloud Run refuses it of {name}, so {done}: {error['message'].rstrip('.')}. {repair}"
     return ApiError(error["status"], text, status=response.status_code)

@@ -68,7 +68,7 @@ def reset(endpoint: Endpoint) -> None:
                 return
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
-                raise _unanswered(endpoint, error) from None
+                raise _no_response_error(endpoint, error) from None
         if time.monotonic() > deadline:
             raise ControlRequestError(f"localcloud at {endpoint.base} was not reset within {_RESET_SECONDS:g} s.")
         time.sleep(_PAUSE_SECONDS)
@@ -81,7 +81,7 @@ def _request(endpoint: Endpoint, method: str, path: str, *, json: object = None)
         response = _send(endpoint, method, path, json)
         body: dict[str, Any] = response.json()
     except (httpx.HTTPError, ValueError) as error:
-        raise _unanswered(endpoint, error) from None
+        raise _no_response_error(endpoint, error) from None
     if response.is_error:
         what = path.rsplit("/", 1)[-1] if path == _RESET else "fault"
         raise ControlRequestError(f"{what}: {body.get('error', {}).get('message', response.status_code)}")
@@ -96,5 +96,5 @@ def _send(endpoint: Endpoint, method: str, path: str, json: object = None) -> "h
         return client.request(method, path, headers=headers, json=json)
 
 
-def _unanswered(endpoint: Endpoint, error: Exception) -> ControlRequestError:
+def _no_response_error(endpoint: Endpoint, error: Exception) -> ControlRequestError:
     return ControlRequestError(f"localcloud at {endpoint.base} does not respond: {type(error).__name__}.")

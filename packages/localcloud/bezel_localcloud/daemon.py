@@ -16,13 +16,18 @@ from bezel_base.text.shell import shell_word
 from bezel_localcloud import PROGRAM
 from bezel_localcloud.cloud import Cloud
 from bezel_localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel_localcloud.core.files.locks import locked
+from bezel_localcloud.core.files.locks import hold_lock
 from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.paths import Endpoint, Paths, engine_of, fingerprint
 from bezel_localcloud.node.machine import Nodes
 from bezel_localcloud.processes.parent_end import called_at_end_of
 from bezel_localcloud.project_life import Hooks, serve_generation
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, real, simulated
+from bezel_localcloud.services.cloud_run.runtime.container_command import (
+    Command,
+    ContainerLaunch,
+    real,
+    simulated_server,
+)
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
@@ -82,7 +87,7 @@ def run(
         UserError: If the port cannot be listened on.
     """
     if server == "sim":
-        launcher, timing = simulated, InstanceTiming(speed, idle_seconds)
+        launcher, timing = simulated_server, InstanceTiming(speed, idle_seconds)
     else:  # only the simulated engine starts faster; a real one needs its own time
         launcher, timing = real, InstanceTiming(1.0, idle_seconds, machine_seconds=0.0)
     ports = Ports(port, emulator=emulator, tls=tls)
@@ -102,7 +107,7 @@ def run(
 
 def serve(
     directory: Path,
-    launcher: Callable[[Container], Command],
+    launcher: Callable[[ContainerLaunch], Command],
     *,
     server: str,
     speed: float,
@@ -118,7 +123,7 @@ def serve(
     layout = Paths(directory.resolve())
     layout.create()
     # A status check holds the lock for a moment: a lock that stays held is another daemon's.
-    with locked(layout.daemon_lock, _LOCK_SECONDS, partial(_already_running, layout, program)):
+    with hold_lock(layout.daemon_lock, _LOCK_SECONDS, partial(_already_running, layout, program)):
         lock = layout.daemon_lock.stat()
         # The endpoint file of a killed daemon is stale.
         layout.endpoint.unlink(missing_ok=True)
@@ -186,7 +191,7 @@ async def _run(
     endpoint = _endpoint(cloud, listeners, server)
     try:
         with called_at_end_of(parent, stop.set):
-            while await serve_generation(cloud, listeners, endpoint, hooks, partial(_ended, stop, cloud, lock)):
+            while await serve_generation(cloud, listeners, endpoint, hooks, partial(_wait_for_end, stop, cloud, lock)):
                 cloud = make_cloud(generation=cloud.generation.number + 1)
     finally:
         layout.endpoint.unlink(missing_ok=True)
@@ -213,7 +218,7 @@ def _endpoint(cloud: Cloud, listeners: Mapping[str, socket.socket], server: str)
     )
 
 
-async def _ended(stop: asyncio.Event, cloud: Cloud, lock: os.stat_result) -> None:
+async def _wait_for_end(stop: asyncio.Event, cloud: Cloud, lock: os.stat_result) -> None:
     """Return when the daemon is to stop, or the project to be replaced.
 
     The daemon exits at once if its directory is gone, since no client could stop it then.

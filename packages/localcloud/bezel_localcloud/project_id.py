@@ -31,11 +31,11 @@ def project_for(directory: Path | None, wanted: str = "", option: str = "--proje
         raise WrongValueError(
             Problem(option, wanted, consequence, "write an id as Google's projects have, e.g. my-project.")
         )
-    own = _own_project(directory) if directory else ""
-    if wanted and own not in {"", wanted}:
-        consequence = f"{directory} holds the project {own}, whose resources bear that name, so nothing was started."
+    stored = _own_project(directory) if directory else ""
+    if wanted and stored not in {"", wanted}:
+        consequence = f"{directory} holds the project {stored}, whose resources bear that name, so nothing was started."
         raise WrongValueError(Problem(option, wanted, consequence, "leave it out, or choose another folder."))
-    return wanted or own or PROJECT
+    return wanted or stored or PROJECT
 
 
 def _own_project(directory: Path) -> str:

@@ -102,7 +102,7 @@ class Settings:
         return cls(tuple(apis), seed[0] if seed else None, factor, kind, folder, project)
 
 
-class Faults:
+class SessionFaults:
     """The faults of a session's localcloud, as `localcloud fault list` explains them."""
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -150,7 +150,7 @@ class Localcloud:
         self.endpoints: Mapping[str, str] = clients.api_endpoints(endpoint)
         self.environment: Mapping[str, str] = clients.environment(endpoint)
         self.directory = endpoint.directory
-        self.faults = Faults(endpoint)
+        self.faults = SessionFaults(endpoint)
 
     def token(self) -> str:
         """An access token of the owner, valid for an hour.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import bezel_localcloud
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from localcloud_support.in_process import PARENT, Project
 from localcloud_support.registry_harness import APP, Registry
 
@@ -58,7 +58,7 @@ def project(tmp_path_factory):
 def numeric_queries():
     """(HTTP method, path, parameter) of each query parameter that is a number, of every served method."""
     kinds = ("int32", "int64", "uint32", "uint64", "double")
-    for method in sorted(served().values(), key=lambda each: each.id):
+    for method in sorted(served_methods().values(), key=lambda each: each.id):
         path = method.path.replace("projects/{}", PARENT).replace("/b/{}", "/b/shelf").replace("{}", "a")
         for name, kind in method.query.items():
             if kind.removeprefix("[]") in kinds:

@@ -15,7 +15,7 @@ import pytest
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_base.process_status import has_ended
 from bezel_localcloud import control
-from bezel_localcloud.core.files.locks import locked
+from bezel_localcloud.core.files.locks import hold_lock
 from bezel_localcloud.core.paths import Endpoint, Paths
 from localcloud_support.command_process import LOCALCLOUD, SECONDS, ServeProcess, run_localcloud, variables
 
@@ -130,10 +130,10 @@ def test_start_that_cannot_prepare_leaves_nothing_running(tmp_path: Path) -> Non
 def test_start_says_which_command_it_waits_for(tmp_path: Path) -> None:
     layout = Paths(tmp_path / "cloud")
     layout.create()
-    with locked(layout.use_lock, 0, AssertionError):
+    with hold_lock(layout.use_lock, 0, AssertionError):
         pass  # a folder of localcloud's
     with (
-        locked(layout.start_lock, 0, AssertionError),
+        hold_lock(layout.start_lock, 0, AssertionError),
         subprocess.Popen(
             [LOCALCLOUD, "start", "--dir", "cloud"],
             cwd=tmp_path,

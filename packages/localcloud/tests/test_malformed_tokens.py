@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from localcloud_support.in_process import PARENT, Project
 from localcloud_support.registry_harness import APP, Registry
 
@@ -38,7 +38,7 @@ def bearer(token):
     return {"Authorization": b"Bearer " + token.encode("latin-1")}
 
 
-ROUTES = sorted({(method.http, method.path) for method in served().values()})
+ROUTES = sorted({(method.http, method.path) for method in served_methods().values()})
 OTHERS = [
     ("GET", "/shelf"),
     ("PUT", "/shelf/a"),

@@ -4,9 +4,9 @@ import pytest
 
 from bezel_localcloud.core.errors import ApiError, refuse_unserved
 from bezel_localcloud.http.messages import NotOfKindError, checked_message, scalar
-from bezel_localcloud.http.paging import opened, page_of, sealed
-from bezel_localcloud.http.partial_response import picked
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.paging import open_token, page_of, seal_token
+from bezel_localcloud.http.partial_response import select_fields
+from bezel_localcloud.http.update_mask import apply_mask
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ OLD = {"name": "n", "labels": {"a": "1", "b": "2"}, "scaling": {"minInstanceCoun
     ],
 )
 def test_a_mask_says_what_changes_and_what_is_cleared(mask, body, kept):
-    assert masked(OLD, body, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE) == kept
+    assert apply_mask(OLD, body, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE) == kept
     assert OLD["labels"] == {"a": "1", "b": "2"}
 
 
@@ -165,7 +165,7 @@ def test_a_mask_says_what_changes_and_what_is_cleared(mask, body, kept):
 )
 def test_a_mask_of_what_is_no_field_or_not_to_be_set_is_refused(mask, said):
     with pytest.raises(ApiError, match=said):
-        masked(OLD, {}, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE)
+        apply_mask(OLD, {}, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE)
 
 
 def test_pages_hold_every_item_once_whatever_is_added_meanwhile():
@@ -177,10 +177,10 @@ def test_pages_hold_every_item_once_whatever_is_added_meanwhile():
     assert last == ""
 
 
-@pytest.mark.parametrize("token", ["x", "bm8K", "\x80", sealed("a", "another list")])
+@pytest.mark.parametrize("token", ["x", "bm8K", "\x80", seal_token("a", "another list")])
 def test_a_token_that_was_not_given_out_for_a_list_is_refused(token):
     with pytest.raises(ApiError, match="Invalid page token"):
-        opened(token, "list")
+        open_token(token, "list")
 
 
 ANSWER = {
@@ -203,10 +203,10 @@ ANSWER = {
     ],
 )
 def test_fields_pick_a_part_of_an_answer(fields, kept):
-    assert picked(ANSWER, fields) == kept
+    assert select_fields(ANSWER, fields) == kept
 
 
 @pytest.mark.parametrize("fields", ["a,", "a//b", "a(b", "a)", "(a)", "a;", "/a", "a()"])
 def test_what_selects_nothing_is_refused(fields):
     with pytest.raises(ApiError, match="Invalid field selection"):
-        picked(ANSWER, fields)
+        select_fields(ANSWER, fields)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.routing.context import Point, Series
 from bezel_localcloud.services.monitoring.api import required_labels
-from bezel_localcloud.services.monitoring.quota_use import QuotaUse
+from bezel_localcloud.services.monitoring.quota_use import QuotaUseSampler
 from localcloud_support.client import PARENT, RUNTIME, until
 from localcloud_support.in_process import Project
 
@@ -130,10 +130,10 @@ def test_the_delay_of_a_point_is_always_the_same_and_within_its_bounds(time, spe
         pace = Pace()
 
     series, point = Series("run.googleapis.com/cpu_allocation", ALONE), Point(time, 1)
-    delay = QuotaUse(OnlyPace()).delay(series, point)
+    delay = QuotaUseSampler(OnlyPace()).delay(series, point)
     assert delay * speed * 1.000001 >= 30
     assert delay * speed <= 180.000001
-    assert delay == QuotaUse(OnlyPace()).delay(series, point)
+    assert delay == QuotaUseSampler(OnlyPace()).delay(series, point)
 
 
 @pytest.mark.parametrize(

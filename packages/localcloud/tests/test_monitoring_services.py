@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from bezel_localcloud.routing.context import RevisionSeries, RevisionUse, Sample
-from bezel_localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS, ServiceUse
+from bezel_localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS, ServiceUseSampler
 from localcloud_support.client import PARENT, until
 from localcloud_support.in_process import Clock, Project
 
@@ -45,7 +45,7 @@ def values(use, metric, state=""):
 
 
 def test_instances_are_sampled_by_state_and_zero_is_a_sample_once_there_was_one(cloud_run):
-    use = ServiceUse(cloud_run)
+    use = ServiceUseSampler(cloud_run)
     use.sample()
     assert use.series() == {}
     for active, idle in ((1, 0), (0, 1), (0, 0)):
@@ -57,7 +57,7 @@ def test_instances_are_sampled_by_state_and_zero_is_a_sample_once_there_was_one(
 
 
 def test_billable_time_is_that_since_the_last_sample_and_an_interval_without_any_has_no_point(cloud_run):
-    use = ServiceUse(cloud_run)
+    use = ServiceUseSampler(cloud_run)
     for seconds in (10.0, 70.0, 70.0, 95.5):
         cloud_run.used = {REVISION: RevisionUse(0, 0, seconds)}
         cloud_run.pace.time += 60
@@ -70,21 +70,21 @@ def test_an_instance_that_is_billed_by_request_has_no_billable_time():
     for resources in ({"limits": {"cpu": "1"}, "cpuIdle": True}, {}):
         cloud = Cloud(resources)
         cloud.used = {REVISION: RevisionUse(1, 0, 10.0)}
-        use = ServiceUse(cloud)
+        use = ServiceUseSampler(cloud)
         use.sample()
         cloud.pace.time += 120
         assert (values(use, INSTANCES, "active"), values(use, BILLABLE)) == ([1], [])
 
 
 def test_a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay(cloud_run):
-    use = ServiceUse(cloud_run)
+    use = ServiceUseSampler(cloud_run)
     cloud_run.used = {REVISION: RevisionUse(1, 0, 10.0)}
     use.sample()
     series = RevisionSeries(INSTANCES, "us-east4", "llm", "llm-1", "active")
     sample = Sample(NOW, NOW, 1)
     delay = use.delay(series, sample)
     assert 0 <= delay <= 120
-    assert delay == ServiceUse(cloud_run).delay(series, sample)
+    assert delay == ServiceUseSampler(cloud_run).delay(series, sample)
     cloud_run.pace.time = NOW + delay - 0.001
     assert values(use, INSTANCES, "active") == []
     cloud_run.pace.time = NOW + delay
@@ -92,7 +92,7 @@ def test_a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay(
 
 
 def test_requests_are_counted_by_status_since_the_last_sample(cloud_run):
-    use = ServiceUse(cloud_run)
+    use = ServiceUseSampler(cloud_run)
     for statuses in ((200, 200, 503), (), (200,)):
         for status in statuses:
             use.add_request(REVISION, status)
@@ -105,7 +105,7 @@ def test_requests_are_counted_by_status_since_the_last_sample(cloud_run):
 
 @pytest.mark.slow
 def test_the_sum_of_billable_time_stays_however_many_samples_there_are(cloud_run):
-    use = ServiceUse(cloud_run)
+    use = ServiceUseSampler(cloud_run)
     for count in range(1, 6001):
         cloud_run.used = {REVISION: RevisionUse(0, 1, float(count))}
         cloud_run.pace.time += 60

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel_localcloud.services.cloud_quotas.decisions import DECIDED_AFTER, GRANTED_FACTOR, decided, unsafe
+from bezel_localcloud.services.cloud_quotas.decisions import DECIDED_AFTER, GRANTED_FACTOR, decide, unsafe
 from bezel_localcloud.services.cloud_run.quotas import quota_violations
 from localcloud_support.in_process import PARENT, Project
 
@@ -177,7 +177,7 @@ def test_requests_and_their_states_outlive_a_restart(project):
     [(4, 3, 3, 4), (3 * GRANTED_FACTOR, 3, 3, 12), (13, 3, 3, None), (-1, 3, 3, None), (1, 0, 0, None), (2, 3, 3, 2)],
 )
 def test_a_decision_follows_the_initial_value(preferred, present, initial, grants):
-    assert decided(preferred, present, initial).grants == grants
+    assert decide(preferred, present, initial).grants == grants
 
 
 @pytest.mark.parametrize(

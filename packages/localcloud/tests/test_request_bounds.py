@@ -18,8 +18,8 @@ from bezel_localcloud.http.multipart import head_and_content, parts_of
 from bezel_localcloud.routing.batch import in_turn
 from bezel_localcloud.services.cloud_run.checks import _environment
 from bezel_localcloud.services.compute.vpc import free_address
-from bezel_localcloud.services.storage.objects.content import _decompressed
-from bezel_localcloud.services.storage.xml.documents import parsed
+from bezel_localcloud.services.storage.objects.content import _decompress
+from bezel_localcloud.services.storage.xml.documents import parse
 from localcloud_support.in_process import PARENT, Project, run
 
 FORM = {"content-type": "multipart/form-data; boundary=a"}
@@ -261,8 +261,8 @@ def test_a_field_of_a_form_has_bounded_headers(project):
 
 def test_a_document_of_xml_has_a_bounded_number_of_tags():
     with pytest.raises(ApiError, match="more than 100000 tags"):
-        parsed(b"<a>" + b"<b/>" * 100_000 + b"</a>")
-    assert len(parsed(b"<a>" + b"<b/>" * 90_000 + b"</a>")) == 90_000
+        parse(b"<a>" + b"<b/>" * 100_000 + b"</a>")
+    assert len(parse(b"<a>" + b"<b/>" * 90_000 + b"</a>")) == 90_000
 
 
 HOSTILE_XML = [b"<a>" * 49_000 + b"</a>" * 49_000, b"<a " + b"b='c' " * 5 + b"/>", b"\xff\xfe<\0a\0"]
@@ -293,7 +293,7 @@ def test_a_gzip_content_is_unpacked_piece_by_piece(project):
 def largest_piece(project, row):
     async def read():
         with project.cloud.objects.content(row).open("rb") as file:
-            sizes = [len(piece) async for piece in _decompressed(file, None)]
+            sizes = [len(piece) async for piece in _decompress(file, None)]
         assert sum(sizes) == 100 << 20
         return max(sizes)
 

@@ -12,7 +12,7 @@ from bezel_localcloud.access.credentials.keys import TokenError, header_and_clai
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.work import TooMuchWorkError, Work
-from bezel_localcloud.http.partial_response import picked
+from bezel_localcloud.http.partial_response import select_fields
 from bezel_localcloud.services.logging.filters import parse_filter
 from localcloud_support.in_process import Project
 
@@ -97,13 +97,13 @@ def test_a_value_is_measured_with_all_that_it_shares():
 @pytest.mark.parametrize("fields", ["a/" * 3000 + "a", "a(" * 3000 + "a" + ")" * 3000, "a," * 3000 + "b("])
 def test_a_deep_selection_of_fields_is_refused(fields):
     with pytest.raises(ApiError) as refused:
-        picked({"a": 1}, fields)
+        select_fields({"a": 1}, fields)
     assert refused.value.status == 400
     assert len(refused.value.message) < 400
 
 
 def test_a_wide_selection_of_fields_is_taken():
-    assert picked({"a": {"b": 1}, "c": 2}, "x," * 3000 + "a/b") == {"a": {"b": 1}}
+    assert select_fields({"a": {"b": 1}, "c": 2}, "x," * 3000 + "a/b") == {"a": {"b": 1}}
 
 
 @pytest.mark.parametrize(

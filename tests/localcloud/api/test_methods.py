@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bezel_localcloud.core.paths import PROJECT_NUMBER
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from bezel_localcloud.services.artifact_registry import api as artifact_registry
 from bezel_localcloud.services.artifact_registry import artifacts_api
 from bezel_localcloud.services.billing import accounts as billing_accounts
@@ -89,7 +89,7 @@ def test_every_route_serves_a_method_and_every_served_method_has_a_route():
     upload = "/upload/storage/v1/b/{bucket:id}/o"
     chunks = [f"/resumable{upload}"] * 2 + [upload] * 2
     assert sorted(rule.path for rule in rules if not rule.serves) == sorted([*chunks, "/upload/storage/v1/"])
-    assert all(method in reached for method in served().values())
+    assert all(method in reached for method in served_methods().values())
 
 
 def test_what_a_handler_heeds_of_a_query_are_parameters_of_its_method():
@@ -508,7 +508,7 @@ def trial(own_daemon):
 
 def test_every_served_method_answers_validly_and_refuses_what_is_wrong(trial):
     assert trial.problems == [], "\n".join(trial.problems)
-    ids = {method.id for method in served().values()}
+    ids = {method.id for method in served_methods().values()}
     assert set(trial.requests) - {""} == ids
     rows = []
     for source in SOURCES:

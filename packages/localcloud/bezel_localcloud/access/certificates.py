@@ -36,23 +36,23 @@ def server_certificate(folder: Path, now: float) -> Certificate:
         folder: Where its files are kept.
         now: Unix seconds.
     """
-    found = Certificate(folder / "authority.pem", folder / "server.pem", folder / "server-key.pem")
+    certificate = Certificate(folder / "authority.pem", folder / "server.pem", folder / "server-key.pem")
     moment = dt.datetime.fromtimestamp(now, dt.UTC)
-    if not _is_valid(found, moment + dt.timedelta(days=_SPARE_DAYS)):
+    if not _is_valid(certificate, moment + dt.timedelta(days=_SPARE_DAYS)):
         folder.mkdir(exist_ok=True, mode=0o700)
-        _make(found, moment)
-    return found
+        _make(certificate, moment)
+    return certificate
 
 
-def _is_valid(found: Certificate, moment: dt.datetime) -> bool:
+def _is_valid(certificate: Certificate, moment: dt.datetime) -> bool:
     try:
-        made = x509.load_pem_x509_certificate(found.chain.read_bytes())
+        made = x509.load_pem_x509_certificate(certificate.chain.read_bytes())
     except (OSError, ValueError):
         return False
-    return made.not_valid_after_utc > moment and found.key.exists() and found.authority.exists()
+    return made.not_valid_after_utc > moment and certificate.key.exists() and certificate.authority.exists()
 
 
-def _make(found: Certificate, now: dt.datetime) -> None:
+def _make(certificate: Certificate, now: dt.datetime) -> None:
     root_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localcloud of this folder")])
     root = (
@@ -76,7 +76,11 @@ def _make(found: Certificate, now: dt.datetime) -> None:
         .sign(root_key, hashes.SHA256())
     )
     root_pem, pem = (one.public_bytes(serialization.Encoding.PEM) for one in (root, made))
-    for path, content in ((found.key, private_pem(key)), (found.authority, root_pem), (found.chain, pem + root_pem)):
+    for path, content in (
+        (certificate.key, private_pem(key)),
+        (certificate.authority, root_pem),
+        (certificate.chain, pem + root_pem),
+    ):
         write_whole(path, content, mode=0o600)
 
 

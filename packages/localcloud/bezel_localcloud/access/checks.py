@@ -31,7 +31,7 @@ _current: ContextVar[Checks | None] = ContextVar("checks", default=None)
 
 
 @contextmanager
-def recorded() -> Iterator[Checks]:
+def record_checks() -> Iterator[Checks]:
     """Record the checks of the request that is handled in the block."""
     checks = Checks()
     token = _current.set(checks)

@@ -15,9 +15,9 @@ from bezel_localcloud.access.cel.checker import type_of
 from bezel_localcloud.access.cel.evaluator import Expression, compile_tree
 from bezel_localcloud.access.cel.parser import Bounds, parse
 from bezel_localcloud.access.cel.syntax import (
-    Call,
     CelError,
     Comprehension,
+    FunctionCall,
     ListOf,
     Literal,
     MapOf,
@@ -149,10 +149,10 @@ def _check_attributes(tree: Node) -> None:
         match node:
             case Presence() | MapOf() | Comprehension():
                 raise CelError("localcloud evaluates no maps and no macros in a condition of a binding")
-            case Call(".getAttribute", (_, name, default)):
+            case FunctionCall(".getAttribute", (_, name, default)):
                 if name != Literal(_MODIFIED) or default != ListOf(()):
                     raise CelError(f"api.getAttribute() takes '{_MODIFIED}' and the empty list")
-            case Call(".hasOnly", (_, roles)):
+            case FunctionCall(".hasOnly", (_, roles)):
                 texts = isinstance(roles, ListOf) and roles.items and all(isinstance(r, Literal) for r in roles.items)
                 if not texts:
                     raise CelError("hasOnly() takes a list of the roles that may be granted")

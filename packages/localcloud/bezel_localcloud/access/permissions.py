@@ -77,11 +77,11 @@ class Access:
             return False
         if isinstance(email, FederatedPrincipal):  # allAuthenticatedUsers are Google's own accounts
             return not {email, *email.sets}.isdisjoint(members)
-        own = (f"serviceAccount:{email}", f"user:{email}")
-        if "allAuthenticatedUsers" in members or not members.isdisjoint(own):
+        direct_members = (f"serviceAccount:{email}", f"user:{email}")
+        if "allAuthenticatedUsers" in members or not members.isdisjoint(direct_members):
             return True
         return bool(binding.basic_roles) and any(
-            project.role in binding.basic_roles and not project.members.isdisjoint(own)
+            project.role in binding.basic_roles and not project.members.isdisjoint(direct_members)
             for project in self._bindings(PROJECT_NAME)
         )
 

@@ -43,10 +43,10 @@ class FederatedPrincipal(str):
         name = pool_name(pool, number=True)
         sets = [f"{name}/group/{group}" for group in groups]
         sets += [f"{name}/attribute.{key}/{value}" for key, value in attributes.items()]
-        return cls.named(f"principal://{_HOST}/{name}/subject/{subject}", [*sets, f"{name}/*"])
+        return cls.with_sets(f"principal://{_HOST}/{name}/subject/{subject}", [*sets, f"{name}/*"])
 
     @classmethod
-    def named(cls, name: str, sets: Sequence[str]) -> Self:
+    def with_sets(cls, name: str, sets: Sequence[str]) -> Self:
         """The principal of a token's claims; `sets` are paths without scheme and host."""
         principal = cls(name)
         principal.sets = frozenset(f"principalSet://{_HOST}/{path}" for path in sets)
@@ -54,7 +54,7 @@ class FederatedPrincipal(str):
 
     @property
     def paths(self) -> list[str]:
-        """Its sets as `named` takes them."""
+        """Its sets as `with_sets` takes them."""
         return sorted(member.removeprefix(f"principalSet://{_HOST}/") for member in self.sets)
 
     @property

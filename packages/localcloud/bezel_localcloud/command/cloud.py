@@ -92,9 +92,9 @@ class LocalCloud:
     @classmethod
     def of(cls, program: Program, options: argparse.Namespace) -> "LocalCloud":
         """The embedded cloud that the options describe; a command has those that it needs."""
-        given = {name: getattr(options, name, None) for name in ("server", "model", "speed", "port", "project")}
-        own = {name: value for name, value in given.items() if value}
-        return cls(program, options.dir or program.default_directory(), **own)
+        arguments = {name: getattr(options, name, None) for name in ("server", "model", "speed", "port", "project")}
+        set_arguments = {name: value for name, value in arguments.items() if value}
+        return cls(program, options.dir or program.default_directory(), **set_arguments)
 
     def running(self) -> Endpoint:
         """The running localcloud.

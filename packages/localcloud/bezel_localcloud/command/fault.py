@@ -51,20 +51,20 @@ def print_faults(endpoint: Endpoint) -> int:
     return 0
 
 
-def add_fault(endpoint: Endpoint, name: str, words: Sequence[str], *, program: str = PROGRAM) -> int:
+def add_fault(endpoint: Endpoint, name: str, pairs: Sequence[str], *, program: str = PROGRAM) -> int:
     """Add a fault, or trigger one that acts at once; return the exit code.
 
     Args:
         endpoint: The localcloud.
         name: The kind.
-        words: Its parameters, NAME=VALUE each.
+        pairs: Its parameters, NAME=VALUE each.
         program: The program that clears it again, as a user types it.
 
     Raises:
         UserError: The kind or a parameter is wrong, or the fault cannot act on this localcloud.
     """
     kind = kind_of(name, program=program)
-    values = parse_parameters(name, parse_pairs(words))
+    values = parse_parameters(name, parse_pairs(pairs))
     if kind.place == "container" and endpoint.server == "vllm":
         consequence = "this fault acts in a simulated vLLM, and the services of this localcloud run a real one."
         repair = f"start localcloud with --server sim, or choose another fault: `{program} fault list`."

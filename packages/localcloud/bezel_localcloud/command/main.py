@@ -19,11 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_program(PROGRAM, arguments, _run)
 
 
-def _run(given: Sequence[str]) -> int:
-    options = program_table().parser(PROGRAM).read(given)
+def _run(arguments: Sequence[str]) -> int:
+    options = program_table().parser(PROGRAM).read(arguments)
     from bezel_localcloud.command.program import Program  # late: the help needs no cloud
 
-    return run_command(Program(given), options)
+    return run_command(Program(arguments), options)
 
 
 def run_command(program: "Program", options: argparse.Namespace) -> int:

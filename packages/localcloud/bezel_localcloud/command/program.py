@@ -39,21 +39,21 @@ class Program:
     Attributes:
         typed: The program as a user types it.
         start_repair: How a user starts localcloud, as a repair.
-        words: The words of the command line behind the program.
+        arguments: The words of the command line behind the program.
     """
 
     typed: str = PROGRAM
     start_repair: str = "start it: `localcloud start`, or `localcloud serve` in the foreground."
 
-    def __init__(self, words: Sequence[str] = ()) -> None:
-        self.words = words
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
+        self.arguments = arguments
 
     def serve_in_other_process(self, project: str) -> int:
         """Run the same command line again in place of this process, as one that serves a project of this id.
 
         Modules hold the id in names of resources from their import on.
         """
-        command = [sys.executable, "-P", "-m", "bezel_localcloud.command.main", *self.words]
+        command = [sys.executable, "-P", "-m", "bezel_localcloud.command.main", *self.arguments]
         signal.setitimer(signal.ITIMER_REAL, 0)  # of bezel_base.ending_signals: it would end the program that comes
         os.execve(sys.executable, command, {**os.environ, PROJECT_VARIABLE: project})  # noqa: S606 - no shell
 

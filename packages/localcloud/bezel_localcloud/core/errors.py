@@ -14,7 +14,7 @@ ERRORS: Json = tomllib.loads((Path(__file__).parents[1] / "data" / "errors.toml"
 _LONGEST_TEXT, _MOST_VIOLATIONS = 20_000, 100  # characters of a text of a refusal, violations that it names
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
@@ -32,7 +32,7 @@ class ApiError(Exception):
     def __init__(
         self, code: str, message: str, details: Sequence[Json] = (), *, status: int | None = None, reason: str = ""
     ) -> None:
-        message = _shortened(message)  # it may quote what the caller sent
+        message = _shorten(message)  # it may quote what the caller sent
         super().__init__(message)
         self.code = code
         self.message = message
@@ -74,7 +74,7 @@ def error_info(reason: str, metadata: Json | None = None) -> Json:
     return info | ({"metadata": metadata} if metadata else {})
 
 
-def unauthenticated(reason: str) -> ApiError:
+def unauthenticated_error(reason: str) -> ApiError:
     """401 for a missing (`CREDENTIALS_MISSING`) or unusable (`ACCESS_TOKEN_TYPE_UNSUPPORTED`, ...) token."""
     lead = (
         "Request is missing required authentication credential."
@@ -151,7 +151,7 @@ class NotServedError(ApiError):
         return NotServedError(f"{self.message} (Called: {method} of {service}.)", method, service)
 
 
-def unserved(what: str, instead: str = "leave it out") -> NotServedError:
+def unserved_error(what: str, instead: str = "leave it out") -> NotServedError:
     """400 for a feature of Google's that localcloud does not serve."""
     return NotServedError(f"localcloud does not serve {what}: {instead}.")
 
@@ -165,7 +165,7 @@ def refuse_unserved(body: Json, fields: Iterable[str], of: str) -> None:
         NotServedError: With the names of those that it sets.
     """
     if refused := [field for field in sorted(fields) if body.get(field)]:
-        raise unserved(f"{', '.join(refused)} of {of}")
+        raise unserved_error(f"{', '.join(refused)} of {of}")
 
 
 def invalid(message: str, *violations: tuple[str, str]) -> ApiError:
@@ -173,6 +173,6 @@ def invalid(message: str, *violations: tuple[str, str]) -> ApiError:
     details: list[Json] = []
     if violations:
         shown = violations[:_MOST_VIOLATIONS]
-        fields = [{"field": _shortened(field), "description": _shortened(text)} for field, text in shown]
+        fields = [{"field": _shorten(field), "description": _shorten(text)} for field, text in shown]
         details.append({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": fields})
     return ApiError("INVALID_ARGUMENT", message, details)

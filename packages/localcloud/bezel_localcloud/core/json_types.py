@@ -40,14 +40,14 @@ def seconds_of(duration: str | None, default: float) -> float:
 
 def without_zeros(message: Json) -> Json:
     """The message in protobuf's JSON form: false, 0, "", null and empty lists are absent, empty messages stay."""
-    pruned = {key: item if key in _USER_MAPS else _pruned(item) for key, item in message.items()}
+    pruned = {key: item if key in _USER_MAPS else _prune(item) for key, item in message.items()}
     return {key: item for key, item in pruned.items() if item not in (None, 0, "", []) or key in _WITH_PRESENCE}
 
 
-def _pruned(value: Any) -> Any:
+def _prune(value: Any) -> Any:
     if isinstance(value, dict):
         return without_zeros(value)
-    return [_pruned(item) for item in value] if isinstance(value, list) else value
+    return [_prune(item) for item in value] if isinstance(value, list) else value
 
 
 def b64(data: bytes) -> str:

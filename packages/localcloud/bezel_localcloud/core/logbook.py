@@ -53,8 +53,8 @@ class TaskSource(LogSource):
 
     def labels(self) -> Json:
         """Labels of its entries."""
-        own = {"execution_name": self.revision, "task_index": str(self.task), "task_attempt": str(self.attempt)}
-        return super().labels() | {f"run.googleapis.com/{name}": value for name, value in own.items()}
+        task_labels = {"execution_name": self.revision, "task_index": str(self.task), "task_attempt": str(self.attempt)}
+        return super().labels() | {f"run.googleapis.com/{name}": value for name, value in task_labels.items()}
 
 
 class Logbook:
@@ -93,13 +93,13 @@ class Logbook:
         """Log a console line of a machine (`projects/P/locations/Z/nodes/N` or `projects/P/zones/Z/instances/N`)."""
         now = self._pace.now()
         _, _, _, zone, kind, name = machine.split("/")
-        own = {"node_id": name, "worker_id": "0"} if kind == "nodes" else {"instance_id": name}
-        labels = {"project_id": PROJECT, "zone": zone} | own
+        machine_labels = {"node_id": name, "worker_id": "0"} if kind == "nodes" else {"instance_id": name}
+        labels = {"project_id": PROJECT, "zone": zone} | machine_labels
         resource = {"type": "tpu_worker" if kind == "nodes" else "gce_instance", "labels": labels}
-        entry = _stamped(resource, "serialconsole.googleapis.com%2Fserial_port_1_output", now)
+        entry = _new_entry(resource, "serialconsole.googleapis.com%2Fserial_port_1_output", now)
         self._keep([(now, entry | {"textPayload": line})])
 
-    def scheduled(self, job: str, severity: str, payload: Json, request: Json) -> None:
+    def scheduler_attempt(self, job: str, severity: str, payload: Json, request: Json) -> None:
         """Log an attempt of a job of Cloud Scheduler (`projects/P/locations/L/jobs/J`)."""
         now = self._pace.now()
         _, _, _, location, _, name = job.split("/")
@@ -107,7 +107,7 @@ class Logbook:
             "type": "cloud_scheduler_job",
             "labels": {"project_id": PROJECT, "location": location, "job_id": name},
         }
-        entry = _stamped(resource, "cloudscheduler.googleapis.com%2Fexecutions", now)
+        entry = _new_entry(resource, "cloudscheduler.googleapis.com%2Fexecutions", now)
         self._keep([(now, entry | {"severity": severity, "jsonPayload": payload} | _request(request))])
 
     def _keep(self, entries: list[tuple[float, Json]]) -> None:
@@ -120,10 +120,10 @@ class Logbook:
 
     def _entry(self, source: LogSource, log: str, now: float) -> Json:
         labels = source.labels()
-        return _stamped(source.resource(), log, now) | ({"labels": labels} if labels else {})
+        return _new_entry(source.resource(), log, now) | ({"labels": labels} if labels else {})
 
 
-def _stamped(resource: Json, log: str, now: float) -> Json:
+def _new_entry(resource: Json, log: str, now: float) -> Json:
     return {
         "insertId": uuid.uuid4().hex[:20],
         "logName": f"projects/{PROJECT}/logs/{log}",

@@ -40,7 +40,7 @@ class Operations:
         outcome = {"error": error.rpc_status()} if error else {"response": response or {}}
         self._store.put_operation(name, stored[0] | outcome, self._pace.now())
 
-    def timed(self, parent: str, metadata: Json, response: Json, simulated_seconds: float) -> Json:
+    def begin_timed(self, parent: str, metadata: Json, response: Json, simulated_seconds: float) -> Json:
         """Begin an operation that succeeds after some seconds of the platform's time. Return its current state."""
         name = self.begin(parent, metadata)
         body = {"name": name, "metadata": metadata, "response": response}

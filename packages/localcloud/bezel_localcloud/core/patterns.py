@@ -37,7 +37,7 @@ class Pattern:
         options = re2.Options()
         options.log_errors, options.never_capture, options.max_mem, options.dot_nl = False, True, _MEMORY, any_line
         try:
-            self._compiled = re2.compile(_encoded(text), options)
+            self._compiled = re2.compile(_encode(text), options)
         except re2.error as error:
             reason = error.args[0] if error.args else b""
             raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
@@ -48,7 +48,7 @@ class Pattern:
         Raises:
             TooMuchWorkError: The search could take more steps than what is left.
         """
-        content = self._counted(text, work)
+        content = self._metered_bytes(text, work)
         return self._compiled.search(content) is not None
 
     def fits(self, text: str, work: Work) -> bool:
@@ -57,13 +57,13 @@ class Pattern:
         Raises:
             TooMuchWorkError: As `found_in`.
         """
-        content = self._counted(text, work)
+        content = self._metered_bytes(text, work)
         return self._compiled.fullmatch(content) is not None
 
-    def _counted(self, text: str, work: Work) -> bytes:
+    def _metered_bytes(self, text: str, work: Work) -> bytes:
         # Before the text is encoded: a character has four bytes at most.
         work.spend(1 + (len(text) if text.isascii() else 4 * len(text)) * self._compiled.programsize // _INSTRUCTIONS)
-        return _encoded(text)
+        return _encode(text)
 
 
 def regular_expression(text: str, work: Work) -> Pattern:
@@ -74,7 +74,7 @@ def regular_expression(text: str, work: Work) -> Pattern:
         TooMuchWorkError: To compile it could take more steps than what is left.
     """
     _count_compiling(text, work)
-    return _compiled(_Kind.REGULAR_EXPRESSION, text)
+    return _compile(_Kind.REGULAR_EXPRESSION, text)
 
 
 def glob(text: str, work: Work) -> Pattern:
@@ -85,7 +85,7 @@ def glob(text: str, work: Work) -> Pattern:
         TooMuchWorkError: As `regular_expression`.
     """
     _count_compiling(text, work)
-    return _compiled(_Kind.GLOB, text)
+    return _compile(_Kind.GLOB, text)
 
 
 def shell_pattern_fits(pattern: str, text: str) -> bool:
@@ -96,7 +96,7 @@ def shell_pattern_fits(pattern: str, text: str) -> bool:
     work = Work(_SHELL_STEPS)
     try:
         _count_compiling(pattern, work)
-        return _compiled(_Kind.SHELL, pattern).fits(text, work)
+        return _compile(_Kind.SHELL, pattern).fits(text, work)
     except (PatternError, TooMuchWorkError):
         return pattern == text
 
@@ -105,7 +105,7 @@ _SHELL_STEPS = 100_000
 
 
 def _count_compiling(text: str, work: Work) -> None:
-    if len(text) > LONGEST or len(_encoded(text)) > LONGEST:
+    if len(text) > LONGEST or len(_encode(text)) > LONGEST:
         raise PatternError(f"a pattern has at most {LONGEST} bytes")
     classes = text.count("\\p") + text.count("\\P")
     work.spend(1 + _PER_BYTE * len(text) + _PER_CLASS * classes)
@@ -118,7 +118,7 @@ class _Kind(enum.Enum):
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(kind: _Kind, text: str) -> Pattern:
+def _compile(kind: _Kind, text: str) -> Pattern:
     if kind is _Kind.REGULAR_EXPRESSION:
         return Pattern(text, any_line=False)
     return Pattern(_of_glob(text) if kind is _Kind.GLOB else _of_shell_pattern(text), any_line=True)
@@ -133,8 +133,8 @@ def _of_glob(pattern: str) -> str:
         elif sign in "*?":
             text += "[^/]*" if sign == "*" else "[^/]"
         elif sign == "[":
-            found, place = _of_bracket(pattern, place)
-            text += found
+            bracket, place = _of_bracket(pattern, place)
+            text += bracket
         elif sign == "{":
             text, depth = text + "(?:", depth + 1
         elif depth and sign in ",}":
@@ -157,8 +157,8 @@ def _of_shell_pattern(pattern: str) -> str:
         if sign in "*?":
             text += ".*" if sign == "*" else "."
         elif sign == "[" and _end_of_bracket(pattern, place) > 0:
-            found, place = _of_bracket(pattern, place)
-            text += found
+            bracket, place = _of_bracket(pattern, place)
+            text += bracket
         else:
             text += re2.escape(sign)
         place += 1
@@ -181,6 +181,6 @@ def _end_of_bracket(pattern: str, place: int) -> int:
     return pattern.find("]", place + (3 if pattern[place + 1 : place + 2] in {"!", "^"} else 2))
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     """UTF-8, with a mark in the place of half a surrogate pair, which JSON can hold and UTF-8 cannot."""
     return text.encode(errors="replace")

@@ -235,9 +235,13 @@ class Store:
             ((Unix seconds, id), entry) each.
         """
         order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
-        terms = {f"(time, id) {beyond} (?, ?)": after or (), "time >= ?": _given(since), "time <= ?": _given(until)}
+        terms = {
+            f"(time, id) {beyond} (?, ?)": after or (),
+            "time >= ?": _parameters(since),
+            "time <= ?": _parameters(until),
+        }
         where = " AND ".join(["1", *(term for term, values in terms.items() if values)])
-        values = [value for given in terms.values() for value in given]
+        values = [value for parameters in terms.values() for value in parameters]
         rows = self._connection.execute(
             f"SELECT time, id, entry FROM log WHERE {where} ORDER BY time {order}, id {order} LIMIT ?",  # noqa: S608 - words from above
             (*values, limit),
@@ -254,7 +258,7 @@ def _successor(prefix: str) -> str | bytes:
     return kept[:-1] + chr(0xE000 if last == 0xD800 else last)  # UTF-8 has no surrogates
 
 
-def _given(value: float | None) -> tuple[float, ...]:
+def _parameters(value: float | None) -> tuple[float, ...]:
     return () if value is None else (value,)
 
 
@@ -285,7 +289,7 @@ def storage_full(root: Path) -> ApiError:
     return ApiError("INTERNAL", text)
 
 
-async def written(change: Callable[[], None]) -> None:
+async def write_when_room(change: Callable[[], None]) -> None:
     """Make a change of the store as soon as the disk has room for it: the end of an operation must not be lost."""
     while True:
         try:

@@ -38,7 +38,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     @property
-    def expected(self) -> str:
+    def expectation(self) -> str:
         """The allowed values of a text with choices, or of a number."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
@@ -58,7 +58,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FaultKind:
     """One kind of fault; `place` is what applies it, see data/faults.toml."""
 
     name: str
@@ -67,23 +67,23 @@ class Kind:
     parameters: dict[str, Parameter]
 
 
-def _kinds() -> Iterable[Kind]:
+def _kinds() -> Iterable[FaultKind]:
     table = tomllib.loads((Path(__file__).parents[1] / "data" / "faults.toml").read_text())
     for name, row in table["kinds"].items():
-        shared, own = table["shared"].get(row.get("shared"), {}), row.get("parameters", {})
-        fields = {key: own[key] for key in own if key not in shared}
-        fields |= {key: common | own.get(key, {}) for key, common in shared.items()}
+        shared, own_parameters = table["shared"].get(row.get("shared"), {}), row.get("parameters", {})
+        fields = {key: own_parameters[key] for key in own_parameters if key not in shared}
+        fields |= {key: common | own_parameters.get(key, {}) for key, common in shared.items()}
         parameters = {
-            key: Parameter(key, **{**given, "choices": tuple(given.get("choices", ()))})
-            for key, given in fields.items()
+            key: Parameter(key, **{**field, "choices": tuple(field.get("choices", ()))})
+            for key, field in fields.items()
         }
-        yield Kind(name, row["text"], row["place"], parameters)
+        yield FaultKind(name, row["text"], row["place"], parameters)
 
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _kinds()}
+KINDS: dict[str, FaultKind] = {kind.name: kind for kind in _kinds()}
 
 
-def kind_of(name: str, *, program: str = PROGRAM) -> Kind:
+def kind_of(name: str, *, program: str = PROGRAM) -> FaultKind:
     """A kind by its name.
 
     Args:
@@ -99,24 +99,24 @@ def kind_of(name: str, *, program: str = PROGRAM) -> Kind:
     return KINDS[name]
 
 
-def parse_parameters(name: str, given: object) -> dict[str, Value]:
+def parse_parameters(name: str, sent: object) -> dict[str, Value]:
     """All parameters of a kind: the given ones (texts, or numbers for numbers) and the defaults of the others.
 
     Raises:
         FaultError: A parameter is wrong; the text names every error at once.
     """
     parameters = kind_of(name).parameters
-    if not isinstance(given, Mapping):
-        problem = Problem(f"parameters of {name}", given, f"is not an object, {_NOTHING}", "send names with values.")
+    if not isinstance(sent, Mapping):
+        problem = Problem(f"parameters of {name}", sent, f"is not an object, {_NOTHING}", "send names with values.")
         raise FaultError(problem)
     problems, values = [], {parameter.name: parameter.default for parameter in parameters.values()}
-    for key, value in given.items():
+    for key, value in sent.items():
         if (parameter := parameters.get(str(key))) is None:
             repair = f"choose one of its parameters: {', '.join(parameters)}." if parameters else "leave it out."
             problems.append(Problem(str(key), value, f"is not a parameter of {name}, {_NOTHING}", repair))
         elif (parsed := parameter.parse(value)) is None:
-            repair = f"use {parameter.expected}, e.g. {key}={parameter.default}."
-            problems.append(Problem(str(key), value, f"is not {parameter.expected}, {_NOTHING}", repair))
+            repair = f"use {parameter.expectation}, e.g. {key}={parameter.default}."
+            problems.append(Problem(str(key), value, f"is not {parameter.expectation}, {_NOTHING}", repair))
         else:
             values[parameter.name] = parsed
     if problems:
@@ -124,18 +124,20 @@ def parse_parameters(name: str, given: object) -> dict[str, Value]:
     return values
 
 
-def parse_pairs(words: Iterable[str]) -> dict[str, str]:
+def parse_pairs(arguments: Iterable[str]) -> dict[str, str]:
     """Parse the `key=value` words of a command line.
 
     Raises:
         FaultError: A word does not have that form.
     """
     problems = [
-        Problem(word, None, f"has no value, {_NOTHING}", f"write {word}=VALUE.") for word in words if "=" not in word
+        Problem(word, None, f"has no value, {_NOTHING}", f"write {word}=VALUE.")
+        for word in arguments
+        if "=" not in word
     ]
     if problems:
         raise FaultError(*problems)
-    return dict(word.partition("=")[::2] for word in words)
+    return dict(word.partition("=")[::2] for word in arguments)
 
 
 def table() -> list[dict[str, Any]]:

@@ -67,7 +67,7 @@ class FaultyTokens(Tokens):
         try:
             return super().caller(token, service)
         except TokenError:
-            return super().asserted(token, CONTROL_AUDIENCE)[0]
+            return super().verify_assertion(token, CONTROL_AUDIENCE)[0]
 
     def signed_for(self, token: str, service: str) -> str:
         """The account of a JWT that it signed itself for a service; see `Tokens.signed_for`.
@@ -79,23 +79,23 @@ class FaultyTokens(Tokens):
         self._check_clock()
         return result
 
-    def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
-        """(account, claims) of a JWT; see `Tokens.asserted`.
+    def verify_assertion(self, assertion: str, token_uri: str) -> tuple[str, Json]:
+        """(account, claims) of a JWT; see `Tokens.verify_assertion`.
 
         Raises:
             TokenError: Also where the clocks are too far apart.
         """
-        result = super().asserted(assertion, token_uri)
+        result = super().verify_assertion(assertion, token_uri)
         self._check_clock()
         return result
 
-    def exchanged(self, subject_token: str) -> str:
-        """The account of a subject token; see `Tokens.exchanged`.
+    def account_of_subject_token(self, subject_token: str) -> str:
+        """The account of a subject token; see `Tokens.account_of_subject_token`.
 
         Raises:
             TokenError: Also where the clocks are too far apart.
         """
-        result = super().exchanged(subject_token)
+        result = super().account_of_subject_token(subject_token)
         self._check_clock()
         return result
 

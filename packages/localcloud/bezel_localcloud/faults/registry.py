@@ -49,14 +49,14 @@ class Fault:
     @property
     def strikes(self) -> bool:
         """Whether the next match is struck: matches before the first and after the last struck one pass."""
-        return self.met >= self.number("after") and not self.spent
+        return self.met >= self.number("after") and not self.is_spent
 
     @property
-    def spent(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether it has struck as often as its count allows."""
         return self.values.get("count", 0) != 0 and self.met >= self.number("after") + self.number("count")
 
-    def shown(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """JSON form of the API and of the file."""
         counted = {"met": self.met} if "count" in self.values else {}
         return {"kind": self.kind, "parameters": dict(self.values)} | counted
@@ -90,16 +90,16 @@ class Faults:
         """The active fault of a kind, if any."""
         return self._on.get(kind)
 
-    def add(self, kind: str, given: object) -> Fault:
+    def add(self, kind: str, parameters: object) -> Fault:
         """Add a fault, in place of one of the same kind.
 
         Raises:
             FaultError: There is no such kind, or a parameter is wrong.
         """
-        fault = Fault(kind, parse_parameters(kind, given))
+        fault = Fault(kind, parse_parameters(kind, parameters))
         self._on.pop(kind, None)
         self._on[kind] = fault
-        self._changed()
+        self._publish_change()
         return fault
 
     def clear(self, kind: str = "") -> list[str]:
@@ -114,37 +114,37 @@ class Faults:
         cleared = [kind] if kind else list(self._on)
         for name in cleared:
             del self._on[name]
-        self._changed()
+        self._publish_change()
         return cleared
 
     def strike(self, at: str, method: str, path: str) -> list[Fault]:
         """Return the faults that strike the next request; count it for each fault that it matches."""
-        return [fault for fault in self.all() if fault.matches(at, method, path) and self._met(fault)]
+        return [fault for fault in self.all() if fault.matches(at, method, path) and self._count_match(fault)]
 
     def strike_operation(self, api: str) -> str:
         """Return the kind of the fault that strikes the next operation of an API, or ""."""
         for kind in ("operation-never-ends", "operation-fails-late"):
             fault = self._on.get(kind)
-            if fault is not None and fault.values["api"] == api and self._met(fault):
+            if fault is not None and fault.values["api"] == api and self._count_match(fault):
                 return kind
         return ""
 
-    def _met(self, fault: Fault) -> bool:
+    def _count_match(self, fault: Fault) -> bool:
         counted = replace(fault, met=fault.met + 1)
         # Without a limit the count does not affect the next request, so it is not stored.
         if fault.strikes and not counted.values["count"]:
             return True
-        if counted.spent and KINDS[fault.kind].place == "requests":
+        if counted.is_spent and KINDS[fault.kind].place == "requests":
             del self._on[fault.kind]
         else:
             # Struck operations stay affected until the fault is cleared.
             self._on[fault.kind] = counted
-        self._changed()
+        self._publish_change()
         return fault.strikes
 
-    def _changed(self) -> None:
+    def _publish_change(self) -> None:
         # Each struck request changes a count, on the daemon's event loop: it does not wait for the disk.
-        write_whole(self._file, _json([fault.shown() for fault in self.all()]), mode=0o600, durable=False)
+        write_whole(self._file, _json([fault.as_json() for fault in self.all()]), mode=0o600, durable=False)
         self._write_container_file()
         for listener in self._listeners:
             listener()

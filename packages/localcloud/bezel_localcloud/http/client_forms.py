@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bezel_localcloud.core.errors import ApiError
-from bezel_localcloud.http.request_bodies import unpacked
+from bezel_localcloud.http.request_bodies import unpack_body
 
 LONGEST_QUERY = 64 << 10
 """Bytes of a query that a body holds."""
@@ -52,10 +52,10 @@ async def _with_method(scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
     if scope["method"] != "POST":
         return scope, receive
     headers = dict(scope["headers"])
-    given = headers.get(_OVERRIDE, b"").decode("latin-1")
-    if not given and (b"$" in scope["query_string"] or b"%" in scope["query_string"]):
-        given = dict(_pairs(scope)).get("$httpMethod", "")
-    verb = given.strip().upper()
+    method_name = headers.get(_OVERRIDE, b"").decode("latin-1")
+    if not method_name and (b"$" in scope["query_string"] or b"%" in scope["query_string"]):
+        method_name = dict(_pairs(scope)).get("$httpMethod", "")
+    verb = method_name.strip().upper()
     if not _METHOD.fullmatch(verb) or verb == "POST":
         return scope, receive
     rest = [(name, value) for name, value in scope["headers"] if name != _OVERRIDE]
@@ -63,7 +63,7 @@ async def _with_method(scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
     form = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower() == _FORM
     if verb != "GET" or not form:
         return scope, receive
-    body = await unpacked(Request(scope, receive), LONGEST_QUERY).body()
+    body = await unpack_body(Request(scope, receive), LONGEST_QUERY).body()
     query = b"&".join(part for part in (scope["query_string"], _as_query(body)) if part)
     if len(query) > LONGEST_QUERY:
         raise ApiError("INVALID_ARGUMENT", f"The query exceeds the limit: {LONGEST_QUERY} bytes.", status=413)

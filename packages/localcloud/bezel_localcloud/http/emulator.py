@@ -36,10 +36,10 @@ class EmulatorMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         if scope["type"] == "http":
-            scope = self._authorized(_at_whole_path(scope))
+            scope = self._with_credentials(_at_whole_path(scope))
         await self._app(scope, receive, send)
 
-    def _authorized(self, scope: Scope) -> Scope:
+    def _with_credentials(self, scope: Scope) -> Scope:
         if not _has_credentials(scope):
             if time.time() > self._expiry - _SPARE:
                 self._token, self._expiry = self._new_token()

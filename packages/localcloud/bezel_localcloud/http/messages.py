@@ -117,7 +117,7 @@ class _Check:
 
     def _report(self, field: str, text: str) -> None:
         """Note a violation; names and values in it can be as long as the body, and as many."""
-        self._problems.append((_shortened(field), _shortened(text)))
+        self._problems.append((_shorten(field), _shorten(text)))
         if len(self._problems) == _MOST_PROBLEMS:
             self.finish()
 
@@ -127,13 +127,13 @@ class _Check:
             return body
         fields = definitions()[message]
         normal = {}
-        for given, value in body.items():
-            name = camel(given)
+        for sent_name, value in body.items():
+            name = camel(sent_name)
             if name not in fields and (value is None or value == []):
                 continue  # ignored as Google does: the published provider sends some names that its API does not know
             if name not in fields:
-                at = f" at '{_shortened(where)}'" if where else ""
-                text = f'Invalid JSON payload received. Unknown name "{given[:100]}"{at}: Cannot find field.'
+                at = f" at '{_shorten(where)}'" if where else ""
+                text = f'Invalid JSON payload received. Unknown name "{sent_name[:100]}"{at}: Cannot find field.'
                 self._report(where, text)
             elif value is None and not self._keep_null:
                 continue
@@ -160,11 +160,11 @@ class _Check:
         except NotOfKindError:
             # A secret's payload is never shown, not even when it has the wrong type.
             shown = "" if where.startswith("payload") else f", {json.dumps(value)[:200]}"
-            self._report(where, f"Invalid value at '{_shortened(where)}' ({shown_kind(kind)}){shown}")
+            self._report(where, f"Invalid value at '{_shorten(where)}' ({shown_kind(kind)}){shown}")
             return value
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_PROBLEM else f"{text[: _LONGEST_PROBLEM - 3]}..."
 
 
@@ -196,11 +196,11 @@ def scalar(value: Any, kind: str) -> Any:
     if kind in _SCALARS:
         return _SCALARS[kind](value)
     if kind.startswith("enum:"):
-        return _named(value, kind)
+        return _enum_name(value, kind)
     raise NotOfKindError
 
 
-def _named(value: Any, kind: str) -> str:
+def _enum_name(value: Any, kind: str) -> str:
     """The name of an enum value, given by name or by number; some have no known number."""
     if isinstance(value, str) and value in kind.removeprefix("enum:").split("|"):
         return value
@@ -225,10 +225,10 @@ def _whole(value: Any, kind: str) -> int | str:
 
 
 def _text(value: Any) -> str:
-    return str(_typed(value, str))
+    return str(_check_type(value, str))
 
 
-def _typed(value: Any, kind: type) -> Any:
+def _check_type(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
         raise NotOfKindError
     return value
@@ -272,7 +272,7 @@ def _duration(value: Any) -> str:
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     "string": _text,
     "mask": _text,
-    "bool": partial(_typed, kind=bool),
+    "bool": partial(_check_type, kind=bool),
     "double": _real,
     "bytes": _bytes,
     "timestamp": _timestamp,

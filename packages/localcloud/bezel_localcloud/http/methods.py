@@ -75,7 +75,7 @@ def _table() -> Json:
 
 
 @cache
-def served() -> dict[tuple[str, str], Method]:
+def served_methods() -> dict[tuple[str, str], Method]:
     """The served methods by (HTTP method, path with {} for every parameter)."""
     methods = [
         Method(**row | {key: tuple(row.get(key, ())) for key in ("required", "bound")}) for row in _table()["served"]
@@ -87,11 +87,13 @@ def method_of(http: str, route: str) -> Method | None:
     """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
     path = re.sub(r"^(/resumable)?/(upload|download)(?=/)", "", re.sub(r"\{[^}]*\}", "{}", route)).rstrip("/")
     path = _one_version(path)
-    fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
-    return served().get((http, path)) or next(fitting, None)
+    fitting = (
+        method for (verb, template), method in served_methods().items() if verb == http and _fits(template, path)
+    )
+    return served_methods().get((http, path)) or next(fitting, None)
 
 
-def unserved(http: str, path: str) -> str | None:
+def unserved_method(http: str, path: str) -> str | None:
     """Return Google's name of a method that matches a path and is not served here, None if Google has no such method.
 
     Args:
@@ -115,12 +117,12 @@ def _one_version(path: str) -> str:
     return path.replace("/compute/beta/", "/compute/v1/")
 
 
-def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:
+def check_query(method: Method, pairs: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:
     """Return the query's values by their names in camelCase.
 
     Args:
         method: The called method.
-        given: Names and values as they came.
+        pairs: Names and values as they came.
         heeded: Names that the handler uses.
 
     Raises:
@@ -129,32 +131,32 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
     """
     values: dict[str, str] = {}
     problems = []
-    for name, value in given:
-        known = name if name in method.query else camel(name)
+    for name, value in pairs:
+        camel_name = name if name in method.query else camel(name)
         if name in _OF_EVERY_METHOD:
             plain = name.removeprefix("$") if name.removeprefix("$") in _WITH_DOLLAR else name
             if (plain == "alt" and value not in {"", "json", "media", NUMBERS}) or (plain == "callback" and value):
                 raise _not_served(method, f"localcloud responds in JSON only: leave {name}={value} out.")
             values[plain] = value
             continue
-        kind = method.query.get(known, "").removeprefix("[]")
-        if _is_ignored(method, known, value):
+        kind = method.query.get(camel_name, "").removeprefix("[]")
+        if _is_ignored(method, camel_name, value):
             continue
         if not kind:
             text = f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter.'
             text += f" Field '{name}' could not be found in request message."
             problems.append((name, text))
-        elif known not in heeded and known not in _WITHOUT_EFFECT:
+        elif camel_name not in heeded and camel_name not in _WITHOUT_EFFECT:
             if value.lower() in _ABSENT[kind == "bool"]:  # gcloud sends enableObjectRetention=False
                 continue
             text = f"localcloud does not serve the query parameter '{name}' of {method.id}: leave it out."
             raise _not_served(method, text)
         else:
             try:
-                values[known] = _normal(value, kind)
+                values[camel_name] = _normal(value, kind)
             except NotOfKindError:
-                text = f"Invalid value at '{snake(known)}' ({shown_kind(kind)}), {json.dumps(value)[:200]}"
-                problems.append((snake(known), text))
+                text = f"Invalid value at '{snake(camel_name)}' ({shown_kind(kind)}), {json.dumps(value)[:200]}"
+                problems.append((snake(camel_name), text))
     problems += [(name, f"Required parameter: {name}") for name in method.required if not values.get(name)]
     if problems:
         raise invalid("\n".join(text for _, text in problems), *problems)
@@ -186,12 +188,12 @@ def _normal(value: str, kind: str) -> str:
 @cache
 def _others() -> dict[tuple[str, int, str], list[tuple[str, str]]]:
     """Templates and names of the methods that are not served by their places; read when first needed."""
-    found: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
+    by_place: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
     lines: dict[str, str] = json.loads((_DATA / "other_methods.json").read_text())["others"]
     for line, name in lines.items():
         verb, _, template = line.partition(" ")
-        found.setdefault(_place(verb, template), []).append((template, name))
-    return found
+        by_place.setdefault(_place(verb, template), []).append((template, name))
+    return by_place
 
 
 def _place(verb: str, path: str) -> tuple[str, int, str]:

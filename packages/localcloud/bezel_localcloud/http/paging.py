@@ -22,10 +22,10 @@ def page_of(items: Items, size: int, token: str, method: str) -> tuple[Items, st
     Raises:
         ApiError: INVALID_ARGUMENT for a token that was not given out for this list.
     """
-    after = opened(token, method)
+    after = open_token(token, method)
     rest = [item for item in items if item[0] > after] if after else items
     shown = rest[:size]
-    return shown, sealed(shown[-1][0], method) if len(rest) > size else ""
+    return shown, seal_token(shown[-1][0], method) if len(rest) > size else ""
 
 
 def newest_first(rows: Items) -> list[Json]:
@@ -33,12 +33,12 @@ def newest_first(rows: Items) -> list[Json]:
     return sorted((body for _, body in rows), key=lambda body: str(body["createTime"]), reverse=True)
 
 
-def sealed(key: str, method: str) -> str:
+def seal_token(key: str, method: str) -> str:
     """Return the token of a list for the items after a key."""
     return base64.urlsafe_b64encode(f"{_mark(method)}\n{key}".encode()).rstrip(b"=").decode()
 
 
-def opened(token: str, method: str) -> str:
+def open_token(token: str, method: str) -> str:
     """Return the key in a token; "" for the empty token.
 
     Raises:
@@ -47,10 +47,10 @@ def opened(token: str, method: str) -> str:
     if not token:
         return ""
     try:
-        given, _, key = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode().partition("\n")
+        mark, _, key = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode().partition("\n")
     except ValueError:  # no base64, or no text in it
-        given, key = "", ""
-    if given != _mark(method) or not key:
+        mark, key = "", ""
+    if mark != _mark(method) or not key:
         raise bad_page_token()
     return key
 

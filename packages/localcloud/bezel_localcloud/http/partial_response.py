@@ -18,7 +18,7 @@ _LONGEST_SHOWN = 200  # characters of a selection in its refusal
 _TOKEN = re.compile(r"[\w@.-]+|[*/(),]")
 
 
-def picked(answer: Json, fields: str) -> Json:
+def select_fields(answer: Json, fields: str) -> Json:
     """Return the part of a response that `fields` selects.
 
     Raises:
@@ -44,18 +44,18 @@ def _selection(tokens: list[str], fields: str, level: int) -> Selection:
             if not tokens or tokens[-1] in {"/", "(", ")", ","} or below > DEEPEST:
                 raise _wrong(fields)
             at = at.setdefault(tokens.pop(), {})
-            if not _accepted(tokens, "/"):
+            if not _accept(tokens, "/"):
                 break
             below += 1
-        if _accepted(tokens, "("):
+        if _accept(tokens, "("):
             at |= _selection(tokens, fields, below + 1)
-            if not _accepted(tokens, ")"):
+            if not _accept(tokens, ")"):
                 raise _wrong(fields)
-        if not _accepted(tokens, ","):
+        if not _accept(tokens, ","):
             return selection
 
 
-def _accepted(tokens: list[str], token: str) -> bool:
+def _accept(tokens: list[str], token: str) -> bool:
     if tokens[-1:] != [token]:
         return False
     tokens.pop()

@@ -20,7 +20,7 @@ _NAMES = {"gzip", "x-gzip"}
 _DESCRIBING = {b"content-encoding", b"content-length"}
 
 
-def unpacked(request: Request, limit: int) -> Request:
+def unpack_body(request: Request, limit: int) -> Request:
     """A request with its body as it was before it was compressed; the same one where it is not compressed.
 
     Args:
@@ -63,7 +63,7 @@ class _Unpacking:
         self._full = len(piece) == _PIECE and not self._inflate.eof
         more = bool(self._packed) or self._full or not self._ended
         if not more and self._begun and not self._inflate.eof:
-            raise _broken("it ends too early")
+            raise _broken_body("it ends too early")
         self._size += len(piece)
         if self._size > self._limit:
             text = f"Request payload size exceeds the limit: {self._limit} bytes when unpacked."
@@ -77,10 +77,10 @@ class _Unpacking:
         try:
             piece = self._inflate.decompress(self._packed, _PIECE)
         except zlib.error:
-            raise _broken("its bytes are not in this format") from None
+            raise _broken_body("its bytes are not in this format") from None
         self._packed = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
         return piece
 
 
-def _broken(why: str) -> ApiError:
+def _broken_body(why: str) -> ApiError:
     return invalid(f"The body cannot be unpacked by its Content-Encoding, gzip: {why}.", ("Content-Encoding", "gzip"))

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bezel_base.credentials.headers import is_credential_parameter
-from bezel_localcloud.access.checks import Checks, recorded
+from bezel_localcloud.access.checks import Checks, record_checks
 from bezel_localcloud.core.files.logfile import LogFile
 from bezel_localcloud.core.patterns import shell_pattern_fits
 
@@ -89,10 +89,10 @@ class WireLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with recorded() as checks:
-            await self._logged(scope, receive, send, checks)
+        with record_checks() as checks:
+            await self._serve_and_log(scope, receive, send, checks)
 
-    async def _logged(self, scope: Scope, receive: Receive, send: Send, checks: Checks) -> None:
+    async def _serve_and_log(self, scope: Scope, receive: Receive, send: Send, checks: Checks) -> None:
         began, status, noted = time.time(), 0, False
         hold = self._holds.taking(scope["method"], scope["path"])
 
@@ -125,7 +125,7 @@ class WireLog:
         try:
             if hold is not None and hold.when == "before":
                 # Read first: the body would be lost if its client were killed meanwhile.
-                receive = await _received(receive)
+                receive = await _buffer_body(receive)
                 await hold.stop()
                 if hold.dropped:
                     return
@@ -135,7 +135,7 @@ class WireLog:
                 note()
 
 
-async def _received(receive: Receive) -> Receive:
+async def _buffer_body(receive: Receive) -> Receive:
     """Read the whole request body and return a `receive` that replays it."""
     messages = [await receive()]
     while messages[-1].get("more_body"):

@@ -13,7 +13,7 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.http.messages import camel, definitions
 
 
-def masked(old: Json, body: Json, mask: list[str], message: str, settable: AbstractSet[str]) -> Json:
+def apply_mask(old: Json, body: Json, mask: list[str], message: str, settable: AbstractSet[str]) -> Json:
     """The settable fields of a resource after a PATCH.
 
     Args:
@@ -56,15 +56,15 @@ def _check(path: str, names: list[str], message: str, settable: AbstractSet[str]
         raise invalid(text, ("update_mask", path))
 
 
-def merged(old: Any, new: Any) -> Any:
+def merge(old: Any, new: Any) -> Any:
     """A value after a JSON merge patch (RFC 7396): messages are merged, null removes, everything else is replaced.
 
-    Nulls in lists are removed too, so that `merged({}, body)` is a body without nulls.
+    Nulls in lists are removed too, so that `merge({}, body)` is a body without nulls.
     """
     if isinstance(new, list):
-        return [merged(None, item) for item in new if item is not None]
+        return [merge(None, item) for item in new if item is not None]
     if not isinstance(new, dict):
         return new
     old = old if isinstance(old, dict) else {}
-    both = old | {key: merged(old.get(key), value) for key, value in new.items()}
+    both = old | {key: merge(old.get(key), value) for key, value in new.items()}
     return {key: value for key, value in both.items() if value is not None}

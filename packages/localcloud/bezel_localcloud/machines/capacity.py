@@ -95,10 +95,12 @@ def zones() -> dict[str, Zone]:
     return {name: Zone(name, **row) for name, row in _table()["zones"].items()}
 
 
-def left(zone: str, kind: str, held: Iterable[Held]) -> int:
+def free_machines(zone: str, kind: str, requests: Iterable[Held]) -> int:
     """Machines of a kind that a zone has left."""
     there = zones()[zone].stock.get(kind, 0) if zone in zones() else 0
-    return there - sum(machine.zone == zone and machine.goods == kind and machine.state in HOLDING for machine in held)
+    return there - sum(
+        machine.zone == zone and machine.goods == kind and machine.state in HOLDING for machine in requests
+    )
 
 
 def quota_ids(api: str, kind: str, model: str) -> list[str]:
@@ -134,12 +136,12 @@ def quota_places(quota: str) -> tuple[str, str, list[str]]:
     return "compute.googleapis.com", "region", sorted({zone.rpartition("-")[0] for zone in result})
 
 
-def exceeded(new: Held, held: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+def exceeded_quotas(new: Held, requests: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
     """(quota, use, limit) of each quota that a further request would exceed.
 
     Every request that has not been deleted counts, in any state.
     """
-    others = [machine for machine in held if machine.api == new.api and place_of(machine) == place_of(new)]
+    others = [machine for machine in requests if machine.api == new.api and place_of(machine) == place_of(new)]
     for quota in quota_ids(new.api, new.goods, new.model):
         used = sum(
             goods()[machine.goods].units

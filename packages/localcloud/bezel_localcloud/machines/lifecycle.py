@@ -48,7 +48,7 @@ class Life:
         """End of the run duration of an active request."""
         return self.since + self.run_seconds if self.state == "ACTIVE" and self.run_seconds is not None else None
 
-    def stored(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON."""
         return asdict(self)
 
@@ -70,12 +70,12 @@ class Conditions:
     never_ready: float | None = None
 
 
-def begun(now: float, valid_until: float | None, run_seconds: float | None) -> Life:
+def new_life(now: float, valid_until: float | None, run_seconds: float | None) -> Life:
     """The life of a new request."""
     return Life("CREATING", now, now, valid_until, run_seconds)
 
 
-def advanced(life: Life, now: float, conditions: Conditions) -> Life | None:
+def advance(life: Life, now: float, conditions: Conditions) -> Life | None:
     """Return the next state of a request if it has begun by now, else None.
 
     `since` of the result is the time when the state began, even if no request was read for a long time.
@@ -87,7 +87,7 @@ def advanced(life: Life, now: float, conditions: Conditions) -> Life | None:
         case "ACCEPTED":
             return _after(life, now, waits["accepted"], "PROVISIONING")
         case "WAITING_FOR_RESOURCES":
-            return _waited(life, now, conditions)
+            return _end_of_wait(life, now, conditions)
         case "PROVISIONING":
             if conditions.never_ready is not None:
                 failed = _after(life, now, conditions.never_ready, "FAILED")
@@ -103,18 +103,18 @@ def advanced(life: Life, now: float, conditions: Conditions) -> Life | None:
             return None
 
 
-def moved(life: Life, state: str, at: float, **changes: Any) -> Life:
+def move(life: Life, state: str, at: float, **changes: Any) -> Life:
     """A request in another state."""
-    given: dict[str, Any] = {"by_user": False} | changes
-    return replace(life, state=state, since=at, **given)
+    fields: dict[str, Any] = {"by_user": False} | changes
+    return replace(life, state=state, since=at, **fields)
 
 
 def _after(life: Life, now: float, seconds: float, state: str) -> Life | None:
     due = life.since + seconds
-    return moved(life, state, due) if now >= due else None
+    return move(life, state, due) if now >= due else None
 
 
-def _waited(life: Life, now: float, conditions: Conditions) -> Life | None:
+def _end_of_wait(life: Life, now: float, conditions: Conditions) -> Life | None:
     """Return the end of a wait for capacity: the earliest of its possible ends."""
     ends = [(life.since + conditions.waits["stock_out"], STOCK_OUT)] if conditions.gives_up else []
     if life.valid_until is not None:
@@ -122,8 +122,8 @@ def _waited(life: Life, now: float, conditions: Conditions) -> Life | None:
         ends.append((life.valid_until, INVALID_NOW) if life.valid_until else (life.since, STOCK_OUT))
     at, failure = min(ends, default=(now + 1, ""))
     if now >= at:
-        return moved(life, "FAILED", at, failure=failure)
-    return moved(life, "PROVISIONING", now) if conditions.in_stock else None
+        return move(life, "FAILED", at, failure=failure)
+    return move(life, "PROVISIONING", now) if conditions.in_stock else None
 
 
 PLAIN = "ZONE_RESOURCE_POOL_EXHAUSTED"
@@ -144,7 +144,7 @@ def over_quota(quota: str, used: int, allowed: int, place: str) -> ApiError:
     return ApiError("RESOURCE_EXHAUSTED", text, [info, detail])
 
 
-def failed(failure: str, zone: str, machine_type: str, stock_out_code: str) -> ApiError:
+def failure_error(failure: str, zone: str, machine_type: str, stock_out_code: str) -> ApiError:
     """The error of a request that failed after it was stored.
 
     Args:

@@ -27,19 +27,19 @@ class CommandResult:
     err: str = ""
 
 
-class _Parser(argparse.ArgumentParser):
+class _ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise RefusedError(f"docker: localcloud's stand-in does not support this command line: {message}", 125)
 
 
-async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], given: str, config: Path) -> CommandResult:
+async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], stdin: str, config: Path) -> CommandResult:
     """Execute a command line.
 
     Args:
         engine: The machine's containers.
         program: docker, apt-get, wget, or what comes with docker: nvidia-ctk and systemctl.
         argv: The arguments after the program's name.
-        given: Its standard input.
+        stdin: Its standard input.
         config: DOCKER_CONFIG.
     """
     try:
@@ -49,7 +49,7 @@ async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], given:
             return CommandResult(127, err=f"{program}: command not found")
         if program != "docker":
             return CommandResult()
-        return await _docker(engine, argv, given, _on_disk(engine, config))
+        return await _docker(engine, argv, stdin, _on_disk(engine, config))
     except RefusedError as refusal:
         return CommandResult(refusal.code, err=str(refusal))
 
@@ -62,7 +62,7 @@ def _download(engine: DockerDaemon, program: str, argv: Sequence[str]) -> Comman
     return CommandResult(out="made up" if program == "wget" else "")
 
 
-async def _docker(engine: DockerDaemon, argv: Sequence[str], given: str, config: Path) -> CommandResult:
+async def _docker(engine: DockerDaemon, argv: Sequence[str], stdin: str, config: Path) -> CommandResult:
     match list(argv):
         case ["--version"]:
             return CommandResult(out=_VERSION)
@@ -73,7 +73,7 @@ async def _docker(engine: DockerDaemon, argv: Sequence[str], given: str, config:
                 raise RefusedError(f"Error response from daemon: No such image: {image}")
             return CommandResult(out=json.dumps([{"RepoDigests": [image]}]))
         case ["login", "--username", user, "--password-stdin", registry]:
-            return _login(engine, registry.removeprefix("https://"), user, given.strip(), config)
+            return _login(engine, registry.removeprefix("https://"), user, stdin.strip(), config)
         case ["pull", "--quiet", image]:
             engine.pull(image, _token(config, image.partition("/")[0]))
             return CommandResult(out=image)
@@ -128,9 +128,9 @@ def _token(config: Path, registry: str) -> str:
         return ""
 
 
-def _run_words(engine: DockerDaemon, words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
+def _run_words(engine: DockerDaemon, arguments: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
     """(options, image, command) of `docker run`."""
-    parser = _Parser(prog="docker run", add_help=False, allow_abbrev=False)
+    parser = _ArgumentParser(prog="docker run", add_help=False, allow_abbrev=False)
     for flag in ("--detach", "--privileged"):
         parser.add_argument(flag, action="store_true", required=flag == "--detach")
     for option in ("--name", "--restart", "--net", "--shm-size", "--gpus", "--ipc", "--entrypoint"):
@@ -139,25 +139,25 @@ def _run_words(engine: DockerDaemon, words: Sequence[str]) -> tuple[RunOptions, 
         parser.add_argument(option, action="append", default=[])
     parser.add_argument("image")
     parser.add_argument("command", nargs=argparse.REMAINDER)
-    given = parser.parse_args(words)
-    policy, _, max_restarts = given.restart.partition(":")
+    parsed = parser.parse_args(arguments)
+    policy, _, max_restarts = parsed.restart.partition(":")
     most = decimal(max_restarts or "1000000", 10**6)
     if policy not in {"", "no", "on-failure"} or most is None:
-        raise RefusedError(f"docker: localcloud's stand-in does not support the restart policy {given.restart!r}", 125)
+        raise RefusedError(f"docker: localcloud's stand-in does not support the restart policy {parsed.restart!r}", 125)
     options = RunOptions(
-        name=given.name,
+        name=parsed.name,
         restarts=most if policy == "on-failure" else 0,
-        host_network=given.net == "host",
-        privileged=given.privileged,
-        gpus=given.gpus == "all",
-        entrypoint=given.entrypoint,
-        environment={name: value for path in given.env_file for name, value in _variables(engine, path).items()},
+        host_network=parsed.net == "host",
+        privileged=parsed.privileged,
+        gpus=parsed.gpus == "all",
+        entrypoint=parsed.entrypoint,
+        environment={name: value for path in parsed.env_file for name, value in _variables(engine, path).items()},
         volumes={
             inside: str(_on_disk(engine, Path(outside)))
-            for outside, inside in (text.split(":")[:2] for text in given.volume)
+            for outside, inside in (text.split(":")[:2] for text in parsed.volume)
         },
     )
-    return options, given.image, tuple(given.command)
+    return options, parsed.image, tuple(parsed.command)
 
 
 def _variables(engine: DockerDaemon, path: str) -> dict[str, str]:

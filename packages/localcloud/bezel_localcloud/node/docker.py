@@ -22,8 +22,7 @@ from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.artifact_registry.images import parse_reference
 from bezel_localcloud.services.artifact_registry.registry import find_image
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, serve_arguments
-from bezel_localcloud.services.cloud_run.runtime.container_command import Container as Launched
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, serve_arguments
 from bezel_localcloud.services.cloud_run.spec import revision_spec
 
 
@@ -74,7 +73,7 @@ class DockerDaemon:
         cloud: Context,
         spec: NodeSpec,
         ways: Ways,
-        launcher: Callable[[Launched], Command],
+        launcher: Callable[[ContainerLaunch], Command],
         speed: float,
         disk: Path,
     ) -> None:
@@ -133,7 +132,7 @@ class DockerDaemon:
         try:
             arguments = serve_arguments((options.entrypoint, *command), ())
             address = self._cloud.sockets.new(_port(arguments))
-            launched = self._launcher(self._launched(options, image, arguments, address))
+            launched = self._launcher(self._container_launch(options, image, arguments, address))
         except RevisionFailureError as failure:
             raise RefusedError(f"docker: Error response from daemon: {failure.text}", 127) from None
         container = Container(launched, address, options.restarts, self._speed)
@@ -210,7 +209,9 @@ class DockerDaemon:
     async def _admits(self, address: str, port: int, peer: tuple[str, int]) -> bool:
         return self.ways.admits(await asyncio.to_thread(owner, peer, (address, port)), address, port)
 
-    def _launched(self, options: RunOptions, image: str, arguments: tuple[str, ...], address: str) -> Launched:
+    def _container_launch(
+        self, options: RunOptions, image: str, arguments: tuple[str, ...], address: str
+    ) -> ContainerLaunch:
         machine = machines()[self._spec.hardware]
         reached = options.privileged if machine["reached_by"] == "privileged" else options.gpus
         limits = {
@@ -225,7 +226,7 @@ class DockerDaemon:
         }
         # The launcher takes the template of an equivalent Cloud Run container.
         template = {"containers": [container], "nodeSelector": {"accelerator": machine["accelerator"]}}
-        return Launched(
+        return ContainerLaunch(
             args=arguments,
             environment=self._environment(options.environment),
             mounts=options.volumes,
@@ -235,9 +236,9 @@ class DockerDaemon:
             faults=self._cloud.faults.container_file,
         )
 
-    def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        own = {NODE_VARIABLE: self._spec.name, DIRECTORY_VARIABLE: str(self._cloud.layout.root)}
-        return {"HF_ENDPOINT": self.hub} | passed_on(given) | own
+    def _environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        node_variables = {NODE_VARIABLE: self._spec.name, DIRECTORY_VARIABLE: str(self._cloud.layout.root)}
+        return {"HF_ENDPOINT": self.hub} | passed_on(variables) | node_variables
 
 
 def _port(arguments: tuple[str, ...]) -> int:

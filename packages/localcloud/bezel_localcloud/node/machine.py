@@ -37,7 +37,7 @@ from bezel_localcloud.node.process import Process
 from bezel_localcloud.node.reachability import NODE_VARIABLE, Ways
 from bezel_localcloud.node.relay import Relay
 from bezel_localcloud.routing.context import Context
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch
 
 _CONSOLE_LINES = 5000
 _COMMANDS = "/localcloud/commands"
@@ -61,7 +61,7 @@ class Machine:
     """
 
     def __init__(
-        self, cloud: Context, spec: NodeSpec, ways: Ways, launcher: Callable[[Container], Command], speed: float
+        self, cloud: Context, spec: NodeSpec, ways: Ways, launcher: Callable[[ContainerLaunch], Command], speed: float
     ) -> None:
         self.console: deque[str] = deque(maxlen=_CONSOLE_LINES)
         self._cloud = cloud
@@ -74,7 +74,7 @@ class Machine:
         self._key = secrets.token_urlsafe(32)
         self._server: HttpServer | None = None
         self._relays: list[Relay] = []
-        self._script = Process(self._heard)
+        self._script = Process(self._log_line)
 
     @property
     def guest(self) -> Mapping[str, str]:
@@ -121,10 +121,10 @@ class Machine:
                 return JSONResponse({"error": "the commands of a machine need its key"}, 401)
             command_line = read_encodable_json(await request.body())
             config = Path(command_line["config"])
-            given = await commands.answer(
+            result = await commands.answer(
                 self._engine, command_line["program"], command_line["argv"], command_line["stdin"], config
             )
-            return JSONResponse({"code": given.code, "out": given.out, "err": given.err})
+            return JSONResponse({"code": result.code, "out": result.out, "err": result.err})
 
         return Starlette(routes=[*self._metadata.routes(), Route(_COMMANDS, command, methods=["POST"])])
 
@@ -176,7 +176,7 @@ class Machine:
             DIRECTORY_VARIABLE: str(self._cloud.layout.root),
         }
 
-    def _heard(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         self.console.append(line)
         self._cloud.logbook.console(self._spec.name, line)
 
@@ -190,7 +190,7 @@ class Nodes:
     def __init__(
         self,
         cloud: Context,
-        launcher: Callable[[Container], Command],
+        launcher: Callable[[ContainerLaunch], Command],
         timing: InstanceTiming,
         subnetwork_of: Callable[[str], str],
     ) -> None:

@@ -79,7 +79,7 @@ class Metadata:
             account = path.removeprefix(ACCOUNTS)
             return answer_of_account(account, request, self._spec.service_account, self._store, self._tokens)
         if path.startswith(_GUEST):
-            return text(self.guest.get(path.removeprefix(_GUEST))) if self._has_guest() else _disabled()
+            return text(self.guest.get(path.removeprefix(_GUEST))) if self._has_guest() else _disabled_response()
         return text(self._fixed.get(path))
 
     async def _attributes_at(self, name: str, request: Request) -> Response:
@@ -91,21 +91,21 @@ class Metadata:
                 return text("timeout_sec is a number of seconds", 400)
             await self._change(name, query.get("last_etag", ""), float(seconds) if seconds else None)
         if name:
-            found = text(self._attributes.get(name))
+            response = text(self._attributes.get(name))
         elif query.get("recursive", "").lower() == "true":
-            found = JSONResponse(self._attributes, headers=HEADERS)
+            response = JSONResponse(self._attributes, headers=HEADERS)
         else:
-            found = text("".join(f"{each}\n" for each in sorted(self._attributes)))
-        found.headers["ETag"] = self._etag(name)
-        return found
+            response = text("".join(f"{each}\n" for each in sorted(self._attributes)))
+        response.headers["ETag"] = self._etag(name)
+        return response
 
-    async def _change(self, name: str, known: str, seconds: float | None) -> None:
+    async def _change(self, name: str, etag: str, seconds: float | None) -> None:
         """Wait until the attributes differ from those that the reader knows, at most for a time of the platform."""
-        known = known or self._etag(name)
+        etag = etag or self._etag(name)
         limit = None if seconds is None else max(seconds / self._speed, min(seconds, _SHORTEST_WAIT))
         try:
             async with asyncio.timeout(limit):
-                while known == self._etag(name) and not self._is_closed:
+                while etag == self._etag(name) and not self._is_closed:
                     await self._changed.wait()
         except TimeoutError:
             pass
@@ -119,7 +119,7 @@ class Metadata:
         if refusal := stranger(request):
             return refusal
         if not self._has_guest():
-            return _disabled()
+            return _disabled_response()
         namespace, _, key = str(request.path_params["path"]).partition("/")
         content = await request.body()
         if not namespace or not key or "/" in key or len(content) > _LARGEST:
@@ -131,5 +131,5 @@ class Metadata:
         return self._attributes.get("enable-guest-attributes", "").upper() == "TRUE"
 
 
-def _disabled() -> Response:
+def _disabled_response() -> Response:
     return text("Guest attributes endpoint access is disabled.", 403)

@@ -137,7 +137,7 @@ class Container:
             OSError: If its program cannot be started.
         """
         self.restarts = 0
-        self._process = await self._started()
+        self._process = await self._start_process()
         self._life = asyncio.create_task(self._live(self._process))
 
     async def stop(self) -> None:
@@ -151,7 +151,7 @@ class Container:
         self._socket.unlink(missing_ok=True)
         self.status = "exited"
 
-    async def _started(self) -> Process:
+    async def _start_process(self) -> Process:
         self._socket.unlink(missing_ok=True)  # a killed process leaves it behind
         process = Process(self.log.append)
         await process.start(self._command.argv, self._command.environment)
@@ -170,4 +170,4 @@ class Container:
             await asyncio.sleep(pause / self._speed)
             pause = min(pause * 2, _LONGEST_PAUSE)
             self.restarts += 1
-            self._process = process = await self._started()
+            self._process = process = await self._start_process()

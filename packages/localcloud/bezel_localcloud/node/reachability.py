@@ -12,7 +12,7 @@ from bezel_base.loopback.peer_uid import owner_of
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.machines.node_spec import NodeSpec
 from bezel_localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
-from bezel_localcloud.services.compute.vpc import allowed, has_nat, private_google_access
+from bezel_localcloud.services.compute.vpc import has_nat, is_allowed, private_google_access
 
 NODE_VARIABLE = "LOCALCLOUD_NODE"
 _MARKS = tuple(f"{name}=".encode() for name in (INSTANCE_VARIABLE, NODE_VARIABLE))
@@ -91,7 +91,7 @@ class Ways:
         if sender.get(NODE_VARIABLE) == self.spec.name:
             return True  # from the machine itself: no firewall is between
         source = _STRANGER if address == self.spec.external_address else self._address_of(sender)
-        return source is not None and allowed(
+        return source is not None and is_allowed(
             self.store,
             network=self.spec.network,
             tags=self.spec.tags,

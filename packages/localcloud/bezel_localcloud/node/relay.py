@@ -39,7 +39,7 @@ class Relay:
         Raises:
             OSError: If the port is taken or the address is not one of this machine.
         """
-        self._server = await asyncio.start_server(self._accepted, sock=listen(host, port), backlog=1024)
+        self._server = await asyncio.start_server(self._accept, sock=listen(host, port), backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -48,7 +48,7 @@ class Relay:
             self._server.close()
         await self._running.end()
 
-    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._running.keep(asyncio.create_task(self._serve(reader, writer)))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +59,7 @@ class Relay:
                 return
             if not await self._admits(peer):
                 return
-            behind, before = await self._connected()
+            behind, before = await self._connect()
             try:
                 ways = [asyncio.create_task(_pass(*way)) for way in ((reader, before), (behind, writer))]
                 # An error in one direction ends both; the end of one direction leaves the other open.
@@ -77,7 +77,7 @@ class Relay:
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 writer.transport.abort()
 
-    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if isinstance(self._target, str):
             return await asyncio.open_unix_connection(self._target)
         return await asyncio.open_connection("127.0.0.1", self._target)

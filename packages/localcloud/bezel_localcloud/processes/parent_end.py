@@ -48,11 +48,11 @@ def called_at_end_of(parent: int, call: Callable[[], object]) -> Iterator[None]:
         return
     loop = asyncio.get_running_loop()
 
-    def ended() -> None:
+    def end() -> None:
         loop.remove_reader(descriptor)
         call()
 
-    loop.add_reader(descriptor, ended)
+    loop.add_reader(descriptor, end)
     try:
         yield
     finally:

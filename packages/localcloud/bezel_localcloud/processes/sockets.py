@@ -24,10 +24,10 @@ class Sockets:
     def new(self, port: int) -> str:
         """Return a path for an instance whose container listens on `port`; it ends with `:PORT`."""
         if not self._reached:
-            self._reached = self._made()
+            self._reached = self._make_folder()
         return f"{self._reached}/{secrets.token_hex(8)}:{port}"
 
-    def _made(self) -> str:
+    def _make_folder(self) -> str:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         # A socket's name has at most 107 bytes, which a deep folder alone may exceed: the path through the daemon's

@@ -19,14 +19,14 @@ _MACHINE = re.compile(
 )
 
 
-def passed_on(given: Mapping[str, str]) -> dict[str, str]:
+def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables of a container that are passed to its process."""
-    return {name: value for name, value in given.items() if not _MACHINE.fullmatch(name)}
+    return {name: value for name, value in variables.items() if not _MACHINE.fullmatch(name)}
 
 
-def notes_of_withheld(given: Mapping[str, str]) -> tuple[str, ...]:
+def notes_of_withheld(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Messages of the platform's log about the withheld variables, without their values."""
-    withheld = sorted(given.keys() - passed_on(given).keys())
+    withheld = sorted(variables.keys() - passed_on(variables).keys())
     if not withheld:
         return ()
     return (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bezel_localcloud.http.methods import unserved
+from bezel_localcloud.http.methods import unserved_method
 from bezel_localcloud.routing.router import Api
 
 # In version 2 the words are named: the registry's protocol begins with /v2/ too.
@@ -55,7 +55,7 @@ class BarePaths:
             if match and (not form.locations or match.groupdict().get("location", "-") in form.locations | {"-"}):
                 return form.prefix
         prefixes = dict.fromkeys(form.prefix for form in self._forms)
-        return next((prefix for prefix in prefixes if unserved(verb, prefix + path)), "")
+        return next((prefix for prefix in prefixes if unserved_method(verb, prefix + path)), "")
 
 
 @cache

@@ -21,9 +21,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Scope
 
 from bezel_localcloud.core.errors import ApiError, invalid
-from bezel_localcloud.http.methods import api_prefixes, unserved
+from bezel_localcloud.http.methods import api_prefixes, unserved_method
 from bezel_localcloud.http.multipart import head_and_content, parts_of
-from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE, unpacked
+from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE, unpack_body
 
 _CALLS = 1000
 _LARGEST_ANSWER = 64 << 20  # bytes of all responses; calls behind that are not made
@@ -45,7 +45,7 @@ def routes(application: Callable[[], ASGIApp]) -> list[Route]:
     def endpoint_of(within: str) -> Callable[[Request], object]:
         async def endpoint(request: Request) -> Response:
             try:
-                return await _answer(unpacked(request, LARGEST_MESSAGE), application(), within)
+                return await _answer(unpack_body(request, LARGEST_MESSAGE), application(), within)
             except ApiError as error:
                 return JSONResponse(error.body(), error.status)
 
@@ -119,23 +119,23 @@ async def _part(outer: Request, application: ASGIApp, within: str, piece: bytes,
 
 
 def _request_line(line: str, within: str) -> tuple[str, str]:
-    words = line.split()
-    if len(words) < 2:
+    parts = line.split()
+    if len(parts) < 2:
         raise invalid(f"Failed to parse batch request, error: malformed request line {line!r}.")
-    target = urlsplit(words[1])
+    target = urlsplit(parts[1])
     path = target.path
     if within and not within.startswith(("/storage/", "/compute/")) and _VERSION.match(path):
         path = within.rstrip("/") + path  # Google's own path, as the batch is at the API's own place
-    known = path.startswith(within) if within else _is_of_an_api(words[0], path)
-    if not known or _MEDIA.match(path) or "alt=media" in target.query.split("&"):
+    is_known = path.startswith(within) if within else _is_of_an_api(parts[0], path)
+    if not is_known or _MEDIA.match(path) or "alt=media" in target.query.split("&"):
         of = within or "the APIs"
-        raise invalid(f"A batch holds calls of {of} without media, not {words[0]} {target.path}.")
-    return words[0], path + (f"?{target.query}" if target.query else "")
+        raise invalid(f"A batch holds calls of {of} without media, not {parts[0]} {target.path}.")
+    return parts[0], path + (f"?{target.query}" if target.query else "")
 
 
 def _is_of_an_api(verb: str, path: str) -> bool:
     return path.split("/", 2)[1:2] != [] and (
-        path.split("/", 2)[1] in api_prefixes() or _VERSION.match(path) is not None or bool(unserved(verb, path))
+        path.split("/", 2)[1] in api_prefixes() or _VERSION.match(path) is not None or bool(unserved_method(verb, path))
     )
 
 

@@ -70,7 +70,7 @@ class Services(Protocol):
     def remove(self, name: str) -> None:
         """End all instances of a deleted service."""
 
-    def held(self, name: str) -> Counter[str]:
+    def instance_counts(self, name: str) -> Counter[str]:
         """Number of instances of a service by revision."""
 
     def use(self, name: str) -> dict[str, RevisionUse]:
@@ -111,7 +111,7 @@ class Machines(Protocol):
     def end_all(self, *, lost: bool) -> list[str]:
         """End every running machine and return their names."""
 
-    def held(self) -> list[Held]:
+    def held_machines(self) -> list[Held]:
         """Requests that count in stock and quotas."""
 
     def quotas(self, place: str | None = None) -> dict[str, int]:

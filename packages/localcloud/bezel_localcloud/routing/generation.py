@@ -19,6 +19,6 @@ class Generation:
     reset: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def served(self) -> int:
+    def ready_number(self) -> int:
         """Number of the generation that is ready: this one, or as long as it is not the one before."""
         return self.number if self.ready else self.number - 1

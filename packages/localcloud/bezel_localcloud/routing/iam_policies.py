@@ -86,11 +86,11 @@ def check_limit(call: Call, permission: str, resource: str, name: str, request: 
 
 
 def _members(bindings: list[Json]) -> set[tuple[str, str, str]]:
-    found = set()
+    members = set()
     for binding in bindings:
         role, condition = binding.get("role", ""), repr(binding.get("condition"))
-        found |= {(role, member, condition) for member in binding.get("members") or []}
-    return found
+        members |= {(role, member, condition) for member in binding.get("members") or []}
+    return members
 
 
 def read_policy(store: Store, name: str, version: str = "") -> Json:
@@ -140,9 +140,9 @@ def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | No
         current = _current(store, name)
         if policy.get("etag", "") not in {"", current["etag"]}:
             raise stale or _concurrent(policy["etag"], current["etag"])
-        given = _merged(store, policy.get("bindings") or [])
-        _check_version(policy, current, given)
-        bindings = given if "bindings" in mask else current.get("bindings", [])
+        new_bindings = _merge_bindings(store, policy.get("bindings") or [])
+        _check_version(policy, current, new_bindings)
+        bindings = new_bindings if "bindings" in mask else current.get("bindings", [])
         written: Json = {"version": 3 if any("condition" in b for b in bindings) else 1}
         written["etag"] = b64(b"etag-%08d" % store.next_number("policy"))
         audits = policy if {"auditConfigs", "audit_configs"} & mask else current
@@ -188,21 +188,21 @@ def _without_condition(binding: Json) -> Json:
     return {"role": f"{binding['role']}_withcond_{mark}", "members": binding["members"]}
 
 
-def _concurrent(given: str, current: str) -> ApiError:
+def _concurrent(sent_etag: str, current: str) -> ApiError:
     return ApiError(
         "ABORTED",
         "There were concurrent policy changes. Please retry the whole read-modify-write with exponential "
-        f"backoff. The request's ETag '{given}' did not match the current policy's ETag '{current}'.",
+        f"backoff. The request's ETag '{sent_etag}' did not match the current policy's ETag '{current}'.",
     )
 
 
-def _check_version(policy: Json, current: Json, given: list[Json]) -> None:
+def _check_version(policy: Json, current: Json, bindings: list[Json]) -> None:
     version = policy.get("version", 0)
     if version not in {0, 1, 3}:
         raise invalid(f"Policy version {version} is none of 0, 1 and 3.", ("policy.version", str(version)))
     if version == 3:
         return
-    if any("condition" in binding for binding in given):
+    if any("condition" in binding for binding in bindings):
         text = "A policy with conditional role bindings must specify version 3; set policy.version to 3."
         raise invalid(text, ("policy.version", "must be 3"))
     if current["version"] == 3 and policy.get("etag"):
@@ -210,7 +210,7 @@ def _check_version(policy: Json, current: Json, given: list[Json]) -> None:
         raise invalid(text, ("policy.version", "must be 3"))
 
 
-def _merged(store: Store, bindings: list[Json]) -> list[Json]:
+def _merge_bindings(store: Store, bindings: list[Json]) -> list[Json]:
     merged: dict[tuple[str, str], Json] = {}
     for binding in bindings:
         role, members, condition = binding.get("role", ""), binding.get("members") or [], binding.get("condition")
@@ -290,9 +290,9 @@ async def held_permissions(call: Call, name: str, requested: list[str]) -> Json:
         raise invalid(text, ("permissions", "too many"))
     if wild := [permission for permission in requested if "*" in permission]:
         raise invalid(f"Permissions with wildcards are not allowed: {', '.join(wild)}.", ("permissions", wild[0]))
-    held = []
+    permissions = []
     for permission in requested:
         if call.cloud.access.allows(call.caller or None, permission, name):
-            held.append(permission)
+            permissions.append(permission)
         await asyncio.sleep(0)  # large policies above the resource take a while each time
-    return {"permissions": held} if held else {}
+    return {"permissions": permissions} if permissions else {}

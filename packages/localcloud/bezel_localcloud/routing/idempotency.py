@@ -29,11 +29,11 @@ def once(call: Call, begin: Callable[[], str]) -> str:
 
 
 def _key(call: Call) -> str:
-    given = call.query("requestId")
-    if not given:
+    request_id = call.query("requestId")
+    if not request_id:
         return ""
     try:
-        return f"request {call.request.method} {call.request.url.path} {uuid.UUID(given)}"
+        return f"request {call.request.method} {call.request.url.path} {uuid.UUID(request_id)}"
     except ValueError:
-        text = f"Invalid value for field 'requestId': '{given}'. Must be a UUID."
+        text = f"Invalid value for field 'requestId': '{request_id}'. Must be a UUID."
         raise ApiError("INVALID_ARGUMENT", text) from None

@@ -3,7 +3,7 @@
 Leaves out `wait`, which only Cloud Run and Compute Engine have, and Compute Engine's own shape of operations.
 """
 
-from bezel_localcloud.core.errors import unserved
+from bezel_localcloud.core.errors import unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Api, Call
 
@@ -30,7 +30,7 @@ def serve_operations(api: Api, path: str, parent: str, methods: str, *, needs: s
     def list_operations(call: Call) -> Json:
         """The operations below the parent, without a filter."""
         if call.query("filter"):
-            raise unserved(f"the filter {call.query('filter')!r}")
+            raise unserved_error(f"the filter {call.query('filter')!r}")
         call.cloud.machines.advance()
         names = call.cloud.store.operations(call.name(collection))
         bodies = [(name, call.cloud.operations.get(name)) for name in names]

@@ -76,12 +76,12 @@ class RawRoute(LateRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path of a request as it was sent."""
-        found = self.raw_pattern.fullmatch(scope["raw_path"].decode("latin-1")) if scope["type"] == "http" else None
-        if found is None:
+        match = self.raw_pattern.fullmatch(scope["raw_path"].decode("latin-1")) if scope["type"] == "http" else None
+        if match is None:
             return Match.NONE, {}
         parameters = {
             name: unquote(value, errors="surrogateescape") if "%" in value else value
-            for name, value in found.groupdict().items()
+            for name, value in match.groupdict().items()
         }
         inner: Scope = {"endpoint": self.endpoint, "path_params": {**scope.get("path_params", {}), **parameters}}
         return (Match.FULL if scope["method"] in (self.methods or ()) else Match.PARTIAL), inner

@@ -74,14 +74,14 @@ class RouteTable:
     def find(self, scope: Scope) -> Route | None:
         """Return the route of a request, with its parameters in the scope; None where none matches."""
         method, path = scope["method"], scope["path"]
-        found = _position(self._decoded.get((method, _first_segment(path))), path)
+        place = _position(self._decoded.get((method, _first_segment(path))), path)
         raw_path = scope["raw_path"].decode("latin-1")
         if (group := self._raw.get((method, _first_segment(raw_path)))) is not None:
-            positions = [found, _position(group, raw_path)]
-            found = min((position for position in positions if position is not None), default=None)
-        if found is None:
+            positions = [place, _position(group, raw_path)]
+            place = min((position for position in positions if position is not None), default=None)
+        if place is None:
             return None
-        route = self._routes[found]
+        route = self._routes[place]
         scope.update(route.matches(scope)[1])
         return route
 

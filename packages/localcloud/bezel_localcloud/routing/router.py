@@ -25,7 +25,7 @@ from bezel_localcloud.core.errors import (
     invalid,
     permission_denied,
     service_disabled,
-    unauthenticated,
+    unauthenticated_error,
 )
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
@@ -34,8 +34,8 @@ from bezel_localcloud.http.enums import with_numbers
 from bezel_localcloud.http.messages import checked_message, json_object
 from bezel_localcloud.http.methods import NUMBERS, Method, check_query, method_of, service_of
 from bezel_localcloud.http.paging import Items, page_of
-from bezel_localcloud.http.partial_response import picked
-from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE, LARGEST_OBJECT, unpacked
+from bezel_localcloud.http.partial_response import select_fields
+from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE, LARGEST_OBJECT, unpack_body
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.raw_routes import LateRoute, RawRoute
 
@@ -152,7 +152,7 @@ class Call:
         if not exists or not allows(self.caller, "iam.serviceAccounts.actAs", name):
             raise permission_denied(permission, f"service account {account}")
 
-    def stored(self, kind: str, name: str, missing: str) -> Json:
+    def row_of(self, kind: str, name: str, missing: str) -> Json:
         """Return the row of a resource.
 
         Raises:
@@ -184,7 +184,7 @@ class Call:
         Raises:
             ApiError: INVALID_ARGUMENT for a negative size and for a token of another list.
         """
-        shown, token = self.paged(items, default=default, max_size=max_size)
+        shown, token = self.page_items(items, default=default, max_size=max_size)
         page: Json = {key: [body for _, body in shown]} if shown else {}
         return page | ({"nextPageToken": token} if token else {})
 
@@ -192,7 +192,7 @@ class Call:
         """As `page`, for a list whose order is not that of its names."""
         return self.page([(f"{n:09d}", body) for n, body in enumerate(bodies)], key, default=default, max_size=max_size)
 
-    def paged(self, items: Items, *, default: int, max_size: int) -> tuple[Items, str]:
+    def page_items(self, items: Items, *, default: int, max_size: int) -> tuple[Items, str]:
         """As `page`, but return the items and the token of the next page ("" after the last one) to the handler."""
         size = int(self.query("pageSize") or self.query("maxResults") or 0)
         if size < 0:
@@ -295,18 +295,18 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
     async def endpoint(request: Request) -> Response:
         try:
             uploads = rule.path.startswith(_UPLOADS)
-            request = unpacked(request, LARGEST_OBJECT if uploads else LARGEST_MESSAGE)
+            request = unpack_body(request, LARGEST_OBJECT if uploads else LARGEST_MESSAGE)
             call = _admit(cloud, api, rule, request)
             if rule.serves and rule.serves.request and not rule.reads_body:
-                given = json_object(await request.body(), null_is_empty=api.legacy)
+                sent = json_object(await request.body(), null_is_empty=api.legacy)
                 if not rule.field:
-                    given = {key: value for key, value in given.items() if key not in rule.serves.bound}
-                call.body = checked_message(given, rule.serves.request, rule.field, keep_null=api.legacy)
+                    sent = {key: value for key, value in sent.items() if key not in rule.serves.bound}
+                call.body = checked_message(sent, rule.serves.request, rule.field, keep_null=api.legacy)
             answer = rule.handler(call)
             if inspect.isawaitable(answer):
                 answer = await answer
             if not isinstance(answer, Response):
-                answer = _shaped(call, rule, answer)
+                answer = _shape_response(call, rule, answer)
         except ApiError as refused:
             error = refused
             if isinstance(error, NotServedError) and rule.serves:
@@ -325,10 +325,10 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
     return endpoint
 
 
-def _shaped(call: Call, rule: _Rule, answer: Json) -> Json:
+def _shape_response(call: Call, rule: _Rule, answer: Json) -> Json:
     """A response as the system parameters of the request ask for it."""
     if fields := call.query("fields"):
-        answer = picked(answer, fields)
+        answer = select_fields(answer, fields)
     if rule.serves and call.query("alt") == NUMBERS:
         answer = with_numbers(answer, rule.serves.response)
     return answer
@@ -350,8 +350,8 @@ def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
         raise service_disabled(api.service, api.title, PROJECT)
     if rule.needs and not caller:  # before the query: who may do nothing learns nothing
         call.require(rule.needs, call.name(rule.on))
-    given = request.query_params.multi_items()
-    call.arguments = check_query(rule.serves, given, rule.query) if rule.serves else dict(given)
+    parameters = request.query_params.multi_items()
+    call.arguments = check_query(rule.serves, parameters, rule.query) if rule.serves else dict(parameters)
     location = request.path_params.get("location", "-")
     if location in api.unserved_locations:
         what = api.unserved_locations[location]
@@ -388,8 +388,8 @@ def caller_of(cloud: Context, authorization: str | None, service: str = "") -> s
     """
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token:
-        raise unauthenticated("CREDENTIALS_MISSING")
+        raise unauthenticated_error("CREDENTIALS_MISSING")
     try:
         return cloud.tokens.caller(token.strip(), service)
     except TokenError:
-        raise unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") from None
+        raise unauthenticated_error("ACCESS_TOKEN_TYPE_UNSUPPORTED") from None

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from bezel_localcloud.core.errors import ApiError, NotServedError
-from bezel_localcloud.http.methods import Method, method_of, served, service_of, unserved
+from bezel_localcloud.http.methods import Method, method_of, served_methods, service_of, unserved_method
 
 
 def unknown_method(request: Request) -> Response:
@@ -16,9 +16,11 @@ def unknown_method(request: Request) -> Response:
     error: ApiError
     # A served method at a place where it has no route here. None ends with a slash: that is an empty name.
     place = None if path.endswith("/") else method_of(verb, path)
-    if name := unserved(verb, path) or (place.id if place else ""):
-        service, known = service_of(path), _served_versions(name, path)
-        error = NotServedError(f"localcloud does not serve {name} of {service} ({verb} {path}).{known}", name, service)
+    if name := unserved_method(verb, path) or (place.id if place else ""):
+        service, versions = service_of(path), _served_versions(name, path)
+        error = NotServedError(
+            f"localcloud does not serve {name} of {service} ({verb} {path}).{versions}", name, service
+        )
     else:
         error = ApiError("NOT_FOUND", f"Method not found: {verb} {path}")
     return JSONResponse(error.body(legacy=prefix in {"storage", "compute"}), error.status)
@@ -37,4 +39,4 @@ def _served_versions(name: str, path: str) -> str:
 
 @functools.cache
 def _served_of(service: str) -> list[Method]:
-    return [method for method in served().values() if service_of(method.path) == service]
+    return [method for method in served_methods().values() if service_of(method.path) == service]

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from bezel_localcloud.http.client_forms import LONGEST_QUERY
-from bezel_localcloud.http.methods import api_prefixes, served
+from bezel_localcloud.http.methods import api_prefixes, served_methods
 from bezel_localcloud.http.request_bodies import LARGEST_MESSAGE
 from localcloud_support.asgi import answer_of
 from localcloud_support.in_process import PARENT, Project
@@ -45,7 +45,9 @@ def path_of(method):
 
 
 def of_every_method(*verbs, with_body=False):
-    found = [method for (verb, _), method in served().items() if verb in verbs and (method.request or not with_body)]
+    found = [
+        method for (verb, _), method in served_methods().items() if verb in verbs and (method.request or not with_body)
+    ]
     # The last of these names the same form twice in one path; uploads are tried apart.
     return [method for method in found if "/upload/" not in method.path]
 

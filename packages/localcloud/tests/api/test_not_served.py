@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from bezel_localcloud.core.errors import NOT_SERVED
-from bezel_localcloud.http.methods import service_of, unserved
+from bezel_localcloud.http.methods import service_of, unserved_method
 from localcloud_support.asgi import answer_of
 from localcloud_support.discovery_documents import SOURCES, all_versions, document, methods_of, path_of
 from localcloud_support.in_process import PARENT, Project
@@ -57,12 +57,18 @@ def test_every_method_that_is_not_served_is_refused_by_its_name_and_api(project)
     for name, method, path in documented():
         status, error = called(project, method["httpMethod"], path)
         named = error.get("details", [{}])[0].get("metadata", {})
-        if {"method": unserved(method["httpMethod"], path), "service": service_of(path)} != named or status != 400:
+        if {
+            "method": unserved_method(method["httpMethod"], path),
+            "service": service_of(path),
+        } != named or status != 400:
             if not _is_of_a_served_form(method["httpMethod"], path):
                 wrong.append(f"{name} {method['id']}: {method['httpMethod']} {path}: {status} {error}")
         else:
             assert error["errors"][0]["reason"] == error["details"][0]["reason"] == NOT_SERVED
-            assert (error["status"], named["method"]) == ("FAILED_PRECONDITION", unserved(method["httpMethod"], path))
+            assert (error["status"], named["method"]) == (
+                "FAILED_PRECONDITION",
+                unserved_method(method["httpMethod"], path),
+            )
             assert error["message"].startswith(f"localcloud does not serve {named['method']} of {named['service']} (")
         tried[name] += 1
     assert wrong == [], "\n".join(wrong[:20])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bezel_localcloud import control
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.messages import checked_message
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from localcloud_support.client import PARENT, REGION, Client, start_daemon
 from localcloud_support.discovery_check import called, problems
 from localcloud_support.discovery_values import ANY_JSON, spoiled, valid
@@ -27,7 +27,7 @@ CHOSEN = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
-METHODS = sorted(served().values(), key=lambda method: (method.id, method.path))
+METHODS = sorted(served_methods().values(), key=lambda method: (method.id, method.path))
 # These would take the caller's own rights, or the APIs it calls, away.
 DANGEROUS = {"cloudresourcemanager.projects.setIamPolicy", "serviceusage.services.disable"}
 NAMES = {

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from bezel_localcloud.services.cloud_run.runtime.untrained import untrained
+from bezel_localcloud.services.cloud_run.runtime.untrained import is_untrained
 
 ONE, OTHER = b"\x80?", b"\x90?"
 
@@ -28,21 +28,21 @@ def write(folder, norms):
 
 def test_norms_of_one_value_throughout_were_never_trained(tmp_path):
     write(tmp_path, {"a.norm.weight": [ONE] * 8, "b.k_norm.weight": [OTHER] * 3})
-    assert untrained(tmp_path)
+    assert is_untrained(tmp_path)
 
 
 def test_one_changed_element_is_training(tmp_path):
     write(tmp_path, {"a.norm.weight": [ONE] * 8, "b.input_layernorm.weight": [ONE, ONE, OTHER]})
-    assert not untrained(tmp_path)
+    assert not is_untrained(tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x05", b"\xff" * 40, struct.pack("<Q", 2) + b"[]"])
 def test_what_cannot_be_read_counts_as_trained(tmp_path, content):
     if content is not None:
         (tmp_path / "model.safetensors").write_bytes(content)
-    assert not untrained(tmp_path)
+    assert not is_untrained(tmp_path)
 
 
 def test_a_model_without_norms_counts_as_trained(tmp_path):
     write(tmp_path, {})
-    assert not untrained(tmp_path)
+    assert not is_untrained(tmp_path)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bezel_localcloud.machines.capacity import Held, exceeded, goods, left, quota_values, waits, zones
-from bezel_localcloud.machines.lifecycle import GONE, Conditions, Life, advanced, begun, moved
+from bezel_localcloud.machines.capacity import Held, exceeded_quotas, free_machines, goods, quota_values, waits, zones
+from bezel_localcloud.machines.lifecycle import GONE, Conditions, Life, advance, move, new_life
 
 WAITS = {"creating": 10, "accepted": 20, "provisioning": 90, "stock_out": 600, "suspending": 40, "deleting": 60}
 FULL, EMPTY = Conditions(WAITS, in_stock=True), Conditions(WAITS, in_stock=False)
@@ -12,7 +12,7 @@ FULL, EMPTY = Conditions(WAITS, in_stock=True), Conditions(WAITS, in_stock=False
 def way(life: Life, until: float, conditions: Conditions = FULL) -> list[tuple[str, float]]:
     """(state, when it began) of everything that a request goes through up to a time."""
     found = [(life.state, life.since)]
-    while (after := advanced(life, until, conditions)) is not None:
+    while (after := advance(life, until, conditions)) is not None:
         life = after
         found.append((life.state, life.since))
     return found
@@ -27,39 +27,39 @@ def test_a_request_that_is_granted_runs_for_its_time_and_is_over_whenever_somebo
         ("SUSPENDING", 1120),
         ("SUSPENDED", 1160),
     ]
-    assert way(begun(0, 7200, 1000), 1e9) == whole
+    assert way(new_life(0, 7200, 1000), 1e9) == whole
     for steps, (_, at) in enumerate(whole):
-        assert way(begun(0, 7200, 1000), at) == whole[: steps + 1]
-    assert way(begun(0, 7200, None), 1e9) == whole[:4]
+        assert way(new_life(0, 7200, 1000), at) == whole[: steps + 1]
+    assert way(new_life(0, 7200, None), 1e9) == whole[:4]
 
 
 def test_a_request_without_capacity_waits_while_it_is_valid_and_no_longer():
     waiting = [("CREATING", 0), ("WAITING_FOR_RESOURCES", 10)]
-    assert way(begun(0, 7200, 1000), 7199, EMPTY) == waiting
-    assert way(begun(0, 7200, 1000), 1e9, EMPTY) == [*waiting, ("FAILED", 7200)]
-    assert way(begun(0, None, 1000), 1e9, EMPTY) == waiting
-    assert way(begun(0, 0, 1000), 10, EMPTY) == [*waiting, ("FAILED", 10)]
+    assert way(new_life(0, 7200, 1000), 7199, EMPTY) == waiting
+    assert way(new_life(0, 7200, 1000), 1e9, EMPTY) == [*waiting, ("FAILED", 7200)]
+    assert way(new_life(0, None, 1000), 1e9, EMPTY) == waiting
+    assert way(new_life(0, 0, 1000), 10, EMPTY) == [*waiting, ("FAILED", 10)]
 
 
 def test_a_request_that_waits_is_granted_when_capacity_comes():
-    life = moved(begun(0, 7200, 1000), "WAITING_FOR_RESOURCES", 10)
+    life = move(new_life(0, 7200, 1000), "WAITING_FOR_RESOURCES", 10)
     assert way(life, 500)[1] == ("PROVISIONING", 500)
     assert way(life, 7200)[1] == ("FAILED", 7200)
 
 
 def test_a_zone_that_gives_up_does_so_before_the_request_is_over_if_that_is_earlier():
     gives_up = Conditions(WAITS, in_stock=False, gives_up=True)
-    found = advanced(moved(begun(0, 7200, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
+    found = advance(move(new_life(0, 7200, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
     assert (found.state, found.since, found.failure) == ("FAILED", 610, "stock-out")
-    found = advanced(moved(begun(0, 300, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
+    found = advance(move(new_life(0, 300, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
     assert (found.since, found.failure) == (300, "not valid any more")
 
 
 def test_a_machine_that_is_never_ready_fails_and_one_that_is_deleted_is_gone():
     never = Conditions(WAITS, in_stock=True, never_ready=3600)
-    assert way(moved(begun(0, None, 1000), "PROVISIONING", 30), 3629, never) == [("PROVISIONING", 30)]
-    assert way(moved(begun(0, None, 1000), "PROVISIONING", 30), 3630, never)[1:] == [("FAILED", 3630)]
-    assert way(moved(begun(0, None, 1000), "DELETING", 50), 110)[1:] == [(GONE, 110)]
+    assert way(move(new_life(0, None, 1000), "PROVISIONING", 30), 3629, never) == [("PROVISIONING", 30)]
+    assert way(move(new_life(0, None, 1000), "PROVISIONING", 30), 3630, never)[1:] == [("FAILED", 3630)]
+    assert way(move(new_life(0, None, 1000), "DELETING", 50), 110)[1:] == [(GONE, 110)]
 
 
 def held(state, zone="us-east5-a", kind="v6e-4", model="FLEX_START", api="tpu"):
@@ -70,22 +70,22 @@ def held(state, zone="us-east5-a", kind="v6e-4", model="FLEX_START", api="tpu"):
     ("state", "taken"), [("CREATING", 0), ("ACCEPTED", 1), ("ACTIVE", 1), ("SUSPENDED", 0), ("FAILED", 0)]
 )
 def test_what_holds_a_machine_takes_it_from_the_zones_stock_for_both_apis(state, taken):
-    before = left("us-east5-a", "v6e-4", [])
+    before = free_machines("us-east5-a", "v6e-4", [])
     assert before > 0
-    assert left("us-east5-a", "v6e-4", [held(state, api="compute")]) == before - taken
-    assert left("us-east5-b", "v6e-4", [held(state)]) == left("us-east5-b", "v6e-4", [])
-    assert left("nowhere", "v6e-4", []) == 0
+    assert free_machines("us-east5-a", "v6e-4", [held(state, api="compute")]) == before - taken
+    assert free_machines("us-east5-b", "v6e-4", [held(state)]) == free_machines("us-east5-b", "v6e-4", [])
+    assert free_machines("nowhere", "v6e-4", []) == 0
 
 
 def test_a_quota_counts_what_is_not_deleted_in_any_state_by_zone_or_region_and_by_model():
     allowed = dict.fromkeys(quota_values(), 8)
     both = [held("SUSPENDED"), held("FAILED")]
-    assert list(exceeded(held(""), both, allowed)) == [("TPUV6EPreemptiblePerProjectPerZoneForTPUAPI", 8, 8)]
-    assert not list(exceeded(held(""), both[:1], allowed))
-    assert not list(exceeded(held("", model="STANDARD"), both, allowed))
-    assert not list(exceeded(held("", zone="us-east5-b"), both, allowed))
+    assert list(exceeded_quotas(held(""), both, allowed)) == [("TPUV6EPreemptiblePerProjectPerZoneForTPUAPI", 8, 8)]
+    assert not list(exceeded_quotas(held(""), both[:1], allowed))
+    assert not list(exceeded_quotas(held("", model="STANDARD"), both, allowed))
+    assert not list(exceeded_quotas(held("", zone="us-east5-b"), both, allowed))
     machines = [held("ACTIVE", api="compute", zone="us-east5-b")] * 2
-    assert [quota for quota, _, _ in exceeded(held("", api="compute"), machines, allowed)] == [
+    assert [quota for quota, _, _ in exceeded_quotas(held("", api="compute"), machines, allowed)] == [
         "PREEMPTIBLE-TPU-V6E-per-project-region",
         "TPUS-PER-TPU-FAMILY-per-project-region",
     ]

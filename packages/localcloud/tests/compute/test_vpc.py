@@ -4,14 +4,14 @@ import pytest
 
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.services.compute.vpc import (
-    allowed,
     free_address,
     has_nat,
     interface_names,
+    is_allowed,
     loopback,
     private_google_access,
 )
-from bezel_localcloud.services.compute.vpc_kinds import KINDS, checked
+from bezel_localcloud.services.compute.vpc_kinds import KINDS, complete_resource
 
 NET = "projects/p/global/networks/net"
 SUB = "projects/p/regions/us-east5/subnetworks/sub"
@@ -28,7 +28,7 @@ def store(tmp_path):
 
 def add(store, kind, name, **body):
     whole = next(one for one in KINDS if one.name == kind)
-    store.put(kind, name, checked(whole, {"name": name.rpartition("/")[2], "network": NET, **body}))
+    store.put(kind, name, complete_resource(whole, {"name": name.rpartition("/")[2], "network": NET, **body}))
 
 
 def rule(store, name="rule", **body):
@@ -38,7 +38,7 @@ def rule(store, name="rule", **body):
 
 
 def reaches(store, source=GATEWAY, port=8000, tags=("bezel-node",), network=NET, service_account="a@p"):
-    return allowed(store, network=network, tags=tags, service_account=service_account, source=source, port=port)
+    return is_allowed(store, network=network, tags=tags, service_account=service_account, source=source, port=port)
 
 
 def test_nothing_reaches_a_machine_without_a_rule(store):

@@ -8,7 +8,7 @@ from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.daemon import serve
 from bezel_localcloud.services.cloud_run.runtime.container_command import (
     Command,
-    Container,
+    ContainerLaunch,
     environment_of,
     serve_arguments,
 )
@@ -16,7 +16,7 @@ from bezel_localcloud.services.cloud_run.runtime.container_command import (
 FAKE = Path(__file__).with_name("fake_container.py")
 
 
-def launch_fake(container: Container) -> Command:
+def launch_fake(container: ContainerLaunch) -> Command:
     argv = (sys.executable, "-S", "-E", str(FAKE), *serve_arguments((), container.args))
     return Command(argv, environment_of(container))
 

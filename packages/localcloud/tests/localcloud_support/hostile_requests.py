@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from bezel_localcloud.http.messages import definitions
-from bezel_localcloud.http.methods import served
+from bezel_localcloud.http.methods import served_methods
 from localcloud_support.in_process import PARENT
 
 DEEP = {"a": {}}
@@ -97,7 +97,9 @@ def hostile_requests(count):
     # The deployer keeps its rights and its APIs, or the rest would be refused at the door.
     kept = ("serviceusage.", "cloudresourcemanager.projects.set")
     methods = [
-        method for method in sorted(served().values(), key=lambda each: each.id) if not method.id.startswith(kept)
+        method
+        for method in sorted(served_methods().values(), key=lambda each: each.id)
+        if not method.id.startswith(kept)
     ]
     for number in range(count):
         if number % 4 == 3:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.daemon import serve
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, environment_of
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, environment_of
 
 _WAIT = "import os, signal, sys\nprint(os.getpid(), file=open(sys.argv[1], 'w'), flush=True)\nsignal.pause()"
 
 
 def main(directory: str, fifo: str) -> None:
-    def launch(container: Container) -> Command:
+    def launch(container: ContainerLaunch) -> Command:
         return Command((sys.executable, "-S", "-E", "-c", _WAIT, fifo), environment_of(container))
 
     serve(Path(directory), launch, server="sim", speed=100.0, timing=InstanceTiming(100.0, 900.0))

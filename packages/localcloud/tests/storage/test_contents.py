@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel_localcloud.core.files.checksums import crc32c, joined, measured
+from bezel_localcloud.core.files.checksums import crc32c, join_crc32c, measure_file
 from bezel_localcloud.core.json_types import b64
 
 OBJECTS = "/storage/v1/b/shelf/o"
@@ -25,7 +25,7 @@ def media(project, name, headers=None):
 @settings(max_examples=60, deadline=None)
 @given(first=st.binary(max_size=300), second=st.binary(max_size=300))
 def test_the_checksum_of_joined_contents_is_that_of_their_bytes(first, second):
-    assert joined(crc32c(first), crc32c(second), len(second)) == crc32c(first + second)
+    assert join_crc32c(crc32c(first), crc32c(second), len(second)) == crc32c(first + second)
 
 
 def test_a_published_checksum_is_computed():
@@ -103,7 +103,7 @@ def sparse_object(project, put, size):
     row = project.cloud.store.get("object", "shelf/large")
     path = project.cloud.objects.content(row)
     os.truncate(path, size)
-    zeros = measured(path) if size < GIB else None
+    zeros = measure_file(path) if size < GIB else None
     crc = zeros.crc32c if zeros else b64((0).to_bytes(4, "big"))
     project.cloud.store.put("object", "shelf/large", row | {"size": str(size), "crc32c": crc})
 
@@ -136,7 +136,7 @@ def test_runs_of_zeros_in_an_upload_take_no_room(project):
     upload = asyncio.run(project.cloud.objects.receive(pieces()))
     assert (upload.path.read_bytes(), upload.size) == (content, len(content))
     assert upload.path.stat().st_blocks * 512 < 1 << 20
-    assert (upload.md5, upload.crc32c) == (measured(upload.path).md5, measured(upload.path).crc32c)
+    assert (upload.md5, upload.crc32c) == (measure_file(upload.path).md5, measure_file(upload.path).crc32c)
 
 
 def test_a_composition_has_the_bytes_and_the_checksum_of_its_parts(project, put):

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bezel_localcloud.core.files.checksums import measured
+from bezel_localcloud.core.files.checksums import measure_file
 from localcloud_support.customer_keys import key_headers
 
 OBJECTS = "/storage/v1/b/shelf/o"
@@ -115,7 +115,7 @@ def test_a_copy_a_move_and_a_composition_take_the_key(project, locked):
     joined = project.raw("POST", f"{OBJECTS}/joined/compose", body, key_headers(ONE)).json()
     assert media(project, "joined", key_headers(ONE)).content == CONTENT * 2
     (project.cloud.layout.root / "twice").write_bytes(CONTENT * 2)
-    assert joined["crc32c"] == measured(project.cloud.layout.root / "twice").crc32c
+    assert joined["crc32c"] == measure_file(project.cloud.layout.root / "twice").crc32c
     assert project.raw("POST", f"{OBJECTS}/a/moveTo/o/moved").status_code == 400
     assert project.raw("POST", f"{OBJECTS}/a/moveTo/o/moved", headers=key_headers(ONE)).status_code == 200
     assert media(project, "moved", key_headers(ONE)).content == CONTENT

@@ -5,10 +5,10 @@ is evaluated, any other here.
 """
 
 from bezel_localcloud.access.cel.syntax import (
-    Call,
     CelError,
     Comprehension,
     Field,
+    FunctionCall,
     ListOf,
     Literal,
     MapOf,
@@ -25,8 +25,8 @@ from bezel_localcloud.access.cel.types import (
     STRING,
     Declarations,
     Type,
+    common_type,
     is_key,
-    joined,
     list_of,
     map_of,
     overload,
@@ -57,24 +57,24 @@ class _Checker:
             case Field(of, name) | Presence(of, name):
                 field = _field(self.type_of(of, local), of, name)
                 return BOOL if isinstance(node, Presence) else field
-            case Call(name, arguments):
+            case FunctionCall(name, arguments):
                 self._check_supported(name)
                 return self._call(name, [self.type_of(each, local) for each in arguments])
             case ListOf(items):
-                return list_of(joined([self.type_of(item, local) for item in items]))
+                return list_of(common_type([self.type_of(item, local) for item in items]))
             case MapOf(pairs):
                 keys = [self.type_of(key, local) for key, _ in pairs]
                 if wrong := [key for key in keys if not is_key(key)]:
                     raise CelError(f"a key of a map is a text, a whole number or a boolean: not {wrong[0]}")
-                return map_of(joined(keys), joined([self.type_of(value, local) for _, value in pairs]))
+                return map_of(common_type(keys), common_type([self.type_of(value, local) for _, value in pairs]))
             case Comprehension():
                 return self._comprehension(node, local)
 
     def _variable(self, name: str, local: dict[str, Type]) -> Type:
-        found = local.get(name) or self._declarations.variables.get(name)
-        if found is None:
+        variable_type = local.get(name) or self._declarations.variables.get(name)
+        if variable_type is None:
             raise CelError(f"undeclared reference to '{name}'")
-        return found
+        return variable_type
 
     def _check_supported(self, name: str) -> None:
         if name not in self._declarations.functions:
@@ -92,12 +92,12 @@ class _Checker:
         of = self.type_of(node.of, local)
         if of.name not in {"list", "map", "dyn"}:
             raise CelError(f"{node.macro}() is of a list or a map: not of {of}")
-        own = local | {node.variable: of.parts[0] if of.parts else DYN}
-        if node.condition is not None and self.type_of(node.condition, own) not in {BOOL, DYN}:
+        variables = local | {node.variable: of.parts[0] if of.parts else DYN}
+        if node.condition is not None and self.type_of(node.condition, variables) not in {BOOL, DYN}:
             raise CelError(f"the condition of {node.macro}() is neither true nor false")
         if node.macro == "map" and node.result is not None:
-            return list_of(self.type_of(node.result, own))
-        return list_of(own[node.variable]) if node.macro == "filter" else BOOL
+            return list_of(self.type_of(node.result, variables))
+        return list_of(variables[node.variable]) if node.macro == "filter" else BOOL
 
 
 def _spelling(name: str) -> str:

@@ -19,10 +19,10 @@ from bezel_localcloud.access.cel.functions import FUNCTIONS, check_constants
 from bezel_localcloud.access.cel.operators import OPERATORS, no_overload
 from bezel_localcloud.access.cel.parser import Bounds, parse
 from bezel_localcloud.access.cel.syntax import (
-    Call,
     CelError,
     Comprehension,
     Field,
+    FunctionCall,
     ListOf,
     Literal,
     MapOf,
@@ -74,7 +74,7 @@ def _compile(node: Node) -> _Evaluate:
             return _field(_compile(of), name)
         case Presence(of, name):
             return _presence(_compile(of), name)
-        case Call(name, arguments):
+        case FunctionCall(name, arguments):
             return _call(name, arguments, [_compile(each) for each in arguments])
         case ListOf(items):
             return _list_of([_compile(item) for item in items])
@@ -108,7 +108,7 @@ def _presence(of: _Evaluate, name: str) -> _Evaluate:
 
 def _call(name: str, nodes: tuple[Node, ...], arguments: list[_Evaluate]) -> _Evaluate:
     if name in {"&&", "||"}:
-        return _decided(*arguments, by=name == "||")
+        return _logic(*arguments, by=name == "||")
     if name == "!":
         return lambda scope: not boolean(arguments[0](scope))
     if name == "?:":
@@ -131,7 +131,7 @@ def _operation(operation: Callable[..., Any], arguments: list[_Evaluate]) -> _Ev
     return lambda scope: operation(scope.meter, left(scope), right(scope))
 
 
-def _decided(left: _Evaluate, right: _Evaluate, *, by: bool) -> _Evaluate:
+def _logic(left: _Evaluate, right: _Evaluate, *, by: bool) -> _Evaluate:
     """A conjunction (decided by a false side) or a disjunction (by a true one); the other side's error is hidden."""
 
     def evaluate(scope: Scope) -> bool:

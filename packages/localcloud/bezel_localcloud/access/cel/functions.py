@@ -45,8 +45,8 @@ def extract(meter: Meter, text: str, template: str) -> str:
     parts = _TEMPLATE.fullmatch(template)
     if parts is None:
         raise ValueError(template)
-    _, found, rest = text.partition(parts[1]) if parts[1] else ("", "x", text)
-    if not found:
+    _, separator, rest = text.partition(parts[1]) if parts[1] else ("", "x", text)
+    if not separator:
         return ""
     return rest if not parts[2] else rest[: rest.index(parts[2])] if parts[2] in rest else ""
 

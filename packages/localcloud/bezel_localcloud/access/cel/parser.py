@@ -7,10 +7,10 @@ begin with a dot are refused by name.
 from dataclasses import dataclass
 
 from bezel_localcloud.access.cel.syntax import (
-    Call,
     CelError,
     Comprehension,
     Field,
+    FunctionCall,
     ListOf,
     Literal,
     MapOf,
@@ -53,10 +53,10 @@ def parse(expression: str, bounds: Bounds) -> Node:
     Raises:
         CelError: It is not the language's, has a part that is not supported, or is larger than its bounds.
     """
-    return _Parser(read_tokens(expression, bounds.longest, bounds.most_tokens), bounds.deepest).tree()
+    return _ExpressionParser(read_tokens(expression, bounds.longest, bounds.most_tokens), bounds.deepest).tree()
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent over the tokens."""
 
     def __init__(self, tokens: list[Token], deepest: int) -> None:
@@ -76,7 +76,7 @@ class _Parser:
         if self._accept("?"):
             chosen = self._binary(0)
             self._expect(":")
-            node = Call("?:", (node, chosen, self._expression()))
+            node = FunctionCall("?:", (node, chosen, self._expression()))
         self._depth -= 1
         return node
 
@@ -84,7 +84,7 @@ class _Parser:
         left = self._unary()
         while _PRECEDENCE.get(sign := self._operator(), -1) >= lowest:
             self._position += 1
-            left = Call(sign, (left, self._binary(_PRECEDENCE[sign] + 1)))
+            left = FunctionCall(sign, (left, self._binary(_PRECEDENCE[sign] + 1)))
         return left
 
     def _operator(self) -> str:
@@ -105,7 +105,7 @@ class _Parser:
         else:
             node = self._member(self._primary())
         for _ in range(count if count < 2 else 2 - count % 2):  # two of them are as good as four
-            node = Call("!" if sign == "!" else "negate", (node,))
+            node = FunctionCall("!" if sign == "!" else "negate", (node,))
         return node
 
     def _member(self, node: Node) -> Node:
@@ -116,7 +116,7 @@ class _Parser:
             elif self._accept("["):
                 if self._next.text == "?":
                     raise CelError("localcloud does not evaluate optional elements")
-                node = Call("[]", (node, self._expression()))
+                node = FunctionCall("[]", (node, self._expression()))
                 self._expect("]")
             elif self._next.text == "{" and isinstance(node, Name | Field):
                 raise CelError("localcloud does not evaluate messages")
@@ -126,7 +126,7 @@ class _Parser:
     def _method(self, of: Node, name: str) -> Node:
         arguments = self._list(")")
         if name not in _MACROS:
-            return Call(f".{name}", (of, *arguments))
+            return FunctionCall(f".{name}", (of, *arguments))
         if len(arguments) not in _MACROS[name]:
             raise CelError(f"localcloud does not evaluate {name}() with {len(arguments)} arguments")
         variable, *parts = arguments
@@ -167,7 +167,7 @@ class _Parser:
             return Name(name)
         arguments = self._list(")")
         if name != "has":
-            return Call(name, tuple(arguments))
+            return FunctionCall(name, tuple(arguments))
         if len(arguments) != 1 or not isinstance(arguments[0], Field):
             raise CelError("has() takes one field, such as has(assertion.environment)")
         return Presence(arguments[0].of, arguments[0].name)

@@ -43,7 +43,7 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """An operator, a function or a method with its arguments."""
 
     name: str
@@ -83,7 +83,7 @@ class Comprehension:
     result: "Node | None"
 
 
-Node = Literal | Name | Field | Presence | Call | ListOf | MapOf | Comprehension
+Node = Literal | Name | Field | Presence | FunctionCall | ListOf | MapOf | Comprehension
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -100,7 +100,7 @@ def children(node: Node) -> list[Node]:
     match node:
         case Field(of) | Presence(of):
             return [of]
-        case Call(_, arguments):
+        case FunctionCall(_, arguments):
             return list(arguments)
         case ListOf(items):
             return list(items)

@@ -51,7 +51,7 @@ def record(name: str, fields: Mapping[str, Type]) -> Type:
     return Type(name, fields=tuple(fields.items()))
 
 
-def joined(types: list[Type]) -> Type:
+def common_type(types: list[Type]) -> Type:
     """The one type of several values, `dyn` where they differ or are none."""
     return types[0] if types and all(each == types[0] for each in types) else DYN
 
@@ -97,7 +97,7 @@ def overload(name: str, arguments: list[Type], functions: Functions) -> Type | N
         for signature in functions[name]
         if (bound := _bind(signature.parameters, arguments)) is not None
     ]
-    return joined(results) if results else None
+    return common_type(results) if results else None
 
 
 def _bind(parameters: tuple[Type, ...], arguments: list[Type]) -> dict[str, Type] | None:
@@ -110,11 +110,11 @@ def _bind(parameters: tuple[Type, ...], arguments: list[Type]) -> dict[str, Type
 
 def _fits(parameter: Type, argument: Type, bound: dict[str, Type]) -> bool:
     if parameter in {ANY, OTHER}:
-        known = bound.setdefault(parameter.name, argument)
-        if known == argument:
+        bound_type = bound.setdefault(parameter.name, argument)
+        if bound_type == argument:
             return True
         bound[parameter.name] = DYN
-        return _fits(known, argument, bound)
+        return _fits(bound_type, argument, bound)
     if DYN in {parameter, argument}:
         return True
     if parameter.name != argument.name:

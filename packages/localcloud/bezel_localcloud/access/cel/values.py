@@ -73,13 +73,13 @@ class Meter:
             return 1 + len(value)
         if not isinstance(value, list | Mapping):
             return 1
-        known = self._weights.get(id(value))
-        if known is None:
+        weighed = self._weights.get(id(value))
+        if weighed is None:
             self.work.spend(1 + len(value) // _PER_STEP)
             parts: Iterable[Any] = value if isinstance(value, list) else (*value.keys(), *value.values())
-            known = value, 1 + sum(self.weight(part) for part in parts)
-            self._weights[id(value)] = known
-        return known[1]
+            weighed = value, 1 + sum(self.weight(part) for part in parts)
+            self._weights[id(value)] = weighed
+        return weighed[1]
 
 
 class Scope:

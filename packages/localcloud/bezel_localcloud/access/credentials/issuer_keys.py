@@ -45,17 +45,17 @@ class IssuerKeys:
         Raises:
             ExchangeError: It cannot be asked, or does not answer in time.
         """
-        if given := oidc.get("jwksJson"):
-            return list(json.loads(given)["keys"])
+        if uploaded := oidc.get("jwksJson"):
+            return list(json.loads(uploaded)["keys"])
         issuer = str(oidc["issuerUri"])
         asked, keys = self._kept.get(issuer, (0.0, []))
         if renew or not 0 <= self._pace.now() - asked < KEPT_SECONDS:
-            keys = await _published(issuer)
+            keys = await _fetch_keys(issuer)
             self._kept[issuer] = (self._pace.now(), keys)
         return keys
 
 
-async def _published(issuer: str) -> list[Json]:
+async def _fetch_keys(issuer: str) -> list[Json]:
     # Imported late: most clouds never exchange a token.
     import asyncio
 
@@ -63,8 +63,8 @@ async def _published(issuer: str) -> list[Json]:
 
     try:
         async with asyncio.timeout(_DEADLINE_SECONDS), httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
-            found = await _document(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-            keys = (await _document(client, str(found["jwks_uri"])))["keys"]
+            configuration = await _document(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+            keys = (await _document(client, str(configuration["jwks_uri"])))["keys"]
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError, LookupError, TypeError):
         # Google's text
         raise ExchangeError("invalid_grant", "Error connecting to the given credential's issuer.") from None

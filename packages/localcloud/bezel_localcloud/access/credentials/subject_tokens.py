@@ -52,7 +52,7 @@ class Attributes(NamedTuple):
 
     subject: str
     groups: list[str]
-    own: dict[str, str]
+    custom: dict[str, str]
 
 
 def claims_of(token: str) -> tuple[Json, Json]:
@@ -78,9 +78,9 @@ def check_issuer(claims: Json, issuer: str) -> None:
     Raises:
         ExchangeError: It is of another one.
     """
-    given = str(claims.get("iss", ""))
-    if given != issuer:  # Google's text
-        text = f"The issuer in ID Token {given} does not match the expected ones: {issuer}"
+    token_issuer = str(claims.get("iss", ""))
+    if token_issuer != issuer:  # Google's text
+        text = f"The issuer in ID Token {token_issuer} does not match the expected ones: {issuer}"
         raise ExchangeError("invalid_grant", text)
 
 
@@ -101,16 +101,16 @@ def verify(token: str, keys: Sequence[Mapping[str, Any]], audiences: Sequence[st
     claims = parts.claims
     _check_signature(parts, keys)
     _check_times(claims, now)
-    given = claims.get("aud")
-    given = given if isinstance(given, list) else [given]
-    if not set(audiences) & {item for item in given if isinstance(item, str)}:  # Google's text
-        listed = ", ".join(str(item) for item in given)
+    token_audiences = claims.get("aud")
+    token_audiences = token_audiences if isinstance(token_audiences, list) else [token_audiences]
+    if not set(audiences) & {item for item in token_audiences if isinstance(item, str)}:  # Google's text
+        listed = ", ".join(str(item) for item in token_audiences)
         text = f"The audience in ID Token [{listed}] does not match the expected audience {', '.join(audiences)}."
         raise ExchangeError("invalid_grant", text)
     return claims
 
 
-def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attributes:
+def map_attributes(claims: Json, mapping: Mapping[str, str], condition: str) -> Attributes:
     """Return the attributes of a token's claims.
 
     Args:
@@ -123,13 +123,13 @@ def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attribut
             together take more work than they may.
     """
     try:
-        return _mapped(claims, mapping, condition, Meter())
+        return _attributes_within(claims, mapping, condition, Meter())
     except TooMuchWorkError as error:
         text = f"localcloud does not finish the provider's mapping and condition for this credential: {error}."
         raise ExchangeError("invalid_request", text) from None
 
 
-def _mapped(claims: Json, mapping: Mapping[str, str], condition: str, meter: Meter) -> Attributes:
+def _attributes_within(claims: Json, mapping: Mapping[str, str], condition: str, meter: Meter) -> Attributes:
     compiled = {key: compile_expression(expression, ["assertion"]) for key, expression in mapping.items()}
     values = {key: _value(key, expression, claims, meter) for key, expression in compiled.items()}
     subject, groups = values[SUBJECT], values.get(GROUPS, [])
@@ -141,17 +141,17 @@ def _mapped(claims: Json, mapping: Mapping[str, str], condition: str, meter: Met
         raise ExchangeError("invalid_request", f"{text}{_LONGEST_SUBJECT} bytes.")  # Google's text
     if len(json.dumps(values).encode()) > _LARGEST_ATTRIBUTES:
         raise ExchangeError("invalid_request", "The total size of all mapped attributes exceeds the 8 KB limit.")
-    own = {key.removeprefix("attribute."): value for key, value in values.items() if key.startswith("attribute.")}
+    custom = {key.removeprefix("attribute."): value for key, value in values.items() if key.startswith("attribute.")}
     if condition:
-        known = {"google": {"subject": subject, "groups": groups}, "attribute": own, "assertion": claims}
+        variables = {"google": {"subject": subject, "groups": groups}, "attribute": custom, "assertion": claims}
         try:
-            fulfilled = compile_expression(condition, known)(known, meter)
+            fulfilled = compile_expression(condition, variables)(variables, meter)
         except EvaluationError:
             fulfilled = False
         if fulfilled is not True:  # Google's text
             text = "The given credential is rejected by the attribute condition."
             raise ExchangeError("unauthorized_client", text)
-    return Attributes(subject, groups, own)
+    return Attributes(subject, groups, custom)
 
 
 def _value(attribute: str, expression: Expression, claims: Json, meter: Meter) -> Any:

@@ -78,9 +78,9 @@ class Tokens:
         Raises:
             TokenError: If it is neither, or of no existing account.
         """
-        found = self._caller(token, service)
-        note_caller(found)
-        return found
+        principal = self._caller(token, service)
+        note_caller(principal)
+        return principal
 
     def _caller(self, token: str, service: str) -> str:
         header, claims = keys.header_and_claims(token)
@@ -91,10 +91,10 @@ class Tokens:
         if claims.get("aud") != _ACCESS_AUDIENCE or "iss" in claims:
             raise TokenError("not an access token")
         if principal := claims.get("principal"):
-            return self._federated(FederatedPrincipal.named(str(principal), claims.get("sets", [])))
+            return self._active_principal(FederatedPrincipal.with_sets(str(principal), claims.get("sets", [])))
         return self._living(str(claims.get("email", "")))
 
-    def _federated(self, principal: FederatedPrincipal) -> FederatedPrincipal:
+    def _active_principal(self, principal: FederatedPrincipal) -> FederatedPrincipal:
         pool = self._store.get(POOL, principal.pool)
         if pool is None or pool["state"] != "ACTIVE" or pool.get("disabled"):
             raise TokenError("of a pool that does not exist or is disabled")
@@ -130,7 +130,7 @@ class Tokens:
             raise TokenError("of another issuer")
         return self._living(str(claims.get("email", "")))
 
-    def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
+    def verify_assertion(self, assertion: str, token_uri: str) -> tuple[str, Json]:
         """Return (account, claims) of a JWT that an account signed with a key of its key file.
 
         Raises:
@@ -142,24 +142,24 @@ class Tokens:
             raise TokenError("for another audience")
         return email, claims
 
-    def exchanged(self, subject_token: str) -> str:
+    def account_of_subject_token(self, subject_token: str) -> str:
         """The account of a subject token of localcloud's credential file of the type external_account.
 
         Raises:
             TokenError: If signature, times, issuer or audience are wrong.
         """
-        email, claims = self._signed(subject_token)
+        email, claims = self._verify_signature(subject_token)
         if claims.get("aud") != external_account.AUDIENCE:
             raise TokenError("for another audience")
         return self._living(email)
 
     def _signed_by_account(self, token: str) -> tuple[str, Json]:
-        email, claims = self._signed(token)
+        email, claims = self._verify_signature(token)
         if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:
             raise TokenError("valid for more than an hour")
         return email, claims
 
-    def _signed(self, token: str) -> tuple[str, Json]:
+    def _verify_signature(self, token: str) -> tuple[str, Json]:
         header, claims = keys.header_and_claims(token)
         email = str(claims.get("iss", ""))
         key = self._store.get("key", f"{email}/{header.get('kid', '')}")

@@ -64,7 +64,7 @@ class BlobFiles:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content, mode=0o600)
 
-    def received(self, upload: str) -> int:
+    def uploaded_size(self, upload: str) -> int:
         """Bytes that an upload has so far."""
         path = self._uploads / upload
         return path.stat().st_size if path.exists() else 0
@@ -95,7 +95,7 @@ class BlobFiles:
         Raises:
             BlobTooLargeError: It exceeds the limit; the upload is as before.
         """
-        path, before = self._uploads / upload, self.received(upload)
+        path, before = self._uploads / upload, self.uploaded_size(upload)
         self._check_room()
         size = before
         with path.open("ab") as file:

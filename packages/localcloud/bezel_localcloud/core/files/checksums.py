@@ -56,7 +56,7 @@ class Hasher:
         return Upload(path, self.size, b64(self._md5.digest()), crc_text(self._crc))
 
 
-def hashed(path: Path, cipher: Cipher | None = None) -> Hasher:
+def hash_file(path: Path, cipher: Cipher | None = None) -> Hasher:
     """Read a file; half a gigabyte a second, so a large one belongs in a thread."""
     hasher = Hasher()
     change = cipher(0) if cipher else bytes
@@ -66,9 +66,9 @@ def hashed(path: Path, cipher: Cipher | None = None) -> Hasher:
     return hasher
 
 
-def measured(path: Path) -> Upload:
+def measure_file(path: Path) -> Upload:
     """Size and checksums of a file."""
-    return hashed(path).upload(path)
+    return hash_file(path).upload(path)
 
 
 def crc32c(data: bytes) -> int:
@@ -81,7 +81,7 @@ def crc_text(value: int) -> str:
     return b64(value.to_bytes(4, "big"))
 
 
-def joined(first: int, second: int, size: int) -> int:
+def join_crc32c(first: int, second: int, size: int) -> int:
     """CRC32C of two contents one after the other, from that of each and the size of the second.
 
     Appending a zero bit to a content is a linear map of its checksum, so appending `size` bytes takes one product for

@@ -11,7 +11,7 @@ from bezel_localcloud.core.paths import Paths
 
 
 @contextmanager
-def locked(path: Path, seconds: float, refusal: Callable[[], Exception]) -> Iterator[None]:
+def hold_lock(path: Path, seconds: float, refusal: Callable[[], Exception]) -> Iterator[None]:
     """Hold a file's lock, after waiting for it for some seconds at most.
 
     Raises:

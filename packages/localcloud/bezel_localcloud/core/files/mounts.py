@@ -60,11 +60,11 @@ class MountFolders:
         for bucket, names in buckets.items():
             (self._root / bucket).mkdir(exist_ok=True)
             wanted = {self.path(bucket, name) for name in names}
-            for found in sorted((self._root / bucket).rglob("*"), reverse=True):
-                if found.is_dir() and not found.is_symlink():
-                    _remove_if_empty(found)  # the folder of an object "name/" is made again below
-                elif found not in wanted:
-                    found.unlink()
+            for path in sorted((self._root / bucket).rglob("*"), reverse=True):
+                if path.is_dir() and not path.is_symlink():
+                    _remove_if_empty(path)  # the folder of an object "name/" is made again below
+                elif path not in wanted:
+                    path.unlink()
             for name in names:
                 self.show(bucket, name)
 

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
-from bezel_localcloud.core.files.checksums import Cipher, Hasher, Upload, measured
+from bezel_localcloud.core.files.checksums import Cipher, Hasher, Upload, measure_file
 from bezel_localcloud.core.files.mounts import MountFolders, second_name
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import Paths
@@ -91,13 +91,13 @@ class ObjectFiles:
                 if hole:
                     file.truncate()
 
-    def copied(self, row: Json) -> Upload:
+    def copy(self, row: Json) -> Upload:
         """The bytes of an object as those of another one, without copying them."""
         path = self.new_upload()
         second_name(self.content(row), path)
         return Upload(path, int(row["size"]), row.get("md5Hash", ""), row.get("crc32c", ""))
 
-    def concatenated(
+    def concatenate(
         self, files: Iterable[BinaryIO], ciphers: Iterable[Cipher | None] = (), cipher: Cipher | None = None
     ) -> Path:
         """Write the bytes of several files one after the other into a new upload; takes long for large ones.
@@ -124,7 +124,7 @@ class ObjectFiles:
         return path
 
     def adopt(self, upload: Upload) -> Json:
-        """Make an upload a content and return the field that names it; to be called within `changed`."""
+        """Make an upload a content and return the field that names it; to be called within `transaction`."""
         name = secrets.token_hex(16)
         path = self._layout.contents / name
         os.replace(upload.path, path)  # noqa: PTH105 - `Path.replace` makes another path
@@ -132,7 +132,7 @@ class ObjectFiles:
         return {_CONTENT: name}
 
     @contextmanager
-    def changed(self, bucket: str, *names: str) -> Iterator[list[Json]]:
+    def transaction(self, bucket: str, *names: str) -> Iterator[list[Json]]:
         """A transaction that changes objects of a bucket; yields a list for the rows whose contents are deleted.
 
         A kill or a full disk before the commit leaves all as it was; after a kill between the commit and the end,
@@ -179,15 +179,15 @@ class ObjectFiles:
 
     def recover(self) -> None:
         """Reconcile files and rows after a kill: delete files without a row, and measure changed files again."""
-        known = {name for name, _ in self._store.rows("upload")}
-        known |= {part["file"] for _, part in self._store.rows("uploadPart")}
+        uploads = {name for name, _ in self._store.rows("upload")}
+        uploads |= {part["file"] for _, part in self._store.rows("uploadPart")}
         for path in self._layout.uploads.iterdir():
-            if path.name not in known:
+            if path.name not in uploads:
                 path.unlink()
         used = set()
         for kind in (LIVE, NONCURRENT, SOFT_DELETED):
             for name, row in self._store.rows(kind):
-                if row := self._repaired(kind, name, row):
+                if row := self._repair(kind, name, row):
                     used.add(row[_CONTENT])
         for path in self._layout.contents.iterdir():
             if path.name not in used:
@@ -197,7 +197,7 @@ class ObjectFiles:
             names.setdefault(row["bucket"], []).append(row["name"])
         self.mounts.rebuild(names)
 
-    def _repaired(self, kind: str, name: str, row: Json) -> Json:
+    def _repair(self, kind: str, name: str, row: Json) -> Json:
         """The row of an object that agrees with its bytes; {} where they are gone, and the row with them."""
         if _CONTENT not in row:  # a directory of an earlier version, which kept the bytes in the bucket's folder
             row = self._taken_over(row)
@@ -208,7 +208,7 @@ class ObjectFiles:
         if "customerEncryption" in row:  # only its key tells whether the bytes are right
             return row
         if path.stat().st_size != int(row["size"]) or "crc32c" not in row:
-            content = measured(path)
+            content = measure_file(path)
             row |= {"size": str(content.size), "md5Hash": content.md5, "crc32c": content.crc32c}
             self._store.put(kind, name, row)
         return row

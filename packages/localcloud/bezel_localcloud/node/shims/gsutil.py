@@ -53,7 +53,7 @@ def _download(source: str, target: Path) -> None:
 
 def _upload(source: Path, target: str) -> None:
     bucket, prefix = _place(target)
-    there = {item["name"]: item["md5Hash"] for item in _listed(target)}
+    there = {item["name"]: item["md5Hash"] for item in _list_objects(target)}
     for path in sorted(source.rglob("*")):
         name = f"{prefix}{path.relative_to(source).as_posix()}"
         if path.is_file() and there.get(name) != _hash(path):
@@ -62,13 +62,13 @@ def _upload(source: Path, target: str) -> None:
 
 
 def _objects(address: str) -> list[dict[str, Any]]:
-    items = _listed(address)
+    items = _list_objects(address)
     if not items:
         _give_up(f"CommandException: arg ({address}) does not name a directory, bucket, or bucket subdir.")
     return items
 
 
-def _listed(address: str) -> list[dict[str, Any]]:
+def _list_objects(address: str) -> list[dict[str, Any]]:
     bucket, prefix = _place(address)
     items: list[dict[str, Any]] = []
     token = ""

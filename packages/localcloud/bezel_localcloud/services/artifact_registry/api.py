@@ -7,7 +7,7 @@ from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.operations import EMPTY
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.regions import regions
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.iam_policies import serve_policy
 from bezel_localcloud.routing.operations_api import serve_operations
 from bezel_localcloud.routing.router import Api, Call
@@ -63,7 +63,7 @@ def create(call: Call) -> Json:
         call.check_absent("repository", name, "the repository already exists")
         call.cloud.store.put("repository", name, repository)
         response = {"@type": _TYPE} | repository
-        return call.cloud.operations.timed(call.name(_PARENT), _METADATA, response, _CREATE_SECONDS)
+        return call.cloud.operations.begin_timed(call.name(_PARENT), _METADATA, response, _CREATE_SECONDS)
 
 
 @api.route("GET", _LOCATION + "/repositories", needs=_NEEDS + ".list", query="pageSize pageToken")
@@ -84,7 +84,7 @@ def patch(call: Call) -> Json:
     _refuse_unserved(call.body)
     with call.cloud.store.transaction():
         old = _repository(call)
-        changed = masked(old, call.body, call.mask() or ["*"], "artifactregistry.Repository", _UPDATABLE)
+        changed = apply_mask(old, call.body, call.mask() or ["*"], "artifactregistry.Repository", _UPDATABLE)
         repository = {key: value for key, value in old.items() if key not in _UPDATABLE}
         repository |= {key: value for key, value in changed.items() if value}
         if (old["mode"] == "REMOTE_REPOSITORY") != bool(repository.get("remoteRepositoryConfig")):
@@ -103,7 +103,7 @@ def delete(call: Call) -> Json:
         call.cloud.store.delete("repository", name)
         call.cloud.store.delete_policy(name)
         images_of(call.cloud).drop_repository(name)
-        return call.cloud.operations.timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
+        return call.cloud.operations.begin_timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
 
 
 serve_policy(api, _ONE, _NAME, _NEEDS, lambda call: str(_repository(call)["name"]))
@@ -121,4 +121,4 @@ def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:
 
 def _repository(call: Call) -> Json:
     name = call.name(_NAME)
-    return call.stored("repository", name, f"Requested entity was not found: {name}")
+    return call.row_of("repository", name, f"Requested entity was not found: {name}")

@@ -36,12 +36,12 @@ def _needs(resource: str, action: str) -> str:
 def list_images(call: Call) -> Json:
     """Manifests of all images."""
     store, repository = _contents(call)
-    found = [
+    images = [
         (f"{path}@{digest}", _docker_image(store, Image(repository, path), digest, row))
         for path in store.images(repository)
         for digest, row in store.manifests(Image(repository, path))
     ]
-    return call.page(sorted(found), "dockerImages")
+    return call.page(sorted(images), "dockerImages")
 
 
 @api.route("GET", _ONE + "/dockerImages/{image:path}", needs=_needs("dockerimages", "get"), on=_NAME)
@@ -52,10 +52,10 @@ def get_image(call: Call) -> Json:
     sign = "@" if "@" in text else ":"
     path, _, reference = text.partition(sign)
     image = Image(repository, path)
-    found = store.resolve(image, reference)
-    if found is None:
+    manifest = store.resolve(image, reference)
+    if manifest is None:
         raise _missing(f"{repository}/dockerImages/{call.param('image')}")
-    return _docker_image(store, image, *found)
+    return _docker_image(store, image, *manifest)
 
 
 @api.route("GET", _VERSIONS, needs=_needs("versions", "list"), on=_NAME, query=f"view {_PAGES}")
@@ -70,7 +70,7 @@ def list_versions(call: Call) -> Json:
 def get_version(call: Call) -> Json:
     """One manifest."""
     store, image = _image(call)
-    return _version(call, store, image, *_found(store, image, call.param("version")))
+    return _version(call, store, image, *_find_version(store, image, call.param("version")))
 
 
 @api.route("DELETE", _VERSIONS + "/{version}", needs=_needs("versions", "delete"), on=_NAME, query="force")
@@ -78,7 +78,7 @@ def delete_version(call: Call) -> Json:
     """Delete a manifest; one that has tags only with `force`, which deletes them too."""
     store, image = _image(call)
     _delete(call, store, image, call.param("version"), force=call.flag("force"))
-    return _deleted(call)
+    return _begin_delete(call)
 
 
 @api.route("POST", _VERSIONS + ":batchDelete", needs=_needs("versions", "delete"), on=_NAME)
@@ -90,10 +90,10 @@ def delete_versions(call: Call) -> Json:
     if not names or not all(name.startswith(prefix) for name in names):
         raise invalid("names must be versions of this package.", ("names", f"must begin with {prefix}"))
     for name in names:
-        _found(store, image, name.removeprefix(prefix))
+        _find_version(store, image, name.removeprefix(prefix))
     for name in names if not call.body.get("validateOnly") else ():
         _delete(call, store, image, name.removeprefix(prefix), force=True)
-    return _deleted(call)
+    return _begin_delete(call)
 
 
 @api.route("GET", _TAGS, needs=_needs("tags", "list"), on=_NAME, query=_PAGES)
@@ -107,7 +107,7 @@ def list_tags(call: Call) -> Json:
 def get_tag(call: Call) -> Json:
     """One tag."""
     store, image = _image(call)
-    return _tag(image, call.param("tag"), _tagged(store, image, call.param("tag")))
+    return _tag(image, call.param("tag"), _digest_of_tag(store, image, call.param("tag")))
 
 
 @api.route("POST", _TAGS, needs=_needs("tags", "create"), on=_NAME, query="tagId", body="tag")
@@ -126,7 +126,7 @@ def create_tag(call: Call) -> Json:
 def move_tag(call: Call) -> Json:
     """Point an existing tag to another manifest."""
     store, image = _image(call)
-    if _tagged(store, image, call.param("tag")) != str(call.body.get("version", "")).rpartition("/")[2]:
+    if _digest_of_tag(store, image, call.param("tag")) != str(call.body.get("version", "")).rpartition("/")[2]:
         _check_mutable(call, image)
     return _point(call, store, image, call.param("tag"))
 
@@ -135,7 +135,7 @@ def move_tag(call: Call) -> Json:
 def delete_tag(call: Call) -> Json:
     """Delete a tag; its manifest stays."""
     store, image = _image(call)
-    _tagged(store, image, call.param("tag"))
+    _digest_of_tag(store, image, call.param("tag"))
     _check_mutable(call, image)
     store.delete_tag(image, call.param("tag"))
     return {}
@@ -145,8 +145,8 @@ def delete_tag(call: Call) -> Json:
 def list_packages(call: Call) -> Json:
     """Images by name."""
     store, repository = _contents(call)
-    found = [(path, _package(store, Image(repository, path))) for path in store.images(repository)]
-    return call.page(found, "packages")
+    packages = [(path, _package(store, Image(repository, path))) for path in store.images(repository)]
+    return call.page(packages, "packages")
 
 
 @api.route("GET", _PACKAGE, needs=_needs("packages", "get"), on=_NAME)
@@ -162,7 +162,7 @@ def delete_package(call: Call) -> Json:
     if store.tags(image):
         _check_mutable(call, image)
     store.drop_image(image)
-    return _deleted(call)
+    return _begin_delete(call)
 
 
 @api.route("GET", _ONE + "/files", needs=_needs("files", "list"), on=_NAME, query=_PAGES)
@@ -177,10 +177,10 @@ def list_files(call: Call) -> Json:
 def get_file(call: Call) -> Json:
     """One blob or manifest."""
     store, repository = _contents(call)
-    found = _files(store, repository).get(call.param("file"))
-    if found is None:
+    file = _files(store, repository).get(call.param("file"))
+    if file is None:
         raise _missing(f"{repository}/files/{call.param('file')}")
-    return found
+    return file
 
 
 def _contents(call: Call) -> tuple[ImageStore, str]:
@@ -190,7 +190,7 @@ def _contents(call: Call) -> tuple[ImageStore, str]:
         ApiError: NOT_FOUND.
     """
     name = call.name(_NAME)
-    call.stored("repository", name, f"Requested entity was not found: {name}")
+    call.row_of("repository", name, f"Requested entity was not found: {name}")
     return images_of(call.cloud), name
 
 
@@ -207,14 +207,14 @@ def _image(call: Call) -> tuple[ImageStore, Image]:
     return store, image
 
 
-def _found(store: ImageStore, image: Image, digest: str) -> tuple[str, Json]:
-    found = store.resolve(image, digest) if is_digest(digest) else None
-    if found is None:
+def _find_version(store: ImageStore, image: Image, digest: str) -> tuple[str, Json]:
+    version = store.resolve(image, digest) if is_digest(digest) else None
+    if version is None:
         raise _missing(f"{_package_name(image)}/versions/{digest}")
-    return found
+    return version
 
 
-def _tagged(store: ImageStore, image: Image, tag: str) -> str:
+def _digest_of_tag(store: ImageStore, image: Image, tag: str) -> str:
     digest = store.tags(image).get(tag)
     if digest is None:
         raise _missing(f"{_package_name(image)}/tags/{tag}")
@@ -226,13 +226,13 @@ def _point(call: Call, store: ImageStore, image: Image, tag: str) -> Json:
     prefix, version = f"{_package_name(image)}/versions/", str(call.body.get("version", ""))
     if not version.startswith(prefix):
         raise invalid(f"Invalid version {version!r}.", ("tag.version", f"must begin with {prefix}"))
-    digest, _ = _found(store, image, version.removeprefix(prefix))
+    digest, _ = _find_version(store, image, version.removeprefix(prefix))
     store.put_tag(image, tag, digest)
     return _tag(image, tag, digest)
 
 
 def _delete(call: Call, store: ImageStore, image: Image, digest: str, *, force: bool) -> None:
-    _found(store, image, digest)
+    _find_version(store, image, digest)
     if tags := store.tags_of(image, digest):
         if not force:
             text = f"Failed to delete version {digest}: it is tagged ({', '.join(tags)}). Set force to delete the tags."
@@ -251,8 +251,8 @@ def _check_mutable(call: Call, image: Image) -> None:
         raise ApiError("FAILED_PRECONDITION", text)
 
 
-def _deleted(call: Call) -> Json:
-    return call.cloud.operations.timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
+def _begin_delete(call: Call) -> Json:
+    return call.cloud.operations.begin_timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
 
 
 def _missing(name: str) -> ApiError:

@@ -18,7 +18,7 @@ from bezel_localcloud.services.artifact_registry.image_store import Image, Image
 from bezel_localcloud.services.artifact_registry.names import (
     DELETE,
     READ,
-    Target,
+    RegistryTarget,
     check_allowed,
     images_of,
     repository_of,
@@ -38,7 +38,7 @@ class Exchange:
     request: Request
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> RegistryTarget:
         """The named registry and image."""
         return target_of(self.request)
 
@@ -63,7 +63,7 @@ class Exchange:
 
     def reading(self) -> tuple[Image, Json]:
         """The named image and its repository, for a caller that may read them."""
-        return self._admitted(READ)
+        return self._admit(READ)
 
     def writing(self, permission: str) -> Image:
         """The named image, for a caller that may change it.
@@ -76,12 +76,12 @@ class Exchange:
                 "requested access to the resource is denied: push to LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE"
             )
             raise RegistryError("DENIED", text)
-        image, repository = self._admitted(permission)
+        image, repository = self._admit(permission)
         if upstream_of(repository):
             raise RegistryError("UNSUPPORTED", "The repository is a remote repository: its images come from upstream.")
         return image
 
-    def _admitted(self, permission: str) -> tuple[Image, Json]:
+    def _admit(self, permission: str) -> tuple[Image, Json]:
         image, caller = self.target.image, self.caller
         try:
             check_allowed(self.cloud, permission, image.repository, caller)

@@ -80,12 +80,12 @@ def _table() -> list[Json]:
 
 @cache
 def _upstream() -> dict[tuple[str, str], UpstreamImage]:
-    known: dict[tuple[str, str], UpstreamImage] = {}
+    images: dict[tuple[str, str], UpstreamImage] = {}
     for row in _table():
-        image = known.setdefault((row["registry"], row["repository"]), UpstreamImage())
+        image = images.setdefault((row["registry"], row["repository"]), UpstreamImage())
         index = _manifest(INDEX_TYPE, {"manifests": [_child(image, row, platform) for platform in row["platforms"]]})
         image.manifests[index.digest] = image.tags[row["tag"]] = index
-    return known
+    return images
 
 
 def upstream_image(registry: str, repository: str) -> UpstreamImage | None:

@@ -28,7 +28,7 @@ _HUB_ADDRESSES = {"https://registry-1.docker.io", "https://docker.io", "https://
 
 
 @dataclass(frozen=True)
-class Target:
+class RegistryTarget:
     """What a request names.
 
     Attributes:
@@ -68,7 +68,7 @@ class Target:
         return f"/v2/{self.shown}/{rest}{self.query}"
 
 
-def target_of(request: Request) -> Target:
+def target_of(request: Request) -> RegistryTarget:
     """The registry and name that a request's path and query give.
 
     Raises:
@@ -81,7 +81,7 @@ def target_of(request: Request) -> Target:
         elsewhere = "." in first or ":" in first or first == "localhost"
         registry, name = (first, rest) if elsewhere else (DOCKER_HUB, shown)
     check_name(name)
-    return Target(registry, name, shown, query)
+    return RegistryTarget(registry, name, shown, query)
 
 
 def check_name(name: str) -> None:

@@ -36,15 +36,15 @@ async def get_manifest(exchange: Exchange) -> Response:
     image, upstream = _source(exchange)
     if image is not None:
         stored = exchange.images.resolve(image, reference)
-        found = None if stored is None else (exchange.images.content(stored[0]), stored[1]["mediaType"], stored[0])
-        if found is not None:
-            _check_accepted(exchange, found[1])
+        source = None if stored is None else (exchange.images.content(stored[0]), stored[1]["mediaType"], stored[0])
+        if source is not None:
+            _check_accepted(exchange, source[1])
     else:
         manifest = upstream_manifest(*upstream, reference)
-        found = None if manifest is None else (manifest.content, manifest.media_type, manifest.digest)
-    if found is None or hides_image(exchange.cloud.faults, exchange.caller):
+        source = None if manifest is None else (manifest.content, manifest.media_type, manifest.digest)
+    if source is None or hides_image(exchange.cloud.faults, exchange.caller):
         raise RegistryError("MANIFEST_UNKNOWN", f'Failed to fetch "{reference}"')
-    content, media_type, digest = found
+    content, media_type, digest = source
     headers = VERSION | {"Docker-Content-Digest": digest, "ETag": f'"{digest}"'}
     return Response(content, headers=headers | {"Content-Type": media_type})
 
@@ -58,7 +58,7 @@ async def get_blob(exchange: Exchange) -> Response:
     if image is not None:
         has = exchange.images.has_blob(image, digest)
     else:
-        content = (known.blobs if (known := upstream_image(*upstream)) else {}).get(digest)
+        content = (upstream_blobs.blobs if (upstream_blobs := upstream_image(*upstream)) else {}).get(digest)
         has = content is not None
         if content is not None:
             exchange.cloud.blobs.keep(content, digest)
@@ -75,10 +75,10 @@ async def list_tags(exchange: Exchange) -> Response:
     """The tags of an image; Artifact Registry adds its manifests and the images below it."""
     image, upstream = _source(exchange)
     if image is None:
-        known = upstream_image(*upstream)
-        if known is None:
+        image_row = upstream_image(*upstream)
+        if image_row is None:
             raise RegistryError("NAME_UNKNOWN", f"repository name not known to registry: {exchange.target.name}")
-        shown, link = exchange.page(sorted(known.tags))
+        shown, link = exchange.page(sorted(image_row.tags))
         return JSONResponse({"name": exchange.target.shown, "tags": shown}, headers=VERSION | link)
     children = _children(exchange, image)
     manifests = exchange.images.manifests(image)
@@ -104,9 +104,9 @@ async def list_referrers(exchange: Exchange) -> Response:
     if not is_digest(digest):
         raise RegistryError("DIGEST_INVALID", f"Invalid digest: {digest[:200]}")
     image, _ = _source(exchange)
-    found = exchange.images.referrers(image, digest) if image is not None else []
+    referrers = exchange.images.referrers(image, digest) if image is not None else []
     headers = VERSION | ({"OCI-Filters-Applied": "artifactType"} if kind else {})
-    shown = [row for row in found if not kind or row.get("artifactType") == kind]
+    shown = [row for row in referrers if not kind or row.get("artifactType") == kind]
     body = {"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": shown}
     return JSONResponse(body, headers=headers, media_type=INDEX_TYPE)
 
@@ -151,9 +151,9 @@ def _is_range(header: str | None) -> bool:
 
 def _check_accepted(exchange: Exchange, media_type: str) -> None:
     """Artifact Registry does not convert a manifest for a client that does not accept its type."""
-    given = ",".join(exchange.request.headers.getlist("accept"))
-    accepted = [part.partition(";")[0].strip() for part in given.split(",")]
-    if not given or not {"*/*", "application/*", media_type}.isdisjoint(accepted):
+    accept = ",".join(exchange.request.headers.getlist("accept"))
+    accepted = [part.partition(";")[0].strip() for part in accept.split(",")]
+    if not accept or not {"*/*", "application/*", media_type}.isdisjoint(accepted):
         return
     text = f'Manifest has media type "{media_type}" but client accepts {accepted}.'
     raise RegistryError("MANIFEST_UNKNOWN", text)

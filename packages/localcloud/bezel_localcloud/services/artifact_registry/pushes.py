@@ -19,7 +19,7 @@ async def put_manifest(exchange: Exchange) -> Response:
     """Store a manifest whose parts are all there, under its digest and, if the path has one, a tag."""
     image, reference = exchange.writing(WRITE), exchange.request.path_params["reference"]
     content = await _body(exchange)
-    tag, digest = _named(reference, content)
+    tag, digest = _tag_and_digest(reference, content)
     manifest = parse_manifest(content, exchange.request.headers.get("content-type", ""))
     _check_parts(exchange, image, manifest)
     if tag and is_immutable(exchange, image) and exchange.images.tags(image).get(tag, digest) != digest:
@@ -34,18 +34,18 @@ async def put_manifest(exchange: Exchange) -> Response:
 async def delete_manifest(exchange: Exchange) -> Response:
     """Delete a tag, or a manifest that no tag and no other manifest refers to."""
     image, reference = exchange.writing(DELETE), exchange.request.path_params["reference"]
-    found = exchange.images.resolve(image, reference)
-    if found is None:
+    manifest = exchange.images.resolve(image, reference)
+    if manifest is None:
         raise RegistryError("MANIFEST_UNKNOWN", f'Failed to fetch "{reference}"')
     if not is_digest(reference):
         if is_immutable(exchange, image):
             raise immutable("delete", reference)
         exchange.images.delete_tag(image, reference)
     else:
-        if tags := exchange.images.tags_of(image, found[0]):
+        if tags := exchange.images.tags_of(image, manifest[0]):
             text = f"Manifest is still referenced by tag: {tags[0]}"
             raise RegistryError("GOOGLE_MANIFEST_DANGLING_TAG", text)
-        exchange.images.delete_manifest(image, found[0], exchange.now)
+        exchange.images.delete_manifest(image, manifest[0], exchange.now)
     return Response(status_code=202, headers=VERSION)
 
 
@@ -87,7 +87,7 @@ async def _body(exchange: Exchange) -> bytes:
     return bytes(content)
 
 
-def _named(reference: str, content: bytes) -> tuple[str, str]:
+def _tag_and_digest(reference: str, content: bytes) -> tuple[str, str]:
     """(tag or "", digest) of a push to a reference.
 
     Raises:

@@ -16,7 +16,7 @@ from bezel_localcloud.services.artifact_registry.errors import RegistryError
 from bezel_localcloud.services.artifact_registry.exchange import Handler, endpoint
 from bezel_localcloud.services.artifact_registry.images import Reference, parse_reference, upstream_manifest
 from bezel_localcloud.services.artifact_registry.manifests import Manifest, parse_manifest
-from bezel_localcloud.services.artifact_registry.names import GOOGLE, READ, Target, images_of, upstream_of
+from bezel_localcloud.services.artifact_registry.names import GOOGLE, READ, RegistryTarget, images_of, upstream_of
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 _HANDLERS: dict[str, dict[str, Handler]] = {
@@ -69,14 +69,14 @@ def pushed_entrypoint(cloud: Context, image: str) -> list[str] | None:
     reference = parse_reference(image)
     if reference is None or not reference.registry.endswith(GOOGLE):
         return None
-    name = Target(reference.registry, reference.repository, reference.repository).image
+    name = RegistryTarget(reference.registry, reference.repository, reference.repository).image
     images = images_of(cloud)
-    found = images.resolve(name, reference.version)
-    if found is not None and found[1]["children"]:
-        found = images.resolve(name, found[1]["children"][0]["digest"])
-    if found is None:
+    row = images.resolve(name, reference.version)
+    if row is not None and row[1]["children"]:
+        row = images.resolve(name, row[1]["children"][0]["digest"])
+    if row is None:
         return None
-    manifest = parse_manifest(images.content(found[0]), found[1]["mediaType"])
+    manifest = parse_manifest(images.content(row[0]), row[1]["mediaType"])
     digest = "" if manifest.is_index else manifest.body["config"]["digest"]
     try:
         config = read_encodable_json(images.content(digest))["config"] if digest else {}
@@ -87,7 +87,7 @@ def pushed_entrypoint(cloud: Context, image: str) -> list[str] | None:
 
 def _in_repository(cloud: Context, image: Reference, reader: str | None) -> Manifest | None:
     try:
-        name = Target(image.registry, image.repository, image.repository).image
+        name = RegistryTarget(image.registry, image.repository, image.repository).image
     except RegistryError:  # no path below a repository
         return None
     if not cloud.access.allows(reader, READ, name.repository):
@@ -100,5 +100,5 @@ def _in_repository(cloud: Context, image: Reference, reader: str | None) -> Mani
     if upstream := upstream_of(repository):
         return upstream_manifest(upstream, name.path, image.version)
     images = images_of(cloud)
-    found = images.resolve(name, image.version)
-    return None if found is None else parse_manifest(images.content(found[0]), found[1]["mediaType"])
+    manifest = images.resolve(name, image.version)
+    return None if manifest is None else parse_manifest(images.content(manifest[0]), manifest[1]["mediaType"])

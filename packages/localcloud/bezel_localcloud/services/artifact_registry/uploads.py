@@ -16,7 +16,7 @@ from bezel_localcloud.core.files.blobs import BlobTooLargeError, UploadBusyError
 from bezel_localcloud.services.artifact_registry.errors import VERSION, RegistryError
 from bezel_localcloud.services.artifact_registry.exchange import Exchange
 from bezel_localcloud.services.artifact_registry.image_store import UPLOAD, Image
-from bezel_localcloud.services.artifact_registry.names import DOCKER_HUB, READ, WRITE, Target, check_name
+from bezel_localcloud.services.artifact_registry.names import DOCKER_HUB, READ, WRITE, RegistryTarget, check_name
 
 MAX_BLOB = 5 << 40  # bytes; the largest object of Cloud Storage, where Artifact Registry keeps its files
 _RANGE = re.compile(r"(?:bytes[ =])?([0-9]{1,15})-([0-9]{1,15})(?:/(?:[0-9]{1,15}|\*))?")
@@ -39,8 +39,8 @@ async def start(exchange: Exchange) -> Response:
     """Open an upload; with `digest` receive the whole blob at once, with `mount` take it from another image."""
     image = exchange.writing(WRITE)
     digest, mount = exchange.argument("digest"), exchange.argument("mount")
-    if mount and _mounted(exchange, image, mount):
-        return _created(exchange, mount)
+    if mount and _mount(exchange, image, mount):
+        return _created_response(exchange, mount)
     if digest:
         _check_digest(digest)
     exchange.images.forget_uploads(exchange.now)
@@ -121,7 +121,7 @@ async def _receive(exchange: Exchange, upload: _Upload) -> None:
     Raises:
         RegistryError: BLOB_UPLOAD_INVALID with 416, or SIZE_INVALID.
     """
-    before = exchange.cloud.blobs.received(upload.id)
+    before = exchange.cloud.blobs.uploaded_size(upload.id)
     header, length = exchange.request.headers.get("content-range"), None
     if header is not None:
         match = _RANGE.fullmatch(header.strip())
@@ -153,7 +153,7 @@ async def _finish(exchange: Exchange, upload: _Upload, digest: str) -> Response:
         exchange.images.link(upload.image, digest, size, exchange.now)
     finally:
         _discard(exchange, upload)
-    return _created(exchange, digest)
+    return _created_response(exchange, digest)
 
 
 def _discard(exchange: Exchange, upload: _Upload) -> None:
@@ -161,13 +161,13 @@ def _discard(exchange: Exchange, upload: _Upload) -> None:
     exchange.cloud.blobs.discard(upload.id)
 
 
-def _mounted(exchange: Exchange, image: Image, digest: str) -> bool:
+def _mount(exchange: Exchange, image: Image, digest: str) -> bool:
     """Link a blob of another image that the caller may read; False where there is none, so that it is uploaded."""
     _check_digest(digest)
     if name := exchange.argument("from"):
         source = _source(exchange.target, name)
-        found = source is not None and exchange.images.has_blob(source, digest)
-        owners = [source.repository] if source is not None and found else []
+        has_blob = source is not None and exchange.images.has_blob(source, digest)
+        owners = [source.repository] if source is not None and has_blob else []
     else:
         owners = list(exchange.images.owners(digest))
     if not any(exchange.cloud.access.allows(exchange.caller, READ, owner) for owner in owners):
@@ -176,14 +176,14 @@ def _mounted(exchange: Exchange, image: Image, digest: str) -> bool:
     return True
 
 
-def _source(target: Target, name: str) -> Image | None:
+def _source(target: RegistryTarget, name: str) -> Image | None:
     """The image that `from` names, spelled as the request spells its own."""
     registry = target.registry
     if not target.query:
         first, _, rest = name.partition("/")
         registry, name = (first, rest) if "." in first else (DOCKER_HUB, name)
     check_name(name)
-    source = Target(registry, name, name)
+    source = RegistryTarget(registry, name, name)
     return source.image if source.is_google else None
 
 
@@ -193,7 +193,7 @@ def _check_digest(digest: str) -> None:
 
 
 def _headers(exchange: Exchange, upload: _Upload) -> dict[str, str]:
-    size = exchange.cloud.blobs.received(upload.id)
+    size = exchange.cloud.blobs.uploaded_size(upload.id)
     location = exchange.target.link(f"blobs/uploads/{upload.id}")
     return {"Location": location, "Range": f"0-{max(size - 1, 0)}", "Docker-Upload-UUID": upload.id}
 
@@ -202,6 +202,6 @@ def _progress(exchange: Exchange, upload: _Upload, code: int) -> Response:
     return Response(status_code=code, headers=VERSION | _headers(exchange, upload))
 
 
-def _created(exchange: Exchange, digest: str) -> Response:
+def _created_response(exchange: Exchange, digest: str) -> Response:
     headers = {"Location": exchange.target.link(f"blobs/{digest}"), "Docker-Content-Digest": digest}
     return Response(status_code=201, headers=VERSION | headers)

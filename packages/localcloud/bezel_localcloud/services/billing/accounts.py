@@ -5,7 +5,7 @@ the price list (`catalog`). Nothing is ever charged. The account is not part of 
 no right to it but what the account's own policy grants.
 """
 
-from bezel_localcloud.core.errors import ApiError, unserved
+from bezel_localcloud.core.errors import ApiError, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT
 from bezel_localcloud.routing.iam_policies import serve_policy
@@ -23,7 +23,7 @@ _LISTED = "filter pageSize pageToken"
 def list_accounts(call: Call) -> Json:
     """The account, if the caller may see it: Google lists what a caller may see and refuses no caller."""
     if call.query("filter"):
-        raise unserved(f"the filter {call.query('filter')!r}")
+        raise unserved_error(f"the filter {call.query('filter')!r}")
     seen = call.cloud.access.allows(call.caller, "billing.accounts.get", BILLING_ACCOUNT)
     return call.page([(BILLING_ACCOUNT, _account())] if seen else [], "billingAccounts", max_size=100)
 

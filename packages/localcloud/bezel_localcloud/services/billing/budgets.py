@@ -11,12 +11,12 @@ import re
 import uuid
 from datetime import date
 
-from bezel_localcloud.core.errors import ApiError, invalid, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.http.messages import settable_fields
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.billing.accounts import ACCOUNT_NAME, CURRENCY, check_account
 from bezel_localcloud.services.monitoring.channels import find_channel
@@ -36,7 +36,7 @@ def create(call: Call) -> Json:
     check_account(call)
     store = call.cloud.store
     with store.transaction():
-        budget = _checked(store, {key: value for key, value in call.body.items() if key != "etag"})
+        budget = _complete_budget(store, {key: value for key, value in call.body.items() if key != "etag"})
         number = store.next_number("budget")
         name = f"{BILLING_ACCOUNT}/budgets/{uuid.uuid5(uuid.NAMESPACE_URL, f'localcloud budget {number}')}"
         return _put(store, name, budget)
@@ -48,7 +48,7 @@ def list_budgets(call: Call) -> Json:
     check_account(call)
     scope = call.query("scope")
     if scope and not re.fullmatch(r"projects/[^/]+", scope):
-        raise unserved(f"the scope {scope!r}", "use projects/ID")
+        raise unserved_error(f"the scope {scope!r}", "use projects/ID")
     scoped = [_project(scope)]
     rows = call.cloud.store.rows("budget")
     budgets = [(name, body) for name, body in rows if not scope or body["budgetFilter"].get("projects") == scoped]
@@ -70,8 +70,8 @@ def patch(call: Call) -> Json:
         if body.get("etag", "") not in {"", budget["etag"]}:
             raise ApiError("ABORTED", "The etag given is not the current one of the budget: read it again.")
         mask = call.mask() or [key for key, value in body.items() if value and key in settable_fields(_MESSAGE)]
-        changed = masked(budget, body, mask, _MESSAGE, settable_fields(_MESSAGE))
-        return _put(store, name, _checked(store, changed))
+        changed = apply_mask(budget, body, mask, _MESSAGE, settable_fields(_MESSAGE))
+        return _put(store, name, _complete_budget(store, changed))
 
 
 @api.route("DELETE", _ONE, needs="billing.budgets.delete", on=ACCOUNT_NAME)
@@ -85,7 +85,7 @@ def delete(call: Call) -> Json:
 def _budget(call: Call) -> tuple[str, Json]:
     check_account(call)
     name = f"{BILLING_ACCOUNT}/budgets/{call.param('budget')}"
-    return name, call.stored("budget", name, "Requested entity was not found.")
+    return name, call.row_of("budget", name, "Requested entity was not found.")
 
 
 def _put(store: Store, name: str, budget: Json) -> Json:
@@ -94,7 +94,7 @@ def _put(store: Store, name: str, budget: Json) -> Json:
     return stored
 
 
-def _checked(store: Store, budget: Json) -> Json:
+def _complete_budget(store: Store, budget: Json) -> Json:
     """A budget with the values that Google fills in.
 
     Raises:
@@ -102,9 +102,9 @@ def _checked(store: Store, budget: Json) -> Json:
     """
     rule = budget.get("notificationsRule") or {}
     if budget.get("spendCap"):
-        raise unserved("spendCap of a budget")
+        raise unserved_error("spendCap of a budget")
     if rule.get("pubsubTopic"):
-        raise unserved("notificationsRule.pubsubTopic of a budget", "use monitoringNotificationChannels")
+        raise unserved_error("notificationsRule.pubsubTopic of a budget", "use monitoringNotificationChannels")
     filled = {key: value for key, value in budget.items() if value not in ("", None)}
     filled["amount"] = _amount(budget.get("amount") or {})
     filled["budgetFilter"] = _filter(budget.get("budgetFilter") or {})
@@ -118,10 +118,10 @@ def _checked(store: Store, budget: Json) -> Json:
     name = budget.get("displayName", "")
     _expect(len(name) <= _LONGEST_NAME, "display_name", f"has more than {_LONGEST_NAME} characters")
     _check_channels(store, rule.get("monitoringNotificationChannels") or [])
-    if not _emptied(rule):
+    if not _without_empty(rule):
         filled.pop("notificationsRule", None)
     else:
-        filled["notificationsRule"] = _emptied(rule)
+        filled["notificationsRule"] = _without_empty(rule)
     return filled
 
 
@@ -134,11 +134,11 @@ def _amount(amount: Json) -> Json:
     field = "amount.specified_amount"
     _expect(currency in {None, "", CURRENCY}, f"{field}.currency_code", f"the account's currency is {CURRENCY}")
     _expect(int(units or 0) >= 0 <= int(nanos or 0), field, "is negative")
-    return {"specifiedAmount": {**_emptied(specified), "currencyCode": CURRENCY}}
+    return {"specifiedAmount": {**_without_empty(specified), "currencyCode": CURRENCY}}
 
 
-def _filter(given: Json) -> Json:
-    filled = _emptied(given)
+def _filter(sent: Json) -> Json:
+    filled = _without_empty(sent)
     if filled.get("customPeriod"):
         _expect("calendarPeriod" not in filled, "budget_filter", "has both calendar_period and custom_period")
         _check_period(filled["customPeriod"])
@@ -155,17 +155,17 @@ def _filter(given: Json) -> Json:
 
 def _project(name: str) -> str:
     """The name of the project with its number, as Google shows it whatever was sent."""
-    known = {f"projects/{PROJECT}", f"projects/{PROJECT_NUMBER}", ""}
-    _expect(name in known, "budget_filter.projects", f"{name} is not a project that the account pays for")
+    names = {f"projects/{PROJECT}", f"projects/{PROJECT_NUMBER}", ""}
+    _expect(name in names, "budget_filter.projects", f"{name} is not a project that the account pays for")
     return f"projects/{PROJECT_NUMBER}"
 
 
 def _check_period(period: Json) -> None:
     for field, required in (("startDate", True), ("endDate", False)):
-        given = period.get(field)
-        _expect(bool(given) or not required, "budget_filter.custom_period.start_date", "is required")
+        value = period.get(field)
+        _expect(bool(value) or not required, "budget_filter.custom_period.start_date", "is required")
         try:
-            day = date(*(given[part] for part in ("year", "month", "day"))) if given else None
+            day = date(*(value[part] for part in ("year", "month", "day"))) if value else None
         except (KeyError, ValueError):
             day = date.min
         _expect(
@@ -182,7 +182,7 @@ def _check_channels(store: Store, channels: list[str]) -> None:
         _expect(find_channel(store, name) is not None, field, f"{name} does not exist")
 
 
-def _emptied(message: Json) -> Json:
+def _without_empty(message: Json) -> Json:
     """A message without empty fields, as JSON of protobuf leaves them out."""
     return {key: value for key, value in message.items() if value not in ("", None, [], {}, False, 0, "0")}
 

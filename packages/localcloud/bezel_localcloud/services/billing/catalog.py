@@ -74,7 +74,7 @@ def list_skus(call: Call) -> Json:
             continue
         factor = Decimal(str(rate)) * Decimal(str(price_factor(faults, sku.id, sku.description)))
         if prices := _effective(sku.prices, within):
-            listed.append((sku.id, _shown(sku, prices, currency, rate, factor)))
+            listed.append((sku.id, _sku_json(sku, prices, currency, rate, factor)))
     return call.page(listed, "skus", default=_PAGE, max_size=_PAGE)
 
 
@@ -111,7 +111,7 @@ def _service(service: str, title: str) -> Json:
     return name | {"businessEntityName": "businessEntities/GCP"}
 
 
-def _shown(sku: _Sku, prices: Sequence[_Price], currency: str, rate: float, factor: Decimal) -> Json:
+def _sku_json(sku: _Sku, prices: Sequence[_Price], currency: str, rate: float, factor: Decimal) -> Json:
     unit = _table()["units"][sku.unit]
     kind = "GLOBAL" if sku.regions == ("global",) else "REGIONAL" if len(sku.regions) == 1 else "MULTI_REGIONAL"
     return {
@@ -172,13 +172,13 @@ def _table() -> Json:
 def _skus() -> tuple[_Sku, ...]:
     with (_DATA / "price_list.csv").open(newline="", encoding="utf-8") as file:
         rows = sorted(csv.DictReader(file), key=lambda row: (row["service"], row["sku"], row["effective"]))
-    found = []
+    skus = []
     for _, versions in groupby(rows, key=lambda row: (row["service"], row["sku"])):
         first, *later = versions
         prices = tuple(_price(row) for row in (first, *later))
         same = {key: first[key] for key in ("service", "description", "family", "group", "usage_type", "unit")}
-        found.append(_Sku(**same, id=first["sku"], regions=tuple(first["regions"].split()), prices=prices))
-    return tuple(found)
+        skus.append(_Sku(**same, id=first["sku"], regions=tuple(first["regions"].split()), prices=prices))
+    return tuple(skus)
 
 
 def _price(row: dict[str, str]) -> _Price:

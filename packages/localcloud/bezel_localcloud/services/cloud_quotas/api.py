@@ -8,8 +8,8 @@ from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT_NUMBER
 from bezel_localcloud.routing.router import Api, Call
-from bezel_localcloud.services.cloud_quotas.in_force import granted
-from bezel_localcloud.services.cloud_quotas.known import KnownQuota, known
+from bezel_localcloud.services.cloud_quotas.in_force import values_in_force
+from bezel_localcloud.services.cloud_quotas.known import KnownQuota, known_quotas
 
 api = Api("cloudquotas.googleapis.com", "Cloud Quotas API", locations=frozenset({"global"}))
 _INFOS = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos"
@@ -18,8 +18,8 @@ _INFOS = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services
 @api.route("GET", _INFOS, needs="cloudquotas.quotas.get", query="pageSize pageToken")
 def list_infos(call: Call) -> Json:
     """The quotas of a service that are known here."""
-    found = known(call.cloud, call.param("service"))
-    return call.page([(name, _info(call, quota)) for name, quota in sorted(found.items())], "quotaInfos")
+    quotas = known_quotas(call.cloud, call.param("service"))
+    return call.page([(name, _info(call, quota)) for name, quota in sorted(quotas.items())], "quotaInfos")
 
 
 @api.route("GET", _INFOS + "/{quota:id}", needs="cloudquotas.quotas.get")
@@ -29,16 +29,18 @@ def get_info(call: Call) -> Json:
     Raises:
         ApiError: NOT_FOUND for any other quota.
     """
-    quota = known(call.cloud, call.param("service")).get(call.param("quota"))
+    quota = known_quotas(call.cloud, call.param("service")).get(call.param("quota"))
     if quota is None:
         raise ApiError("NOT_FOUND", f"Quota info {call.param('quota')} of {call.param('service')} was not found.")
     return _info(call, quota)
 
 
 def _info(call: Call, quota: KnownQuota) -> Json:
-    values = granted(call.cloud.store, call.cloud.pace.now(), quota.service, quota.id)
-    own = [place for place in quota.places if place in values]
-    rows = [_row(min(values[place], quota.cap), [place], {quota.dimension: place} | quota.more) for place in own]
+    values = values_in_force(call.cloud.store, call.cloud.pace.now(), quota.service, quota.id)
+    valued_places = [place for place in quota.places if place in values]
+    rows = [
+        _row(min(values[place], quota.cap), [place], {quota.dimension: place} | quota.more) for place in valued_places
+    ]
     others = [place for place in quota.places if place not in values]
     rows += [_row(min(values.get("", quota.initial), quota.cap), others, quota.more)] if others else []
     return {

@@ -22,7 +22,7 @@ class Decision(NamedTuple):
     seconds: float
 
 
-def decided(preferred: int, present: int, initial: int) -> Decision:
+def decide(preferred: int, present: int, initial: int) -> Decision:
     """Decide on a request.
 
     Args:
@@ -41,11 +41,11 @@ def decided(preferred: int, present: int, initial: int) -> Decision:
 
 def unsafe(preferred: int, present: int, used: int) -> dict[str, str]:
     """The safety checks that a decrease fails, each with its reason."""
-    found: dict[str, str] = {}
+    failed_checks: dict[str, str] = {}
     if preferred == UNLIMITED or preferred >= present:
-        return found
+        return failed_checks
     if preferred < used:
-        found["QUOTA_DECREASE_BELOW_USAGE"] = f"the value {preferred} is below the usage {used}"
+        failed_checks["QUOTA_DECREASE_BELOW_USAGE"] = f"the value {preferred} is below the usage {used}"
     if present - preferred > present * LARGEST_DECREASE:
-        found["QUOTA_DECREASE_PERCENTAGE_TOO_HIGH"] = f"{preferred} is more than 10% below the value {present}"
-    return found
+        failed_checks["QUOTA_DECREASE_PERCENTAGE_TOO_HIGH"] = f"{preferred} is more than 10% below the value {present}"
+    return failed_checks

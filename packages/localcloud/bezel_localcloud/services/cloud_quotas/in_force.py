@@ -38,7 +38,7 @@ class Preference:
         """From the store."""
         return cls(**row)
 
-    def stored(self) -> Json:
+    def as_row(self) -> Json:
         """For the store."""
         return asdict(self)
 
@@ -58,18 +58,18 @@ def preferences(store: Store) -> list[tuple[str, Preference]]:
     return [(name, Preference.of(row)) for name, row in store.rows(KIND)]
 
 
-def granted(store: Store, now: float, service: str, quota: str) -> dict[str, int]:
+def values_in_force(store: Store, now: float, service: str, quota: str) -> dict[str, int]:
     """Values in force of a quota by place; "" is every place without a value of its own."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for _, preference in preferences(store):
         if (preference.body["service"], preference.body["quotaId"]) == (service, quota):
             value = preference.value(now)
             if value is not None:
-                found[preference.place] = value
-    return found
+                values[preference.place] = value
+    return values
 
 
 def value_in(store: Store, now: float, service: str, quota: str, place: str, initial: int) -> int:
     """The value of a quota that is in force in a place."""
-    values = granted(store, now, service, quota)
+    values = values_in_force(store, now, service, quota)
     return values.get(place, values.get("", initial))

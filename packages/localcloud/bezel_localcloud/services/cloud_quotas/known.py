@@ -44,34 +44,34 @@ class KnownQuota:
     cap: float = math.inf
 
 
-def known(cloud: Context, service: str) -> dict[str, KnownQuota]:
+def known_quotas(cloud: Context, service: str) -> dict[str, KnownQuota]:
     """The quotas of a service by id."""
-    found = [quota for quota in (*_of_cloud_run(cloud), *_of_machines(cloud)) if quota.service == service]
-    return {quota.id: quota for quota in found}
+    quotas = [quota for quota in (*_of_cloud_run(cloud), *_of_machines(cloud)) if quota.service == service]
+    return {quota.id: quota for quota in quotas}
 
 
 def _of_cloud_run(cloud: Context) -> list[KnownQuota]:
-    found = []
+    quotas = []
     for accelerator, row in limits()["accelerators"].items():
         for redundant in (False, True):
             quota = gpu_quota_of(accelerator, redundant=redundant)
             cap = gpu_quota(cloud.faults, _ANY) * quota.unit
             value, places = min(quota.gpus * quota.unit, cap), tuple(row["regions"])
-            found.append(KnownQuota(RUN, quota.name, quota.metric, value, "region", places, cap=cap))
+            quotas.append(KnownQuota(RUN, quota.name, quota.metric, value, "region", places, cap=cap))
     values, everywhere = limits()["quotas"], tuple(sorted(regions()))
     return [
-        *found,
+        *quotas,
         KnownQuota(RUN, "CpuAllocPerProjectRegion", CPU_METRIC, values["cpu_milli"], "region", everywhere),
         KnownQuota(RUN, "MemAllocPerProjectRegion", MEMORY_METRIC, values["memory_bytes"], "region", everywhere),
     ]
 
 
 def _of_machines(cloud: Context) -> list[KnownQuota]:
-    found = []
+    quotas = []
     fault = cloud.faults.find("lease-quota")
     cap = fault.number("units") if fault else math.inf
     for name, value in cloud.machines.quotas().items():
         owner, dimension, places = capacity.quota_places(name)
         more = {} if capacity.is_counted(name) else _FAMILY
-        found.append(KnownQuota(owner, name, capacity.metric_of(name), value, dimension, tuple(places), more, cap))
-    return found
+        quotas.append(KnownQuota(owner, name, capacity.metric_of(name), value, dimension, tuple(places), more, cap))
+    return quotas

@@ -12,13 +12,13 @@ from bezel_localcloud.core.errors import ApiError, invalid
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.http.messages import settable_fields
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.context import Series
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.cloud_quotas.api import api
-from bezel_localcloud.services.cloud_quotas.decisions import UNLIMITED, decided, unsafe
-from bezel_localcloud.services.cloud_quotas.in_force import KIND, Preference, granted, preferences
-from bezel_localcloud.services.cloud_quotas.known import KnownQuota, known
+from bezel_localcloud.services.cloud_quotas.decisions import UNLIMITED, decide, unsafe
+from bezel_localcloud.services.cloud_quotas.in_force import KIND, Preference, preferences, values_in_force
+from bezel_localcloud.services.cloud_quotas.known import KnownQuota, known_quotas
 from bezel_localcloud.services.monitoring.quota_use import use_of
 
 _ALL = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/quotaPreferences"
@@ -35,14 +35,16 @@ _GET, _UPDATE = "cloudquotas.quotas.get", "cloudquotas.quotas.update"
 @api.route("GET", _ALL, needs=_GET, query="pageSize pageToken")
 def list_preferences(call: Call) -> Json:
     """Preferences of the project, by their creation."""
-    found = sorted(preferences(call.cloud.store), key=lambda item: (item[1].body["createTime"], item[0]))
-    return call.page_in_order([_shown(call, name, preference) for name, preference in found], "quotaPreferences")
+    ordered = sorted(preferences(call.cloud.store), key=lambda item: (item[1].body["createTime"], item[0]))
+    return call.page_in_order(
+        [_preference_json(call, name, preference) for name, preference in ordered], "quotaPreferences"
+    )
 
 
 @api.route("GET", _ONE, needs=_GET)
 def get(call: Call) -> Json:
     """One preference with its state at this time."""
-    return _shown(call, *_found(call))
+    return _preference_json(call, *_find_preference(call))
 
 
 @api.route("POST", _ALL, needs=_UPDATE, query="quotaPreferenceId ignoreSafetyChecks", body="quota_preference")
@@ -68,12 +70,12 @@ def patch(call: Call) -> Json:
         if call.flag("allowMissing") and call.cloud.store.get(KIND, name) is None:
             _id(call.param("preference"))
             return _begin(call, name)
-        _, old = _found(call)
+        _, old = _find_preference(call)
         if call.body.get("etag", "") not in {"", old.body["etag"]}:
             raise ApiError(
                 "ABORTED", f"The etag given is not the current one of {name}: read it again, then change it."
             )
-        body = masked(old.body, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE)
+        body = apply_mask(old.body, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE)
         body.pop("contactEmail", None)  # which is never shown
         for field in _FIXED:
             if body.setdefault(field, old.body.get(field)) != old.body.get(field):
@@ -98,7 +100,7 @@ def _request(call: Call, name: str, body: Json) -> Json:
     config = {key: value for key, value in body["quotaConfig"].items() if key in {"preferredValue", "annotations"}}
     preferred = int(config["preferredValue"])
     place = _place(quota, body.get("dimensions") or {})
-    values = granted(cloud.store, now, quota.service, quota.id)
+    values = values_in_force(cloud.store, now, quota.service, quota.id)
     before = values.get(place, values.get(""))
     present = quota.initial if before is None else before
     used = use_of(cloud)
@@ -107,15 +109,15 @@ def _request(call: Call, name: str, body: Json) -> Json:
     for check, reason in unsafe(preferred, present, most_used).items():
         if check not in ignored:
             raise ApiError("FAILED_PRECONDITION", f"The safety check {check} failed: {reason}.")
-    decision = decided(preferred, present, quota.initial)
+    decision = decide(preferred, present, quota.initial)
     number = cloud.store.next_number("quota-request")
     body = body | {"quotaConfig": config, "updateTime": timestamp(now), "etag": f'"{number:013x}"'}
     trace = hashlib.sha256(f"{name} {number}".encode()).hexdigest()[:32] if decision.seconds else ""
     decides = now + cloud.pace.seconds(decision.seconds)
     made = Preference(body, before, decides, decision.grants, decision.detail, trace)
     if not call.flag("validateOnly"):
-        cloud.store.put(KIND, name, made.stored())
-    return _shown(call, name, made)
+        cloud.store.put(KIND, name, made.as_row())
+    return _preference_json(call, name, made)
 
 
 def _quota(call: Call, body: Json) -> KnownQuota:
@@ -128,7 +130,7 @@ def _quota(call: Call, body: Json) -> KnownQuota:
         problems = [("quota_preference.quota_config.preferred_value", "is required")]
     if problems:
         raise invalid("; ".join(f"{field} {text}" for field, text in problems), *problems)
-    quota = known(call.cloud, body["service"]).get(body["quotaId"])
+    quota = known_quotas(call.cloud, body["service"]).get(body["quotaId"])
     if quota is None:
         raise ApiError("NOT_FOUND", f"Quota {body['quotaId']} of {body['service']} was not found.")
     if int(body["quotaConfig"]["preferredValue"]) < UNLIMITED:
@@ -154,17 +156,17 @@ def _id(text: str) -> str:
     return text
 
 
-def _found(call: Call) -> tuple[str, Preference]:
+def _find_preference(call: Call) -> tuple[str, Preference]:
     name = call.name(_NAME)
-    return name, Preference.of(call.stored(KIND, name, f"Quota preference {name} was not found."))
+    return name, Preference.of(call.row_of(KIND, name, f"Quota preference {name} was not found."))
 
 
-def _shown(call: Call, name: str, preference: Preference) -> Json:
+def _preference_json(call: Call, name: str, preference: Preference) -> Json:
     """A preference as it is read; the value in force stands for the granted one until the decision."""
     now, body = call.cloud.pace.now(), preference.body
     pending, value = now < preference.decides, preference.value(now)
     if value is None:
-        value = known(call.cloud, body["service"])[body["quotaId"]].initial
+        value = known_quotas(call.cloud, body["service"])[body["quotaId"]].initial
     config = body["quotaConfig"] | {"grantedValue": str(value)}
     config |= {"traceId": preference.trace} if preference.trace else {}
     config |= {"stateDetail": preference.detail} if preference.detail and not pending else {}

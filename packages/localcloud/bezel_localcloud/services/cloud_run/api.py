@@ -5,7 +5,7 @@ from bezel_localcloud.core.json_types import Json, seconds_of, timestamp, withou
 from bezel_localcloud.core.regions import regions
 from bezel_localcloud.http.messages import settable_fields
 from bezel_localcloud.http.paging import newest_first
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.iam_policies import serve_policy
 from bezel_localcloud.routing.operations_api import serve_operations
@@ -44,11 +44,11 @@ def _create(call: Call, service_id: str) -> Json:
     name = _name_of(call, service_id)
     resources.check_absent(call, "service", name)
     uri = "" if call.flag("validateOnly") else call.cloud.services.open_ingress(name)
-    own = {"creator": call.caller, "lastModifier": call.caller, "uri": uri, "urls": [uri], "satisfiesPzs": True}
-    service = status.new_resource(name, call.cloud.pace.now(), **own) | _DEFAULTS
+    fields = {"creator": call.caller, "lastModifier": call.caller, "uri": uri, "urls": [uri], "satisfiesPzs": True}
+    service = status.new_resource(name, call.cloud.pace.now(), **fields) | _DEFAULTS
     service |= resources.settable(call.body, _MESSAGE)
     if call.flag("validateOnly"):
-        return _validated(call, service)
+        return _validation_response(call, service)
     with call.cloud.store.transaction():
         resources.check_absent(call, "service", name)
         return _deploy(call.cloud, service)
@@ -78,14 +78,14 @@ def patch(call: Call) -> Json:
         old = _service(call)
         resources.check_etag(old, body.get("etag", ""))
         mask = call.mask()
-        desired = masked(old, body, mask, _MESSAGE, settable_fields(_MESSAGE)) if mask else body
+        desired = apply_mask(old, body, mask, _MESSAGE, settable_fields(_MESSAGE)) if mask else body
         _check(call, desired, call.param("service"), "UpdateServiceRequest")
         kept = {key: value for key, value in old.items() if key not in settable_fields(_MESSAGE)}
         service = _DEFAULTS | kept | resources.settable(desired, _MESSAGE)
         service |= {"generation": str(int(old["generation"]) + 1), "updateTime": timestamp(call.cloud.pace.now())}
         service |= {"lastModifier": call.caller, "etag": status.new_etag()}
         if call.flag("validateOnly"):
-            return _validated(call, service)
+            return _validation_response(call, service)
         if without_zeros(service["template"]) != without_zeros(old["template"]) or call.flag("forceNewRevision"):
             call.cloud.services.abort_deployment(service["name"])
             return _deploy(call.cloud, service)
@@ -100,7 +100,7 @@ def delete(call: Call) -> Json:
         service = _service(call)
         resources.check_etag(service, call.query("etag"))
         if call.flag("validateOnly"):
-            return _validated(call, service)
+            return _validation_response(call, service)
         name = service["name"]
         cloud.services.remove(name)
         for revision, _ in cloud.store.rows("revision", f"{name}/revisions/"):
@@ -108,8 +108,8 @@ def delete(call: Call) -> Json:
         cloud.store.delete("service", name)
         cloud.store.delete_policy(name)
         cloud.store.set_setting(f"revisions {service['uid']}", None)
-        response = status.typed("Service", service | {"deleteTime": timestamp(cloud.pace.now())})
-        return cloud.operations.timed(call.name(resources.PARENT), _metadata(name), response, _DELETE_SECONDS)
+        response = status.typed_message("Service", service | {"deleteTime": timestamp(cloud.pace.now())})
+        return cloud.operations.begin_timed(call.name(resources.PARENT), _metadata(name), response, _DELETE_SECONDS)
 
 
 serve_policy(api, _SERVICE, _NAME, "run.services", lambda call: str(_service(call)["name"]))
@@ -152,7 +152,7 @@ def _check(call: Call, body: Json, service_id: str, message: str) -> None:
     refuse_unserved(body, _UNSERVED, "a service")
     region, template = call.param("location"), body.get("template") or {}
     egress = egress_violations(call.cloud.store, template, region)
-    resources.check_violations(message, [*violations(body, service_id, region, _granted(call, region)), *egress])
+    resources.check_violations(message, [*violations(body, service_id, region, _granted_values(call, region)), *egress])
     revisions = {status.short(name) for name, _ in call.cloud.store.rows("revision", f"{_name_of(call, service_id)}/")}
     for target in body.get("traffic") or []:
         if target.get("revision") and status.short(target["revision"]) not in revisions:
@@ -175,7 +175,7 @@ def _check_ready(call: Call, name: str) -> None:
         raise ApiError("FAILED_PRECONDITION", text)
 
 
-def _granted(call: Call, region: str) -> Granted:
+def _granted_values(call: Call, region: str) -> Granted:
     """The values of the region's quotas."""
     store, now = call.cloud.store, call.cloud.pace.now()
     return lambda quota, initial: value_in(store, now, api.service, quota, region, initial)
@@ -183,11 +183,13 @@ def _granted(call: Call, region: str) -> Granted:
 
 def _deploy(cloud: Context, service: Json) -> Json:
     name, now = service["name"], cloud.pace.now()
-    given = service["template"].get("revision")
+    revision_name = service["template"].get("revision")
     number = cloud.store.next_number(f"revisions {service['uid']}")
-    revision = f"{name}/revisions/{given or status.revision_id(status.short(name), number)}"
+    revision = f"{name}/revisions/{revision_name or status.revision_id(status.short(name), number)}"
     if cloud.store.get("revision", revision):
-        raise ApiError("ALREADY_EXISTS", f"Revision named '{given}' with different configuration already exists.")
+        raise ApiError(
+            "ALREADY_EXISTS", f"Revision named '{revision_name}' with different configuration already exists."
+        )
     service |= status.pending_status(now) | {"latestCreatedRevision": revision}
     cloud.store.put("revision", revision, status.new_revision(revision, service, now))
     cloud.store.put("service", name, service)
@@ -209,7 +211,7 @@ def _settle(cloud: Context, service: Json) -> Json:
         error = ApiError("FAILED_PRECONDITION", terminal.get("message", "The newest revision is not ready."))
         cloud.operations.finish(operation, error=error)
     else:
-        cloud.operations.finish(operation, response=status.typed("Service", service))
+        cloud.operations.finish(operation, response=status.typed_message("Service", service))
     cloud.services.apply_scaling(service)
     return cloud.operations.get(operation)
 
@@ -218,9 +220,9 @@ def _service(call: Call) -> Json:
     return resources.row_of(call, "service", _NAME)
 
 
-def _validated(call: Call, service: Json) -> Json:
-    return resources.validated(call, _metadata(service["name"]), status.typed("Service", service))
+def _validation_response(call: Call, service: Json) -> Json:
+    return resources.validation_response(call, _metadata(service["name"]), status.typed_message("Service", service))
 
 
 def _metadata(name: str) -> Json:
-    return status.typed("Service", {"name": name})
+    return status.typed_message("Service", {"name": name})

@@ -24,9 +24,9 @@ _ACCELERATOR = f"{_TEMPLATE}.node_selector.accelerator"
 
 def violations(service: Json, service_id: str, location: str, granted: Granted = initial_values) -> list[Violation]:
     """(field, text) of every violation of a service; `granted` has the quotas' values in the region."""
-    found = list(_violations(service, service_id, location))
-    if found:
-        return found
+    problems = list(_violations(service, service_id, location))
+    if problems:
+        return problems
     texts = quota_violations(service["template"], service.get("scaling") or {}, granted)
     return [("service.template.scaling.max_instance_count", text) for text in texts]
 
@@ -65,28 +65,31 @@ def _gpus(container: Json) -> int:
 
 
 def _limits_of(container: Json) -> Json:
-    found: Json = (container.get("resources") or {}).get("limits") or {}
-    return found
+    container_limits: Json = (container.get("resources") or {}).get("limits") or {}
+    return container_limits
 
 
 def _resources(template: Json, container: Json, location: str) -> Iterator[Violation]:
     field = f"{_CONTAINER}.resources.limits"
-    given = _limits_of(container)
+    container_limits = _limits_of(container)
     try:
-        cpu, memory = cores(str(given.get("cpu", "1"))), size_in_bytes(str(given.get("memory", "512Mi")))
+        cpu, memory = (
+            cores(str(container_limits.get("cpu", "1"))),
+            size_in_bytes(str(container_limits.get("memory", "512Mi"))),
+        )
     except ValueError as error:
         yield field, str(error)
         return
     if accelerator := (template.get("nodeSelector") or {}).get("accelerator"):
         yield from _accelerator(template, accelerator, location, cpu, memory)
         return
-    if given.get("nvidia.com/gpu", "0") != "0":
+    if container_limits.get("nvidia.com/gpu", "0") != "0":
         yield _ACCELERATOR, "is required where nvidia.com/gpu is given"
     bounds = limits()["instances"]
     if f"{cpu:g}" not in bounds["cpus"] and not 0.08 <= cpu < 1:
         yield f"{field}.cpu", f"Invalid value specified for cpu. {cpu:g} is none of {', '.join(bounds['cpus'])}"
     if memory > bounds["max_memory_gib"] * GIB:
-        yield f"{field}.memory", f"{given['memory']} is more than {bounds['max_memory_gib']}Gi"
+        yield f"{field}.memory", f"{container_limits['memory']} is more than {bounds['max_memory_gib']}Gi"
 
 
 def _scaling(field: str, scaling: Json) -> Iterator[Violation]:
@@ -100,21 +103,21 @@ def _scaling(field: str, scaling: Json) -> Iterator[Violation]:
 
 def _accelerator(template: Json, accelerator: str, location: str, cpu: float, memory: int) -> Iterator[Violation]:
     container, field = serving_container(template), f"{_CONTAINER}.resources.limits"
-    known = limits()["accelerators"].get(accelerator)
-    if known is None:
+    rules = limits()["accelerators"].get(accelerator)
+    if rules is None:
         names = ", ".join(limits()["accelerators"])
         yield _ACCELERATOR, f"'{accelerator}' is not supported; supported: {names}"
         return
-    if location not in known["regions"]:
-        where = ", ".join(known["regions"])
+    if location not in rules["regions"]:
+        where = ", ".join(rules["regions"])
         yield _ACCELERATOR, f"{accelerator} is not available in {location}; it is in {where}"
-    if _gpus(container) != known["per_instance"]:
-        yield f"{field}.nvidia.com/gpu", f"must be {known['per_instance']} with {accelerator}"
-    if cpu < known["min_cpu"]:
-        text = f"{accelerator} needs at least {known['min_cpu']}, {cpu:g} given"
+    if _gpus(container) != rules["per_instance"]:
+        yield f"{field}.nvidia.com/gpu", f"must be {rules['per_instance']} with {accelerator}"
+    if cpu < rules["min_cpu"]:
+        text = f"{accelerator} needs at least {rules['min_cpu']}, {cpu:g} given"
         yield f"{field}.cpu", f"Invalid value specified for cpu: {text}"
-    if not known["min_memory_gib"] * GIB <= memory <= known["max_memory_gib"] * GIB:
-        text = f"must be between {known['min_memory_gib']}Gi and {known['max_memory_gib']}Gi with {accelerator}"
+    if not rules["min_memory_gib"] * GIB <= memory <= rules["max_memory_gib"] * GIB:
+        text = f"must be between {rules['min_memory_gib']}Gi and {rules['max_memory_gib']}Gi with {accelerator}"
         yield f"{field}.memory", f"Invalid value specified for memory: {memory / GIB:g}Gi {text}"
     if (container.get("resources") or {}).get("cpuIdle"):
         yield f"{_CONTAINER}.resources.cpu_idle", "must be false with a GPU: it needs instance-based billing"
@@ -138,13 +141,13 @@ def _probes(container: Json, *, has_gpu: bool) -> Iterator[Violation]:
 
 
 def _timing(body: Json, field: str, max_delay: int, max_period: int) -> Iterator[Violation]:
-    found = probe(body)
-    yield from between(f"{field}.initial_delay_seconds", found.initial_delay, 0, max_delay)
-    yield from between(f"{field}.period_seconds", found.period, 1, max_period)
-    if not 1 <= found.timeout <= found.period:
-        text = f"{found.timeout:g} is not between 1 and period_seconds {found.period:g}"
+    spec = probe(body)
+    yield from between(f"{field}.initial_delay_seconds", spec.initial_delay, 0, max_delay)
+    yield from between(f"{field}.period_seconds", spec.period, 1, max_period)
+    if not 1 <= spec.timeout <= spec.period:
+        text = f"{spec.timeout:g} is not between 1 and period_seconds {spec.period:g}"
         yield f"{field}.timeout_seconds", text
-    if found.failures < 1:
+    if spec.failures < 1:
         yield f"{field}.failure_threshold", "must be at least 1"
 
 

@@ -20,8 +20,8 @@ def subnetwork_of(template: Json, region: str) -> str:
     Source: the discovery document of run v2; with a network alone it is the subnetwork of the same name.
     """
     for interface in (template.get("vpcAccess") or {}).get("networkInterfaces") or []:
-        if given := interface.get("subnetwork") or last(interface.get("network") or ""):
-            return full_name(given, f"regions/{region}/subnetworks")
+        if name := interface.get("subnetwork") or last(interface.get("network") or ""):
+            return full_name(name, f"regions/{region}/subnetworks")
     return ""
 
 
@@ -45,10 +45,10 @@ def _interface_violations(store: Store, interface: Json, subnetwork: str, region
     if network and store.get("network", network) is None:
         yield f"{field}.network", f"network '{network}' does not exist"
         return
-    found = store.get("subnetwork", subnetwork)
-    if found is None or f"/regions/{region}/" not in subnetwork:
+    row = store.get("subnetwork", subnetwork)
+    if row is None or f"/regions/{region}/" not in subnetwork:
         yield f"{field}.subnetwork", f"subnetwork '{subnetwork}' does not exist in region {region}"
-    elif network and found["network"] != network:
+    elif network and row["network"] != network:
         yield f"{field}.subnetwork", f"subnetwork '{subnetwork}' does not belong to network '{network}'"
-    elif (length := int(found["ipCidrRange"].rpartition("/")[2])) > _LONGEST_PREFIX:
+    elif (length := int(row["ipCidrRange"].rpartition("/")[2])) > _LONGEST_PREFIX:
         yield f"{field}.subnetwork", f"the range of subnetwork '{subnetwork}' is a /{length}, less than /26"

@@ -7,7 +7,7 @@ from bezel_localcloud.http.paging import newest_first
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.cloud_run import resources
 from bezel_localcloud.services.cloud_run.jobs_api import JOB, NAME, forget
-from bezel_localcloud.services.cloud_run.status import short, typed
+from bezel_localcloud.services.cloud_run.status import short, typed_message
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 _ONE = JOB + "/executions/{execution:id}"
@@ -41,12 +41,12 @@ def cancel(call: Call) -> Json:
         execution = _execution(call)
         resources.check_etag(execution, call.body.get("etag", ""))
         name = execution["name"]
-        metadata = typed("Execution", execution)
+        metadata = typed_message("Execution", execution)
         pending = cloud.store.get("jobRun", name)
         if pending is None:
             raise ApiError("FAILED_PRECONDITION", f"Execution {short(name)} has completed: it cannot be cancelled.")
         if call.body.get("validateOnly"):
-            return resources.validated(call, metadata, metadata)
+            return resources.validation_response(call, metadata, metadata)
         operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
         cloud.store.put("jobRun", name, {"operations": [*pending["operations"], operation], "cancelled": True})
     cloud.jobs.cancel(name)
@@ -61,12 +61,12 @@ def delete(call: Call) -> Json:
         execution = _execution(call)
         resources.check_etag(execution, call.query("etag"))
         name = execution["name"]
-        metadata = typed("Execution", execution)
+        metadata = typed_message("Execution", execution)
         response = metadata | {"deleteTime": timestamp(cloud.pace.now())}
         if call.flag("validateOnly"):
-            return resources.validated(call, metadata, response)
+            return resources.validation_response(call, metadata, response)
         forget(cloud, name)
-        return cloud.operations.timed(call.name(resources.PARENT), metadata, response, _DELETE_SECONDS)
+        return cloud.operations.begin_timed(call.name(resources.PARENT), metadata, response, _DELETE_SECONDS)
 
 
 @api.route("GET", _ONE + "/tasks", needs="run.tasks.list", on=_EXECUTION, query="pageSize pageToken")

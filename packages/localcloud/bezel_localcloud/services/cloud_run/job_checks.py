@@ -56,7 +56,7 @@ def execution_violations(template: Json, field: str) -> Iterator[Violation]:
         yield f"{field}.template.timeout", f"{timeout:g}s is not between 1s and {_MOST_SECONDS}s"
 
 
-def of_task(found: Iterable[Violation]) -> Iterator[Violation]:
+def of_task(violations: Iterable[Violation]) -> Iterator[Violation]:
     """Violations of a service or its template, with the fields of a job or its task's template."""
-    for field, text in found:
+    for field, text in violations:
         yield field.replace("service.template", "job.template.template", 1).replace("service", "job", 1), text

@@ -85,18 +85,18 @@ def new_task(execution: Json, index: int, now: float) -> Json:
     ) | {key: template[key] for key in _OF_TASK if key in template}
 
 
-def started(row: Json, now: float) -> Json:
+def start(row: Json, now: float) -> Json:
     """Mark an execution or a task as running; its other fields are unchanged."""
     began = dict.fromkeys(("scheduledTime", "startTime") if "index" in row else ("startTime",), timestamp(now))
     states = {"Completed": "CONDITION_RECONCILING", "Started": "CONDITION_SUCCEEDED"}
-    found = [condition(kind, state, now) for kind, state in states.items()]
-    return began | row | {"conditions": found} | _changed(now)
+    conditions = [condition(kind, state, now) for kind, state in states.items()]
+    return began | row | {"conditions": conditions} | _change_fields(now)
 
 
 def retried_task(task: Json, now: float, result: Json) -> Json:
     """Record the result of an attempt (a TaskAttemptResult) of a task that runs once more."""
     more = {"retried": task.get("retried", 0) + 1, "lastAttemptResult": result}
-    return task | more | _changed(now)
+    return task | more | _change_fields(now)
 
 
 def ended_task(task: Json, now: float, outcome: str, result: Json) -> Json:
@@ -109,7 +109,7 @@ def ended_task(task: Json, now: float, outcome: str, result: Json) -> Json:
         result: Its last TaskAttemptResult, {} for none.
     """
     message = str((result.get("status") or {}).get("message") or "")
-    return _ended(task, outcome, message, now) | ({"lastAttemptResult": result} if result else {})
+    return _end(task, outcome, message, now) | ({"lastAttemptResult": result} if result else {})
 
 
 def ended_execution(execution: Json, tasks: Sequence[Json], *, cancelled: bool, now: float) -> Json:
@@ -122,7 +122,7 @@ def ended_execution(execution: Json, tasks: Sequence[Json], *, cancelled: bool, 
         outcome, message = FAILED, f"Task {short(failed['name'])} failed with message: {reason}"
     else:
         outcome, message = SUCCEEDED, ""
-    return _ended(execution, outcome, message, now) | counts(tasks)
+    return _end(execution, outcome, message, now) | counts(tasks)
 
 
 def counts(tasks: Sequence[Json]) -> dict[str, int]:
@@ -170,13 +170,15 @@ def attempt_result(code: int | None, *, timed_out: float = 0.0) -> Json:
     return {"status": {"code": 2, "message": "The container exited with an error."}, "exitCode": code}
 
 
-def _ended(row: Json, outcome: str, message: str, now: float) -> Json:
+def _end(row: Json, outcome: str, message: str, now: float) -> Json:
     state = "CONDITION_SUCCEEDED" if outcome == SUCCEEDED else "CONDITION_FAILED"
     reasons = {FAILED: {"executionReason": "NON_ZERO_EXIT_CODE"}, CANCELLED: {"executionReason": "CANCELLED"}}
     completed = condition("Completed", state, now, message, reasons.get(outcome))
-    found = [completed, *(other for other in row["conditions"] if other["type"] != "Completed")]
-    return row | {"reconciling": False, "completionTime": timestamp(now), "conditions": found} | _changed(now)
+    conditions = [completed, *(other for other in row["conditions"] if other["type"] != "Completed")]
+    return (
+        row | {"reconciling": False, "completionTime": timestamp(now), "conditions": conditions} | _change_fields(now)
+    )
 
 
-def _changed(now: float) -> Json:
+def _change_fields(now: float) -> Json:
     return {"updateTime": timestamp(now), "etag": new_etag()}

@@ -2,7 +2,7 @@
 
 import copy
 
-from bezel_localcloud.core.errors import ApiError, unserved
+from bezel_localcloud.core.errors import ApiError, unserved_error
 from bezel_localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel_localcloud.core.regions import regions
 from bezel_localcloud.http.messages import settable_fields
@@ -15,7 +15,7 @@ from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel_localcloud.services.cloud_run.job_checks import UNSERVED, execution_violations, job_violations, of_task
 from bezel_localcloud.services.cloud_run.references import check_image, resolve_environment
 from bezel_localcloud.services.cloud_run.spec import revision_spec
-from bezel_localcloud.services.cloud_run.status import new_etag, new_resource, short, typed
+from bezel_localcloud.services.cloud_run.status import new_etag, new_resource, short, typed_message
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 JOBS = resources.LOCATION + "/jobs"
@@ -34,24 +34,26 @@ def create(call: Call) -> Json:
 def _create(call: Call, job_id: str) -> Json:
     name = f"{call.name(resources.PARENT)}/jobs/{job_id}"
     _check(call, call.body, job_id, "CreateJobRequest")
-    own = {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
-    job = new_resource(name, call.cloud.pace.now(), observedGeneration="1", launchStage="GA", **own)
+    fields = {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
+    job = new_resource(name, call.cloud.pace.now(), observedGeneration="1", launchStage="GA", **fields)
     with call.cloud.store.transaction():
         resources.check_absent(call, "job", name)
-        return _stored(call, job)
+        return _store(call, job)
 
 
-def _stored(call: Call, job: Json) -> Json:
+def _store(call: Call, job: Json) -> Json:
     """Store a job with the body's fields and return the operation."""
     cloud, now, name = call.cloud, call.cloud.pace.now(), job["name"]
     job |= resources.settable(call.body, _MESSAGE)
-    failure, metadata = _failure(cloud, job), typed("Job", {"name": name})
+    failure, metadata = _failure(cloud, job), typed_message("Job", {"name": name})
     job |= job_status.failed_job(failure, now) if failure else job_status.ready_job(now)
     if call.flag("validateOnly"):
-        return resources.validated(call, metadata, typed("Job", job))
+        return resources.validation_response(call, metadata, typed_message("Job", job))
     cloud.store.put("job", name, job)
     if failure is None:
-        return cloud.operations.timed(call.name(resources.PARENT), metadata, typed("Job", job), CHANGE_SECONDS)
+        return cloud.operations.begin_timed(
+            call.name(resources.PARENT), metadata, typed_message("Job", job), CHANGE_SECONDS
+        )
     operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
     cloud.operations.finish(operation, error=ApiError(failure.code, failure.text))
     return cloud.operations.get(operation)
@@ -84,7 +86,7 @@ def patch(call: Call) -> Json:
         generation, now = str(int(old["generation"]) + 1), call.cloud.pace.now()
         job |= {"launchStage": "GA", "generation": generation, "observedGeneration": generation, "etag": new_etag()}
         job |= {"updateTime": timestamp(now), "lastModifier": call.caller}
-        return _stored(call, job)
+        return _store(call, job)
 
 
 @api.route("DELETE", JOB, needs="run.jobs.delete", on=NAME, query="etag validateOnly")
@@ -94,14 +96,14 @@ def delete(call: Call) -> Json:
     with cloud.store.transaction():
         job = resources.row_of(call, "job", NAME)
         resources.check_etag(job, call.query("etag"))
-        name, metadata = job["name"], typed("Job", {"name": job["name"]})
-        response = typed("Job", job | {"deleteTime": timestamp(cloud.pace.now())})
+        name, metadata = job["name"], typed_message("Job", {"name": job["name"]})
+        response = typed_message("Job", job | {"deleteTime": timestamp(cloud.pace.now())})
         if call.flag("validateOnly"):
-            return resources.validated(call, metadata, response)
+            return resources.validation_response(call, metadata, response)
         forget(cloud, f"{name}/executions/")
         cloud.store.delete("job", name)
         cloud.store.delete_policy(name)
-        return cloud.operations.timed(call.name(resources.PARENT), metadata, response, CHANGE_SECONDS)
+        return cloud.operations.begin_timed(call.name(resources.PARENT), metadata, response, CHANGE_SECONDS)
 
 
 @api.route("POST", JOB + ":run", needs="run.jobs.run", on=NAME)
@@ -120,9 +122,9 @@ def run(call: Call) -> Json:
         resources.check_violations("RunJobRequest", list(execution_violations(template, "overrides")))
         now = cloud.pace.now()
         execution = job_status.new_execution(job, template, call.caller, now)
-        metadata = typed("Execution", execution)
+        metadata = typed_message("Execution", execution)
         if call.body.get("validateOnly"):
-            return resources.validated(call, metadata, metadata)
+            return resources.validation_response(call, metadata, metadata)
         operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
         name = execution["name"]
         cloud.store.put("execution", name, execution)
@@ -155,7 +157,7 @@ def _check(call: Call, body: Json, job_id: str, message: str) -> None:
     region, template = call.param("location"), (body.get("template") or {}).get("template") or {}
     for field in UNSERVED:
         if body.get(field):
-            raise unserved(f"'{field}' of a job", "run it with jobs.run")
+            raise unserved_error(f"'{field}' of a job", "run it with jobs.run")
     egress = of_task(egress_violations(call.cloud.store, template, region))
     resources.check_violations(message, [*job_violations(body, job_id, region), *egress])
     resources.check_account(call, template)
@@ -179,7 +181,7 @@ def _overridden(template: Json, overrides: Json) -> Json:
         NotServedError: For an execution that may start later.
     """
     if overrides.get("delayExecution"):
-        raise unserved("'delayExecution'", "it starts an execution at once")
+        raise unserved_error("'delayExecution'", "it starts an execution at once")
     result: Json = copy.deepcopy(template)
     if overrides.get("taskCount"):
         result["taskCount"] = overrides["taskCount"]

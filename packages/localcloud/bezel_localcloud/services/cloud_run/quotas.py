@@ -44,13 +44,13 @@ class GpuQuota:
 
 def gpu_quota_of(accelerator: str, *, redundant: bool) -> GpuQuota:
     """The quota that an accelerator counts towards."""
-    known = limits()["accelerators"][accelerator]
+    rules = limits()["accelerators"][accelerator]
     suffix = "_redundant" if redundant else ""
-    unit = known["quota_unit"]
+    unit = rules["quota_unit"]
     # The pattern of both existing accelerators' metrics.
     metric = f"run.googleapis.com/{accelerator.replace('-', '_')}_gpu_allocation"
     metric += "" if redundant else "_no_zonal_redundancy"
-    return GpuQuota(known[f"quota{suffix}_name"], known[f"quota{suffix}"] // unit, unit, metric)
+    return GpuQuota(rules[f"quota{suffix}_name"], rules[f"quota{suffix}"] // unit, unit, metric)
 
 
 def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
@@ -80,13 +80,13 @@ def gpus_needed(
         redundant: Whether GPUs with zonal redundancy are counted.
     """
     count = 0
-    for service, revisions, held in services:
+    for service, revisions, instances in services:
         scaling = service.get("scaling") or {}
         newest = service.get("latestCreatedRevision" if service.get("reconciling") else "latestReadyRevision", "")
-        for name in {newest, *held} & revisions.keys():
+        for name in {newest, *instances} & revisions.keys():
             spec = revision_spec(revisions[name], scaling)
             if (spec.accelerator, spec.redundant) == (accelerator, redundant):
-                count += spec.accelerators * (max_instances_of(spec, scaling) if name == newest else held[name])
+                count += spec.accelerators * (max_instances_of(spec, scaling) if name == newest else instances[name])
     return count
 
 
@@ -104,8 +104,8 @@ def quota_violations(template: Json, service_scaling: Json, granted: Granted = i
         granted: (id of a quota, its initial value) -> its value in the region.
     """
     spec = revision_spec(template, service_scaling)
-    given = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
-    if not any(given) and service_scaling.get("scalingMode") != "MANUAL":
+    maximums = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
+    if not any(maximums) and service_scaling.get("scalingMode") != "MANUAL":
         return  # the platform then limits the instances to the quota
     instances, quotas = max_instances_of(spec, service_scaling), limits()["quotas"]
     quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant) if spec.accelerators else None

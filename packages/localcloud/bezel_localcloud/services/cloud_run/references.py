@@ -32,7 +32,7 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
     value = value_in(cloud.store, cloud.pace.now(), RUN, quota.name, location, quota.gpus * quota.unit)
     allowed = gpu_quota(cloud.faults, value // quota.unit)
     services = [
-        (service, dict(cloud.store.rows("revision", f"{name}/revisions/")), cloud.services.held(name))
+        (service, dict(cloud.store.rows("revision", f"{name}/revisions/")), cloud.services.instance_counts(name))
         for name, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/")
     ]
     needed = gpus_needed(services, spec.accelerator, redundant=spec.redundant)

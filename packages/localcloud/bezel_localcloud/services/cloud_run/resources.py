@@ -33,7 +33,7 @@ def row_of(call: Call, kind: str, template: str) -> Json:
     """
     name = call.name(template)
     text = f"Resource '{short(name)}' of kind '{kind.upper()}' in region '{call.param('location')}' in project "
-    return call.stored(kind, name, f"{text}'{PROJECT}' does not exist.")
+    return call.row_of(kind, name, f"{text}'{PROJECT}' does not exist.")
 
 
 def check_absent(call: Call, kind: str, name: str) -> None:
@@ -45,13 +45,13 @@ def check_absent(call: Call, kind: str, name: str) -> None:
     call.check_absent(kind, name, f"Resource '{short(name)}' already exists.")
 
 
-def check_etag(row: Json, given: str) -> None:
+def check_etag(row: Json, etag: str) -> None:
     """Compare a given etag with the current one.
 
     Raises:
         ApiError: ABORTED.
     """
-    if given not in {"", row["etag"]}:
+    if etag not in {"", row["etag"]}:
         text = f"Conflict for resource '{short(row['name'])}': the etag given is not the current one."
         raise ApiError("ABORTED", text)
 
@@ -81,7 +81,7 @@ def settable(body: Json, message: str) -> Json:
     return {key: value for key, value in body.items() if key in fields and value not in (None, [])}
 
 
-def validated(call: Call, metadata: Json, response: Json) -> Json:
+def validation_response(call: Call, metadata: Json, response: Json) -> Json:
     """Response to validateOnly: the result of the call, without storing it or its operation."""
     name = f"{call.name(PARENT)}/operations/{uuid.uuid4()}"
     return {"name": name, "done": True, "response": response, "metadata": metadata}

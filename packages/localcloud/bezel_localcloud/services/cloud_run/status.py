@@ -42,7 +42,7 @@ def new_resource(name: str, now: float, **fields: Any) -> Json:
     return {"name": name, "uid": str(uuid.uuid4()), "generation": "1"} | stamps | {"etag": new_etag()} | fields
 
 
-def typed(kind: str, row: Json) -> Json:
+def typed_message(kind: str, row: Json) -> Json:
     """A message ("Service", "Job", "Execution") as the response or the metadata of an operation."""
     return {"@type": f"type.googleapis.com/google.cloud.run.v2.{kind}"} | without_zeros(row)
 
@@ -81,8 +81,8 @@ def condition(kind: str, state: str, now: float, message: str = "", reason: Json
 
 def ready_revision(revision: Json, now: float) -> Json:
     """The revision once its first instance is healthy."""
-    found = conditions(("Ready", *_REVISION_CONDITIONS), "CONDITION_SUCCEEDED", now)
-    return revision | {"reconciling": False, "conditions": found, "updateTime": timestamp(now)}
+    new_conditions = conditions(("Ready", *_REVISION_CONDITIONS), "CONDITION_SUCCEEDED", now)
+    return revision | {"reconciling": False, "conditions": new_conditions, "updateTime": timestamp(now)}
 
 
 def is_ready(revision: Json) -> bool:
@@ -96,12 +96,12 @@ def failed_revision(revision: Json, failure: RevisionFailureError, now: float) -
     """The revision that will never be ready."""
     message = failure_message(revision["name"], failure)
     met = _REVISION_CONDITIONS[: _REVISION_CONDITIONS.index(failure.condition)]
-    found = [
+    new_conditions = [
         condition("Ready", "CONDITION_FAILED", now, message, failure.reason),
         *conditions(met, "CONDITION_SUCCEEDED", now),
         condition(failure.condition, "CONDITION_FAILED", now, failure.text, failure.reason),
     ]
-    return revision | {"reconciling": False, "conditions": found, "updateTime": timestamp(now)}
+    return revision | {"reconciling": False, "conditions": new_conditions, "updateTime": timestamp(now)}
 
 
 def failure_message(revision: str, failure: RevisionFailureError) -> str:

@@ -12,7 +12,7 @@ from bezel_localcloud.services.cloud_run.spec import limits
 
 
 @dataclass(frozen=True)
-class Target:
+class TrafficTarget:
     """A traffic target with its revision resolved.
 
     Attributes:
@@ -26,26 +26,26 @@ class Target:
     tag: str
 
 
-def targets(service: Json) -> list[Target]:
+def targets(service: Json) -> list[TrafficTarget]:
     """The targets of a service's traffic; those to the latest ready revision are left out while there is none."""
-    found = []
+    resolved = []
     for target in service["traffic"]:
         if target.get("revision"):
             revision = f"{service['name']}/revisions/{target['revision'].rpartition('/')[2]}"
         else:
             revision = service.get("latestReadyRevision", "")
         if revision:
-            found.append(Target(revision, int(target.get("percent") or 0), target.get("tag") or ""))
-    return found
+            resolved.append(TrafficTarget(revision, int(target.get("percent") or 0), target.get("tag") or ""))
+    return resolved
 
 
 def shares(service: Json) -> dict[str, int]:
     """Revision -> percent of the traffic, for those that get any."""
-    found: dict[str, int] = {}
+    percents: dict[str, int] = {}
     for target in targets(service):
         if target.percent:
-            found[target.revision] = found.get(target.revision, 0) + target.percent
-    return found
+            percents[target.revision] = percents.get(target.revision, 0) + target.percent
+    return percents
 
 
 def pick(parts: Mapping[str, int], chance: float) -> str | None:
@@ -81,9 +81,9 @@ def bounds(service: Json, revision: Json) -> tuple[int, int]:
     revision that only a tag reaches has its own minimum, or one instance on demand. The rounding of a share of traffic
     is localcloud's own: at least one instance with automatic scaling, since a revision with traffic needs one.
     """
-    whole, own = service.get("scaling") or {}, revision.get("scaling") or {}
-    minimum = int(own.get("minInstanceCount") or 0)
-    maximum = int(own.get("maxInstanceCount") or limits()["instances"]["default_max"])
+    whole, revision_scaling = service.get("scaling") or {}, revision.get("scaling") or {}
+    minimum = int(revision_scaling.get("minInstanceCount") or 0)
+    maximum = int(revision_scaling.get("maxInstanceCount") or limits()["instances"]["default_max"])
     parts, name = shares(service), revision["name"]
     if whole.get("scalingMode") == "MANUAL":
         if name not in parts:

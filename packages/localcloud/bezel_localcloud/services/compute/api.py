@@ -8,8 +8,8 @@ from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.regions import region_of_zone, regions, zones
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.compute.errors import not_found
-from bezel_localcloud.services.compute.operations import root, shown, stored_name
-from bezel_localcloud.services.compute.vpc_api import listed, serves
+from bezel_localcloud.services.compute.operations import operation_json, root, stored_name
+from bezel_localcloud.services.compute.vpc_api import list_page, serves
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _WAIT_SECONDS = 120.0  # of the platform's time; source: the page on handling API responses, about `wait`
@@ -28,7 +28,7 @@ def get_project(call: Call) -> Json:
 def list_regions(call: Call) -> Json:
     """All regions."""
     items = [(name, _region(call, name)) for name in sorted(regions())]
-    return listed(call, "regionList", f"projects/{PROJECT}/regions", items)
+    return list_page(call, "regionList", f"projects/{PROJECT}/regions", items)
 
 
 @_serves("GET", "/regions/{region:id}", "compute.regions.get")
@@ -44,7 +44,7 @@ def get_region(call: Call) -> Json:
 def list_zones(call: Call) -> Json:
     """All zones."""
     names = sorted(zone for region in regions() for zone in zones(region))
-    return listed(call, "zoneList", f"projects/{PROJECT}/zones", [(name, _zone(call, name)) for name in names])
+    return list_page(call, "zoneList", f"projects/{PROJECT}/zones", [(name, _zone(call, name)) for name in names])
 
 
 @_serves("GET", "/zones/{zone:id}", "compute.zones.get")
@@ -62,7 +62,7 @@ def get_zone(call: Call) -> Json:
 def get_operation(call: Call) -> Json:
     """The current state of an operation."""
     call.cloud.machines.advance()
-    return shown(call, _operation(call))
+    return operation_json(call, _operation(call))
 
 
 @_serves("POST", "/global/operations/{operation:id}/wait", "compute.globalOperations.get")
@@ -71,10 +71,10 @@ def get_operation(call: Call) -> Json:
 async def wait_operation(call: Call) -> Json:
     """Return an operation when it is done, or its state after two minutes of the platform's time."""
     name = _operation(call)
-    shown(call, name)
+    operation_json(call, name)
     await call.cloud.operations.wait(name, call.cloud.pace.seconds(_WAIT_SECONDS))
     call.cloud.machines.advance()
-    return shown(call, name)
+    return operation_json(call, name)
 
 
 def _operation(call: Call) -> str:
@@ -84,14 +84,16 @@ def _operation(call: Call) -> str:
 
 
 def _region(call: Call, name: str) -> Json:
-    own = f"{root(call)}/projects/{PROJECT}"
-    links = [f"{own}/zones/{zone}" for zone in zones(name)]
-    return _place("region", name, f"{own}/regions/{name}") | {"zones": links}
+    project_link = f"{root(call)}/projects/{PROJECT}"
+    links = [f"{project_link}/zones/{zone}" for zone in zones(name)]
+    return _place("region", name, f"{project_link}/regions/{name}") | {"zones": links}
 
 
 def _zone(call: Call, name: str) -> Json:
-    own = f"{root(call)}/projects/{PROJECT}"
-    return _place("zone", name, f"{own}/zones/{name}") | {"region": f"{own}/regions/{region_of_zone(name)}"}
+    project_link = f"{root(call)}/projects/{PROJECT}"
+    return _place("zone", name, f"{project_link}/zones/{name}") | {
+        "region": f"{project_link}/regions/{region_of_zone(name)}"
+    }
 
 
 def _place(kind: str, name: str, link: str) -> Json:

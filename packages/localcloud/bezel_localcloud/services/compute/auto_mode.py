@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.regions import regions
-from bezel_localcloud.services.compute.vpc_kinds import FIREWALL, NETWORK, SUBNETWORK, Kind, checked
+from bezel_localcloud.services.compute.vpc_kinds import FIREWALL, NETWORK, SUBNETWORK, ResourceKind, complete_resource
 
 DEFAULT_NETWORK = f"projects/{PROJECT}/global/networks/default"
 AUTO_BLOCK = ipaddress.IPv4Network("10.128.0.0/9")
@@ -55,19 +55,19 @@ def automatic_subnetworks(network: str) -> Iterator[tuple[str, Json]]:
     short = network.rpartition("/")[2]
     for region in sorted(regions()):
         body = {"name": short, "network": network, "ipCidrRange": f"10.{_SECOND_NUMBERS[region]}.0.0/20"}
-        yield f"projects/{PROJECT}/regions/{region}/subnetworks/{short}", checked(SUBNETWORK, body)
+        yield f"projects/{PROJECT}/regions/{region}/subnetworks/{short}", complete_resource(SUBNETWORK, body)
 
 
-def default_resources() -> Iterator[tuple[Kind, str, Json]]:
+def default_resources() -> Iterator[tuple[ResourceKind, str, Json]]:
     """(kind, name, body) of the network that a new project has, its subnetworks and its firewall rules."""
     described = {"name": "default", "description": "Default network for the project"}
-    yield NETWORK, DEFAULT_NETWORK, checked(NETWORK, described)
+    yield NETWORK, DEFAULT_NETWORK, complete_resource(NETWORK, described)
     for name, body in automatic_subnetworks(DEFAULT_NETWORK):
         yield SUBNETWORK, name, body
     for name, (source, allowed) in _RULES.items():
         body = {"name": name, "network": DEFAULT_NETWORK, "priority": _LAST_PRIORITY, "sourceRanges": [source]}
         full = f"projects/{PROJECT}/global/firewalls/{name}"
-        yield FIREWALL, full, checked(FIREWALL, body | {"allowed": allowed})
+        yield FIREWALL, full, complete_resource(FIREWALL, body | {"allowed": allowed})
 
 
 def is_automatic(network: Json | None, network_name: str, subnetwork_name: str) -> bool:

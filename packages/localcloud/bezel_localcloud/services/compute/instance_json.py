@@ -65,12 +65,12 @@ def _disk(disk: Json, zone: str, name: str) -> Json:
 
 
 def _interface(requested: Json, row: Json, external: str) -> Json:
-    own = {"kind": "compute#networkInterface", "name": "nic0", "stackType": "IPV4_ONLY"}
-    own |= {"fingerprint": fingerprint(requested), "subnetwork": row["machine"]["subnetwork"]}
+    fields = {"kind": "compute#networkInterface", "name": "nic0", "stackType": "IPV4_ONLY"}
+    fields |= {"fingerprint": fingerprint(requested), "subnetwork": row["machine"]["subnetwork"]}
     if place := row.get("place"):
-        own |= {"network": place["network"], "networkIP": loopback(place["address"])}
+        fields |= {"network": place["network"], "networkIP": loopback(place["address"])}
     if not row["machine"]["external"]:
-        return requested | own
+        return requested | fields
     outside = {"kind": "compute#accessConfig", "type": "ONE_TO_ONE_NAT", "name": "external-nat"}
     outside |= {"networkTier": "PREMIUM"} | ({"natIP": external} if external else {})
-    return requested | own | {"accessConfigs": [outside | requested["accessConfigs"][0]]}
+    return requested | fields | {"accessConfigs": [outside | requested["accessConfigs"][0]]}

@@ -6,7 +6,7 @@ stopped instead of deleted when their time is over.
 
 import re
 
-from bezel_localcloud.core.errors import refuse_unserved, unserved
+from bezel_localcloud.core.errors import refuse_unserved, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.machines.capacity import FLEXIBLE, Goods, goods, goods_of_machine_type, limits, zones
@@ -67,15 +67,15 @@ def parse(body: Json, zone: str) -> MachineRequest:
 def _goods(machine_type: str, zone: str) -> Goods:
     if not machine_type:
         raise missing("resource.machineType")
-    path, found = relative(machine_type), goods_of_machine_type(last(machine_type))
+    path, goods = relative(machine_type), goods_of_machine_type(last(machine_type))
     if "/" in path and f"/zones/{zone}/" not in path:
         raise wrong("resource.machineType", machine_type, f"It is not of zone {zone}")
-    if found is None:
+    if goods is None:
         check_sold(last(machine_type))
-    if found is None or zone not in zones() or found.name not in zones()[zone].stock:
+    if goods is None or zone not in zones() or goods.name not in zones()[zone].stock:
         text = f"Machine type with name '{last(machine_type)}' does not exist in zone '{zone}'."
         raise wrong("resource.machineType", machine_type, text)
-    return found
+    return goods
 
 
 def check_sold(machine_type: str) -> None:
@@ -86,13 +86,13 @@ def check_sold(machine_type: str) -> None:
     """
     if _GOOGLES.fullmatch(machine_type):
         sold = ", ".join(sorted(kind.machine_type for kind in goods().values()))
-        raise unserved(f"machines of the type {machine_type}", f"it has machines with accelerators: {sold}")
+        raise unserved_error(f"machines of the type {machine_type}", f"it has machines with accelerators: {sold}")
 
 
 def _model(scheduling: Json) -> str:
     model = scheduling.get("provisioningModel", "SPOT" if scheduling.get("preemptible") else "STANDARD")
     if model not in MODELS:
-        raise unserved(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
+        raise unserved_error(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
     if scheduling.get("onHostMaintenance") != "TERMINATE":
         why = "Machines with accelerators are terminated for maintenance: set TERMINATE"
         raise wrong("resource.scheduling.onHostMaintenance", scheduling.get("onHostMaintenance", ""), why)
@@ -104,13 +104,13 @@ def _model(scheduling: Json) -> str:
 def _run_seconds(scheduling: Json, model: str) -> float | None:
     action, duration = scheduling.get("instanceTerminationAction", ""), scheduling.get("maxRunDuration", {})
     if "terminationTime" in scheduling:
-        raise unserved("terminationTime of instances", "use maxRunDuration")
+        raise unserved_error("terminationTime of instances", "use maxRunDuration")
     if not duration:
         if model == FLEXIBLE:
             raise missing("resource.scheduling.maxRunDuration")
         return None
     if action != "DELETE":
-        raise unserved(f"instanceTerminationAction {action or 'STOP'}", "use DELETE")
+        raise unserved_error(f"instanceTerminationAction {action or 'STOP'}", "use DELETE")
     seconds, bounds = int(duration.get("seconds", 0)), limits()
     if not bounds["least_run"] <= seconds <= bounds["most_run"]:
         why = f"Must be from {bounds['least_run']} to {bounds['most_run']}"

@@ -7,20 +7,20 @@ import re
 import zlib
 from functools import partial
 
-from bezel_localcloud.core.errors import ApiError, error_info, unserved
+from bezel_localcloud.core.errors import ApiError, error_info, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.regions import region_of_zone
-from bezel_localcloud.http.update_mask import merged
+from bezel_localcloud.http.update_mask import merge
 from bezel_localcloud.machines import capacity
-from bezel_localcloud.machines.lifecycle import Life, moved
+from bezel_localcloud.machines.lifecycle import Life, move
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.compute.errors import already_exists, missing, not_found, wrong
 from bezel_localcloud.services.compute.instance_json import instance
 from bezel_localcloud.services.compute.instance_requests import check_sold, parse
 from bezel_localcloud.services.compute.links import fingerprint, with_links
-from bezel_localcloud.services.compute.operations import metadata_of, once, root, timed
-from bezel_localcloud.services.compute.vpc_api import listed, row_of, serves
+from bezel_localcloud.services.compute.operations import begin_timed, metadata_of, once, root
+from bezel_localcloud.services.compute.vpc_api import list_page, row_of, serves
 from bezel_localcloud.services.machines.reconciler import INSTANCE, external_address
 from bezel_localcloud.services.machines.requests import begin, guest_attributes, new_row
 
@@ -39,11 +39,11 @@ _serves = partial(serves, api)
 def insert(call: Call) -> Json:
     """Request an instance; the operation ends when it runs, or when there is no capacity for it."""
     call.cloud.machines.advance()
-    return once(call, lambda: _inserted(call))
+    return once(call, lambda: _begin_insert(call))
 
 
-def _inserted(call: Call) -> str:
-    body, zone = merged({}, call.body), _zone(call)
+def _begin_insert(call: Call) -> str:
+    body, zone = merge({}, call.body), _zone(call)
     request = parse(body, zone)
     row, name = new_row(call, request, body), request.name
     if call.cloud.store.get(INSTANCE, name) is not None:
@@ -55,19 +55,19 @@ def _inserted(call: Call) -> str:
 def list_instances(call: Call) -> Json:
     """Instances of a zone."""
     parent = f"projects/{PROJECT}/zones/{_zone(call)}/instances"
-    items = [(name, _shown(call, name, row)) for name, row in _rows(call, f"{parent}/")]
-    return listed(call, "instanceList", parent, items)
+    items = [(name, _instance_json(call, name, row)) for name, row in _rows(call, f"{parent}/")]
+    return list_page(call, "instanceList", parent, items)
 
 
 @_serves("GET", "/aggregated/instances", "compute.instances.list", f"filter {_LISTS}")
 def aggregated_list(call: Call) -> Json:
     """Instances of all zones, by zone."""
     parent = f"projects/{PROJECT}/aggregated/instances"
-    shown, token = call.paged(_rows(call, f"projects/{PROJECT}/zones/"), default=500, max_size=500)
+    shown, token = call.page_items(_rows(call, f"projects/{PROJECT}/zones/"), default=500, max_size=500)
     items: dict[str, Json] = {}
     for name, row in shown:
         scope = items.setdefault(f"zones/{row['zone']}", {"instances": []})
-        scope["instances"].append(_shown(call, name, row))
+        scope["instances"].append(_instance_json(call, name, row))
     head: Json = {"kind": "compute#instanceAggregatedList", "id": parent, "selfLink": f"{root(call)}/{parent}"}
     return head | {"items": items} | ({"nextPageToken": token} if token else {})
 
@@ -75,16 +75,16 @@ def aggregated_list(call: Call) -> Json:
 @_serves("GET", _ONE, "compute.instances.get", "view", on=_NAME)
 def get(call: Call) -> Json:
     """One instance."""
-    return _shown(call, *instance_of(call))
+    return _instance_json(call, *instance_of(call))
 
 
 @_serves("DELETE", _ONE, "compute.instances.delete", "requestId", on=_NAME)
 def delete(call: Call) -> Json:
     """Delete an instance with its disk; its name is free when the operation is done."""
-    return once(call, lambda: _deleted(call))
+    return once(call, lambda: _begin_delete(call))
 
 
-def _deleted(call: Call) -> str:
+def _begin_delete(call: Call) -> str:
     name, row = instance_of(call)
     life = Life(**row["life"])
     if life.state == "DELETING":
@@ -93,7 +93,7 @@ def _deleted(call: Call) -> str:
     row |= {"deletion": call.cloud.operations.begin(name.rpartition("/instances/")[0], about)}
     canceled = ApiError("ABORTED", "The instance was deleted.", [error_info("OPERATION_CANCELED_BY_USER")])
     call.cloud.operations.finish(row["operation"], error=canceled)
-    call.cloud.machines.move(INSTANCE, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
+    call.cloud.machines.move(INSTANCE, name, row, move(life, "DELETING", call.cloud.pace.now(), by_user=True))
     return str(row["deletion"])
 
 
@@ -111,17 +111,17 @@ def _metadata_set(call: Call) -> str:
     name, row = instance_of(call)
     if account := row["machine"]["service_account"]:
         call.act_as(account)  # with new metadata a machine does other things, as its account
-    present, given = row["request"].get("metadata", {}), call.body.get("fingerprint")
-    if not given:
+    present, sent_fingerprint = row["request"].get("metadata", {}), call.body.get("fingerprint")
+    if not sent_fingerprint:
         raise missing("fingerprint")
-    if given != fingerprint(present):
+    if sent_fingerprint != fingerprint(present):
         text = "Supplied fingerprint does not match current metadata fingerprint."
         raise ApiError("FAILED_PRECONDITION", text, status=412, reason="conditionNotMet")
     items = [{"key": item["key"], "value": item.get("value", "")} for item in call.body.get("items", [])]
     request = row["request"] | {"metadata": {"items": items}}
     attributes = {item["key"]: item["value"] for item in items}
     call.cloud.machines.set_metadata(INSTANCE, name, row, attributes, request=request)
-    return timed(call, "setMetadata", name, row["number"], _SET_SECONDS)
+    return begin_timed(call, "setMetadata", name, row["number"], _SET_SECONDS)
 
 
 @_serves("POST", _ONE + "/setTags", "compute.instances.setTags", "requestId", on=_NAME)
@@ -136,14 +136,14 @@ def set_tags(call: Call) -> Json:
 
 def _tags_set(call: Call) -> str:
     name, row = instance_of(call)
-    present, given = row["request"].get("tags", {}), call.body.get("fingerprint")
-    if given != fingerprint(present):
+    present, sent_fingerprint = row["request"].get("tags", {}), call.body.get("fingerprint")
+    if sent_fingerprint != fingerprint(present):
         text = "Supplied fingerprint does not match current tags fingerprint."
         raise ApiError("FAILED_PRECONDITION", text, status=412, reason="conditionNotMet")
     items = list(call.body.get("items", []))
     row |= {"request": row["request"] | {"tags": {"items": items}}, "machine": row["machine"] | {"tags": items}}
     call.cloud.store.put(INSTANCE, name, row)
-    return timed(call, "setTags", name, row["number"], _SET_SECONDS)
+    return begin_timed(call, "setTags", name, row["number"], _SET_SECONDS)
 
 
 @_serves("POST", _ONE + "/addAccessConfig", "compute.instances.addAccessConfig", "networkInterface requestId", on=_NAME)
@@ -174,12 +174,12 @@ def _access_set(call: Call, *, add: bool) -> str:
     interface, *others = row["request"]["networkInterfaces"]
     if call.query("networkInterface") != "nic0":
         raise wrong("networkInterface", call.query("networkInterface"), "The instance has no such network interface.")
-    held = interface.get("accessConfigs") or []
-    if add and held:
+    configs = interface.get("accessConfigs") or []
+    if add and configs:
         raise wrong("accessConfig", call.body.get("name"), "At most one access config currently supported.")
-    if not add and call.query("accessConfig") not in {each.get("name", "external-nat") for each in held}:
+    if not add and call.query("accessConfig") not in {each.get("name", "external-nat") for each in configs}:
         raise wrong("accessConfig", call.query("accessConfig"), "The network interface has no such access config.")
-    config = {"type": "ONE_TO_ONE_NAT", "name": "external-nat"} | merged({}, call.body)
+    config = {"type": "ONE_TO_ONE_NAT", "name": "external-nat"} | merge({}, call.body)
     changed = {key: value for key, value in interface.items() if key != "accessConfigs"}
     changed |= {"accessConfigs": [config]} if add else {}
     row |= {
@@ -187,7 +187,7 @@ def _access_set(call: Call, *, add: bool) -> str:
         "machine": row["machine"] | {"external": add},
     }
     call.cloud.store.put(INSTANCE, name, row)
-    return timed(call, "addAccessConfig" if add else "deleteAccessConfig", name, row["number"], _SET_SECONDS)
+    return begin_timed(call, "addAccessConfig" if add else "deleteAccessConfig", name, row["number"], _SET_SECONDS)
 
 
 @_serves("GET", _ONE + "/getGuestAttributes", "compute.instances.getGuestAttributes", "queryPath variableKey", on=_NAME)
@@ -232,7 +232,7 @@ def list_machine_types(call: Call) -> Json:
     kinds = capacity.zones()[zone].stock if zone in capacity.zones() else {}
     items = {capacity.goods()[kind].machine_type: capacity.goods()[kind] for kind in kinds}
     shown = [(name, _machine_type(call, zone, items[name])) for name in sorted(items)]
-    return listed(call, "machineTypeList", f"projects/{PROJECT}/zones/{zone}/machineTypes", shown)
+    return list_page(call, "machineTypeList", f"projects/{PROJECT}/zones/{zone}/machineTypes", shown)
 
 
 @_serves("GET", "/zones/{zone:id}/machineTypes/{machineType:id}", "compute.machineTypes.get")
@@ -286,24 +286,26 @@ def _rows(call: Call, prefix: str) -> list[tuple[str, Json]]:
 
 def _terms(text: str) -> list[tuple[str, str, str]]:
     # "(a=b)(c=d)" and "(a=b) AND (c=d)" are the same.
-    words = " ".join(text.replace(")(", ") AND (").split()).replace(") (", ") AND (")
-    parts = [part for part in words.split(" AND ") if part]
+    joined = " ".join(text.replace(")(", ") AND (").split()).replace(") (", ") AND (")
+    parts = [part for part in joined.split(" AND ") if part]
     matches = [_TERM.fullmatch(part) for part in parts]
     terms = [(match["field"], match["sign"], match["value"]) for match in matches if match]
     if len(terms) < len(parts) or any("*" in value and (sign, value) != (":", "*") for _, sign, value in terms):
-        raise unserved(f"the filter {text!r}", "use labels.KEY=VALUE, labels.KEY:*, name=... or status=..., with AND")
+        raise unserved_error(
+            f"the filter {text!r}", "use labels.KEY=VALUE, labels.KEY:*, name=... or status=..., with AND"
+        )
     return terms
 
 
 def _fits(call: Call, name: str, row: Json, field: str, sign: str, value: str) -> bool:
-    shown = _shown(call, name, row)
+    shown = _instance_json(call, name, row)
     if not field.startswith("labels."):
         return str(shown[field]) == value
     label = shown.get("labels", {}).get(field.removeprefix("labels."))
     return label is not None and (value == "*" or (value in label if sign == ":" else value == label))
 
 
-def _shown(call: Call, name: str, row: Json) -> Json:
+def _instance_json(call: Call, name: str, row: Json) -> Json:
     outside = external_address(row["machine"], row.get("place"))
     shown: Json = with_links(instance(name, row, outside), root(call))
     return shown

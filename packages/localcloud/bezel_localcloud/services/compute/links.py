@@ -25,14 +25,14 @@ def relative(link: str) -> str:
     return f"projects/{PROJECT}/{path}" if "/" in path else path
 
 
-def full_name(given: str, collection: str) -> str:
+def full_name(link: str, collection: str) -> str:
     """The name that a link, or the last part of one, stands for; "" for "".
 
     Args:
-        given: A link, or a name without slashes.
+        link: A link, or a name without slashes.
         collection: The collection of such a name, such as "global/networks".
     """
-    return relative(given if "/" in given else f"{collection}/{given}") if given else ""
+    return relative(link if "/" in link else f"{collection}/{link}") if link else ""
 
 
 def fingerprint(value: Any) -> str:

@@ -28,15 +28,15 @@ def metadata_of(call: Call, verb: str, target: str, target_id: str) -> Json:
     return {"@type": _TYPE} | about
 
 
-def timed(call: Call, verb: str, target: str, target_id: str, seconds: float) -> str:
+def begin_timed(call: Call, verb: str, target: str, target_id: str, seconds: float) -> str:
     """Begin an operation that succeeds after some seconds of the platform's time and return its name."""
     parent, metadata = target.rsplit("/", 2)[0], metadata_of(call, verb, target, target_id)
-    return str(call.cloud.operations.timed(parent, metadata, {}, seconds)["name"])
+    return str(call.cloud.operations.begin_timed(parent, metadata, {}, seconds)["name"])
 
 
 def once(call: Call, begin: Callable[[], str]) -> Json:
     """Return the operation that `begin` starts, or the one that the same request started; see `idempotency.once`."""
-    return shown(call, idempotency.once(call, begin))
+    return operation_json(call, idempotency.once(call, begin))
 
 
 def stored_name(scope: str, shown_name: str) -> str:
@@ -44,7 +44,7 @@ def stored_name(scope: str, shown_name: str) -> str:
     return f"{scope}/operations/{shown_name.removeprefix(_SHOWN)}"
 
 
-def shown(call: Call, name: str) -> Json:
+def operation_json(call: Call, name: str) -> Json:
     """The current state of an operation by its stored name.
 
     Raises:
@@ -52,10 +52,10 @@ def shown(call: Call, name: str) -> Json:
     """
     cloud, base = call.cloud, root(call)
     scope, _, short = name.rpartition("/operations/")
-    found = cloud.store.operation(name)
-    if found is None or found[0]["metadata"].get("@type") != _TYPE:
+    stored = cloud.store.operation(name)
+    if stored is None or stored[0]["metadata"].get("@type") != _TYPE:
         raise not_found(f"{scope}/operations/{_SHOWN}{short}")
-    operation, about = cloud.operations.get(name), found[0]["metadata"]
+    operation, about = cloud.operations.get(name), stored[0]["metadata"]
     done = bool(operation.get("done"))
     response: Json = {
         "kind": "compute#operation",
@@ -76,7 +76,7 @@ def shown(call: Call, name: str) -> Json:
     if "/zones/" in scope:
         response["zone"] = f"{base}/{scope}"
     if done:
-        response["endTime"] = timestamp(found[1] or cloud.pace.now())
+        response["endTime"] = timestamp(stored[1] or cloud.pace.now())
     if "error" in operation and done:
         response |= _failure(operation["error"])
     return response
@@ -85,8 +85,8 @@ def shown(call: Call, name: str) -> Json:
 def _failure(status: Json) -> Json:
     info: Json = next(iter(status.get("details", [])), {})
     error: Json = {"code": info.get("reason", "INTERNAL_ERROR"), "message": status["message"]}
-    number, words = _STATUSES.get(status["code"], (500, "INTERNAL SERVER ERROR"))
+    number, text = _STATUSES.get(status["code"], (500, "INTERNAL SERVER ERROR"))
     if info:
         named = {key: info[key] for key in ("reason", "domain") if key in info}
         error["errorDetails"] = [{"errorInfo": named | {"metadatas": info.get("metadata", {})}}]
-    return {"error": {"errors": [error]}, "httpErrorStatusCode": number, "httpErrorMessage": words}
+    return {"error": {"errors": [error]}, "httpErrorStatusCode": number, "httpErrorMessage": text}

@@ -37,9 +37,9 @@ def _serve_policy(path: str, kind: str, name_of: Callable[[Call], str]) -> None:
     def set_policy(call: Call) -> Json:
         name = name_of(call)
         # Older clients send the parts of the policy beside it.
-        given = call.body.get("policy") or {key: call.body[key] for key in ("bindings", "etag") if key in call.body}
-        check_limit(call, f"{needs}.setIamPolicy", name, name, {"policy": given})
-        return write_policy(call.cloud.store, name, {"policy": given})
+        policy = call.body.get("policy") or {key: call.body[key] for key in ("bindings", "etag") if key in call.body}
+        check_limit(call, f"{needs}.setIamPolicy", name, name, {"policy": policy})
+        return write_policy(call.cloud.store, name, {"policy": policy})
 
     @_serves("POST", f"{path}/testIamPermissions")
     async def test_permissions(call: Call) -> Json:

@@ -20,7 +20,9 @@ _ADDRESS = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9.])")
 _RESERVED = 2  # the first two addresses of a range: the network's and the gateway's
 
 
-def allowed(store: Store, *, network: str, tags: Iterable[str], service_account: str, source: str, port: int) -> bool:
+def is_allowed(
+    store: Store, *, network: str, tags: Iterable[str], service_account: str, source: str, port: int
+) -> bool:
     """Whether a TCP connection from an address reaches a port of a machine.
 
     The rule with the lowest priority number decides; of two with the same number the one that denies; without any rule
@@ -34,14 +36,14 @@ def allowed(store: Store, *, network: str, tags: Iterable[str], service_account:
         source: Source address in the network, or on the internet.
         port: Port of the machine.
     """
-    own = set(tags)
+    tag_set = set(tags)
     fitting = [
         rule
         for _, rule in store.rows("firewall")
         if rule["network"] == network
         and rule["direction"] == "INGRESS"
         and not rule["disabled"]
-        and _targets(rule, own, service_account)
+        and _targets(rule, tag_set, service_account)
         and _comes_from(rule, source)
         and _on_port(rule, port)
     ]
@@ -56,15 +58,15 @@ def private_google_access(store: Store, subnetwork: str) -> bool:
 
 def has_nat(store: Store, subnetwork: str) -> bool:
     """Whether machines without an external address reach the internet from a subnetwork."""
-    found = store.get("subnetwork", subnetwork)
-    if found is None:
+    row = store.get("subnetwork", subnetwork)
+    if row is None:
         return False
     prefix = f"{subnetwork.rpartition('/subnetworks/')[0]}/routers/"
     return any(
         nat["sourceSubnetworkIpRangesToNat"] != "LIST_OF_SUBNETWORKS"
         or any(entry["name"] == subnetwork for entry in nat.get("subnetworks", []))
         for _, router in store.rows("router", prefix)
-        if router["network"] == found["network"]
+        if router["network"] == row["network"]
         for nat in router.get("nats", [])
     )
 
@@ -76,7 +78,7 @@ def loopback(address: str) -> str:
 
 def with_loopback(store: Store, text: str) -> str:
     """A text in which each address of a subnetwork is the loopback address that stands for it."""
-    ranges = [ipaddress.IPv4Network(found["ipCidrRange"]) for _, found in store.rows("subnetwork")]
+    ranges = [ipaddress.IPv4Network(row["ipCidrRange"]) for _, row in store.rows("subnetwork")]
 
     def stands_for(match: re.Match[str]) -> str:
         try:
@@ -94,11 +96,11 @@ def free_address(store: Store, subnetwork: str) -> str | None:
     The search starts at the first address, or at the one that the store names: see `FIRST_ADDRESS`. Machines of
     different networks may share an address on Google; here they all listen on one computer, so addresses are unique.
     """
-    found = store.get("subnetwork", subnetwork)
-    if found is None:
+    row = store.get("subnetwork", subnetwork)
+    if row is None:
         return None
     taken = {place["address"] for _, place in machines(store)}
-    ip_range = ipaddress.IPv4Network(found["ipCidrRange"])
+    ip_range = ipaddress.IPv4Network(row["ipCidrRange"])
     spare = range(_RESERVED, ip_range.num_addresses - _RESERVED)  # Google reserves the last two as well
     first = int(store.setting(FIRST_ADDRESS) or 0) % len(spare)
     turned = chain(spare[first:], spare[:first])  # not as a list: a range has up to 16 million addresses

@@ -15,14 +15,14 @@ from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.regions import regions
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.http.update_mask import merged
+from bezel_localcloud.http.update_mask import merge
 from bezel_localcloud.routing.router import Api, Call, Handler
 from bezel_localcloud.services.compute.auto_mode import automatic_subnetworks, is_automatic
 from bezel_localcloud.services.compute.errors import already_exists, in_use, missing, not_found, wrong
 from bezel_localcloud.services.compute.links import fingerprint, full_name, with_links
-from bezel_localcloud.services.compute.operations import once, root, timed
+from bezel_localcloud.services.compute.operations import begin_timed, once, root
 from bezel_localcloud.services.compute.vpc import users
-from bezel_localcloud.services.compute.vpc_kinds import KINDS, NETWORK, SUBNETWORK, Kind, checked
+from bezel_localcloud.services.compute.vpc_kinds import KINDS, NETWORK, SUBNETWORK, ResourceKind, complete_resource
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 VERSIONS = ("v1", "beta")
@@ -48,13 +48,13 @@ def serves(
     return register
 
 
-def _insert(kind: Kind, call: Call) -> Json:
+def _insert(kind: ResourceKind, call: Call) -> Json:
     """Create a resource."""
-    return once(call, lambda: _inserted(kind, call))
+    return once(call, lambda: _begin_insert(kind, call))
 
 
-def _inserted(kind: Kind, call: Call) -> str:
-    store, body = call.cloud.store, checked(kind, _given(call.body))
+def _begin_insert(kind: ResourceKind, call: Call) -> str:
+    store, body = call.cloud.store, complete_resource(kind, _settable(call.body))
     name = f"{_parent(kind, call)}/{body['name']}"
     if store.get(kind.name, name) is not None:
         raise already_exists(name)
@@ -63,10 +63,10 @@ def _inserted(kind: Kind, call: Call) -> str:
     if kind is NETWORK and body["autoCreateSubnetworks"]:
         for subnetwork, automatic in automatic_subnetworks(name):
             put_new(store, SUBNETWORK, subnetwork, automatic, call.cloud.pace.now())
-    return timed(call, "insert", name, number, _SECONDS)
+    return begin_timed(call, "insert", name, number, _SECONDS)
 
 
-def put_new(store: Store, kind: Kind, name: str, body: Json, now: float) -> str:
+def put_new(store: Store, kind: ResourceKind, name: str, body: Json, now: float) -> str:
     """Store a new resource and return its number.
 
     Args:
@@ -81,54 +81,56 @@ def put_new(store: Store, kind: Kind, name: str, body: Json, now: float) -> str:
     return number
 
 
-def _given(body: Json) -> Json:
-    return {key: value for key, value in merged({}, body).items() if key not in PLATFORMS}
+def _settable(body: Json) -> Json:
+    return {key: value for key, value in merge({}, body).items() if key not in PLATFORMS}
 
 
-def _get(kind: Kind, call: Call) -> Json:
+def _get(kind: ResourceKind, call: Call) -> Json:
     """One resource."""
-    return _shown(kind, call, *_found(kind, call))
+    return _resource_json(kind, call, *_find_row(kind, call))
 
 
-def _list(kind: Kind, call: Call) -> Json:
+def _list(kind: ResourceKind, call: Call) -> Json:
     """Resources of the project, or of a region."""
     parent = _parent(kind, call)
-    items = [(name, _shown(kind, call, name, body)) for name, body in call.cloud.store.rows(kind.name, f"{parent}/")]
-    return listed(call, f"{kind.name}List", parent, items)
+    items = [
+        (name, _resource_json(kind, call, name, body)) for name, body in call.cloud.store.rows(kind.name, f"{parent}/")
+    ]
+    return list_page(call, f"{kind.name}List", parent, items)
 
 
-def listed(call: Call, kind: str, parent: str, items: list[tuple[str, Any]]) -> Json:
+def list_page(call: Call, kind: str, parent: str, items: list[tuple[str, Any]]) -> Json:
     """One page of a list as Compute Engine shows it."""
     head = {"kind": f"compute#{kind}", "id": parent, "selfLink": f"{root(call)}/{parent}"}
     return head | call.page(items, "items", default=500, max_size=500)
 
 
-def _patch(kind: Kind, call: Call) -> Json:
+def _patch(kind: ResourceKind, call: Call) -> Json:
     """Change the fields that the body names; null removes a field."""
-    return once(call, lambda: _changed(kind, call, "patch", merged))
+    return once(call, lambda: _begin_change(kind, call, "patch", merge))
 
 
-def _update(kind: Kind, call: Call) -> Json:
+def _update(kind: ResourceKind, call: Call) -> Json:
     """Replace all fields that can be changed."""
-    return once(call, lambda: _changed(kind, call, "update", lambda _, body: body))
+    return once(call, lambda: _begin_change(kind, call, "update", lambda _, body: body))
 
 
-def _changed(kind: Kind, call: Call, verb: str, change: Any) -> str:
-    name, old = _found(kind, call)
+def _begin_change(kind: ResourceKind, call: Call, verb: str, change: Any) -> str:
+    name, old = _find_row(kind, call)
     fixed = {key: old[key] for key in kind.fixed if key in old}
     for field, fixed_value in sorted(fixed.items()):
-        given = call.body.get(field)
-        if given is not None and (full_name(given, "global/networks") if field == "network" else given) != fixed_value:
-            raise wrong(f"resource.{field}", given, f"It cannot be changed from {fixed_value}")
+        sent = call.body.get(field)
+        if sent is not None and (full_name(sent, "global/networks") if field == "network" else sent) != fixed_value:
+            raise wrong(f"resource.{field}", sent, f"It cannot be changed from {fixed_value}")
     if kind is SUBNETWORK:
         _check_fingerprint(call, old)
-    new = checked(kind, _given(change(old, call.body) | fixed))
+    new = complete_resource(kind, _settable(change(old, call.body) | fixed))
     _check_placed(call.cloud.store, kind, name, new)
     call.cloud.store.put(kind.name, name, new | {key: old[key] for key in ("id", "creationTimestamp")})
-    return timed(call, verb, name, old["id"], _SECONDS)
+    return begin_timed(call, verb, name, old["id"], _SECONDS)
 
 
-def _check_placed(store: Store, kind: Kind, name: str, body: Json) -> None:
+def _check_placed(store: Store, kind: ResourceKind, name: str, body: Json) -> None:
     """Check a resource against those that it names and those in the same network.
 
     Raises:
@@ -140,34 +142,34 @@ def _check_placed(store: Store, kind: Kind, name: str, body: Json) -> None:
     if store.get("network", network) is None:
         raise not_found(network)
     if kind.name == "subnetwork":
-        own = ipaddress.IPv4Network(body["ipCidrRange"])
+        cidr = ipaddress.IPv4Network(body["ipCidrRange"])
         for other, there in store.rows("subnetwork"):
             same_network = other != name and there["network"] == network
-            if same_network and own.overlaps(ipaddress.IPv4Network(there["ipCidrRange"])):
+            if same_network and cidr.overlaps(ipaddress.IPv4Network(there["ipCidrRange"])):
                 region, short = other.split("/")[3], other.rpartition("/")[2]
-                why = f"Invalid IPCidrRange: {own} conflicts with existing subnetwork '{short}' in region '{region}'."
-                raise wrong("resource.ipCidrRange", own, why)
+                why = f"Invalid IPCidrRange: {cidr} conflicts with existing subnetwork '{short}' in region '{region}'."
+                raise wrong("resource.ipCidrRange", cidr, why)
     for subnetwork in (named["name"] for nat in body.get("nats", []) for named in nat.get("subnetworks", [])):
         if store.get("subnetwork", subnetwork) is None:
             raise not_found(subnetwork)
 
 
 def _check_fingerprint(call: Call, old: Json) -> None:
-    given = call.body.get("fingerprint")
-    if not given:
+    sent = call.body.get("fingerprint")
+    if not sent:
         raise missing("resource.fingerprint")
-    if given != fingerprint(old):
+    if sent != fingerprint(old):
         text = "The fingerprint is not the current one: read the resource and send its current fingerprint."
         raise ApiError("FAILED_PRECONDITION", text, status=412)
 
 
-def _delete(kind: Kind, call: Call) -> Json:
+def _delete(kind: ResourceKind, call: Call) -> Json:
     """Delete a resource that no other one needs."""
-    return once(call, lambda: _deleted(kind, call))
+    return once(call, lambda: _begin_delete(kind, call))
 
 
-def _deleted(kind: Kind, call: Call) -> str:
-    name, old = _found(kind, call)
+def _begin_delete(kind: ResourceKind, call: Call) -> str:
+    name, old = _find_row(kind, call)
     store, automatic = call.cloud.store, []
     if kind is NETWORK:
         rows = store.rows(SUBNETWORK.name)
@@ -175,46 +177,46 @@ def _deleted(kind: Kind, call: Call) -> str:
     elif kind is SUBNETWORK and is_automatic(store.get(NETWORK.name, old["network"]), old["network"], name):
         text = f"Cannot delete auto subnetwork from an auto subnet mode network: delete the network '{old['network']}'."
         raise ApiError("FAILED_PRECONDITION", text, reason="invalid")
-    for own in (name, *automatic) if kind in {NETWORK, SUBNETWORK} else ():
-        for user in users(store, own):
+    for target in (name, *automatic) if kind in {NETWORK, SUBNETWORK} else ():
+        for user in users(store, target):
             if user not in automatic:
                 raise in_use(kind.name, name, user)
-    for own in (*automatic, name):
-        store.delete(kind.name if own == name else SUBNETWORK.name, own)
-        store.delete_policy(own)
-    return timed(call, "delete", name, old["id"], _SECONDS)
+    for target in (*automatic, name):
+        store.delete(kind.name if target == name else SUBNETWORK.name, target)
+        store.delete_policy(target)
+    return begin_timed(call, "delete", name, old["id"], _SECONDS)
 
 
-def _set_google_access(kind: Kind, call: Call) -> Json:
+def _set_google_access(kind: ResourceKind, call: Call) -> Json:
     """Enable or disable private Google access of a subnetwork."""
 
     def begin() -> str:
-        name, old = _found(kind, call)
+        name, old = _find_row(kind, call)
         access = bool(call.body.get("privateIpGoogleAccess"))
         call.cloud.store.put(kind.name, name, old | {"privateIpGoogleAccess": access})
-        return timed(call, "setPrivateIpGoogleAccess", name, old["id"], _SECONDS)
+        return begin_timed(call, "setPrivateIpGoogleAccess", name, old["id"], _SECONDS)
 
     return once(call, begin)
 
 
-def _expand(kind: Kind, call: Call) -> Json:
+def _expand(kind: ResourceKind, call: Call) -> Json:
     """Replace the range of a subnetwork by a larger one that holds it."""
 
     def begin() -> str:
-        name, old = _found(kind, call)
-        given = call.body.get("ipCidrRange") or ""
-        new = checked(kind, _given(old | {"ipCidrRange": given}))
+        name, old = _find_row(kind, call)
+        ip_range = call.body.get("ipCidrRange") or ""
+        new = complete_resource(kind, _settable(old | {"ipCidrRange": ip_range}))
         before, after = ipaddress.IPv4Network(old["ipCidrRange"]), ipaddress.IPv4Network(new["ipCidrRange"])
         if before == after or not before.subnet_of(after):
-            raise wrong("ipCidrRange", given, f"The new range must be larger than {before} and contain it")
+            raise wrong("ipCidrRange", ip_range, f"The new range must be larger than {before} and contain it")
         _check_placed(call.cloud.store, kind, name, new)
         call.cloud.store.put(kind.name, name, new | {key: old[key] for key in ("id", "creationTimestamp")})
-        return timed(call, "expandIpCidrRange", name, old["id"], _SECONDS)
+        return begin_timed(call, "expandIpCidrRange", name, old["id"], _SECONDS)
 
     return once(call, begin)
 
 
-def _parent(kind: Kind, call: Call) -> str:
+def _parent(kind: ResourceKind, call: Call) -> str:
     if not kind.regional:
         return f"projects/{PROJECT}/global/{kind.plural}"
     region = call.param("region")
@@ -223,7 +225,7 @@ def _parent(kind: Kind, call: Call) -> str:
     return f"projects/{PROJECT}/regions/{region}/{kind.plural}"
 
 
-def _found(kind: Kind, call: Call) -> tuple[str, Json]:
+def _find_row(kind: ResourceKind, call: Call) -> tuple[str, Json]:
     return row_of(call, kind.name, f"{_parent(kind, call)}/{call.param(kind.name)}")
 
 
@@ -233,15 +235,15 @@ def row_of(call: Call, kind: str, name: str) -> tuple[str, Json]:
     Raises:
         ApiError: NOT_FOUND.
     """
-    return name, call.stored(kind, name, not_found(name).message)
+    return name, call.row_of(kind, name, not_found(name).message)
 
 
-def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
+def _resource_json(kind: ResourceKind, call: Call, name: str, body: Json) -> Json:
     response: Json = {"kind": f"compute#{kind.name}", "selfLink": name} | body
     if kind.name == "network":
-        own = [user for user, row in call.cloud.store.rows("subnetwork") if row["network"] == name]
+        subnetworks = [user for user, row in call.cloud.store.rows("subnetwork") if row["network"] == name]
         response["selfLinkWithId"] = f"{name.rpartition('/')[0]}/{body['id']}"
-        response |= {"subnetworks": own} if own else {}
+        response |= {"subnetworks": subnetworks} if subnetworks else {}
     if kind.name == "subnetwork":
         response["fingerprint"] = fingerprint(body)
     shown: Json = with_links(response, root(call))
@@ -250,7 +252,7 @@ def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
     return shown
 
 
-def _serve(kind: Kind) -> None:
+def _serve(kind: ResourceKind) -> None:
     """Register the handlers of a kind under both versions."""
     place = "regions/{region:id}" if kind.regional else "global"
     item_path = f"/{{{kind.name}:id}}"

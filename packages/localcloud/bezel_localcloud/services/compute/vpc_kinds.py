@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bezel_localcloud.core.errors import refuse_unserved, unserved
+from bezel_localcloud.core.errors import refuse_unserved, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.services.compute.errors import missing, wrong
 from bezel_localcloud.services.compute.links import full_name, relative
@@ -22,7 +22,7 @@ _RANGES = ("sourceRanges", "destinationRanges")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ResourceKind:
     """One kind of resource.
 
     Attributes:
@@ -55,7 +55,7 @@ def check_name(name: Any) -> str:
     return str(name)
 
 
-def checked(kind: Kind, body: Json) -> Json:
+def complete_resource(kind: ResourceKind, body: Json) -> Json:
     """Return a resource with all its defaults.
 
     Raises:
@@ -84,10 +84,10 @@ def _subnetwork(body: Json) -> Json:
     if ip_range.prefixlen > 29 or ip_range.prefixlen < 8 or not ip_range.is_private:
         raise wrong("resource.ipCidrRange", ip_range, "Must be a private range of /8 to /29")
     if body.get("purpose", "PRIVATE") != "PRIVATE" or body.get("stackType", "IPV4_ONLY") != "IPV4_ONLY":
-        raise unserved("subnetworks of other purposes or stacks", "leave purpose and stackType out")
-    given = {"privateIpGoogleAccess": False, "logConfig": {"enable": False}, "purpose": "PRIVATE"} | body
+        raise unserved_error("subnetworks of other purposes or stacks", "leave purpose and stackType out")
+    fields = {"privateIpGoogleAccess": False, "logConfig": {"enable": False}, "purpose": "PRIVATE"} | body
     fixed = {"gatewayAddress": str(ip_range[1]), "stackType": "IPV4_ONLY"}
-    return given | {"network": network, "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS"} | fixed
+    return fields | {"network": network, "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS"} | fixed
 
 
 def _firewall(body: Json) -> Json:
@@ -107,7 +107,7 @@ def _firewall(body: Json) -> Json:
     if not 0 <= priority <= 65535:
         raise wrong("resource.priority", priority, "Must be from 0 to 65535")
     if body.get("direction", "INGRESS") == "INGRESS" and body.get("destinationRanges"):
-        raise unserved("destinationRanges of ingress rules", "leave them out")
+        raise unserved_error("destinationRanges of ingress rules", "leave them out")
     rule = {"direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}} | body
     sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
     if rule["direction"] == "INGRESS" and not any(body.get(field) for field in sources):
@@ -124,7 +124,9 @@ def _router(body: Json) -> Json:
             raise wrong("resource.nats[].name", name, "Names of a router's NATs must be unique")
         names.add(name)
         if nat.get("natIpAllocateOption", "AUTO_ONLY") != "AUTO_ONLY" or nat.get("type", "PUBLIC") != "PUBLIC":
-            raise unserved("NATs with reserved addresses and private NATs", "set natIpAllocateOption to AUTO_ONLY")
+            raise unserved_error(
+                "NATs with reserved addresses and private NATs", "set natIpAllocateOption to AUTO_ONLY"
+            )
         if not nat.get("sourceSubnetworkIpRangesToNat"):
             raise missing("resource.nats[].sourceSubnetworkIpRangesToNat")
         subnetworks = [entry | {"name": relative(entry.get("name", ""))} for entry in nat.get("subnetworks", [])]
@@ -155,18 +157,18 @@ def _check_ports(text: str) -> None:
 
 
 _OF_ALL = frozenset({"name"})
-NETWORK = Kind(
+NETWORK = ResourceKind(
     "network", "networks", False, _OF_ALL | {"autoCreateSubnetworks"},
     frozenset({"IPv4Range", "enableUlaInternalIpv6", "internalIpv6Range", "networkProfile", "firewallPolicy",
                "peerings"}), _network,
 )  # fmt: skip
-SUBNETWORK = Kind(
+SUBNETWORK = ResourceKind(
     "subnetwork", "subnetworks", True, _OF_ALL | {"network", "ipCidrRange", "privateIpGoogleAccess"},
     frozenset({"secondaryIpRanges", "reservedInternalRange", "ipv6AccessType", "role", "externalIpv6Prefix",
                "ipCollection"}), _subnetwork,
 )  # fmt: skip
-FIREWALL = Kind("firewall", "firewalls", False, _OF_ALL | {"network", "direction"}, frozenset(), _firewall)
-ROUTER = Kind(
+FIREWALL = ResourceKind("firewall", "firewalls", False, _OF_ALL | {"network", "direction"}, frozenset(), _firewall)
+ROUTER = ResourceKind(
     "router", "routers", True, _OF_ALL | {"network"},
     frozenset({"bgp", "bgpPeers", "interfaces", "md5AuthenticationKeys", "nccGateway", "encryptedInterconnectRouter"}),
     _router,

@@ -7,7 +7,7 @@ from functools import partial
 from bezel_localcloud.core.errors import invalid
 from bezel_localcloud.core.json_types import Json, without_zeros
 from bezel_localcloud.core.paths import PROJECT
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.iam_policies import forget_member, serve_policy
 from bezel_localcloud.routing.router import Api, Call
 
@@ -39,7 +39,7 @@ def new_account(email: str, display_name: str = "", description: str = "") -> Js
 def create(call: Call) -> Json:
     """Create an account."""
     body = call.body
-    account_id, given = str(body.get("accountId", "")), body.get("serviceAccount") or {}
+    account_id, account_fields = str(body.get("accountId", "")), body.get("serviceAccount") or {}
     if not re.fullmatch(r"[a-z](?:[-a-z0-9]{4,28}[a-z0-9])", account_id):
         text = f'The account ID "{account_id}" is not of 6 to 30 characters of the form [a-z]([-a-z0-9]*[a-z0-9]).'
         raise invalid(text, ("account_id", "6 to 30 lower case letters, digits and hyphens"))
@@ -47,7 +47,7 @@ def create(call: Call) -> Json:
     with call.cloud.store.transaction():
         taken = f"Service account {account_id} already exists within project projects/{PROJECT}."
         call.check_absent("account", email, taken)
-        account = new_account(email, given.get("displayName", ""), given.get("description", ""))
+        account = new_account(email, account_fields.get("displayName", ""), account_fields.get("description", ""))
         call.cloud.store.put("account", email, account)
     return account
 
@@ -70,10 +70,10 @@ def patch(call: Call) -> Json:
     mask = [path for path in call.body.get("updateMask", "").split(",") if path]
     if not mask:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
-    given = call.body.get("serviceAccount") or {}
+    account_fields = call.body.get("serviceAccount") or {}
     with call.cloud.store.transaction():
         account = account_of(call)
-        changed = masked(account, given, mask, "iam.ServiceAccount", _SETTABLE)
+        changed = apply_mask(account, account_fields, mask, "iam.ServiceAccount", _SETTABLE)
         account = {key: value for key, value in account.items() if key not in _SETTABLE} | without_zeros(changed)
         call.cloud.store.put("account", account["email"], account)
     return account
@@ -118,4 +118,4 @@ def account_of(call: Call) -> Json:
     """
     key, rows = call.param("account"), call.cloud.store.rows("account")
     email = next((email for email, body in rows if body["uniqueId"] == key), key)
-    return call.stored("account", email, f"Unknown service account: {key}")
+    return call.row_of("account", email, f"Unknown service account: {key}")

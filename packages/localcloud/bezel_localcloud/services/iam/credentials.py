@@ -1,7 +1,7 @@
 """IAM Credentials v1: short-lived tokens for another service account."""
 
 from bezel_localcloud.access.credentials.tokens import LIFETIME
-from bezel_localcloud.core.errors import ApiError, invalid, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of, whole_seconds
 from bezel_localcloud.routing.router import Api, Call
 
@@ -40,7 +40,7 @@ def generate_identity_token(call: Call) -> Json:
 
 def _check_delegates(body: Json) -> None:
     if body.get("delegates"):
-        raise unserved("a chain of delegates", "leave 'delegates' out")
+        raise unserved_error("a chain of delegates", "leave 'delegates' out")
 
 
 def _email(call: Call) -> str:

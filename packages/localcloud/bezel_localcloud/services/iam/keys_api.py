@@ -7,7 +7,7 @@ import json
 from functools import partial
 
 from bezel_localcloud.access.credentials import keys
-from bezel_localcloud.core.errors import ApiError, unserved
+from bezel_localcloud.core.errors import ApiError, unserved_error
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.routing.router import Api, Call
@@ -30,7 +30,7 @@ def create(call: Call) -> Json:
     account, store = account_of(call), call.cloud.store
     kind = call.body.get("privateKeyType") or _FILE
     if kind not in {_FILE, "TYPE_UNSPECIFIED"}:
-        raise unserved(f"keys of the type {kind}", "use TYPE_GOOGLE_CREDENTIALS_FILE")
+        raise unserved_error(f"keys of the type {kind}", "use TYPE_GOOGLE_CREDENTIALS_FILE")
     email = account["email"]
     with store.transaction():
         if len(store.rows(KIND, f"{email}/")) >= _MOST:
@@ -40,7 +40,7 @@ def create(call: Call) -> Json:
         store.put(KIND, f"{email}/{keys.key_id(key)}", row)
     content = keys.key_file(key, email=email, unique_id=account["uniqueId"], project=PROJECT, base=call.cloud.base)
     private = {"privateKeyType": _FILE, "privateKeyData": b64(json.dumps(content).encode())}
-    return _shown(email, keys.key_id(key), row) | private
+    return _key_json(email, keys.key_id(key), row) | private
 
 
 @api.route("GET", _ALL, needs=f"{_NEEDS}.list", on=_ON, query="keyTypes")
@@ -50,28 +50,28 @@ def list_keys(call: Call) -> Json:
     if kinds and not {"USER_MANAGED", "KEY_TYPE_UNSPECIFIED"} & set(kinds):
         return {}
     rows = call.cloud.store.rows(KIND, f"{email}/")
-    found = [_shown(email, name.rpartition("/")[2], row) for name, row in rows]
-    return {"keys": found} if found else {}
+    key_list = [_key_json(email, name.rpartition("/")[2], row) for name, row in rows]
+    return {"keys": key_list} if key_list else {}
 
 
 @api.route("GET", _ONE, needs=f"{_NEEDS}.get", on=_ON)
 def get(call: Call) -> Json:
     """One key."""
-    email, short, row = _found(call)
-    return _shown(email, short, row)
+    email, short, row = _find_key(call)
+    return _key_json(email, short, row)
 
 
 @api.route("DELETE", _ONE, needs=f"{_NEEDS}.delete", on=_ON)
 def delete(call: Call) -> Json:
     """Delete a key; tokens that were given for it stay valid until they expire."""
-    email, short, _ = _found(call)
+    email, short, _ = _find_key(call)
     call.cloud.store.delete(KIND, f"{email}/{short}")
     return {}
 
 
 def _set_disabled(call: Call, *, disabled: bool) -> Json:
     """Refuse what is signed with a key, or accept it again."""
-    email, short, row = _found(call)
+    email, short, row = _find_key(call)
     kept = {name: value for name, value in row.items() if name != "disabled"}
     call.cloud.store.put(KIND, f"{email}/{short}", kept | ({"disabled": True} if disabled else {}))
     return {}
@@ -82,13 +82,13 @@ for _verb in ("disable", "enable"):
     _serves(partial(_set_disabled, disabled=_verb == "disable"))
 
 
-def _found(call: Call) -> tuple[str, str, Json]:
+def _find_key(call: Call) -> tuple[str, str, Json]:
     email, short = str(account_of(call)["email"]), call.param("key")
     name = f"{email}/{short}"
-    return email, short, call.stored(KIND, name, f"Service account key {short} does not exist.")
+    return email, short, call.row_of(KIND, name, f"Service account key {short} does not exist.")
 
 
-def _shown(email: str, short: str, row: Json) -> Json:
+def _key_json(email: str, short: str, row: Json) -> Json:
     return {
         "name": f"projects/{PROJECT}/serviceAccounts/{email}/keys/{short}",
         "keyType": "USER_MANAGED",

@@ -14,7 +14,7 @@ from bezel_localcloud.access.credentials import external_account
 from bezel_localcloud.access.credentials.keys import TokenError
 from bezel_localcloud.access.credentials.tokens import LIFETIME
 from bezel_localcloud.core.errors import ApiError
-from bezel_localcloud.http.request_bodies import unpacked
+from bezel_localcloud.http.request_bodies import unpack_body
 from bezel_localcloud.routing.context import Context
 
 _LARGEST = 64 << 10  # bytes of a request
@@ -26,15 +26,15 @@ def routes(cloud: Context) -> list[Route]:
 
     async def token(request: Request) -> JSONResponse:
         try:
-            form = parse_qs((await unpacked(request, _LARGEST).body()).decode("latin-1"))
+            form = parse_qs((await unpack_body(request, _LARGEST).body()).decode("latin-1"))
         except ApiError as error:
             return _refusal("invalid_request", error.message)
         if form.get("grant_type") == [external_account.GRANT]:
-            return _exchanged(cloud, form)
+            return _exchange_token(cloud, form)
         if form.get("grant_type") != [_GRANT] or "assertion" not in form:
             return _refusal("unsupported_grant_type", f"Invalid grant_type: only {_GRANT} is served here")
         try:
-            email, claims = cloud.tokens.asserted(form["assertion"][0], f"{cloud.base}/token")
+            email, claims = cloud.tokens.verify_assertion(form["assertion"][0], f"{cloud.base}/token")
         except TokenError as error:
             return _refusal("invalid_grant", f"Invalid JWT: {error}")
         if audience := claims.get("target_audience"):
@@ -55,11 +55,11 @@ def routes(cloud: Context) -> list[Route]:
     ]
 
 
-def _exchanged(cloud: Context, form: dict[str, list[str]]) -> JSONResponse:
+def _exchange_token(cloud: Context, form: dict[str, list[str]]) -> JSONResponse:
     if form.get("audience") != [external_account.AUDIENCE]:
         return _refusal("invalid_target", "Invalid audience: an outside identity's token is exchanged at /sts/v1/token")
     try:
-        email = cloud.tokens.exchanged(form.get("subject_token", [""])[0])
+        email = cloud.tokens.account_of_subject_token(form.get("subject_token", [""])[0])
     except TokenError as error:
         return _refusal("invalid_grant", f"Invalid JWT: {error}")
     access, _ = cloud.tokens.access_token(email, form.get("scope", [""])[0])

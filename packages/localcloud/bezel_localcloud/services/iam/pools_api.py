@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import partial
 
 from bezel_localcloud.access.principals import POOL, pool_name
-from bezel_localcloud.core.errors import ApiError, refuse_unserved, unserved
+from bezel_localcloud.core.errors import ApiError, refuse_unserved, unserved_error
 from bezel_localcloud.core.json_types import Json, whole_seconds, without_zeros
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.operations_api import serve_operations
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.iam.pool_rules import check_id, check_provider, check_texts
@@ -47,7 +47,7 @@ def create(call: Call) -> Json:
     check_id("workload_identity_pool_id", pool_id)
     refuse_unserved(body, _UNSERVED, "a pool")
     if body.get("mode", "MODE_UNSPECIFIED") not in {"MODE_UNSPECIFIED", "FEDERATION_ONLY"}:
-        raise unserved(f"the mode {body['mode']} of a pool", "use FEDERATION_ONLY")
+        raise unserved_error(f"the mode {body['mode']} of a pool", "use FEDERATION_ONLY")
     check_texts(body)
     mode = {"mode": body["mode"]} if body.get("mode") == "FEDERATION_ONLY" else {}
     return _make(call, POOL, f"{call.name(_PARENT)}/workloadIdentityPools/{pool_id}", body, _SETTABLE, mode)
@@ -56,19 +56,19 @@ def create(call: Call) -> Json:
 @api.route("GET", _ROOT, needs=f"{_NEEDS}.list", query="pageSize pageToken showDeleted")
 def list_pools(call: Call) -> Json:
     """Pools of the project."""
-    return _listed(call, POOL, f"{call.name(_PARENT)}/workloadIdentityPools/", "workloadIdentityPools")
+    return _list_page(call, POOL, f"{call.name(_PARENT)}/workloadIdentityPools/", "workloadIdentityPools")
 
 
 @api.route("GET", _ONE, needs=f"{_NEEDS}.get", on=_NAME)
 def get(call: Call) -> Json:
     """One pool, also a deleted one."""
-    return _stored(call, POOL, _NAME)
+    return _row_of(call, POOL, _NAME)
 
 
 @api.route("GET", f"{_ONE}:listAttestationRules", needs=f"{_NEEDS}.get", on=_NAME, query="pageSize pageToken")
 def list_attestation_rules(call: Call) -> Json:
     """Rules for Google's own workloads, of which a pool for federation has none."""
-    _stored(call, POOL, _NAME)
+    _row_of(call, POOL, _NAME)
     return call.page([], "attestationRules", default=50)
 
 
@@ -101,22 +101,22 @@ def create_provider(call: Call) -> Json:
     check_id("workload_identity_pool_provider_id", provider_id)
     _refuse_unserved_provider(body)
     check_provider(body)
-    if _stored(call, POOL, _NAME)["state"] == "DELETED":
-        raise _deleted(POOL)
+    if _row_of(call, POOL, _NAME)["state"] == "DELETED":
+        raise _deleted_error(POOL)
     return _make(call, PROVIDER, f"{call.name(_NAME)}/providers/{provider_id}", body, _PROVIDER_SETTABLE, {})
 
 
 @api.route("GET", _PROVIDERS, needs=f"{_PROVIDER_NEEDS}.list", on=_NAME, query="pageSize pageToken showDeleted")
 def list_providers(call: Call) -> Json:
     """Providers of a pool."""
-    _stored(call, POOL, _NAME)
-    return _listed(call, PROVIDER, f"{call.name(_NAME)}/providers/", "workloadIdentityPoolProviders")
+    _row_of(call, POOL, _NAME)
+    return _list_page(call, PROVIDER, f"{call.name(_NAME)}/providers/", "workloadIdentityPoolProviders")
 
 
 @api.route("GET", _ONE_PROVIDER, needs=f"{_PROVIDER_NEEDS}.get", on=_PROVIDER_NAME)
 def get_provider(call: Call) -> Json:
     """One provider, also a deleted one."""
-    return _stored(call, PROVIDER, _PROVIDER_NAME)
+    return _row_of(call, PROVIDER, _PROVIDER_NAME)
 
 
 @api.route(
@@ -142,7 +142,7 @@ def delete_provider(call: Call) -> Json:
 def _undelete(call: Call, kind: str, template: str) -> Json:
     """Restore a deleted pool or provider."""
     with call.cloud.store.transaction():
-        row = _stored(call, kind, template)
+        row = _row_of(call, kind, template)
         if row["state"] != "DELETED":
             raise ApiError("FAILED_PRECONDITION", f"The {kind} is not deleted.")
         restored = {key: value for key, value in row.items() if key != "expireTime"} | {"state": "ACTIVE"}
@@ -169,7 +169,7 @@ def usable_provider(store: Store, now: float, pool: str, provider: str) -> Json 
 def purge(store: Store, now: float) -> None:
     """Remove the pools and providers that were deleted 30 days ago, with the providers of such pools."""
     for kind in (POOL, PROVIDER):
-        gone = [name for name, row in store.rows(kind) if _expired(row, now)]
+        gone = [name for name, row in store.rows(kind) if _is_expired(row, now)]
         for name in gone:
             with store.transaction():
                 store.delete(kind, name)
@@ -177,14 +177,14 @@ def purge(store: Store, now: float) -> None:
                     store.delete(PROVIDER, inner)
 
 
-def _expired(row: Json, now: float) -> bool:
+def _is_expired(row: Json, now: float) -> bool:
     moment = str(row.get("expireTime") or "")
     return bool(moment) and datetime.fromisoformat(moment).timestamp() <= now
 
 
 def _make(call: Call, kind: str, name: str, body: Json, settable: frozenset[str], more: Json) -> Json:
     purge(call.cloud.store, call.cloud.pace.now())
-    row = {"name": _shown(name)} | {key: value for key, value in body.items() if key in settable}
+    row = {"name": _with_number(name)} | {key: value for key, value in body.items() if key in settable}
     with call.cloud.store.transaction():
         call.check_absent(kind, name, "Requested entity already exists")
         return _put(call, kind, name, without_zeros(row | more) | {"state": "ACTIVE"})
@@ -192,11 +192,11 @@ def _make(call: Call, kind: str, name: str, body: Json, settable: frozenset[str]
 
 def _change(call: Call, kind: str, template: str, settable: frozenset[str], check: Callable[[Json], None]) -> Json:
     with call.cloud.store.transaction():
-        old = _stored(call, kind, template)
+        old = _row_of(call, kind, template)
         if old["state"] == "DELETED":
-            raise _deleted(kind)
+            raise _deleted_error(kind)
         message = f"iam.{kind[0].upper()}{kind[1:]}"
-        changed = masked(old, call.body, call.mask() or ["*"], message, settable)
+        changed = apply_mask(old, call.body, call.mask() or ["*"], message, settable)
         check(changed)
         kept = {key: value for key, value in old.items() if key not in settable}
         return _put(call, kind, call.name(template), kept | without_zeros(changed))
@@ -204,9 +204,9 @@ def _change(call: Call, kind: str, template: str, settable: frozenset[str], chec
 
 def _delete(call: Call, kind: str, template: str) -> Json:
     with call.cloud.store.transaction():
-        row = _stored(call, kind, template)
+        row = _row_of(call, kind, template)
         if row["state"] == "DELETED":
-            raise _deleted(kind)
+            raise _deleted_error(kind)
         expires = whole_seconds(call.cloud.pace.now() + _KEPT_SECONDS)
         return _put(call, kind, call.name(template), row | {"state": "DELETED", "expireTime": expires})
 
@@ -215,22 +215,22 @@ def _put(call: Call, kind: str, name: str, row: Json) -> Json:
     """Store a row; return the operation that has done so."""
     call.cloud.store.put(kind, name, row)
     message = f"{_TYPE}{kind[0].upper()}{kind[1:]}"
-    return call.cloud.operations.timed(name, _METADATA, {"@type": message} | row, _OPERATION_SECONDS)
+    return call.cloud.operations.begin_timed(name, _METADATA, {"@type": message} | row, _OPERATION_SECONDS)
 
 
-def _stored(call: Call, kind: str, template: str) -> Json:
+def _row_of(call: Call, kind: str, template: str) -> Json:
     purge(call.cloud.store, call.cloud.pace.now())
-    return call.stored(kind, call.name(template), "Requested entity was not found.")
+    return call.row_of(kind, call.name(template), "Requested entity was not found.")
 
 
-def _listed(call: Call, kind: str, prefix: str, key: str) -> Json:
+def _list_page(call: Call, kind: str, prefix: str, key: str) -> Json:
     purge(call.cloud.store, call.cloud.pace.now())
     rows = call.cloud.store.rows(kind, prefix)
     shown = [(name, row) for name, row in rows if row["state"] == "ACTIVE" or call.flag("showDeleted")]
     return call.page(shown, key, default=50, max_size=1000)
 
 
-def _deleted(kind: str) -> ApiError:
+def _deleted_error(kind: str) -> ApiError:
     return ApiError("FAILED_PRECONDITION", f"The {kind} is deleted: restore it with undelete first.")
 
 
@@ -239,5 +239,5 @@ def _refuse_unserved_provider(body: Json) -> None:
     refuse_unserved(body.get("oidc") or {}, {"discoveryUri"}, "an OpenID Connect provider")
 
 
-def _shown(name: str) -> str:
+def _with_number(name: str) -> str:
     return name.replace(f"projects/{PROJECT}/", f"projects/{PROJECT_NUMBER}/", 1)

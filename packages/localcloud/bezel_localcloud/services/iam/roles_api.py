@@ -11,7 +11,7 @@ from bezel_localcloud.access.permissions import ROLE
 from bezel_localcloud.core.errors import ApiError, invalid
 from bezel_localcloud.core.json_types import Json, b64, without_zeros
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.router import Api, Call
 
 api = Api("iam.googleapis.com", "Identity and Access Management (IAM) API")
@@ -52,25 +52,27 @@ def list_roles(call: Call) -> Json:
     hidden = set() if call.query("view") == "FULL" else {"includedPermissions"}
     rows = call.cloud.store.rows(ROLE, call.name(_PARENT) + "/roles/")
     shown = [(name, row) for name, row in rows if call.flag("showDeleted") or not row.get("deleted")]
-    listed = [(name, {key: value for key, value in _shown(row).items() if key not in hidden}) for name, row in shown]
+    listed = [
+        (name, {key: value for key, value in _role_json(row).items() if key not in hidden}) for name, row in shown
+    ]
     return call.page(listed, "roles", default=300, max_size=1000)
 
 
 @api.route("GET", _ONE, needs="iam.roles.get", on=_NAME)
 def get(call: Call) -> Json:
     """One role, also a deleted one."""
-    return _shown(_stored(call))
+    return _role_json(_row_of(call))
 
 
 @api.route("PATCH", _ONE, needs="iam.roles.update", on=_NAME, query="updateMask", body="role")
 def patch(call: Call) -> Json:
     """Change the fields that the mask names (without one, all that can be changed)."""
     with call.cloud.store.transaction():
-        old = _stored(call)
+        old = _row_of(call)
         _check_etag(call.body.get("etag", ""), old)
         if old.get("deleted"):
             raise ApiError("FAILED_PRECONDITION", f"The role named {old['name']} is deleted: restore it first.")
-        changed = masked(old, call.body, call.mask() or ["*"], "iam.Role", _SETTABLE)
+        changed = apply_mask(old, call.body, call.mask() or ["*"], "iam.Role", _SETTABLE)
         _check(changed)
         return _put(call, {key: value for key, value in old.items() if key not in _SETTABLE} | changed)
 
@@ -79,7 +81,7 @@ def patch(call: Call) -> Json:
 def delete(call: Call) -> Json:
     """Mark a role as deleted: what policies grant by it has no effect."""
     with call.cloud.store.transaction():
-        role = _stored(call)
+        role = _row_of(call)
         _check_etag(call.query("etag"), role)
         if role.get("deleted"):
             raise ApiError("FAILED_PRECONDITION", f"The role named {role['name']} is already deleted.")
@@ -90,7 +92,7 @@ def delete(call: Call) -> Json:
 def undelete(call: Call) -> Json:
     """Restore a role that was deleted at most 7 days ago."""
     with call.cloud.store.transaction():
-        role = _stored(call)
+        role = _row_of(call)
         _check_etag(call.body.get("etag", ""), role)
         if not role.get("deleted"):
             raise ApiError("FAILED_PRECONDITION", f"The role named {role['name']} is not deleted.")
@@ -118,22 +120,22 @@ def _put(call: Call, role: Json) -> Json:
     role = without_zeros(role)
     role["etag"] = b64(b"role-%08d" % call.cloud.store.next_number("role"))
     call.cloud.store.put(ROLE, role["name"], role)
-    return _shown(role)
+    return _role_json(role)
 
 
-def _shown(role: Json) -> Json:
+def _role_json(role: Json) -> Json:
     hidden = {_DELETED_AT} | ({"stage"} if role.get("stage") == "ALPHA" else set())
     return {key: value for key, value in role.items() if key not in hidden}
 
 
-def _stored(call: Call) -> Json:
+def _row_of(call: Call) -> Json:
     name = call.name(_NAME)
     _purge(call.cloud.store, call.cloud.pace.now())
-    return call.stored(ROLE, name, f"The role named {name} was not found.")
+    return call.row_of(ROLE, name, f"The role named {name} was not found.")
 
 
-def _check_etag(given: str, role: Json) -> None:
-    if given not in {"", role["etag"]}:
+def _check_etag(etag: str, role: Json) -> None:
+    if etag not in {"", role["etag"]}:
         raise ApiError("ABORTED", f"There were concurrent changes of the role named {role['name']}: read it again.")
 
 

@@ -16,7 +16,7 @@ from bezel_localcloud.access.credentials.subject_tokens import (
     UnknownKeyError,
     check_issuer,
     claims_of,
-    mapped,
+    map_attributes,
     verify,
 )
 from bezel_localcloud.access.credentials.tokens import LIFETIME
@@ -49,7 +49,7 @@ _BAD_TARGET = (
 async def token(call: Call) -> Response:
     """Exchange a token."""
     try:
-        return JSONResponse(await _exchanged(call, _request(await call.request.body())))
+        return JSONResponse(await _exchange_token(call, _request(await call.request.body())))
     except ExchangeError as error:
         return JSONResponse({"error": error.error, "error_description": str(error)}, 400)
 
@@ -59,14 +59,14 @@ def _request(raw: bytes) -> Json:
     try:
         text = raw.decode()
         if text.lstrip().startswith("{"):
-            given = read_encodable_json(text)
-            return {re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name): str(given[name]) for name in given}
+            fields = read_encodable_json(text)
+            return {re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name): str(fields[name]) for name in fields}
         return dict(parse_qsl(text))
     except ValueError:
         raise ExchangeError("invalid_request", "The request is neither a form nor a JSON object.") from None
 
 
-async def _exchanged(call: Call, request: Json) -> Json:
+async def _exchange_token(call: Call, request: Json) -> Json:
     cloud, now = call.cloud, call.cloud.pace.now()
     if request.get("grant_type") != _GRANT:
         raise ExchangeError("unsupported_grant_type", f"Invalid grant_type: only {_GRANT} is served here.")
@@ -84,9 +84,9 @@ async def _exchanged(call: Call, request: Json) -> Json:
     if provider is None:
         raise ExchangeError("invalid_target", _BAD_TARGET)
     subject = request.get("subject_token", "")
-    claims = await _verified(call, subject, provider)
-    attributes = mapped(claims, provider["attributeMapping"], provider.get("attributeCondition", ""))
-    principal = FederatedPrincipal.of(audience["pool"], attributes.subject, attributes.groups, attributes.own)
+    claims = await _verify_subject(call, subject, provider)
+    attributes = map_attributes(claims, provider["attributeMapping"], provider.get("attributeCondition", ""))
+    principal = FederatedPrincipal.of(audience["pool"], attributes.subject, attributes.groups, attributes.custom)
     # It lives no longer than the token that it was given for.
     lifetime = min(LIFETIME, float(claims["exp"]) - now)
     access = cloud.tokens.federated_token(principal, request["scope"], lifetime)
@@ -94,7 +94,7 @@ async def _exchanged(call: Call, request: Json) -> Json:
     return {"access_token": access, "issued_token_type": kind, "token_type": "Bearer", "expires_in": int(lifetime)}
 
 
-async def _verified(call: Call, subject: str, provider: Json) -> Json:
+async def _verify_subject(call: Call, subject: str, provider: Json) -> Json:
     oidc, now = provider["oidc"], call.cloud.pace.now()
     check_issuer(claims_of(subject)[1], oidc["issuerUri"])
     path = f"//iam.googleapis.com/{provider['name']}"

@@ -6,11 +6,11 @@ keys. Leaves out what a version goes through and how it encrypts (keys.py, ciphe
 
 import re
 
-from bezel_localcloud.core.errors import invalid, unserved
+from bezel_localcloud.core.errors import invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.regions import regions
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.iam_policies import serve_policy
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.kms.keys import (
@@ -22,7 +22,7 @@ from bezel_localcloud.services.kms.keys import (
     current,
     find_key,
     primary_of,
-    shown,
+    public_fields,
 )
 
 # Source: Cloud KMS's list of locations.
@@ -59,7 +59,7 @@ def list_rings(call: Call) -> Json:
 @api.route("GET", RING_PATH, needs="cloudkms.keyRings.get", on=RING_NAME)
 def get_ring(call: Call) -> Json:
     """One key ring."""
-    return call.stored(RING, _ring_name(call), f"KeyRing {_ring_name(call)} not found.")
+    return call.row_of(RING, _ring_name(call), f"KeyRing {_ring_name(call)} not found.")
 
 
 @api.route(
@@ -74,7 +74,7 @@ def create_key(call: Call) -> Json:
     get_ring(call)
     body, now = call.body, call.cloud.pace.now()
     name = f"{_ring_name(call)}/cryptoKeys/{_checked_id(call, 'cryptoKeyId')}"
-    key = _checked(body)
+    key = _key_fields(body)
     check_durations(body, now)
     key |= {"name": name, "createTime": timestamp(now)}
     with call.cloud.store.transaction():
@@ -112,8 +112,8 @@ def patch_key(call: Call) -> Json:
     with call.cloud.store.transaction():
         find_key(call.cloud, name)
         key = current(call.cloud, name)
-        changed = masked(key, call.body, mask, "cloudkms.CryptoKey", _SETTABLE)
-        _checked({"purpose": key["purpose"]} | changed)
+        changed = apply_mask(key, call.body, mask, "cloudkms.CryptoKey", _SETTABLE)
+        _key_fields({"purpose": key["purpose"]} | changed)
         check_durations(changed, call.cloud.pace.now())
         changed["versionTemplate"] = key["versionTemplate"]  # there is one only, and the body may name a part of it
         kept = {field: value for field, value in key.items() if field not in _SETTABLE}
@@ -123,7 +123,7 @@ def patch_key(call: Call) -> Json:
 
 def _page(call: Call, kind: str, prefix: str, title: str) -> Json:
     rows = call.cloud.store.rows(kind, prefix)
-    items = [(name, shown(row) | (primary_of(call.cloud, row) if kind == KEY else {})) for name, row in rows]
+    items = [(name, public_fields(row) | (primary_of(call.cloud, row) if kind == KEY else {})) for name, row in rows]
     return call.page(items, title) | {"totalSize": len(items)}
 
 
@@ -139,7 +139,7 @@ def _checked_id(call: Call, name: str) -> str:
     return value
 
 
-def _checked(body: Json) -> Json:
+def _key_fields(body: Json) -> Json:
     """The stored fields of a new key.
 
     Raises:
@@ -149,14 +149,14 @@ def _checked(body: Json) -> Json:
     if purpose in {"", "CRYPTO_KEY_PURPOSE_UNSPECIFIED"}:
         raise invalid("The CryptoKey's purpose must be set.", ("crypto_key.purpose", "is required"))
     if purpose != "ENCRYPT_DECRYPT":
-        raise unserved(f"keys with the purpose {purpose}", "use ENCRYPT_DECRYPT")
+        raise unserved_error(f"keys with the purpose {purpose}", "use ENCRYPT_DECRYPT")
     if (level := template.get("protectionLevel") or "SOFTWARE") != "SOFTWARE":
-        raise unserved(f"keys with the protection level {level}", "use SOFTWARE")
+        raise unserved_error(f"keys with the protection level {level}", "use SOFTWARE")
     if (algorithm := template.get("algorithm") or ALGORITHM) != ALGORITHM:
         text = f"Algorithm {algorithm} is not valid for purpose ENCRYPT_DECRYPT."
         raise invalid(text, ("crypto_key.version_template.algorithm", algorithm))
     if refused := [field for field in _UNSERVED if body.get(field)]:
-        raise unserved(f"{', '.join(refused)} of a key")
+        raise unserved_error(f"{', '.join(refused)} of a key")
     fields = {"labels", "rotationPeriod", "nextRotationTime", "destroyScheduledDuration"}
     kept = {field: value for field, value in body.items() if field in fields and value}
     template = {"protectionLevel": "SOFTWARE", "algorithm": ALGORITHM}

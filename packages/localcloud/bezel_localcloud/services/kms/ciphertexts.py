@@ -17,7 +17,7 @@ _HEAD = b"\x0a\x24\x00"  # what the ciphertexts of Google begin with
 _FINGERPRINT, _NONCE, _TAG = 35, 12, 16  # bytes
 
 
-def encrypted(cloud: Context, key: str, plain: bytes, context: bytes) -> tuple[bytes, Json]:
+def encrypt_bytes(cloud: Context, key: str, plain: bytes, context: bytes) -> tuple[bytes, Json]:
     """Encrypt with the primary version of a key.
 
     Args:
@@ -42,7 +42,7 @@ def encrypted(cloud: Context, key: str, plain: bytes, context: bytes) -> tuple[b
     return _HEAD + bytes.fromhex(version["_fingerprint"]) + nonce + sealed, version
 
 
-def decrypted(cloud: Context, key: str, ciphertext: bytes, context: bytes) -> tuple[bytes, Json]:
+def decrypt_bytes(cloud: Context, key: str, ciphertext: bytes, context: bytes) -> tuple[bytes, Json]:
     """Decrypt with the version of a key that made a ciphertext.
 
     Returns:

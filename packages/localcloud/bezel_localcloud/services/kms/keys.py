@@ -25,7 +25,7 @@ def find_key(cloud: Context, name: str) -> Json:
         ApiError: NOT_FOUND.
     """
     row = current(cloud, name)
-    return shown(row) | primary_of(cloud, row)
+    return public_fields(row) | primary_of(cloud, row)
 
 
 def current(cloud: Context, name: str) -> Json:
@@ -59,7 +59,7 @@ def current(cloud: Context, name: str) -> Json:
 def primary_of(cloud: Context, row: Json) -> Json:
     """The field of a key that shows its primary version."""
     version = cloud.store.get(VERSION, row.get("_primary", ""))
-    return {"primary": shown(version)} if version else {}
+    return {"primary": public_fields(version)} if version else {}
 
 
 def find_version(cloud: Context, key: str, number: str) -> Json:
@@ -134,7 +134,7 @@ def check_durations(fields: Json, now: float) -> None:
         raise invalid(text, ("crypto_key.destroy_scheduled_duration", kept))
 
 
-def shown(row: Json) -> Json:
+def public_fields(row: Json) -> Json:
     """A row without what only localcloud needs."""
     return {key: value for key, value in row.items() if not key.startswith("_")}
 
@@ -146,5 +146,5 @@ def duration(text: str) -> float:
 
 def seconds(time: str) -> float:
     """Unix seconds of a timestamp."""
-    found = datetime.fromisoformat(time)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    moment = datetime.fromisoformat(time)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

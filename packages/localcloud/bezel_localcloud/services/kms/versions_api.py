@@ -8,7 +8,7 @@ from bezel_localcloud.core.files.checksums import crc32c
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.kms.api import KEY_NAME, KEY_PATH, api
-from bezel_localcloud.services.kms.ciphertexts import decrypted, encrypted
+from bezel_localcloud.services.kms.ciphertexts import decrypt_bytes, encrypt_bytes
 from bezel_localcloud.services.kms.keys import (
     KEY,
     VERSION,
@@ -17,7 +17,7 @@ from bezel_localcloud.services.kms.keys import (
     duration,
     find_key,
     find_version,
-    shown,
+    public_fields,
     versions_of,
 )
 
@@ -35,7 +35,7 @@ def create(call: Call) -> Json:
         state = call.body.get("state") or "ENABLED"
         if state not in {"ENABLED", "DISABLED"}:
             raise invalid("A new CryptoKeyVersion is ENABLED or DISABLED.", ("crypto_key_version.state", state))
-        return shown(add_version(call.cloud, current(call.cloud, call.name(KEY_NAME)), state))
+        return public_fields(add_version(call.cloud, current(call.cloud, call.name(KEY_NAME)), state))
 
 
 @api.route("GET", _VERSIONS, needs="cloudkms.cryptoKeyVersions.list", on=KEY_NAME, query="pageSize pageToken")
@@ -43,14 +43,14 @@ def list_versions(call: Call) -> Json:
     """Versions of a key in the order of their numbers."""
     key = call.name(KEY_NAME)
     current(call.cloud, key)
-    rows = [shown(row) for row in versions_of(call.cloud, key)]
+    rows = [public_fields(row) for row in versions_of(call.cloud, key)]
     return call.page_in_order(rows, "cryptoKeyVersions") | {"totalSize": len(rows)}
 
 
 @api.route("GET", _ONE, needs="cloudkms.cryptoKeyVersions.get", on=_NAME)
 def get(call: Call) -> Json:
     """One version."""
-    return shown(find_version(call.cloud, call.name(KEY_NAME), call.param("version")))
+    return public_fields(find_version(call.cloud, call.name(KEY_NAME), call.param("version")))
 
 
 @api.route("PATCH", _ONE, needs="cloudkms.cryptoKeyVersions.update", on=_NAME, query="updateMask")
@@ -62,35 +62,35 @@ def patch(call: Call) -> Json:
     if state not in {"ENABLED", "DISABLED"}:
         raise invalid("A state can be set to ENABLED or DISABLED only.", ("crypto_key_version.state", state))
 
-    def switched(version: Json) -> Json:
+    def switch(version: Json) -> Json:
         _check_state(version, "ENABLED", "DISABLED")
         return version | {"state": state}
 
-    return _changed(call, switched)
+    return _change(call, switch)
 
 
 @api.route("POST", _ONE + ":destroy", needs="cloudkms.cryptoKeyVersions.destroy", on=_NAME)
 def destroy(call: Call) -> Json:
     """Schedule a version for destruction."""
 
-    def scheduled(version: Json) -> Json:
+    def schedule(version: Json) -> Json:
         _check_state(version, "ENABLED", "DISABLED")
         key = current(call.cloud, call.name(KEY_NAME))
         ends = call.cloud.pace.now() + duration(key["destroyScheduledDuration"])
         return version | {"state": "DESTROY_SCHEDULED", "destroyTime": timestamp(ends)}
 
-    return _changed(call, scheduled)
+    return _change(call, schedule)
 
 
 @api.route("POST", _ONE + ":restore", needs="cloudkms.cryptoKeyVersions.restore", on=_NAME)
 def restore(call: Call) -> Json:
     """Keep a version that is scheduled for destruction; it is disabled then."""
 
-    def kept(version: Json) -> Json:
+    def keep(version: Json) -> Json:
         _check_state(version, "DESTROY_SCHEDULED")
         return {key: value for key, value in version.items() if key != "destroyTime"} | {"state": "DISABLED"}
 
-    return _changed(call, kept)
+    return _change(call, keep)
 
 
 @api.route("POST", KEY_PATH + ":updatePrimaryVersion", needs="cloudkms.cryptoKeys.update", on=KEY_NAME)
@@ -109,7 +109,7 @@ def encrypt(call: Call) -> Json:
     """Encrypt with the primary version."""
     plain, checked = _data(call, "plaintext", _LARGEST)
     context, context_checked = _data(call, _AAD, _LARGEST)
-    ciphertext, version = encrypted(call.cloud, call.name(KEY_NAME), plain, context)
+    ciphertext, version = encrypt_bytes(call.cloud, call.name(KEY_NAME), plain, context)
     answer: Json = {
         "name": version["name"],
         "ciphertext": b64(ciphertext),
@@ -126,7 +126,7 @@ def decrypt(call: Call) -> Json:
     ciphertext, _ = _data(call, "ciphertext", 10 * _LARGEST)
     context, _ = _data(call, _AAD, _LARGEST)
     name = call.name(KEY_NAME)
-    plain, version = decrypted(call.cloud, name, ciphertext, context)
+    plain, version = decrypt_bytes(call.cloud, name, ciphertext, context)
     primary = current(call.cloud, name).get("_primary") == version["name"]
     answer = {"plaintext": b64(plain), "plaintextCrc32c": str(crc32c(plain)), "protectionLevel": "SOFTWARE"}
     return answer | ({"usedPrimary": True} if primary else {})
@@ -138,22 +138,22 @@ def _data(call: Call, field: str, most: int) -> tuple[bytes, bool]:
     Raises:
         ApiError: INVALID_ARGUMENT for too many bytes, and for those that differ from their checksum.
     """
-    data, given = base64.b64decode(call.body.get(field) or ""), call.body.get(f"{field}Crc32c")
+    data, checksum = base64.b64decode(call.body.get(field) or ""), call.body.get(f"{field}Crc32c")
     shown_field = "additional_authenticated_data" if field == _AAD else field
     if len(data) > most:
         text = f"The {shown_field} is too large: {len(data)} bytes; the maximum is {most} bytes."
         raise invalid(text, (shown_field, f"{len(data)} bytes"))
-    if given is not None and int(given) != crc32c(data):
+    if checksum is not None and int(checksum) != crc32c(data):
         text = f"The checksum in field {shown_field}_crc32c did not match the data in field {shown_field}."
         raise invalid(text, (f"{shown_field}_crc32c", "does not match"))
-    return data, given is not None
+    return data, checksum is not None
 
 
-def _changed(call: Call, change: Callable[[Json], Json]) -> Json:
+def _change(call: Call, change: Callable[[Json], Json]) -> Json:
     with call.cloud.store.transaction():
         version = change(find_version(call.cloud, call.name(KEY_NAME), call.param("version")))
         call.cloud.store.put(VERSION, version["name"], version)
-    return shown(version)
+    return public_fields(version)
 
 
 def _check_state(version: Json, *states: str) -> None:

@@ -10,7 +10,7 @@ from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT_NUMBER
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.core.work import TooMuchWorkError, Work
-from bezel_localcloud.http.paging import bad_page_token, opened, sealed
+from bezel_localcloud.http.paging import bad_page_token, open_token, seal_token
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.logging.filters import MOST_STEPS, Filter, parse_filter
 from bezel_localcloud.services.logging.written import (
@@ -68,9 +68,9 @@ async def write_entries(call: Call) -> Json:
     check_shared(body)
     entries: Entries = []
     errors: dict[int, ApiError] = {}
-    for index, given in enumerate(body["entries"]):
+    for index, sent in enumerate(body["entries"]):
         try:
-            entries.append((time_of(given, now), written_entry(given, body, now)))
+            entries.append((time_of(sent, now), written_entry(sent, body, now)))
         except ApiError as error:
             if not body.get("partialSuccess"):
                 raise
@@ -100,18 +100,18 @@ def _store(store: Store, entries: Entries) -> None:
 async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
     text = call.body.get("filter", "")
     query, owner = parse_filter(text), f"entries {text} {newest_first}"
-    after = _position(opened(call.body.get("pageToken", ""), owner))
+    after = _position(open_token(call.body.get("pageToken", ""), owner))
     since = None if query.since is None else query.since - _ROUNDING
     until = None if query.until is None else query.until + _ROUNDING
     entries: list[Json] = []
     token, spent, turn = "", 0, 0
     while True:
-        found = call.cloud.store.log_slice(
+        rows = call.cloud.store.log_slice(
             newest_first=newest_first, after=after, since=since, until=until, limit=_SLICE
         )
-        for position, entry in found:
+        for position, entry in rows:
             if spent > _REQUEST:
-                return ({"entries": entries} if entries else {}) | {"nextPageToken": _sealed(after, owner)}
+                return ({"entries": entries} if entries else {}) | {"nextPageToken": _seal_position(after, owner)}
             after = position
             holds, steps = _holds(query, entry)
             spent, turn = spent + steps, turn + steps
@@ -123,8 +123,8 @@ async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
             if len(entries) == size:
                 return {"entries": entries, "nextPageToken": token}
             entries.append(entry)
-            token = _sealed(position, owner)
-        if len(found) < _SLICE:
+            token = _seal_position(position, owner)
+        if len(rows) < _SLICE:
             return {"entries": entries} if entries else {}
         await asyncio.sleep(0)
 
@@ -143,8 +143,8 @@ def _holds(query: Filter, entry: Json) -> tuple[bool, int]:
         raise invalid(text, ("filter", str(error))) from None
 
 
-def _sealed(position: tuple[float, int] | None, owner: str) -> str:
-    return sealed(f"{position[0]!r} {position[1]}", owner) if position else ""
+def _seal_position(position: tuple[float, int] | None, owner: str) -> str:
+    return seal_token(f"{position[0]!r} {position[1]}", owner) if position else ""
 
 
 def _position(key: str) -> tuple[float, int] | None:

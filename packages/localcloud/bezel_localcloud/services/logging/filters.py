@@ -73,12 +73,12 @@ def parse_filter(text: str) -> Filter:
     """
     if len(text) > _LONGEST:
         raise invalid(f"The filter has {len(text)} characters, more than {_LONGEST}.", ("filter", "is too long"))
-    parser = _Parser(text, Work(MOST_STEPS))
+    parser = _FilterParser(text, Work(MOST_STEPS))
     test = parser.parse()
     return Filter(test, max(parser.since, default=None), min(parser.until, default=None))
 
 
-class _Parser:
+class _FilterParser:
     """Recursive descent over the text; `since` and `until` are the time bounds of the top level."""
 
     def __init__(self, text: str, work: Work) -> None:
@@ -139,7 +139,7 @@ class _Parser:
             return self._values(field, sign, top=top)
         self._at = start
         text = self._value().lower()
-        return lambda entry, work: any(text in _counted(found, work).lower() for found in _leaves(entry))
+        return lambda entry, work: any(text in _metered_text(leaf, work).lower() for leaf in _leaves(entry))
 
     def _values(self, field: str, sign: str, *, top: bool) -> Test:
         if not self._sign("("):
@@ -166,7 +166,7 @@ class _Parser:
         value = self._value()
         path = [part.strip('"') for part in _PART.findall(field)]
         if sign == ":" and value == "*" and not quoted:
-            return lambda entry, _work: any(True for _ in _found(entry, path))
+            return lambda entry, _work: any(True for _ in _values_at(entry, path))
         try:
             test = _test(field, sign, value, self._work)
         except (ValueError, TooMuchWorkError) as error:
@@ -180,8 +180,8 @@ class _Parser:
 
         def holds(entry: Json, work: Work) -> bool:
             work.spend()
-            found = list(_found(entry, path)) or default
-            return (all if absent else any)(test(item, work) for item in found) if found else absent
+            values = list(_values_at(entry, path)) or default
+            return (all if absent else any)(test(item, work) for item in values) if values else absent
 
         return holds
 
@@ -235,26 +235,26 @@ def _test(field: str, sign: str, value: str, work: Work) -> Callable[[object, Wo
             pattern = regular_expression(value, work)
         except PatternError as error:
             raise ValueError(f"{value[:200]!r} is not a regular expression: {error}") from None
-        return lambda found, work: pattern.found_in(_counted(found, work), work) == (sign == "=~")
+        return lambda item, work: pattern.found_in(_metered_text(item, work), work) == (sign == "=~")
     if sign == ":":
         part = value.lower()
-        return lambda found, work: part in _counted(found, work).lower()
+        return lambda item, work: part in _metered_text(item, work).lower()
     key = _key_of(field, value)
     expected = key(value)
     if sign in {"=", "!="}:
-        return lambda found, work: (key(_counted(found, work)) == expected) == (sign == "=")
+        return lambda item, work: (key(_metered_text(item, work)) == expected) == (sign == "=")
 
-    def ordered(found: object, work: Work) -> bool:
-        own = key(_counted(found, work))
-        return type(own) is type(expected) and _ORDERS[sign](own, expected)
+    def is_ordered(item: object, work: Work) -> bool:
+        entry_key = key(_metered_text(item, work))
+        return type(entry_key) is type(expected) and _ORDERS[sign](entry_key, expected)
 
-    return ordered
+    return is_ordered
 
 
-def _counted(found: object, work: Work) -> str:
+def _metered_text(value: object, work: Work) -> str:
     """A value of an entry as text; its length is counted first."""
-    work.spend(1 + _characters(found) // _PER_STEP)
-    return str(found)
+    work.spend(1 + _characters(value) // _PER_STEP)
+    return str(value)
 
 
 def _characters(value: object) -> int:
@@ -290,21 +290,21 @@ def _number(text: str) -> float | str:
 
 def _unix_seconds(text: str) -> float:
     try:
-        found = datetime.fromisoformat(re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", text))
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        moment = datetime.fromisoformat(re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", text))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not a time such as 2026-11-01T00:00:00Z") from None
 
 
-def _found(entry: object, path: list[str]) -> Iterator[object]:
+def _values_at(entry: object, path: list[str]) -> Iterator[object]:
     """Values of an entry at a path; a list has the values of each of its members."""
     if isinstance(entry, list):
         for item in entry:
-            yield from _found(item, path)
+            yield from _values_at(item, path)
     elif not path:
         yield entry
     elif isinstance(entry, dict) and path[0] in entry:
-        yield from _found(entry[path[0]], path[1:])
+        yield from _values_at(entry[path[0]], path[1:])
 
 
 def _leaves(value: object) -> Iterator[object]:

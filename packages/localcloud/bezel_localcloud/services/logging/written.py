@@ -9,7 +9,7 @@ import re
 import uuid
 from datetime import datetime
 
-from bezel_localcloud.core.errors import ERRORS, ApiError, invalid, permission_denied, unserved
+from bezel_localcloud.core.errors import ERRORS, ApiError, invalid, permission_denied, unserved_error
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 
@@ -50,11 +50,14 @@ def written_entry(entry: Json, request: Json, now: float) -> Json:
     if len(payloads) > 1:
         raise invalid(f"{' and '.join(payloads)}: an entry has one payload.", ("payload", "is a oneof"))
     if "protoPayload" in payloads:
-        raise unserved("protoPayload of an entry", "use jsonPayload")
-    given = [each.get("labels", {}) for each in (request, entry)]
-    if sum(map(len, given)) > _MOST_LABELS and len(given[0].keys() | given[1].keys()) > _MOST_LABELS:
+        raise unserved_error("protoPayload of an entry", "use jsonPayload")
+    labels_of_both = [each.get("labels", {}) for each in (request, entry)]
+    if (
+        sum(map(len, labels_of_both)) > _MOST_LABELS
+        and len(labels_of_both[0].keys() | labels_of_both[1].keys()) > _MOST_LABELS
+    ):
         raise invalid(f"A log entry has at most {_MOST_LABELS} labels.", ("labels", "too many"))
-    labels = {**given[0], **given[1]}
+    labels = {**labels_of_both[0], **labels_of_both[1]}
     stored = entry | {
         "logName": f"projects/{PROJECT}/logs/{log}",
         "resource": resource,

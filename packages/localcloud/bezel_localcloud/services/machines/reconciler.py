@@ -15,7 +15,7 @@ from bezel_localcloud.core.patterns import shell_pattern_fits
 from bezel_localcloud.core.store import is_full
 from bezel_localcloud.machines import capacity
 from bezel_localcloud.machines.capacity import Held
-from bezel_localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advanced, moved
+from bezel_localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advance, move
 from bezel_localcloud.machines.node_spec import NodeSpec
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.cloud_quotas.in_force import value_in
@@ -70,13 +70,16 @@ class MachineReconciler:
     def end_all(self, *, lost: bool) -> list[str]:
         """End every running machine, as if its time were over or the platform reclaimed it, and return their names."""
         self.advance()
-        now, active = self._cloud.pace.now(), [found for found in self._rows() if found[2]["life"]["state"] == "ACTIVE"]
+        now, active = (
+            self._cloud.pace.now(),
+            [request for request in self._rows() if request[2]["life"]["state"] == "ACTIVE"],
+        )
         for kind, name, row in active:
-            life = moved(Life(**row["life"]), "SUSPENDING", now, lost=lost and kind == QUEUED)
+            life = move(Life(**row["life"]), "SUSPENDING", now, lost=lost and kind == QUEUED)
             self._settle(kind, name, row, life)
         return [name for _, name, _ in active]
 
-    def held(self) -> list[Held]:
+    def held_machines(self) -> list[Held]:
         """Requests that count in stock and quotas."""
         return [
             Held(KINDS[kind], row["zone"], row["goods"], row["model"], row["life"]["state"])
@@ -139,7 +142,7 @@ class MachineReconciler:
                     store.put(late["kind"], name, late["row"])
 
     def _advance(self, kind: str, name: str, row: Json) -> None:
-        while (life := advanced(Life(**row["life"]), self._cloud.pace.now(), self._conditions(row))) is not None:
+        while (life := advance(Life(**row["life"]), self._cloud.pace.now(), self._conditions(row))) is not None:
             row = self._settle(kind, name, row, life)
             if life.state == GONE or self._cloud.store.get(kind, name) is None:
                 return
@@ -153,7 +156,7 @@ class MachineReconciler:
         in_stock = row["life"]["state"] in {"CREATING", "WAITING_FOR_RESOURCES"} and not sold_out
         return Conditions(
             waits,
-            in_stock=in_stock and capacity.left(zone, row["goods"], self.held()) > 0,
+            in_stock=in_stock and capacity.free_machines(zone, row["goods"], self.held_machines()) > 0,
             gives_up=sold_out or bool(capacity.zones()[zone].stock_out),
             never_ready=seconds(never.number("seconds")) if never else None,
         )
@@ -167,13 +170,13 @@ class MachineReconciler:
         """Store a new state with all its effects and return the new row."""
         previous = row["life"]["state"]
         with self._cloud.store.transaction():
-            if life.state == "PROVISIONING" and not (row := self._placed(row)).get("place"):
-                life = moved(life, "FAILED", life.since, failure=NO_ADDRESS)
+            if life.state == "PROVISIONING" and not (row := self._with_place(row)).get("place"):
+                life = move(life, "FAILED", life.since, failure=NO_ADDRESS)
             if life.state not in PLACED | {"DELETING"}:
                 row = {key: value for key, value in row.items() if key != "place" or life.lost}
             if life.state == "FAILED":
                 row |= {"said": self._sold_out(row["zone"]) or capacity.zones()[row["zone"]].stock_out}
-            row |= {"life": life.stored()}
+            row |= {"life": life.as_json()}
             ended = life.state == GONE or (kind == INSTANCE and life.state in {"FAILED", "SUSPENDED"})
             if ended:
                 self._cloud.store.delete(kind, name)
@@ -188,7 +191,7 @@ class MachineReconciler:
             self._cloud.nodes.end(row["machine"]["name"])
         return row
 
-    def _placed(self, row: Json) -> Json:
+    def _with_place(self, row: Json) -> Json:
         """Return a row with its machine placed in its network; without a place if no address is left there."""
         machine, store = row["machine"], self._cloud.store
         subnetwork = store.get("subnetwork", machine["subnetwork"])

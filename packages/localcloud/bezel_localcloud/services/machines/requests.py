@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from bezel_localcloud.core.errors import ApiError, invalid, permission_denied
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
-from bezel_localcloud.machines.capacity import FLEXIBLE, Goods, Held, exceeded, place_of
-from bezel_localcloud.machines.lifecycle import begun, model_refused, over_quota
+from bezel_localcloud.machines.capacity import FLEXIBLE, Goods, Held, exceeded_quotas, place_of
+from bezel_localcloud.machines.lifecycle import model_refused, new_life, over_quota
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.compute.links import region_of
 from bezel_localcloud.services.machines.reconciler import KINDS, QUEUED
@@ -92,9 +92,11 @@ def begin(call: Call, kind: str, name: str, request: MachineRequest, row: Json, 
         ApiError: The request exceeds a quota.
     """
     cloud, now = call.cloud, call.cloud.pace.now()
-    held = Held(KINDS[kind], request.zone, request.goods.name, request.model, "CREATING")
-    for quota, used, allowed in exceeded(held, cloud.machines.held(), cloud.machines.quotas(place_of(held))):
-        place = f"{'zone' if kind == QUEUED else 'region'} {place_of(held)}"
+    machine = Held(KINDS[kind], request.zone, request.goods.name, request.model, "CREATING")
+    for quota, used, allowed in exceeded_quotas(
+        machine, cloud.machines.held_machines(), cloud.machines.quotas(place_of(machine))
+    ):
+        place = f"{'zone' if kind == QUEUED else 'region'} {place_of(machine)}"
         error = over_quota(quota, used, allowed, place)
         refused = ApiError("PERMISSION_DENIED", error.message, error.details, reason="quotaExceeded")
         raise error if kind == QUEUED else refused
@@ -102,7 +104,7 @@ def begin(call: Call, kind: str, name: str, request: MachineRequest, row: Json, 
     if late:
         now += cloud.pace.seconds(late.number("seconds"))
     valid = request.valid_seconds
-    row["life"] = begun(now, now + cloud.pace.seconds(valid) if valid else valid, request.run_seconds).stored()
+    row["life"] = new_life(now, now + cloud.pace.seconds(valid) if valid else valid, request.run_seconds).as_json()
     if late:
         cloud.machines.begin_late(kind, name, row)
         return ""
@@ -132,9 +134,9 @@ def _subnetwork(call: Call, request: MachineRequest) -> str:
         if not subnetwork:
             missing = network if store.get("network", network) is None else f"{network} (a subnetwork in {region})"
             raise ApiError("NOT_FOUND", f"The resource '{missing}' was not found")
-    found = call.stored("subnetwork", subnetwork, f"The resource '{subnetwork}' was not found")
-    if region_of(subnetwork) != region or network not in {"", found["network"]}:
-        text = f"The subnetwork '{subnetwork}' is not in region {region} of network '{network or found['network']}'."
+    row = call.row_of("subnetwork", subnetwork, f"The resource '{subnetwork}' was not found")
+    if region_of(subnetwork) != region or network not in {"", row["network"]}:
+        text = f"The subnetwork '{subnetwork}' is not in region {region} of network '{network or row['network']}'."
         raise invalid(text, ("subnetwork", "does not fit zone and network"))
     if not call.cloud.access.allows(call.caller, "compute.subnetworks.use", f"projects/{PROJECT}"):
         raise permission_denied("compute.subnetworks.use", subnetwork)

@@ -2,7 +2,7 @@
 
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json, timestamp
-from bezel_localcloud.machines.lifecycle import Life, failed
+from bezel_localcloud.machines.lifecycle import Life, failure_error
 from bezel_localcloud.services.compute.vpc import loopback
 
 _PORT = 8470  # port in every TPU node's endpoint
@@ -14,14 +14,14 @@ def queued_resource(name: str, row: Json) -> Json:
     """A queued resource as requested, with its state."""
     life = Life(**row["life"])
     data = {"failedData": {"error": failure(row).rpc_status()}} if life.state == "FAILED" else {_field(life.state): {}}
-    known = {} if life.state == "WAITING_FOR_RESOURCES" else data
-    state = {"state": life.state, "stateInitiator": "USER" if life.by_user else "SERVICE"} | known
+    state_data = {} if life.state == "WAITING_FOR_RESOURCES" else data
+    state = {"state": life.state, "stateInitiator": "USER" if life.by_user else "SERVICE"} | state_data
     return dict(row["request"]) | {"name": name, "createTime": timestamp(life.created), "state": state}
 
 
 def failure(row: Json) -> ApiError:
     """The error of a failed request."""
-    return failed(row["life"]["failure"], row["zone"], row["goods"], row["said"])
+    return failure_error(row["life"]["failure"], row["zone"], row["goods"], row["said"])
 
 
 def node(name: str, node_row: Json, row: Json, address_of_external: str) -> Json:

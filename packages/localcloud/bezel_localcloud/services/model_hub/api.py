@@ -83,13 +83,13 @@ def _git_hash(content: bytes) -> str:
 def _files(request: Request) -> dict[str, bytes] | Response:
     name = _name(request)
     try:
-        found = _model_files(name)
+        files = _model_files(name)
     except NotInCatalogueError:
         # The hub does not reveal whether a model is private or does not exist.
         return _refusal(401, "RepoNotFound", "Invalid username or password.")
     if request.path_params["revision"] not in {"main", _commit(name)}:
         return _refusal(404, "RevisionNotFound", f"Invalid rev id: {request.path_params['revision']}")
-    return found
+    return files
 
 
 @cache

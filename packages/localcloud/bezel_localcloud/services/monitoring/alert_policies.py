@@ -4,7 +4,7 @@ from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import invalid
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.http.messages import settable_fields
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.monitoring.channels import find_channel
 from bezel_localcloud.services.monitoring.conditions import check_condition
@@ -27,10 +27,10 @@ _MOST_CONDITIONS, _MOST_CHANNELS, _LONGEST_NAME, _LONGEST_TEXT = 6, 16, 512, 819
 def create(call: Call) -> Json:
     """Create a policy; Google chooses its id and those of its conditions."""
     store = call.cloud.store
-    policy = _checked(call, {key: value for key, value in call.body.items() if key in _SETTABLE})
+    policy = _complete_policy(call, {key: value for key, value in call.body.items() if key in _SETTABLE})
     with store.transaction():
         name, made = new_name(call, "alertPolicies", KIND), record(call)
-        policy = _named(policy, name) | {"name": name, "creationRecord": made, "mutationRecord": made}
+        policy = _name_conditions(policy, name) | {"name": name, "creationRecord": made, "mutationRecord": made}
         store.put(KIND, name, policy)
     return policy
 
@@ -54,9 +54,9 @@ def patch(call: Call) -> Json:
     store = call.cloud.store
     with store.transaction():
         name, old = _policy(call)
-        policy = _checked(call, masked(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
+        policy = _complete_policy(call, apply_mask(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
         kept = {key: value for key, value in old.items() if key not in _SETTABLE}
-        policy = _named(policy, name) | kept | {"mutationRecord": record(call)}
+        policy = _name_conditions(policy, name) | kept | {"mutationRecord": record(call)}
         store.put(KIND, name, policy)
     return policy
 
@@ -71,10 +71,10 @@ def delete(call: Call) -> Json:
 
 def _policy(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
-    return name, call.stored(KIND, name, f"Cannot find alert policy with name {name}.")
+    return name, call.row_of(KIND, name, f"Cannot find alert policy with name {name}.")
 
 
-def _checked(call: Call, policy: Json) -> Json:
+def _complete_policy(call: Call, policy: Json) -> Json:
     """A policy with the values that Google fills in.
 
     Raises:
@@ -110,17 +110,17 @@ def _checked(call: Call, policy: Json) -> Json:
     return {"enabled": True, **kept}
 
 
-def _named(policy: Json, name: str) -> Json:
+def _name_conditions(policy: Json, name: str) -> Json:
     """A policy whose conditions have names: those that they had in it, or new ones."""
     conditions = policy["conditions"]
     prefix = f"{name}/conditions/"
     kept = [one.get("name", "") for one in conditions if one.get("name", "").startswith(prefix)]
-    numbers = [number for found in kept if (number := decimal(found.removeprefix(prefix))) is not None]
+    numbers = [number for kept_name in kept if (number := decimal(kept_name.removeprefix(prefix))) is not None]
     following, result, used = max([999, *numbers]) + 1, [], set[str]()
     for condition in conditions:
-        own = condition.get("name", "")
-        if own not in kept or own in used:
-            own, following = f"{prefix}{following}", following + 1
-        used.add(own)
-        result.append({**condition, "name": own})
+        condition_name = condition.get("name", "")
+        if condition_name not in kept or condition_name in used:
+            condition_name, following = f"{prefix}{following}", following + 1
+        used.add(condition_name)
+        result.append({**condition, "name": condition_name})
     return policy | {"conditions": result}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from bezel_localcloud.core.errors import ApiError, invalid, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of, timestamp
 from bezel_localcloud.routing.context import Sample
 from bezel_localcloud.routing.router import Api, Call
@@ -37,24 +37,24 @@ def list_time_series(call: Call) -> Json:
     metric = METRICS[required["metric.type"]]
     since, until = _interval(call)
     period = _period(call, metric)
-    found: list[tuple[str, Labels, list[Sample]]] = []
+    selected: list[tuple[str, Labels, list[Sample]]] = []
     for labels, samples in series_of(call.cloud, metric):
         chosen = [sample for sample in reversed(samples) if since < sample.end <= until]
         if chosen and required.items() <= labels.items():
             name = " ".join(labels[key] for key in sorted(labels))
-            found.append((name, labels, chosen if period is None else _sums(chosen, period, until)))
-    found.sort(key=lambda item: item[0])
+            selected.append((name, labels, chosen if period is None else _sums(chosen, period, until)))
+    selected.sort(key=lambda item: item[0])
     if call.query("view") == "HEADERS":
-        headers = [(name, _shown(metric, labels, [])) for name, labels, _ in found]
+        headers = [(name, _series_json(metric, labels, [])) for name, labels, _ in selected]
         return call.page(headers, "timeSeries", max_size=_MOST)
     # The page size counts points: a series may continue on the next page.
-    points = [(name, labels, sample) for name, labels, chosen in found for sample in chosen]
+    points = [(name, labels, sample) for name, labels, chosen in selected for sample in chosen]
     numbered = [(f"{name} {1e11 - sample.end:.6f}", (name, labels, sample)) for name, labels, sample in points]
-    shown, token = call.paged(numbered, default=_MOST, max_size=_MOST)
+    shown, token = call.page_items(numbered, default=_MOST, max_size=_MOST)
     by_series: dict[str, tuple[Labels, list[Sample]]] = {}
     for _, (name, labels, sample) in shown:
         by_series.setdefault(name, (labels, []))[1].append(sample)
-    response: Json = {"timeSeries": [_shown(metric, *series) for series in by_series.values()]} if shown else {}
+    response: Json = {"timeSeries": [_series_json(metric, *series) for series in by_series.values()]} if shown else {}
     return response | ({"nextPageToken": token} if token else {}) | ({"unit": metric.unit} if shown else {})
 
 
@@ -67,16 +67,16 @@ def _period(call: Call, metric: Metric) -> float | None:
     aligner, period = call.query("aggregation.perSeriesAligner"), call.query("aggregation.alignmentPeriod")
     if aligner in ("", "ALIGN_NONE"):
         if period:
-            raise unserved("aggregation.alignmentPeriod without an aligner", "name aggregation.perSeriesAligner")
+            raise unserved_error("aggregation.alignmentPeriod without an aligner", "name aggregation.perSeriesAligner")
         return None
     if aligner != "ALIGN_SUM" or metric.kind != "DELTA":
-        raise unserved(f"{aligner} of the metric {metric.type}", "use ALIGN_SUM of a DELTA metric, or no aligner")
+        raise unserved_error(f"{aligner} of the metric {metric.type}", "use ALIGN_SUM of a DELTA metric, or no aligner")
     try:
         seconds = seconds_of(period, 0.0)
     except ValueError as error:
-        raise _refused(str(error), "aggregation.alignmentPeriod") from None
+        raise _wrong_field(str(error), "aggregation.alignmentPeriod") from None
     if seconds < _SHORTEST:
-        raise _refused("the alignment period must be at least 60 seconds", "aggregation.alignmentPeriod")
+        raise _wrong_field("the alignment period must be at least 60 seconds", "aggregation.alignmentPeriod")
     return seconds
 
 
@@ -89,13 +89,13 @@ def _sums(samples: Sequence[Sample], period: float, until: float) -> list[Sample
     return [Sample(until - (ago + 1) * period, until - ago * period, value) for ago, value in sorted(sums.items())]
 
 
-def _shown(metric: Metric, labels: Labels, samples: Sequence[Sample]) -> Json:
+def _series_json(metric: Metric, labels: Labels, samples: Sequence[Sample]) -> Json:
     def part(prefix: str) -> Json:
         return {name.removeprefix(prefix): value for name, value in labels.items() if name.startswith(prefix)}
 
-    own = part("metric.labels.")
+    metric_labels = part("metric.labels.")
     shown: Json = {
-        "metric": {"type": metric.type} | ({"labels": own} if own else {}),
+        "metric": {"type": metric.type} | ({"labels": metric_labels} if metric_labels else {}),
         "resource": {"type": metric.resource, "labels": part("resource.labels.")},
         "metricKind": metric.kind,
         "valueType": metric.value,
@@ -120,26 +120,26 @@ def required_labels(text: str) -> dict[str, str]:
         match = _TERM.fullmatch(term)
         if match is None:
             if _BEYOND.search(_QUOTED.sub('""', term).lstrip()):
-                raise unserved(f"the filter {term.strip()[:200]!r}", 'give LABEL = "value", joined by AND')
-            raise _refused(f"could not parse {term.strip()[:200]!r}")
+                raise unserved_error(f"the filter {term.strip()[:200]!r}", 'give LABEL = "value", joined by AND')
+            raise _wrong_field(f"could not parse {term.strip()[:200]!r}")
         name = re.sub(r"^(metric|resource)\.label\.", r"\1.labels.", match[1])
         if name in required:
-            raise _refused(f"{match[1]!r} is given twice")
+            raise _wrong_field(f"{match[1]!r} is given twice")
         required[name] = re.sub(r"\\(.)", r"\1", match[2])
     if "metric.type" not in required:
-        raise _refused("it must specify a single metric type")
+        raise _wrong_field("it must specify a single metric type")
     metric = METRICS.get(required["metric.type"])
     if metric is None:
-        raise unserved(f"the metric {required['metric.type']}", f"use {', '.join(METRICS)}")
+        raise unserved_error(f"the metric {required['metric.type']}", f"use {', '.join(METRICS)}")
     for name in required:
         if name not in metric.filters():
-            raise _refused(f"{name!r} is not a label of {metric.type} and {metric.resource}")
+            raise _wrong_field(f"{name!r} is not a label of {metric.type} and {metric.resource}")
     if required.get("resource.type", metric.resource) != metric.resource:
-        raise _refused(f"the metric {metric.type} is of the resource {metric.resource}")
+        raise _wrong_field(f"the metric {metric.type} is of the resource {metric.resource}")
     return required
 
 
-def _refused(why: str, field: str = "filter") -> ApiError:
+def _wrong_field(why: str, field: str = "filter") -> ApiError:
     return invalid(f"Field {field} had an invalid value: {why}.", (field, why))
 
 

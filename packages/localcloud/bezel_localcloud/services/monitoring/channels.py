@@ -6,11 +6,11 @@ other companies' services; they are refused as not served, as is the verificatio
 
 import re
 
-from bezel_localcloud.core.errors import ApiError, invalid, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.http.messages import settable_fields
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.monitoring.labels import label_problems
 from bezel_localcloud.services.monitoring.numbered import by_id, new_name, record
@@ -36,7 +36,7 @@ _FIELD = "notification_channel"
 @api.route("POST", _ROOT, needs="monitoring.notificationChannels.create", body=_FIELD)
 def create(call: Call) -> Json:
     """Create a channel; Google chooses its id."""
-    channel = _checked({key: value for key, value in call.body.items() if key in _SETTABLE})
+    channel = _complete_channel({key: value for key, value in call.body.items() if key in _SETTABLE})
     store = call.cloud.store
     with store.transaction():
         name, made = new_name(call, "notificationChannels", "channel"), record(call)
@@ -65,7 +65,7 @@ def patch(call: Call) -> Json:
     store = call.cloud.store
     with store.transaction():
         name, channel = _channel(call)
-        changed = _checked(masked(channel, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
+        changed = _complete_channel(apply_mask(channel, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
         if changed["type"] != channel["type"]:
             raise invalid("Field type cannot be changed.", ("notification_channel.type", "is immutable"))
         kept = {key: value for key, value in channel.items() if key not in _SETTABLE}
@@ -101,10 +101,10 @@ def find_channel(store: Store, name: str) -> Json | None:
 
 def _channel(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
-    return name, call.stored("notificationChannel", name, f"Cannot find notification channel with name {name}.")
+    return name, call.row_of("notificationChannel", name, f"Cannot find notification channel with name {name}.")
 
 
-def _checked(channel: Json) -> Json:
+def _complete_channel(channel: Json) -> Json:
     """A channel with the values that Google fills in.
 
     Raises:
@@ -112,7 +112,7 @@ def _checked(channel: Json) -> Json:
     """
     kind, labels = channel.get("type", ""), channel.get("labels") or {}
     if kind in _OTHER_TYPES:
-        raise unserved(f"notification channels of the type {kind}", "use the type email")
+        raise unserved_error(f"notification channels of the type {kind}", "use the type email")
     problems = label_problems(channel)
     if kind != "email":
         problems.append(("type", f"{kind!r} is not the type of a channel descriptor"))

@@ -9,7 +9,7 @@ refused as not served.
 import re
 
 from bezel_catalog.metrics import Metric, metrics
-from bezel_localcloud.core.errors import ApiError, invalid, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of
 
 KINDS = ("conditionThreshold", "conditionAbsent", "conditionMatchedLog", "conditionPrometheusQueryLanguage")
@@ -56,7 +56,9 @@ def check_condition(condition: Json, where: str, *, alone: bool, rate_limited: b
     """
     for kind in _UNSERVED:
         if condition.get(kind):
-            raise unserved(f"{kind} of an alert policy", "use conditionThreshold or conditionPrometheusQueryLanguage")
+            raise unserved_error(
+                f"{kind} of an alert policy", "use conditionThreshold or conditionPrometheusQueryLanguage"
+            )
     kinds = [kind for kind in KINDS if condition.get(kind) is not None]
     if len(kinds) != 1:
         raise invalid(f"Field {where} must specify exactly one type of condition.", (where, "needs one condition"))
@@ -67,7 +69,7 @@ def check_condition(condition: Json, where: str, *, alone: bool, rate_limited: b
     if rate_limited:
         text = "metric-based alert policies must not specify a notification rate limit"
         raise invalid(f"Field alertStrategy.notificationRateLimit had an invalid value: {text}")
-    place = f"{where}.{re.sub(r'[A-Z]', lambda found: '_' + found[0].lower(), kind)}"
+    place = f"{where}.{re.sub(r'[A-Z]', lambda match: '_' + match[0].lower(), kind)}"
     if kind == "conditionPrometheusQueryLanguage":
         if not str(body.get("query", "")).strip():
             raise invalid(f"Field {place}.query must not be empty.", (f"{place}.query", "is empty"))
@@ -148,7 +150,7 @@ def _metric_of(text: str, where: str) -> Metric:
         domain = named[0].partition("/")[0]
         listed = {name.partition("/")[0] for name in metrics()}
         if domain.endswith(".googleapis.com") and domain not in {*listed, *_WRITTEN}:
-            raise unserved(
+            raise unserved_error(
                 f"the metric {named[0]}", "use one that packages/catalog/bezel_catalog/data/metrics.toml lists"
             )
         again = "If a metric was created recently, it could take up to 10 minutes to become available. "

@@ -22,18 +22,18 @@ _MOST_COLUMNS = 48
 def create(call: Call) -> Json:
     """Create a dashboard, with the id of its name or one that Google chooses; names have the project's number."""
     store = call.cloud.store
-    dashboard = _checked(call.body)
+    dashboard = _settable_fields(call.body)
     with store.transaction():
-        given = by_id(str(call.body.get("name", "")))
-        parent, _, own = given.rpartition("/")
-        if given and (parent != call.name("projects/{project}/dashboards") or not _ID.fullmatch(own)):
+        sent_name = by_id(str(call.body.get("name", "")))
+        parent, _, dashboard_id = sent_name.rpartition("/")
+        if sent_name and (parent != call.name("projects/{project}/dashboards") or not _ID.fullmatch(dashboard_id)):
             raise invalid(
-                f"Field name had an invalid value of {given!r}.", ("name", "expected a dashboard of this project")
+                f"Field name had an invalid value of {sent_name!r}.", ("name", "expected a dashboard of this project")
             )
-        name = f"projects/{PROJECT_NUMBER}/dashboards/{own or uuid.uuid4()}"
+        name = f"projects/{PROJECT_NUMBER}/dashboards/{dashboard_id or uuid.uuid4()}"
         if store.get(KIND, name) is not None:
             raise ApiError("ALREADY_EXISTS", f"Dashboard {name} already exists.")
-        return _stored(call, dashboard | {"name": name})
+        return _store(call, dashboard | {"name": name})
 
 
 @api.route("GET", _ROOT, needs="monitoring.dashboards.list", query="pageSize pageToken")
@@ -55,7 +55,7 @@ def patch(call: Call) -> Json:
         old = _dashboard(call)
         if call.body.get("etag", "") not in {"", old["etag"]}:
             raise ApiError("ABORTED", "Etag mismatch: the dashboard was changed concurrently. Read it again.")
-        return _stored(call, _checked(call.body) | {"name": old["name"]})
+        return _store(call, _settable_fields(call.body) | {"name": old["name"]})
 
 
 @api.route("DELETE", _ONE, needs="monitoring.dashboards.delete")
@@ -68,17 +68,17 @@ def delete(call: Call) -> Json:
 
 def _dashboard(call: Call) -> Json:
     name = f"projects/{PROJECT_NUMBER}/dashboards/{call.param('dashboard')}"
-    return call.stored(KIND, name, f"Requested entity was not found: dashboard {name}")
+    return call.row_of(KIND, name, f"Requested entity was not found: dashboard {name}")
 
 
-def _stored(call: Call, dashboard: Json) -> Json:
+def _store(call: Call, dashboard: Json) -> Json:
     dashboard = dashboard | {"etag": f"{call.cloud.store.next_number('dashboard-etag'):032x}"}
     if not call.flag("validateOnly"):
         call.cloud.store.put(KIND, dashboard["name"], dashboard)
     return dashboard
 
 
-def _checked(body: Json) -> Json:
+def _settable_fields(body: Json) -> Json:
     """The settable part of a dashboard.
 
     Raises:

@@ -10,7 +10,7 @@ _MOST = 64
 
 def label_problems(resource: Json) -> list[tuple[str, str]]:
     """(field, reason) of wrong `userLabels`."""
-    own = resource.get("userLabels") or {}
-    if len(own) > _MOST or not all(_LABEL.fullmatch(key) for key in own):
+    labels = resource.get("userLabels") or {}
+    if len(labels) > _MOST or not all(_LABEL.fullmatch(key) for key in labels):
         return [("userLabels", f"has at most {_MOST} keys of the form {_LABEL.pattern}")]
     return []

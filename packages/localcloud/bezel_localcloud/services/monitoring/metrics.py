@@ -39,8 +39,8 @@ class Metric:
 
     def filters(self) -> frozenset[str]:
         """Labels that a filter may name."""
-        own = {f"metric.labels.{label}" for label in self.labels}
-        return frozenset(own | {f"resource.labels.{label}" for label in self.resource_labels}) | _ALWAYS
+        metric_labels = {f"metric.labels.{label}" for label in self.labels}
+        return frozenset(metric_labels | {f"resource.labels.{label}" for label in self.resource_labels}) | _ALWAYS
 
 
 _ALWAYS = frozenset({"metric.type", "resource.type"})
@@ -88,7 +88,7 @@ def series_of(cloud: Context, metric: Metric) -> Iterator[tuple[Labels, Sequence
             "resource.labels.location": series.location,
             "resource.labels.configuration_name": series.service,
         }
-        own = {"state": series.state} if series.state else {}
+        metric_labels = {"state": series.state} if series.state else {}
         if code := series.response_code:
-            own = {"response_code": code, "response_code_class": f"{code[0]}xx", "route": series.service}
-        yield always | labels | {f"metric.labels.{name}": value for name, value in own.items()}, samples
+            metric_labels = {"response_code": code, "response_code_class": f"{code[0]}xx", "route": series.service}
+        yield always | labels | {f"metric.labels.{name}": value for name, value in metric_labels.items()}, samples

@@ -33,10 +33,12 @@ def use_of(cloud: Context) -> Counter[Series]:
     for location, spec, instances in _containers(cloud):
         for metric, amount in amounts(spec):
             used[Series(metric, location)] += amount * instances
-    for held in cloud.machines.held():
-        for quota in capacity.quota_ids(held.api, held.goods, held.model):
+    for machine in cloud.machines.held_machines():
+        for quota in capacity.quota_ids(machine.api, machine.goods, machine.model):
             if capacity.is_counted(quota):
-                used[Series(capacity.metric_of(quota), capacity.place_of(held))] += capacity.goods()[held.goods].units
+                used[Series(capacity.metric_of(quota), capacity.place_of(machine))] += capacity.goods()[
+                    machine.goods
+                ].units
     return used
 
 
@@ -44,15 +46,15 @@ def _containers(cloud: Context) -> Iterator[tuple[str, RevisionSpec, int]]:
     """(region, spec, number) of the running containers, including those of older revisions and of jobs."""
     store = cloud.store
     for name, service in store.rows("service"):
-        for revision, instances in cloud.services.held(name).items():
-            if (found := store.get("revision", revision)) is not None:
-                yield name.split("/")[3], revision_spec(found, service.get("scaling") or {}), instances
+        for revision, instances in cloud.services.instance_counts(name).items():
+            if (row := store.get("revision", revision)) is not None:
+                yield name.split("/")[3], revision_spec(row, service.get("scaling") or {}), instances
     for name, _ in store.rows("jobRun"):
         if (execution := store.get("execution", name)) is not None:
             yield name.split("/")[3], revision_spec(execution["template"], {}), execution.get("runningCount", 0)
 
 
-class QuotaUse:
+class QuotaUseSampler:
     """The samples of the last day."""
 
     def __init__(self, cloud: Context) -> None:

@@ -29,7 +29,7 @@ _LEAST_TICK = 1.0
 _MOST_SAMPLES = 4096  # of a series; older ones are merged
 
 
-class ServiceUse:
+class ServiceUseSampler:
     """The samples since the daemon's start."""
 
     def __init__(self, cloud: Context) -> None:
@@ -104,13 +104,13 @@ class ServiceUse:
         samples = self._samples.setdefault(series, [])
         samples.append(sample)
         if len(samples) > _MOST_SAMPLES:
-            self._samples[series] = _merged(samples)
+            self._samples[series] = _merge_older(samples)
 
 
 def is_billed_by_instance(store: Store, revision: str) -> bool:
     """Whether a revision's instances are billed for their whole life: stated resources without `cpuIdle` mean so."""
-    found = store.get("revision", revision) or {}
-    resources = serving_container(found).get("resources") or {}
+    row = store.get("revision", revision) or {}
+    resources = serving_container(row).get("resources") or {}
     return bool(resources) and not resources.get("cpuIdle")
 
 
@@ -119,7 +119,7 @@ def _key(metric: str, revision: str, state: str = "", response_code: str = "") -
     return RevisionSeries(metric, location, service, name, state, response_code)
 
 
-def _merged(samples: list[Sample]) -> list[Sample]:
+def _merge_older(samples: list[Sample]) -> list[Sample]:
     """The samples, the older half of them merged in pairs: their sum stays."""
     half = len(samples) // 4 * 2
     pairs = zip(samples[:half:2], samples[1:half:2], strict=True)

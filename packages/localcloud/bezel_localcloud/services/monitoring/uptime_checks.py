@@ -6,11 +6,11 @@ resources and checks inside of a network are refused as not served.
 
 import re
 
-from bezel_localcloud.core.errors import invalid, refuse_unserved, unserved
+from bezel_localcloud.core.errors import invalid, refuse_unserved, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.http.messages import settable_fields
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.monitoring.alert_policies import KIND as POLICY
 from bezel_localcloud.services.monitoring.labels import label_problems
@@ -36,26 +36,26 @@ _CHECK_ID = re.compile(r'check_id"?\s*=\s*"([^"]*)"')  # in the filter of an ale
 def create(call: Call) -> Json:
     """Create a check; Google chooses its id."""
     store = call.cloud.store
-    check = _checked({key: value for key, value in call.body.items() if key in _SETTABLE})
+    check = _complete_check({key: value for key, value in call.body.items() if key in _SETTABLE})
     with store.transaction():
         name = new_name(call, "uptimeCheckConfigs", KIND)
         check = {"name": name, **check}
         store.put(KIND, name, check)
-    return _shown(check)
+    return _masked_check(check)
 
 
 @api.route("GET", _ROOT, needs="monitoring.uptimeCheckConfigs.list", query="pageSize pageToken")
 def list_checks(call: Call) -> Json:
     """Checks of the project."""
     rows = call.cloud.store.rows(KIND)
-    page = call.page([(name, _shown(check)) for name, check in rows], "uptimeCheckConfigs")
+    page = call.page([(name, _masked_check(check)) for name, check in rows], "uptimeCheckConfigs")
     return page | ({"totalSize": len(rows)} if rows else {})
 
 
 @api.route("GET", _ONE, needs="monitoring.uptimeCheckConfigs.get")
 def get(call: Call) -> Json:
     """One check."""
-    return _shown(_check(call)[1])
+    return _masked_check(_check(call)[1])
 
 
 @api.route("PATCH", _ONE, needs="monitoring.uptimeCheckConfigs.update", query="updateMask", body=_FIELD)
@@ -64,14 +64,14 @@ def patch(call: Call) -> Json:
     store = call.cloud.store
     with store.transaction():
         name, old = _check(call)
-        changed = masked(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE)
+        changed = apply_mask(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE)
         # What a check watches cannot change: the provider's updates leave it out.
         fixed = {key: old[key] for key in _FIXED if key in old}
         if any(changed.get(key, old.get(key)) != old.get(key) for key in _FIXED):
             raise invalid("Field monitored_resource cannot be changed.", ("monitored_resource", "is immutable"))
-        check = {"name": name, **_checked(_with_secrets(changed, old) | fixed)}
+        check = {"name": name, **_complete_check(_with_secrets(changed, old) | fixed)}
         store.put(KIND, name, check)
-    return _shown(check)
+    return _masked_check(check)
 
 
 @api.route("DELETE", _ONE, needs="monitoring.uptimeCheckConfigs.delete")
@@ -91,10 +91,10 @@ def delete(call: Call) -> Json:
 
 def _check(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
-    return name, call.stored(KIND, name, f"Cannot find uptime check config with name {name}.")
+    return name, call.row_of(KIND, name, f"Cannot find uptime check config with name {name}.")
 
 
-def _checked(check: Json) -> Json:
+def _complete_check(check: Json) -> Json:
     """A check with the values that Google fills in.
 
     Raises:
@@ -102,10 +102,12 @@ def _checked(check: Json) -> Json:
     """
     refuse_unserved(check, _BEYOND, "an uptime check")
     if check.get("checkerType", "STATIC_IP_CHECKERS") not in {"STATIC_IP_CHECKERS", "CHECKER_TYPE_UNSPECIFIED"}:
-        raise unserved("checkers of the type VPC_CHECKERS", "leave checkerType out")
+        raise unserved_error("checkers of the type VPC_CHECKERS", "leave checkerType out")
     resource, problems = check.get("monitoredResource") or {}, label_problems(check)
     if resource.get("type") != "uptime_url":
-        raise unserved(f"uptime checks of a {resource.get('type') or 'resource without a type'}", "use uptime_url")
+        raise unserved_error(
+            f"uptime checks of a {resource.get('type') or 'resource without a type'}", "use uptime_url"
+        )
     if not (resource.get("labels") or {}).get("host"):
         problems.append(("monitored_resource.labels", "host is required"))
     if not check.get("displayName"):
@@ -147,12 +149,12 @@ def _with_secrets(check: Json, old: Json) -> Json:
     http, before = check.get("httpCheck") or {}, old.get("httpCheck") or {}
     if not http.get("maskHeaders") or not http.get("headers"):
         return check
-    known = before.get("headers") or {}
-    headers = {key: known.get(key, value) if value == _MASK else value for key, value in http["headers"].items()}
+    secrets = before.get("headers") or {}
+    headers = {key: secrets.get(key, value) if value == _MASK else value for key, value in http["headers"].items()}
     return check | {"httpCheck": http | {"headers": headers}}
 
 
-def _shown(check: Json) -> Json:
+def _masked_check(check: Json) -> Json:
     http = check.get("httpCheck")
     if http is None:
         return check

@@ -1,7 +1,7 @@
 """Resource Manager v1 and v3: the project and its IAM policy."""
 
 from bezel_localcloud.access.permissions import PROJECT_NAME
-from bezel_localcloud.core.errors import unserved
+from bezel_localcloud.core.errors import unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.routing.iam_policies import serve_policy
@@ -28,8 +28,8 @@ def get_project(call: Call) -> Json:
 @api.route("GET", "/crm/v1/projects", needs="resourcemanager.projects.get", on=f"projects/{PROJECT}", query=_LISTED)
 def list_projects(call: Call) -> Json:
     """The one project, without a filter or with one that names it by `id:`, `projectId:` or `name:`."""
-    found = [(PROJECT, get_project(call))] if _matches(call.query("filter")) else []
-    return call.page(found, "projects")
+    projects = [(PROJECT, get_project(call))] if _matches(call.query("filter")) else []
+    return call.page(projects, "projects")
 
 
 @api.route("GET", _PROJECT_3, needs="resourcemanager.projects.get")
@@ -56,8 +56,8 @@ def get_project_3(call: Call) -> Json:
 )
 def search_projects(call: Call) -> Json:
     """As `list_projects`, in the shape of v3."""
-    found = [(PROJECT, get_project_3(call))] if _matches(call.query("query")) else []
-    return call.page(found, "projects")
+    projects = [(PROJECT, get_project_3(call))] if _matches(call.query("query")) else []
+    return call.page(projects, "projects")
 
 
 def _matches(query: str) -> bool:
@@ -68,7 +68,7 @@ def _matches(query: str) -> bool:
     """
     field, _, value = query.partition(":")
     if field not in {"", "id", "projectId", "name", "displayName"}:
-        raise unserved(f"the filter {query!r}", "use id:, projectId: or name:")
+        raise unserved_error(f"the filter {query!r}", "use id:, projectId: or name:")
     return not field or value.strip('"') in {PROJECT, "*"}
 
 

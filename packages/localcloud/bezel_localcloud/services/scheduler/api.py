@@ -8,7 +8,7 @@ from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.regions import regions
 from bezel_localcloud.http.messages import settable_fields
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.router import Api, Call
 from bezel_localcloud.services.scheduler import jobs
 from bezel_localcloud.services.scheduler.jobs import KIND
@@ -52,13 +52,13 @@ def create(call: Call) -> Json:
     if prefix != f"{parent}/jobs" or not _ID.fullmatch(job_id):
         form = 'Job name must be formatted: "projects/<PROJECT_ID>/locations/<LOCATION_ID>/jobs/<JOB_ID>".'
         raise invalid(form, ("job.name", "expected a job of this location"))
-    job = jobs.checked({key: value for key, value in call.body.items() if key in _SETTABLE})
+    job = jobs.complete_job({key: value for key, value in call.body.items() if key in _SETTABLE})
     _act_as(call, job)
     now = cloud.pace.now()
     with cloud.store.transaction():
         if cloud.store.get(KIND, name) is not None:
             raise ApiError("ALREADY_EXISTS", f"Job {name} already exists.")
-        row = jobs.begun({"name": name, **job, "userUpdateTime": timestamp(now), "state": "ENABLED"}, now)
+        row = jobs.new_row({"name": name, **job, "userUpdateTime": timestamp(now), "state": "ENABLED"}, now)
         cloud.store.put(KIND, name, row)
     cloud.scheduler.wake()
     return dict(row["job"])
@@ -84,13 +84,13 @@ def patch(call: Call) -> Json:
     with cloud.store.transaction():
         name, row = _row(call)
         old = row["job"]
-        job = jobs.checked(masked(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
+        job = jobs.complete_job(apply_mask(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
         _act_as(call, job)
         now = cloud.pace.now()
         kept = {key: value for key, value in old.items() if key not in _SETTABLE}
         job = {**kept, **job, "userUpdateTime": timestamp(now)}
         same = all(old[key] == job[key] for key in ("schedule", "timeZone"))
-        row = row | {"job": job} if same else jobs.begun(job, now)
+        row = row | {"job": job} if same else jobs.new_row(job, now)
         cloud.store.put(KIND, name, row)
     cloud.scheduler.wake()
     return dict(row["job"])
@@ -122,7 +122,7 @@ def _set_state(call: Call, state: str) -> Json:
         name, row = _row(call)
         if row["job"]["state"] != state:
             job = row["job"] | {"state": state}
-            row = jobs.begun(job, cloud.pace.now()) if state == "ENABLED" else row | {"job": job}
+            row = jobs.new_row(job, cloud.pace.now()) if state == "ENABLED" else row | {"job": job}
             cloud.store.put(KIND, name, row)
     cloud.scheduler.wake()
     return dict(row["job"])
@@ -138,7 +138,7 @@ def run(call: Call) -> Json:
 
 def _row(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
-    return name, call.stored(KIND, name, "Job not found.")
+    return name, call.row_of(KIND, name, "Job not found.")
 
 
 def _act_as(call: Call, job: Json) -> None:

@@ -32,7 +32,7 @@ _CODES |= {504: "DEADLINE_EXCEEDED"}
 _PREFIXES = {"cloudresourcemanager": "crm", "storage": "", "compute": ""}
 
 
-class Scheduler:
+class JobDispatcher:
     """The waiting and running jobs of one cloud."""
 
     def __init__(self, cloud: Context) -> None:
@@ -76,23 +76,23 @@ class Scheduler:
                 log.exception("due jobs could not be started")
                 await asyncio.sleep(_AFTER_FAILURE)
 
-    def _enabled(self) -> list[tuple[float, str, Json]]:
+    def _enabled_jobs(self) -> list[tuple[float, str, Json]]:
         rows = [(name, row) for name, row in self._cloud.store.rows(KIND) if row["job"]["state"] == "ENABLED"]
         waiting = [(jobs.due(row, self._cloud.pace), name, row) for name, row in rows if name not in self._running]
-        return sorted(waiting, key=lambda found: found[:2])
+        return sorted(waiting, key=lambda job: job[:2])
 
     def _due(self) -> list[tuple[str, Json]]:
         now = self._cloud.pace.now()
-        return [(name, row) for time, name, row in self._enabled() if time <= now]
+        return [(name, row) for time, name, row in self._enabled_jobs() if time <= now]
 
     def _wait(self) -> float:
-        soonest = min((time for time, _, _ in self._enabled()), default=float("inf"))
+        soonest = min((time for time, _, _ in self._enabled_jobs()), default=float("inf"))
         return max(0.0, min(soonest - self._cloud.pace.now(), _LONGEST_WAIT))
 
     async def _attempt(self, name: str, scheduled: float | None) -> None:
         """Send a job's request and store the outcome; `scheduled` is None for a run out of turn."""
         try:
-            await self._sent(name, scheduled)
+            await self._send(name, scheduled)
         except Exception:
             log.exception("job %s could not run", name)
             await asyncio.sleep(_AFTER_FAILURE)  # its row may be as it was, and the job due again at once
@@ -100,7 +100,7 @@ class Scheduler:
             self._running.discard(name)
             self.wake()
 
-    async def _sent(self, name: str, scheduled: float | None) -> None:
+    async def _send(self, name: str, scheduled: float | None) -> None:
         store, pace = self._cloud.store, self._cloud.pace
         row = store.get(KIND, name)
         if row is None:
@@ -119,7 +119,7 @@ class Scheduler:
                 return
             now = now | {"job": now["job"] | {"status": status}}
             if scheduled is not None and now["next"] == row["next"]:  # else it has another schedule by now
-                now = jobs.ended(now, scheduled, started, pace, succeeded=code == "OK")
+                now = jobs.row_after(now, scheduled, started, pace, succeeded=code == "OK")
             store.put(KIND, name, now)
 
     async def _outcome(self, job: Json, scheduled: float) -> tuple[str, str, int]:
@@ -155,14 +155,14 @@ class Scheduler:
 
     def _own_headers(self, job: Json, scheduled: float) -> dict[str, str]:
         target, tokens = job["httpTarget"], self._cloud.tokens
-        own = {
+        headers = {
             "X-CloudScheduler": "true",
             "X-CloudScheduler-JobName": job["name"].rpartition("/")[2],
             "X-CloudScheduler-ScheduleTime": timestamp(scheduled),
         }
         email = jobs.account_of(job)
         if not email:
-            return own
+            return headers
         account = self._cloud.store.get("account", email)
         if account is None or account.get("disabled"):
             raise _NoAccountError(f"service account {email} does not exist or is disabled")
@@ -170,7 +170,7 @@ class Scheduler:
             token, _ = tokens.access_token(email, oauth["scope"])
         else:
             token = tokens.identity_token(email, target["oidcToken"]["audience"])
-        return own | {"Authorization": f"Bearer {token}"}
+        return headers | {"Authorization": f"Bearer {token}"}
 
     def _address(self, uri: str) -> str | None:
         """Where a request to an address goes: None where it would leave this machine."""
@@ -184,7 +184,7 @@ class Scheduler:
     def _log(self, job: Json, severity: str, event: str, more: Json, http: int = 0) -> None:
         payload = {"@type": f"type.googleapis.com/google.cloud.scheduler.logging.{event}", "jobName": job["name"]}
         payload |= {"targetType": "HTTP", "url": job["httpTarget"]["uri"], **more}
-        self._cloud.logbook.scheduled(job["name"], severity, payload, {"status": http} if http else {})
+        self._cloud.logbook.scheduler_attempt(job["name"], severity, payload, {"status": http} if http else {})
 
 
 class _NoAccountError(Exception):

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from bezel_base.cron import CronError, parse_cron, time_zone
 from bezel_localcloud.core.clock import PlatformClock
-from bezel_localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of, timestamp
 
 KIND = "schedulerJob"
@@ -28,7 +28,7 @@ _DEADLINE, _SHORTEST, _LONGEST = 180.0, 15.0, 1800.0
 _OWN_HEADER = re.compile(r"(?i)(host|content-length|x-google-.*|x-appengine-.*|x-cloudscheduler.*)")
 
 
-def checked(job: Json) -> Json:
+def complete_job(job: Json) -> Json:
     """A job's settable fields with the values that Google fills in.
 
     Raises:
@@ -43,7 +43,7 @@ def checked(job: Json) -> Json:
     zone = job.get("timeZone") or "UTC"
     schedule = str(job.get("schedule", ""))
     if re.match(r"\s*(every|[0-9]+(st|nd|rd|th)|first|second|third|fourth|fifth)\b", schedule, re.IGNORECASE):
-        raise unserved(f"the schedule {schedule!r}", "use the unix-cron format, such as */5 * * * *")
+        raise unserved_error(f"the schedule {schedule!r}", "use the unix-cron format, such as */5 * * * *")
     if next_run(schedule, zone, 0.0) is None:
         raise invalid(_BAD_SCHEDULE, ("job.schedule", "never occurs"))
     deadline = _seconds(job.get("attemptDeadline"), _DEADLINE, "attempt_deadline")
@@ -56,18 +56,18 @@ def checked(job: Json) -> Json:
     return kept | filled | {"httpTarget": _target(target)}
 
 
-def _retry(given: Json) -> Json:
-    count = given.get("retryCount", 0)
+def _retry(retry: Json) -> Json:
+    count = retry.get("retryCount", 0)
     if not 0 <= count <= _MOST_RETRIES:
         raise invalid("retry_count must be between 0 and 5.", ("job.retry_config.retry_count", str(count)))
-    config = _RETRY | {key: value for key, value in given.items() if value not in ("", None)}
+    config = _RETRY | {key: value for key, value in retry.items() if value not in ("", None)}
     for name in ("maxRetryDuration", "minBackoffDuration", "maxBackoffDuration"):
         _seconds(str(config[name]), 0.0, f"retry_config.{name}")
     return config
 
 
-def _target(given: Json) -> Json:
-    uri, method = str(given.get("uri", "")), given.get("httpMethod") or "POST"
+def _target(sent: Json) -> Json:
+    uri, method = str(sent.get("uri", "")), sent.get("httpMethod") or "POST"
     method = "POST" if method == "HTTP_METHOD_UNSPECIFIED" else method
     try:
         parts = urlsplit(uri)
@@ -76,16 +76,16 @@ def _target(given: Json) -> Json:
         usable = False
     if not usable or len(uri) > _LONGEST_URI:
         raise invalid("Invalid url for HttpTarget.uri.", ("job.http_target.uri", "must begin with http:// or https://"))
-    if given.get("body") and method not in _WITH_BODY:
+    if sent.get("body") and method not in _WITH_BODY:
         raise invalid("HttpTarget.body is only allowed for POST, PUT and PATCH.", ("job.http_target.body", method))
-    oauth, oidc = given.get("oauthToken"), given.get("oidcToken")
+    oauth, oidc = sent.get("oauthToken"), sent.get("oidcToken")
     if oauth and oidc:
         raise invalid("Only one of oauth_token and oidc_token may be set.", ("job.http_target", "has two tokens"))
-    headers = {name: text for name, text in (given.get("headers") or {}).items() if not _OWN_HEADER.fullmatch(name)}
-    if given.get("body") and not any(name.lower() == "content-type" for name in headers):
+    headers = {name: text for name, text in (sent.get("headers") or {}).items() if not _OWN_HEADER.fullmatch(name)}
+    if sent.get("body") and not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = "application/octet-stream"
     headers = {name: text for name, text in headers.items() if name.lower() != "user-agent"}
-    target = {key: value for key, value in given.items() if value not in ("", None)}
+    target = {key: value for key, value in sent.items() if value not in ("", None)}
     target |= {"httpMethod": method, "headers": headers | {"User-Agent": "Google-Cloud-Scheduler"}}
     if oauth:
         target["oauthToken"] = {**oauth, "scope": oauth.get("scope") or SCOPE}
@@ -107,16 +107,22 @@ def next_run(schedule: str, zone: str, after: float) -> float | None:
         ApiError: INVALID_ARGUMENT if it is no schedule or no time zone.
     """
     try:
-        found = parse_cron(schedule).after(datetime.fromtimestamp(after, UTC), time_zone(zone))
+        moment = parse_cron(schedule).after(datetime.fromtimestamp(after, UTC), time_zone(zone))
     except CronError as error:
         raise invalid(_BAD_SCHEDULE, ("job.schedule", str(error))) from None
-    return found.timestamp() if found else None
+    return moment.timestamp() if moment else None
 
 
-def begun(job: Json, now: float) -> Json:
+def new_row(job: Json, now: float) -> Json:
     """The row of a job whose schedule begins now."""
-    found = next_run(job["schedule"], job["timeZone"], now) or now
-    return {"job": job | {"scheduleTime": timestamp(found)}, "clock": now, "at": now, "next": found, "retries": 0}
+    next_time = next_run(job["schedule"], job["timeZone"], now) or now
+    return {
+        "job": job | {"scheduleTime": timestamp(next_time)},
+        "clock": now,
+        "at": now,
+        "next": next_time,
+        "retries": 0,
+    }
 
 
 def clock_of(row: Json, pace: PlatformClock) -> float:
@@ -129,7 +135,7 @@ def due(row: Json, pace: PlatformClock) -> float:
     return float(row["at"] + pace.seconds(row["next"] - row["clock"]))
 
 
-def ended(row: Json, scheduled: float, started: float, pace: PlatformClock, *, succeeded: bool) -> Json:
+def row_after(row: Json, scheduled: float, started: float, pace: PlatformClock, *, succeeded: bool) -> Json:
     """The row after an execution: a retry if it failed and may be tried again, else the next occurrence.
 
     Args:

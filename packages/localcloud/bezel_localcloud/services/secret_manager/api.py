@@ -12,7 +12,7 @@ from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.store import Store
 from bezel_localcloud.http.messages import camel
 from bezel_localcloud.http.paging import newest_first
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.routing.iam_policies import serve_policy
 from bezel_localcloud.routing.router import Api, Call
@@ -45,8 +45,8 @@ def create(call: Call) -> Json:
     expires = expiration(body, now)
     delete_expired(call.cloud.store, now)
     with call.cloud.store.transaction():
-        call.check_absent("secret", name, f"Secret [{_shown(name)}] already exists.")
-        secret = {"name": _shown(name), "createTime": timestamp(now), "etag": _etag(call.cloud.store)} | expires
+        call.check_absent("secret", name, f"Secret [{_with_number(name)}] already exists.")
+        secret = {"name": _with_number(name), "createTime": timestamp(now), "etag": _etag(call.cloud.store)} | expires
         secret |= {key: value for key, value in body.items() if key in _KEPT and value}
         call.cloud.store.put("secret", name, secret)
     return secret
@@ -56,7 +56,7 @@ def create(call: Call) -> Json:
 def list_secrets(call: Call) -> Json:
     """Secrets of the project, newest first."""
     delete_expired(call.cloud.store, call.cloud.pace.now())
-    return _listed(call, newest_first(call.cloud.store.rows("secret")), "secrets")
+    return _list_page(call, newest_first(call.cloud.store.rows("secret")), "secrets")
 
 
 @api.route("GET", _ONE, needs="secretmanager.secrets.get", on=_NAME)
@@ -75,7 +75,7 @@ def patch(call: Call) -> Json:
     with call.cloud.store.transaction():
         name, secret = _secret(call)
         _check_etag(body.get("etag", ""), secret)
-        changed = masked(secret, body, mask, "secretmanager.Secret", _SETTABLE)
+        changed = apply_mask(secret, body, mask, "secretmanager.Secret", _SETTABLE)
         if asked := {path for path in map(camel, mask) if path in FIELDS}:
             changed.pop("expireTime", None)
             changed |= expiration({field: body.get(field) for field in asked}, call.cloud.pace.now())
@@ -109,20 +109,20 @@ def add_version(call: Call) -> Json:
     data = base64.b64decode(payload.get("data", ""))
     if not data or len(data) > _MAX_PAYLOAD:
         raise invalid("Secret Payload must be between 1 and 65536 bytes.", ("payload.data", f"{len(data)} bytes"))
-    given = payload.get("dataCrc32c")
-    if given is not None and int(given) != crc32c(data):
+    checksum = payload.get("dataCrc32c")
+    if checksum is not None and int(checksum) != crc32c(data):
         raise invalid("Secret Payload does not match its checksum.", ("payload.data_crc32c", "does not match"))
     store = call.cloud.store
     with store.transaction():
         name, _ = _secret(call)
         number = max((_number(n) for n, _ in store.rows("secretVersion", f"{name}/versions/")), default=0) + 1
         version = {
-            "name": f"{_shown(name)}/versions/{number}",
+            "name": f"{_with_number(name)}/versions/{number}",
             "createTime": timestamp(call.cloud.pace.now()),
             "state": "ENABLED",
             "replicationStatus": {"automatic": {}},
             "etag": _etag(store),
-        } | ({"clientSpecifiedPayloadChecksum": True} if given is not None else {})
+        } | ({"clientSpecifiedPayloadChecksum": True} if checksum is not None else {})
         store.put("secretVersion", f"{name}/versions/{number}", version)
         store.put_payload(f"{name}/versions/{number}", data)
     return version
@@ -133,7 +133,7 @@ def list_versions(call: Call) -> Json:
     """Versions of a secret, newest first."""
     versions = call.cloud.store.rows("secretVersion", f"{_secret(call)[0]}/versions/")
     ordered = sorted(versions, key=lambda item: -_number(item[0]))
-    return _listed(call, [body for _, body in ordered], "versions")
+    return _list_page(call, [body for _, body in ordered], "versions")
 
 
 @api.route("GET", _VERSION, needs="secretmanager.versions.get", on=_VERSION_NAME)
@@ -163,10 +163,10 @@ def find_version(cloud: Context, secret: str, version: str) -> tuple[str, Json]:
         version = str(max(numbers, default=0))
     version = ((store.get("secret", secret) or {}).get("versionAliases") or {}).get(version, version)
     name = f"{secret}/versions/{version}"
-    found = store.get("secretVersion", name)
-    if found is None:
-        raise ApiError("NOT_FOUND", f"Secret Version [{_shown(name)}] not found.")
-    return name, found
+    row = store.get("secretVersion", name)
+    if row is None:
+        raise ApiError("NOT_FOUND", f"Secret Version [{_with_number(name)}] not found.")
+    return name, row
 
 
 def payload_of(store: Store, name: str, version: Json) -> bytes:
@@ -208,16 +208,16 @@ for _verb, _state in {"enable": "ENABLED", "disable": "DISABLED", "destroy": "DE
 def _secret(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
     delete_expired(call.cloud.store, call.cloud.pace.now())
-    return name, call.stored("secret", name, f"Secret [{_shown(name)}] not found.")
+    return name, call.row_of("secret", name, f"Secret [{_with_number(name)}] not found.")
 
 
-def _listed(call: Call, ordered: list[Json], key: str) -> Json:
+def _list_page(call: Call, ordered: list[Json], key: str) -> Json:
     page = call.page_in_order(ordered, key, default=25_000, max_size=25_000)
     return page | ({"totalSize": len(ordered)} if ordered else {})
 
 
-def _check_etag(given: str, current: Json) -> None:
-    if given not in {"", current["etag"]}:
+def _check_etag(etag: str, current: Json) -> None:
+    if etag not in {"", current["etag"]}:
         text = f"The etag given is not the current one of [{current['name']}]: read it again, then change it."
         raise ApiError("ABORTED", text)
 
@@ -230,7 +230,7 @@ def _check_aliases(store: Store, name: str, aliases: Json) -> None:
             raise invalid(text, ("secret.version_aliases", alias))
 
 
-def _shown(name: str) -> str:
+def _with_number(name: str) -> str:
     return name.replace(f"projects/{PROJECT}/", f"projects/{PROJECT_NUMBER}/", 1)
 
 

@@ -25,13 +25,13 @@ def expiration(body: Json, now: float) -> Json:
     Raises:
         ApiError: INVALID_ARGUMENT for both forms at once, or a time that is too near or too far.
     """
-    given = [field for field in sorted(FIELDS) if body.get(field)]
-    if not given:
+    fields = [field for field in sorted(FIELDS) if body.get(field)]
+    if not fields:
         return {}
-    if len(given) > 1:
+    if len(fields) > 1:
         text = "oneof field 'expiration' is already set. Cannot set 'ttl'."
         raise invalid(text, ("secret.ttl", "expireTime is set as well"))
-    (field,) = given
+    (field,) = fields
     moment = now + seconds_of(body[field], 0.0) if field == "ttl" else datetime.fromisoformat(body[field]).timestamp()
     if not _SOONEST <= moment - now <= _LATEST:
         text = "The expiration must be at least 60 seconds and at most 100 years from now."

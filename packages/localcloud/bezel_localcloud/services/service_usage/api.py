@@ -47,11 +47,11 @@ def get_service(call: Call) -> Json:
 @api.route("GET", _ROOT + ":batchGet", needs="serviceusage.services.get", query="names")
 def batch_get(call: Call) -> Json:
     """Up to 30 services by their full names, enabled or not."""
-    given = call.request.query_params.getlist("names")
-    if not 1 <= len(given) <= 30:
-        raise invalid("Between 1 and 30 services must be given.", ("names", f"{len(given)} given"))
-    services = [name.rpartition("/")[2] for name in given]
-    for name in given:
+    names = call.request.query_params.getlist("names")
+    if not 1 <= len(names) <= 30:
+        raise invalid("Between 1 and 30 services must be given.", ("names", f"{len(names)} given"))
+    services = [name.rpartition("/")[2] for name in names]
+    for name in names:
         if not _FULL_NAME.fullmatch(name):
             raise invalid(f"{name!r} is not a service of the project.", ("names", "has another parent"))
     _check_known(services)
@@ -95,7 +95,7 @@ def _switch(call: Call, names: list[str], state: str, kind: str, **response: Any
         for name in names:
             call.cloud.store.put("api", name, {"state": state})
         metadata = {"@type": f"{_TYPE}.OperationMetadata", "resourceNames": [_name(name) for name in names]}
-        return call.cloud.operations.timed("", metadata, {"@type": f"{_TYPE}.{kind}"} | response, _SECONDS)
+        return call.cloud.operations.begin_timed("", metadata, {"@type": f"{_TYPE}.{kind}"} | response, _SECONDS)
 
 
 def _known_name(call: Call) -> str:

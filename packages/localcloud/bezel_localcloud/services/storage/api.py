@@ -29,7 +29,7 @@ def bucket_of(call: Call, name: str = "") -> Json:
     Raises:
         ApiError: NOT_FOUND.
     """
-    return call.stored("bucket", name or call.param("bucket"), "The specified bucket does not exist.")
+    return call.row_of("bucket", name or call.param("bucket"), "The specified bucket does not exist.")
 
 
 def resource_of(bucket: str, name: str) -> str:

@@ -11,7 +11,7 @@ def stale() -> ApiError:
     return ApiError("FAILED_PRECONDITION", "At least one of the pre-conditions you specified did not hold.", status=412)
 
 
-def unchanged() -> ApiError:
+def unchanged_error() -> ApiError:
     """304: the caller has what it would read."""
     return ApiError("FAILED_PRECONDITION", "Not modified.", status=304)
 
@@ -28,11 +28,11 @@ def check_preconditions(conditions: Mapping[str, str], current: Json | None, *, 
         ApiError: 412, or 304.
     """
     for kind in ("generation", "metageneration"):
-        name, found = f"if{kind.capitalize()}", (current or {}).get(kind, "0")
-        if conditions.get(f"{name}Match") not in {None, "", found}:
+        name, value = f"if{kind.capitalize()}", (current or {}).get(kind, "0")
+        if conditions.get(f"{name}Match") not in {None, "", value}:
             raise stale()
-        if conditions.get(f"{name}NotMatch") == found:
-            raise unchanged() if reads else stale()
+        if conditions.get(f"{name}NotMatch") == value:
+            raise unchanged_error() if reads else stale()
 
 
 def of_sources(conditions: Mapping[str, str]) -> dict[str, str]:
@@ -46,12 +46,12 @@ def check_etags(headers: Mapping[str, str], etag: str, *, reads: bool) -> None:
     Raises:
         ApiError: 412, or 304.
     """
-    if (given := headers.get("if-match")) is not None and not _names(given, etag):
+    if (tags := headers.get("if-match")) is not None and not _names(tags, etag):
         raise stale()
-    if (given := headers.get("if-none-match")) is not None and _names(given, etag):
-        raise unchanged() if reads else stale()
+    if (tags := headers.get("if-none-match")) is not None and _names(tags, etag):
+        raise unchanged_error() if reads else stale()
 
 
-def _names(given: str, etag: str) -> bool:
-    tags = {tag.strip().removeprefix("W/").strip('"') for tag in given.split(",")}
+def _names(header: str, etag: str) -> bool:
+    tags = {tag.strip().removeprefix("W/").strip('"') for tag in header.split(",")}
     return bool(etag) and ("*" in tags or etag in tags)

@@ -13,12 +13,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bezel_localcloud.core.errors import invalid
-from bezel_localcloud.core.files.checksums import Cipher, Upload, crc_text, joined
+from bezel_localcloud.core.files.checksums import Cipher, Upload, crc_text, join_crc32c
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, OF_OBJECTS, OF_SOURCES, api, bucket_of, resource_of
 from bezel_localcloud.services.storage.conditions import check_preconditions, of_sources
-from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock, unlocked
+from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock, unlock
 from bezel_localcloud.services.storage.encryption.kms_keys import check_readable
 from bezel_localcloud.services.storage.objects.contexts import custom
 from bezel_localcloud.services.storage.objects.generations import Generations, Placed
@@ -59,7 +59,7 @@ async def rewrite(call: Call) -> Json:
     check_preconditions(of_sources(call.arguments), row)
     kept = call.body.get("storageClass", target["storageClass"]) == row["storageClass"]
     keys = [key_of(call.request.headers, source=source) for source in (True, False)]
-    unlocked(row, keys[0])
+    unlock(row, keys[0])
     near = kept and (home or {})["location"] == target["location"] and keys[0] == keys[1]
     size = int(row["size"])
     done = min(size, _already(call, row) + (_step(call) or (size if near else _STEP_BYTES)))
@@ -134,7 +134,7 @@ async def compose_objects(call: Call, sources: list[Json], fields: Json, *, dele
         row = source_of(call, bucket["name"], str(source.get("name") or ""), str(source.get("generation") or ""))
         check_preconditions(source.get("objectPreconditions") or {}, row)
         check_readable(call.cloud, row)
-        row, cipher = unlocked(row, key)
+        row, cipher = unlock(row, key)
         rows.append(row)
         ciphers.append(cipher)
     lock = new_lock(key)
@@ -165,10 +165,10 @@ async def joined_upload(
     """
     with ExitStack() as opened:  # all before the first wait, so that each is what was found
         files = [opened.enter_context(path.open("rb")) for path, _ in parts]
-        path = await asyncio.to_thread(call.cloud.objects.concatenated, files, ciphers, cipher)
+        path = await asyncio.to_thread(call.cloud.objects.concatenate, files, ciphers, cipher)
     crc, size = 0, 0
     for _, row in parts:
-        crc = joined(crc, int.from_bytes(base64.b64decode(row["crc32c"]), "big"), int(row["size"]))
+        crc = join_crc32c(crc, int.from_bytes(base64.b64decode(row["crc32c"]), "big"), int(row["size"]))
         size += int(row["size"])
     return Upload(path, size, "", crc_text(crc))
 
@@ -187,21 +187,21 @@ def source_of(call: Call, bucket: str, name: str, generation: str) -> Json:
     return row
 
 
-async def copy_object(call: Call, row: Json, target: Json, name: str, given: Json, *, moves: bool = False) -> Json:
+async def copy_object(call: Call, row: Json, target: Json, name: str, metadata: Json, *, moves: bool = False) -> Json:
     """Make a copy of an object, with the metadata that the caller gives or else that of the source; return its row."""
     headers = call.request.headers
     key = key_of(headers)
     check_permitted(call, target, name)
     check_readable(call.cloud, row)
-    source, cipher = unlocked(row, key_of(headers, source=True) or (key if moves else None))
+    source, cipher = unlock(row, key_of(headers, source=True) or (key if moves else None))
     lock = new_lock(key)
     kept = {key: row[key] for key in _COPIED if row.get(key)}
-    fields = given if given.get("contentType") else kept | given
+    fields = metadata if metadata.get("contentType") else kept | metadata
     fields = _joined_contexts(call, [row], name) | fields | _key_fields(call, "destinationKmsKeyName")
     if moves:
         fields["storageClass"] = row["storageClass"]
         fields |= {"kmsKeyName": row["kmsKeyName"].partition("/cryptoKeyVersions/")[0]} if "kmsKeyName" in row else {}
-    upload = await _copied(call, source, cipher, lock.cipher if lock else None)
+    upload = await _copy_bytes(call, source, cipher, lock.cipher if lock else None)
     locked = lock.fields(upload) if lock else None
     placed = Placed(upload, fields, int(row.get("componentCount", 0)), locked)
     conditions = {key: value for key, value in call.arguments.items() if key in OF_OBJECTS.split()}
@@ -227,11 +227,11 @@ def _joined_contexts(call: Call, sources: list[Json], name: str) -> Json:
     return {"contexts": {"custom": contexts}} if contexts else {}
 
 
-async def _copied(call: Call, row: Json, old: Cipher | None, new: Cipher | None) -> Upload:
+async def _copy_bytes(call: Call, row: Json, old: Cipher | None, new: Cipher | None) -> Upload:
     if not (old or new):
-        return call.cloud.objects.copied(row)
+        return call.cloud.objects.copy(row)
     with call.cloud.objects.content(row).open("rb") as file:
-        path = await asyncio.to_thread(call.cloud.objects.concatenated, [file], [old], new)
+        path = await asyncio.to_thread(call.cloud.objects.concatenate, [file], [old], new)
     return Upload(path, int(row["size"]), row.get("md5Hash", ""), row["crc32c"])
 
 

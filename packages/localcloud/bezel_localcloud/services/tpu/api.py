@@ -9,9 +9,9 @@ from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.operations import EMPTY
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.http.methods import method_of
-from bezel_localcloud.http.update_mask import masked
+from bezel_localcloud.http.update_mask import apply_mask
 from bezel_localcloud.machines import capacity
-from bezel_localcloud.machines.lifecycle import Life, begun, moved
+from bezel_localcloud.machines.lifecycle import Life, move, new_life
 from bezel_localcloud.routing import idempotency
 from bezel_localcloud.routing.operations_api import serve_operations
 from bezel_localcloud.routing.router import Api, Call
@@ -46,10 +46,10 @@ _WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
 def create(call: Call) -> Json:
     """Store a request for a node; its state shows later whether it gets capacity."""
     call.cloud.machines.advance()
-    return call.cloud.operations.get(idempotency.once(call, lambda: _created(call)))
+    return call.cloud.operations.get(idempotency.once(call, lambda: _begin_create(call)))
 
 
-def _created(call: Call) -> str:
+def _begin_create(call: Call) -> str:
     zone, queued_id = call.param("location"), call.query("queuedResourceId")
     if zone not in api.locations:
         raise invalid(f"Zone '{zone}' is not supported: use a zone with TPUs.", ("parent", "is not a zone with TPUs"))
@@ -74,17 +74,17 @@ def list_queued(call: Call) -> Json:
 @api.route("GET", _QUEUED, needs="tpu.queuedResources.get")
 def get_queued(call: Call) -> Json:
     """One queued resource."""
-    return tpu_json.queued_resource(*_queued(call))
+    return tpu_json.queued_resource(*_find_queued(call))
 
 
 @api.route("DELETE", _QUEUED, needs="tpu.queuedResources.delete", query="force requestId")
 def delete_queued(call: Call) -> Json:
     """Delete a queued resource, by force with its node; its id is free when the operation is done."""
-    return call.cloud.operations.get(idempotency.once(call, lambda: _deleted(call)))
+    return call.cloud.operations.get(idempotency.once(call, lambda: _begin_delete(call)))
 
 
-def _deleted(call: Call) -> str:
-    name, row = _queued(call)
+def _begin_delete(call: Call) -> str:
+    name, row = _find_queued(call)
     life = Life(**row["life"])
     if life.state == "DELETING":
         return str(row["deletion"])
@@ -93,21 +93,21 @@ def _deleted(call: Call) -> str:
     if life.state not in _WITHOUT_NODES and not call.flag("force"):
         raise _unfit(f"Cannot delete queued resource '{name}' in state {life.state} with its nodes: use force.")
     row |= {"deletion": call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "delete"))}
-    call.cloud.machines.move(QUEUED, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
+    call.cloud.machines.move(QUEUED, name, row, move(life, "DELETING", call.cloud.pace.now(), by_user=True))
     return str(row["deletion"])
 
 
 @api.route("POST", _QUEUED + ":reset", needs="tpu.queuedResources.update")
 def reset_queued(call: Call) -> Json:
     """Let a queued resource whose time is over, or that failed, wait for capacity again."""
-    name, row = _queued(call)
+    name, row = _find_queued(call)
     life, now = Life(**row["life"]), call.cloud.pace.now()
     if life.state not in {"SUSPENDED", "FAILED"}:
         raise _unfit(
             f"Cannot reset queued resource '{name}' in state {life.state}: it is neither SUSPENDED nor FAILED."
         )
     valid_until = None if life.valid_until is None else now + life.valid_until - life.created
-    again = begun(now, valid_until, life.run_seconds)
+    again = new_life(now, valid_until, life.run_seconds)
     operation = call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "reset"))
     # The next node is made as it was requested, without what was patched of the last one.
     requested = row["request"]["tpu"]["nodeSpec"][0]["node"].get("metadata", {})
@@ -145,11 +145,11 @@ def patch_node(call: Call) -> Json:
     if (state := row["life"]["state"]) != "ACTIVE":
         raise _unfit(f"Cannot update node '{name}' while its queued resource is in state {state}.")
     requested = row["request"]["tpu"]["nodeSpec"][0]["node"] | row.get("patched", {})
-    patched = _PATCHED | masked(requested, call.body, mask, "tpu.Node", _PATCHED.keys())
+    patched = _PATCHED | apply_mask(requested, call.body, mask, "tpu.Node", _PATCHED.keys())
     call.cloud.machines.set_metadata(QUEUED, node["queuedResource"], row, patched["metadata"], patched=patched)
     response = {"@type": f"type.googleapis.com/google.cloud.tpu.{_version(call)}.Node"} | _node_shown(call, name, node)
     metadata = _metadata(call, name, "update")
-    return call.cloud.operations.timed(call.name(_PARENT), metadata, response, _UPDATE_SECONDS)
+    return call.cloud.operations.begin_timed(call.name(_PARENT), metadata, response, _UPDATE_SECONDS)
 
 
 @api.route("DELETE", _NODE, needs="tpu.nodes.delete", query="requestId")
@@ -166,9 +166,9 @@ def _node_deleted(call: Call) -> str:
     if life.state not in {"ACTIVE", "SUSPENDED"}:
         raise _unfit(f"Cannot delete node '{name}' while its queued resource is in state {life.state}.")
     state = "SUSPENDING" if life.state == "ACTIVE" else "SUSPENDED"
-    call.cloud.machines.move(QUEUED, queued, row, moved(life, state, now, by_user=True, lost=False))
+    call.cloud.machines.move(QUEUED, queued, row, move(life, state, now, by_user=True, lost=False))
     metadata, seconds = _metadata(call, name, "delete"), capacity.waits()["suspending"]
-    return str(call.cloud.operations.timed(call.name(_PARENT), metadata, EMPTY, seconds)["name"])
+    return str(call.cloud.operations.begin_timed(call.name(_PARENT), metadata, EMPTY, seconds)["name"])
 
 
 @api.route("POST", _NODE + ":getGuestAttributes", needs="tpu.nodes.getGuestAttributes")
@@ -203,19 +203,19 @@ def list_accelerator_types(call: Call) -> Json:
     zone = _one_zone(call)
     parent = f"projects/{PROJECT}/locations/{zone}/acceleratorTypes"
     shapes = {kind: {"type": "V6E", "topology": capacity.goods()[kind].topology} for kind in _ZONES[zone]}
-    found = [
+    types = [
         (kind, {"name": f"{parent}/{kind}", "type": kind, "acceleratorConfigs": [shape]})
         for kind, shape in shapes.items()
     ]
-    return call.page(found, "acceleratorTypes")
+    return call.page(types, "acceleratorTypes")
 
 
 @api.route("GET", _LOCATION + "/runtimeVersions", needs="tpu.runtimeversions.list", query=_LISTS)
 def list_runtime_versions(call: Call) -> Json:
     """Runtime versions: the images of machines."""
     parent = f"projects/{PROJECT}/locations/{_one_zone(call)}/runtimeVersions"
-    found = [(version, {"name": f"{parent}/{version}", "version": version}) for version in sorted(RUNTIMES)]
-    return call.page(found, "runtimeVersions")
+    versions = [(version, {"name": f"{parent}/{version}", "version": version}) for version in sorted(RUNTIMES)]
+    return call.page(versions, "runtimeVersions")
 
 
 def _metadata(call: Call, target: str, verb: str) -> Json:
@@ -234,18 +234,18 @@ def _rows(call: Call, kind: str) -> list[tuple[str, Json]]:
     return call.cloud.store.rows(kind, prefix)
 
 
-def _queued(call: Call) -> tuple[str, Json]:
-    return _found(call, QUEUED, _PARENT + "/queuedResources/{queuedResource}")
+def _find_queued(call: Call) -> tuple[str, Json]:
+    return _find_row(call, QUEUED, _PARENT + "/queuedResources/{queuedResource}")
 
 
 def _node(call: Call) -> tuple[str, Json]:
-    return _found(call, NODE, _PARENT + "/nodes/{node}")
+    return _find_row(call, NODE, _PARENT + "/nodes/{node}")
 
 
-def _found(call: Call, kind: str, template: str) -> tuple[str, Json]:
+def _find_row(call: Call, kind: str, template: str) -> tuple[str, Json]:
     call.cloud.machines.advance()
     name = call.name(template)
-    return name, call.stored(kind, name, f"Resource '{name}' was not found")
+    return name, call.row_of(kind, name, f"Resource '{name}' was not found")
 
 
 def _node_shown(call: Call, name: str, node: Json) -> Json:
@@ -271,6 +271,6 @@ def _unfit(text: str) -> ApiError:
 
 for _rule in tuple(api.rules):
     _path = _rule.path.replace("/v2alpha1/", "/v2/")
-    _known = method_of(_rule.method, _path)
-    _query = " ".join(_rule.query & _known.query.keys()) if _known else ""
+    _method = method_of(_rule.method, _path)
+    _query = " ".join(_rule.query & _method.query.keys()) if _method else ""
     api.route(_rule.method, _path, needs=_rule.needs, on=_rule.on, query=_query, body=_rule.field)(_rule.handler)

@@ -5,7 +5,7 @@ Leaves out several nodes or slices, reservations, and times of day instead of du
 
 import re
 
-from bezel_localcloud.core.errors import ApiError, NotServedError, invalid, refuse_unserved, unserved
+from bezel_localcloud.core.errors import ApiError, NotServedError, invalid, refuse_unserved, unserved_error
 from bezel_localcloud.core.json_types import Json, seconds_of
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.machines.capacity import FLEXIBLE, Goods, goods, limits
@@ -63,11 +63,11 @@ def parse(body: Json, resource_id: str, zone: str) -> MachineRequest:
 
 def _check_served(body: Json) -> None:
     policy, duration = body.get("queueingPolicy", {}), body.get("runDuration", {})
-    found = [key for key in _UNSERVED if body.get(key)]
-    found += [f"queueingPolicy.{key}" for key in sorted(policy.keys() - {"validUntilDuration"})]
-    found += [f"runDuration.{key}" for key in sorted(duration.keys() - {"maxRunDuration"})]
-    if found:
-        raise unserved(", ".join(found))
+    unserved_keys = [key for key in _UNSERVED if body.get(key)]
+    unserved_keys += [f"queueingPolicy.{key}" for key in sorted(policy.keys() - {"validUntilDuration"})]
+    unserved_keys += [f"runDuration.{key}" for key in sorted(duration.keys() - {"maxRunDuration"})]
+    if unserved_keys:
+        raise unserved_error(", ".join(unserved_keys))
 
 
 def _goods(node: Json, zone: str) -> Goods:
@@ -87,7 +87,7 @@ def _goods(node: Json, zone: str) -> Goods:
 def _model(body: Json) -> str:
     model = str(body.get("provisioningModel", "SPOT" if "spot" in body else "STANDARD"))
     if model not in MODELS:
-        raise unserved(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
+        raise unserved_error(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
     return model
 
 

@@ -7,7 +7,7 @@ content at a model's artifact URI, which nothing here reads.
 import random
 import re
 
-from bezel_localcloud.core.errors import ApiError, invalid, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, unserved_error
 from bezel_localcloud.core.json_types import Json, timestamp
 from bezel_localcloud.core.operations import EMPTY
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
@@ -32,23 +32,23 @@ _LONGEST_NAME = 128
 @api.route("POST", _LOCATION + "/models:upload", needs="aiplatform.models.upload")
 def upload(call: Call) -> Json:
     """Register a model; Google chooses its id if the caller names none."""
-    model, given = call.body.get("model") or {}, call.body.get("modelId", "")
+    model, model_id = call.body.get("model") or {}, call.body.get("modelId", "")
     if call.body.get("parentModel"):
-        raise unserved("a further version of a model (parentModel)", "upload another model")
+        raise unserved_error("a further version of a model (parentModel)", "upload another model")
     if not 0 < len(model.get("displayName", "")) <= _LONGEST_NAME:
         raise invalid("Model display name must have 1 to 128 characters.", ("model.display_name", "is required"))
-    if given and not _ID.fullmatch(given):
-        raise invalid(f"Invalid model id {given!r}.", ("model_id", given))
-    name = f"{call.name(_PARENT)}/models/{given or random.getrandbits(62)}"
+    if model_id and not _ID.fullmatch(model_id):
+        raise invalid(f"Invalid model id {model_id!r}.", ("model_id", model_id))
+    name = f"{call.name(_PARENT)}/models/{model_id or random.getrandbits(62)}"
     cloud, now = call.cloud, timestamp(call.cloud.pace.now())
     kept = {key: value for key, value in model.items() if key in _SETTABLE and value not in ("", {}, [])}
     times = dict.fromkeys(("createTime", "updateTime", "versionCreateTime", "versionUpdateTime"), now)
     with cloud.store.transaction():
         call.check_absent(KIND, name, f"Model {name} already exists.")
-        row = {"name": _shown(name), "versionId": "1", "versionAliases": ["default"], **kept, **times}
+        row = {"name": _with_number(name), "versionId": "1", "versionAliases": ["default"], **kept, **times}
         cloud.store.put(KIND, name, row | {"etag": f"{cloud.store.next_number('vertex-etag'):013x}"})
-        answer = {"@type": f"{_TYPES}UploadModelResponse", "model": _shown(name), "modelVersionId": "1"}
-        return cloud.operations.timed(call.name(_PARENT), _metadata("UploadModel", now), answer, _UPLOAD_SECONDS)
+        answer = {"@type": f"{_TYPES}UploadModelResponse", "model": _with_number(name), "modelVersionId": "1"}
+        return cloud.operations.begin_timed(call.name(_PARENT), _metadata("UploadModel", now), answer, _UPLOAD_SECONDS)
 
 
 @api.route("GET", _LOCATION + "/models", needs="aiplatform.models.list", query="pageSize pageToken")
@@ -70,7 +70,7 @@ def delete(call: Call) -> Json:
     with call.cloud.store.transaction():
         call.cloud.store.delete(KIND, _model(call)[0])
         metadata = _metadata("Delete", timestamp(call.cloud.pace.now()))
-        return call.cloud.operations.timed(call.name(_PARENT), metadata, EMPTY, _DELETE_SECONDS)
+        return call.cloud.operations.begin_timed(call.name(_PARENT), metadata, EMPTY, _DELETE_SECONDS)
 
 
 serve_operations(api, _LOCATION, _PARENT, "get")
@@ -78,7 +78,7 @@ serve_operations(api, _LOCATION, _PARENT, "get")
 
 def _model(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
-    return name, call.stored(KIND, name, f"The Model does not exist: {name}")
+    return name, call.row_of(KIND, name, f"The Model does not exist: {name}")
 
 
 def _metadata(what: str, now: str) -> Json:
@@ -88,7 +88,7 @@ def _metadata(what: str, now: str) -> Json:
     }
 
 
-def _shown(name: str) -> str:
+def _with_number(name: str) -> str:
     return name.replace(f"projects/{PROJECT}/", f"projects/{PROJECT_NUMBER}/", 1)
 
 

@@ -96,7 +96,7 @@ class Autoscaler:
         Raises:
             RevisionFailureError: If it does not become healthy.
         """
-        self._add(await self._started(ROLLOUT))
+        self._add(await self._start_and_measure(ROLLOUT))
 
     def fit(self) -> None:
         """Start instances up to the minimum, and end starting or idle ones beyond the maximum."""
@@ -199,7 +199,7 @@ class Autoscaler:
         starts = fmean(self._start_seconds) if self._start_seconds else 0.0
         return max(self.scaling.queue_seconds, _STARTS * starts)
 
-    async def _started(self, reason: str) -> Instance:
+    async def _start_and_measure(self, reason: str) -> Instance:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         instance = await self._start(reason)
@@ -207,11 +207,11 @@ class Autoscaler:
         return instance
 
     def _grow(self, reason: str) -> None:
-        self._starting.keep(asyncio.create_task(self._grown(reason)))
+        self._starting.keep(asyncio.create_task(self._start_and_add(reason)))
 
-    async def _grown(self, reason: str) -> None:
+    async def _start_and_add(self, reason: str) -> None:
         try:
-            instance = await self._started(reason)
+            instance = await self._start_and_measure(reason)
         except Exception as error:
             # The service's log has the reason; an unforeseen error must not leave requests waiting either.
             log.warning("instance did not start: %s", error, exc_info=not isinstance(error, RevisionFailureError))

@@ -31,7 +31,7 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PY
 
 
 @dataclass(frozen=True)
-class Container:
+class ContainerLaunch:
     """One container to start.
 
     Attributes:
@@ -75,7 +75,7 @@ def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[st
     raise ContainerFailureError(f"Application exec likely failed: {why}")
 
 
-def environment_of(container: Container) -> dict[str, str]:
+def environment_of(container: ContainerLaunch) -> dict[str, str]:
     """All variables of the process: the machine's, the container's own, and those about port, hardware and mounts."""
     spec = container.spec
     hardware = {
@@ -99,7 +99,7 @@ def environment_of(container: Container) -> dict[str, str]:
     }
 
 
-def program(container: Container, name: str) -> Command:
+def program(container: ContainerLaunch, name: str) -> Command:
     """A program of this machine, with the container's own command and environment.
 
     It listens at `GATEWAY_ADDRESS` and `PORT`, which HAProxy joins to the path of a socket.
@@ -121,13 +121,13 @@ def program(container: Container, name: str) -> Command:
     return Command((*container.spec.command, *container.spec.args), {**container.environment, **variables})
 
 
-def simulated(container: Container) -> Command:
+def simulated_server(container: ContainerLaunch) -> Command:
     """A simulated vLLM of localcloud, with the unchanged arguments of the container."""
     argv = (sys.executable, "-m", "bezel_simulated_vllm", *container.args)
     return Command(argv, environment_of(container))
 
 
-def real(container: Container) -> Command:
+def real(container: ContainerLaunch) -> Command:
     """The `vllm` of this machine with a local model; the platform's log names the rewritten arguments."""
     from bezel_localcloud.services.cloud_run.runtime.real_vllm import command
 
@@ -141,7 +141,7 @@ def real(container: Container) -> Command:
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))
 
 
-def _in_network(cloud: Context, container: Container) -> Container:
+def _in_network(cloud: Context, container: ContainerLaunch) -> ContainerLaunch:
     """The container with the addresses of machines that reach them on this computer."""
     environment = {name: with_loopback(cloud.store, text) for name, text in container.environment.items()}
     return replace(container, environment=environment)
@@ -156,19 +156,21 @@ def _program_of(cloud: Context, spec: RevisionSpec) -> str:
     entrypoint = pushed_entrypoint(cloud, spec.image)
     if entrypoint is None:
         return program_of(spec.image)
-    words = spec.command or tuple(entrypoint)
-    name = Path(words[0]).name if words else ""
+    command = spec.command or tuple(entrypoint)
+    name = Path(command[0]).name if command else ""
     if name in programs():
         return name
-    if not any(words[: len(known)] == known for known in _ENTRYPOINTS):
-        text = f"localcloud starts {', '.join(sorted(programs()))} and vllm in place of images, not {' '.join(words)!r}"
+    if not any(command[: len(entrypoint_words)] == entrypoint_words for entrypoint_words in _ENTRYPOINTS):
+        text = (
+            f"localcloud starts {', '.join(sorted(programs()))} and vllm in place of images, not {' '.join(command)!r}"
+        )
         raise ContainerFailureError(f"Application exec likely failed: {text}, the command of {spec.image}.")
     return ""
 
 
 def container_command(
     cloud: Context,
-    launcher: Callable[[Container], Command],
+    launcher: Callable[[ContainerLaunch], Command],
     spec: RevisionSpec,
     address: str,
     speed: float,
@@ -187,11 +189,11 @@ def container_command(
     Raises:
         RevisionFailureError: A secret, a bucket or the program does not exist, or is not readable.
     """
-    runs, given = _program_of(cloud, spec), resolve_environment(cloud, spec)
-    own = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | passed_on(given)
-    container = Container(
+    runs, variables = _program_of(cloud, spec), resolve_environment(cloud, spec)
+    own_variables = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | passed_on(variables)
+    container = ContainerLaunch(
         args=() if runs else serve_arguments(spec.command, spec.args),
-        environment={**own, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
+        environment={**own_variables, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
         faults=cloud.faults.container_file,
         mounts=resolve_mounts(cloud, spec),
         spec=spec,
@@ -199,4 +201,4 @@ def container_command(
         speed=speed,
     )
     command = program(_in_network(cloud, container), runs) if runs else launcher(container)
-    return replace(command, notes=(*command.notes, *notes_of_withheld(given)))
+    return replace(command, notes=(*command.notes, *notes_of_withheld(variables)))

@@ -18,13 +18,13 @@ from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.logbook import LogSource
-from bezel_localcloud.core.store import written
+from bezel_localcloud.core.store import write_when_room
 from bezel_localcloud.routing.context import Context, RevisionUse
 from bezel_localcloud.services.cloud_run import egress, failures, status, traffic
 from bezel_localcloud.services.cloud_run.failures import KilledError, RevisionFailureError
 from bezel_localcloud.services.cloud_run.references import check_image, check_quota
 from bezel_localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, container_command
 from bezel_localcloud.services.cloud_run.runtime.ingress import Ingress
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance
 from bezel_localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
@@ -38,7 +38,7 @@ _PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
 class Controller:
     """All running parts behind Cloud Run's API."""
 
-    def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
+    def __init__(self, cloud: Context, launcher: Callable[[ContainerLaunch], Command], timing: InstanceTiming) -> None:
         self._cloud = cloud
         self._launcher = launcher
         self._timing = timing
@@ -126,9 +126,9 @@ class Controller:
         for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
             self._spawn(self._pools.pop(revision).pool.close())
 
-    def held(self, name: str) -> Counter[str]:
+    def instance_counts(self, name: str) -> Counter[str]:
         """Number of instances of each revision of a service at this moment, retired ones included."""
-        return self._instances.held(name)
+        return self._instances.instance_counts(name)
 
     def use(self, name: str) -> dict[str, RevisionUse]:
         """Instances of each revision of a service by state, and how long its instances ran in all."""
@@ -136,9 +136,9 @@ class Controller:
 
     def subnetwork_of(self, instance: str) -> str:
         """Full name of the subnetwork that an instance sends from, "" for none or for an unknown instance."""
-        if (found := self._instances.find(instance)) is None:
+        if (running := self._instances.find(instance)) is None:
             return ""
-        revision, sender = found
+        revision, sender = running
         return egress.subnetwork_of(self._cloud.store.get("revision", revision) or {}, sender.source.location)
 
     def route(self, name: str, tag: str = "") -> RevisionRoute | None:
@@ -233,16 +233,18 @@ class Controller:
             if not service["template"].get("healthCheckDisabled"):
                 await routed.pool.first()
         except RevisionFailureError as failure:
-            await written(partial(self._finish_failed, name, operation, revision_name, failure))
+            await write_when_room(partial(self._finish_failed, name, operation, revision_name, failure))
         except asyncio.CancelledError:
             await routed.pool.close()
             raise
         except Exception:
             log.exception("deployment of %s failed", revision_name)
-            await written(partial(self._finish_failed, name, operation, revision_name, failures.internal_failure()))
+            await write_when_room(
+                partial(self._finish_failed, name, operation, revision_name, failures.internal_failure())
+            )
         else:
             self._pools[revision_name] = routed
-            await written(partial(self._finish_ready, name, operation, revision_name))
+            await write_when_room(partial(self._finish_ready, name, operation, revision_name))
 
     def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -253,7 +255,7 @@ class Controller:
             service |= self.routing(service)
             store.put("service", name, service)
             store.delete("deployment", name)
-            self._cloud.operations.finish(operation, response=status.typed("Service", service))
+            self._cloud.operations.finish(operation, response=status.typed_message("Service", service))
         self.apply_scaling(service)
 
     def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:
@@ -273,10 +275,10 @@ class Controller:
             self._spawn(retired.pool.close(patience=retired.spec.timeout))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        self._background.keep(asyncio.create_task(_logged(work)))
+        self._background.keep(asyncio.create_task(_log_failure(work)))
 
 
-async def _logged(work: Coroutine[None, None, None]) -> None:
+async def _log_failure(work: Coroutine[None, None, None]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         try:
             await work

@@ -100,7 +100,7 @@ class Ingress(HttpServer):
         message, routed = "", None
         try:
             await request.read_body()
-            headers = self._authorized(request)
+            headers = self._authorize(request)
             routed = self._route()
             if routed is None:
                 raise _RefusedError(*_NOT_FOUND)  # noqa: TRY301
@@ -111,7 +111,7 @@ class Ingress(HttpServer):
         finally:
             self._log_request(request, routed, message)
 
-    def _authorized(self, request: "_Request") -> Headers:
+    def _authorize(self, request: "_Request") -> Headers:
         service = self._cloud.store.get("service", self._name) or {}
         if service.get("ingress", _PUBLIC) != _PUBLIC or service.get("defaultUriDisabled"):
             raise _RefusedError(*_NOT_FOUND)
@@ -140,7 +140,7 @@ class Ingress(HttpServer):
 
     async def _serve(self, request: "_Request", headers: Headers, routed: RevisionRoute) -> None:
         serving = asyncio.ensure_future(self._forward(request, headers, routed))
-        closed = asyncio.ensure_future(request.disconnected())
+        closed = asyncio.ensure_future(request.wait_for_disconnect())
         try:
             await asyncio.wait({serving, closed}, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
@@ -239,14 +239,14 @@ class _Request(Request):
         self.content = b""
         self.began = time.monotonic()
         self.status, self.sent, self.started = 0, 0, False
-        self.trace, self.span = self._traced()
+        self.trace, self.span = self._trace_ids()
         self.instance: LogSource | None = None
 
-    def _traced(self) -> tuple[str, str]:
+    def _trace_ids(self) -> tuple[str, str]:
         """(trace, span) in hex digits; the trace of a client that already traces is continued."""
         for name, pattern in _TRACES.items():
-            if found := pattern.match(self.headers.get(name, "")):
-                return found[1], uuid.uuid4().hex[:16]
+            if match := pattern.match(self.headers.get(name, "")):
+                return match[1], uuid.uuid4().hex[:16]
         return uuid.uuid4().hex, uuid.uuid4().hex[:16]
 
     def identity_token(self) -> tuple[bytes, str]:
@@ -269,7 +269,7 @@ class _Request(Request):
         finally:
             self.content = bytes(content)
 
-    async def disconnected(self) -> None:
+    async def wait_for_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

@@ -24,9 +24,9 @@ class InstanceRegister:
 
     def find(self, instance: str) -> tuple[str, Instance] | None:
         """The revision and the instance with that id."""
-        return next(((revision, found) for revision, found in self._running if found.id == instance), None)
+        return next(((revision, running) for revision, running in self._running if running.id == instance), None)
 
-    def held(self, service: str) -> Counter[str]:
+    def instance_counts(self, service: str) -> Counter[str]:
         """Number of instances of each revision of a service at this moment."""
         return Counter(revision for revision, _ in self._of(service))
 

@@ -13,24 +13,24 @@ from bezel_localcloud.core.background import BackgroundTasks
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.json_types import Json, seconds_of
 from bezel_localcloud.core.logbook import TaskSource
-from bezel_localcloud.core.store import written
+from bezel_localcloud.core.store import write_when_room
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.cloud_run import job_status
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel_localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
+from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, container_command
 from bezel_localcloud.services.cloud_run.runtime.instance import Instance
 from bezel_localcloud.services.cloud_run.runtime.metadata import TaskMetadata
 from bezel_localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
-from bezel_localcloud.services.cloud_run.status import short, typed
+from bezel_localcloud.services.cloud_run.status import short, typed_message
 
 log = logging.getLogger(__name__)
 _PROVISION_SECONDS = 5.0  # of the platform's time, before an execution's first container starts
 
 
-class Jobs:
+class JobRunner:
     """Every running execution; rows "execution" and "task" hold the state of each, "jobRun" that it has not ended."""
 
-    def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
+    def __init__(self, cloud: Context, launcher: Callable[[ContainerLaunch], Command], timing: InstanceTiming) -> None:
         self._cloud = cloud
         self._launcher = launcher
         self._speed = timing.startup_speed
@@ -76,7 +76,7 @@ class Jobs:
                 raise
         except Exception:
             log.exception("execution %s failed", name)
-        await written(partial(self._finish, name))
+        await write_when_room(partial(self._finish, name))
 
     def _is_cancelled(self, name: str) -> bool:
         return bool((self._cloud.store.get("jobRun", name) or {}).get("cancelled"))
@@ -86,7 +86,7 @@ class Jobs:
         template, location = execution["template"], name.split("/")[3]
         spec = revision_spec(template, {})
         metadata = TaskMetadata(self._cloud, location, spec.service_account)
-        self._change("execution", name, job_status.started)
+        self._change("execution", name, job_status.start)
         room = asyncio.Semaphore(execution["parallelism"])
         await metadata.start()
         try:
@@ -100,7 +100,7 @@ class Jobs:
     async def _run_task(self, name: str, spec: RevisionSpec, metadata: TaskMetadata, room: asyncio.Semaphore) -> None:
         """Run one task with its retries, when a slot is free."""
         async with room:
-            self._change("task", name, job_status.started)
+            self._change("task", name, job_status.start)
             while True:
                 task = self._cloud.store.get("task", name) or {}
                 result = await self._attempt(task, spec, metadata)
@@ -162,8 +162,8 @@ class Jobs:
             if (row := store.get(kind, name)) is None:
                 return
             store.put(kind, name, change(row, now))
-            if (found := store.get("execution", execution)) is not None:
-                self._put_execution(found | job_status.counts(self._tasks(execution)))
+            if (execution_row := store.get("execution", execution)) is not None:
+                self._put_execution(execution_row | job_status.counts(self._tasks(execution)))
 
     def _finish(self, name: str) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -179,7 +179,7 @@ class Jobs:
             execution = job_status.ended_execution(execution, self._tasks(name), cancelled=cancelled, now=now)
             self._put_execution(execution)
             store.delete("jobRun", name)
-            response = typed("Execution", execution)
+            response = typed_message("Execution", execution)
             for operation in pending["operations"]:
                 self._cloud.operations.finish(operation, response=response)
 

@@ -29,7 +29,7 @@ class _Option:
     """One option of the command line: its name without dashes and the text of its values."""
 
     name: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     values: tuple[str, ...]
 
 
@@ -48,18 +48,18 @@ def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list
     Raises:
         OSError: `model_dir` holds no readable config.json.
     """
-    path, given = _parse(args)
+    path, options = _parse(args)
     model = read_checkpoint(model_dir)
     result = ["vllm", "serve", str(model_dir)]
     notes = [f"model {path or 'of the arguments'} -> {model_dir}"]
     named = False
-    for option in given:
+    for option in options:
         named = named or option.name == "served-model-name"
         result += _rewrite(option, model, model_dir, notes)
     if path and not named:
         result.append(f"--served-model-name={path}")
         notes.append(f"--served-model-name={path} added: clients know the model by its path")
-    result += [f"--kv-cache-memory-bytes={_cache_bytes(given, model)}", "--enforce-eager"]
+    result += [f"--kv-cache-memory-bytes={_cache_bytes(options, model)}", "--enforce-eager"]
     notes.append(f"{result[-2]} --enforce-eager added: memory and compilation for this machine")
     result.append(f"--uds={address}")
     return result, notes, environment()
@@ -77,29 +77,29 @@ def _table() -> dict[str, dict[str, str]]:
 
 def _parse(args: Sequence[str]) -> tuple[str | None, list[_Option]]:
     """The model's path and the options, each with its values."""
-    options, words = vllm_options(VERSION), deque(args)
+    options, arguments = vllm_options(VERSION), deque(args)
     path: str | None = None
-    given: list[_Option] = []
-    while words:
-        word = words.popleft()
+    parsed: list[_Option] = []
+    while arguments:
+        word = arguments.popleft()
         if not word.startswith("-"):
             path = path or word
             continue
         flag, equals, value = word.partition("=")
-        found = options.find(flag.partition(".")[0])
-        name, kind = (found[0].name, found[0].kind) if found else (flag.lstrip("-"), "")
+        known_options = options.find(flag.partition(".")[0])
+        name, kind = (known_options[0].name, known_options[0].kind) if known_options else (flag.lstrip("-"), "")
         values = [value] if equals else []
         takes = not equals and kind in {"value", "values", "append", "optional-value"}
-        while takes and words and not words[0].startswith("--") and (kind == "values" or not values):
-            values.append(words.popleft())
+        while takes and arguments and not arguments[0].startswith("--") and (kind == "values" or not values):
+            values.append(arguments.popleft())
         if name == "model" and values:
             path = path or values[0]
-        given.append(_Option(name, (word,) if equals else (flag, *values), tuple(values)))
-    return path, given
+        parsed.append(_Option(name, (word,) if equals else (flag, *values), tuple(values)))
+    return path, parsed
 
 
 def _rewrite(option: _Option, model: Checkpoint, model_dir: Path, notes: list[str]) -> list[str]:
-    text = " ".join(option.words)
+    text = " ".join(option.arguments)
     reason = _table()["dropped"].get(option.name)
     if reason is not None:
         notes += [f"{text} left out: {reason}"] if reason else []
@@ -111,18 +111,18 @@ def _rewrite(option: _Option, model: Checkpoint, model_dir: Path, notes: list[st
             return [f"--max-model-len={model.context}"]
     if option.name in {"spec-model", "spec-method", "spec-tokens", "speculative-config"}:
         return _speculative(option, model_dir, notes)
-    return list(option.words)
+    return list(option.arguments)
 
 
 def _speculative(option: _Option, model_dir: Path, notes: list[str]) -> list[str]:
     """Use the assistant beside the small model in place of the real one; without one, no speculation by a model."""
     assistant = model_dir.with_name(model_dir.name + "-assistant")
-    text = " ".join(option.words)
-    flag = option.words[0].partition("=")[0]
+    text = " ".join(option.arguments)
+    flag = option.arguments[0].partition("=")[0]
     config = json.loads(option.values[0]) if option.values and flag == "--speculative-config" else {}
     ngram = config.get("method") == "ngram"
     if ngram or (flag == "--spec-method" and option.values == ("ngram",)):
-        return list(option.words)
+        return list(option.arguments)
     if not (assistant / "config.json").is_file():
         notes.append(f"{text} left out: there is no assistant {assistant}")
         return []
@@ -132,12 +132,12 @@ def _speculative(option: _Option, model_dir: Path, notes: list[str]) -> list[str
     if "model" in config:
         notes.append(f"{flag}: model {config['model']} -> {assistant}")
         return [f"{flag}={json.dumps(config | {'model': str(assistant)})}"]
-    return list(option.words)
+    return list(option.arguments)
 
 
-def _cache_bytes(given: list[_Option], model: Checkpoint) -> int:
+def _cache_bytes(options: list[_Option], model: Checkpoint) -> int:
     """Cache size for a few requests of the longest length."""
-    values = {option.name: option.values[0] for option in given if option.values}
+    values = {option.name: option.values[0] for option in options if option.values}
     length = values.get("max-model-len", str(model.context))
     tokens = model.context if length in {"auto", "-1"} else min(human_int(length), model.context)
     batched = human_int(values.get("max-num-batched-tokens", "2048"))

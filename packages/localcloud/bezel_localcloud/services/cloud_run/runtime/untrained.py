@@ -12,19 +12,19 @@ _HEADER = 8  # bytes of the header's length
 _LONGEST = 100 << 20
 
 
-def untrained(model_dir: Path) -> bool:
+def is_untrained(model_dir: Path) -> bool:
     """Whether every norm of a model has one value throughout; False where there is none to read.
 
     Args:
         model_dir: the model's folder.
     """
-    found = False
+    has_norm = False
     for file in sorted(model_dir.glob("*.safetensors")):
         for norm in _norms(file):
             if norm[0] * len(norm) != b"".join(norm):
                 return False
-            found = True
-    return found
+            has_norm = True
+    return has_norm
 
 
 def _norms(file: Path) -> list[list[bytes]]:

@@ -3,12 +3,12 @@
 from starlette.responses import Response
 
 from bezel_catalog.storage_locations import location_kind, storage_locations
-from bezel_localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
+from bezel_localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved_error
 from bezel_localcloud.core.files.objects import LIVE, NONCURRENT
 from bezel_localcloud.core.json_types import Json, b64, timestamp
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_localcloud.core.regions import regions
-from bezel_localcloud.http.update_mask import merged
+from bezel_localcloud.http.update_mask import merge
 from bezel_localcloud.routing.iam_policies import write_policy
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, OF_BUCKETS, POLICY, api, bucket_of
@@ -60,8 +60,8 @@ def create(call: Call) -> Json:
         "storageClass": "STANDARD",
         "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": now},
     }
-    given = under_one_name(call.body, {})
-    bucket = merged(bucket, {key: value for key, value in given.items() if key not in _THEIRS})
+    settings = under_one_name(call.body, {})
+    bucket = merge(bucket, {key: value for key, value in settings.items() if key not in _THEIRS})
     bucket["location"] = location
     if call.flag("enableObjectRetention"):
         bucket["objectRetention"] = {"mode": "Enabled"}
@@ -85,8 +85,8 @@ def list_buckets(call: Call) -> Json:
     """Buckets of the project, or those that were deleted softly."""
     _check_project(call)
     prefix, store = call.query("prefix"), call.cloud.store
-    found = soft_delete.listed(call.cloud, prefix) if call.flag("softDeleted") else store.rows("bucket", prefix)
-    buckets = [(name, bucket_json(call, body)) for name, body in found]
+    rows = soft_delete.list_deleted(call.cloud, prefix) if call.flag("softDeleted") else store.rows("bucket", prefix)
+    buckets = [(name, bucket_json(call, body)) for name, body in rows]
     return {"kind": "storage#buckets"} | call.page(buckets, "items", default=1000)
 
 
@@ -131,7 +131,7 @@ def lock_retention(call: Call) -> Json:
         if not bucket.get("retentionPolicy"):
             raise invalid("Bucket has no retention policy to lock.", ("retentionPolicy", "is not set"))
         changed = bucket | {"retentionPolicy": bucket["retentionPolicy"] | {"isLocked": True}}
-        return _stored(call, changed)
+        return _store(call, changed)
 
 
 @api.route("DELETE", BUCKET, needs="storage.buckets.delete", on=POLICY, query=OF_BUCKETS)
@@ -181,20 +181,20 @@ def _check_project(call: Call) -> None:
 
 def _change(call: Call, *, replaces: bool) -> Json:
     _check_settings(call.body)
-    given = {key: value for key, value in call.body.items() if key not in _THEIRS | _FIXED}
+    settings = {key: value for key, value in call.body.items() if key not in _THEIRS | _FIXED}
     with call.cloud.store.transaction():
         bucket = bucket_of(call)
         check_preconditions(call.arguments, bucket)
         check_etags(call.request.headers, bucket["etag"], reads=False)
         kept = {key: bucket[key] for key in bucket if key in _THEIRS | _FIXED | _KEPT} if replaces else bucket
-        changed = merged(kept, under_one_name(given, bucket))
+        changed = merge(kept, under_one_name(settings, bucket))
         _complete(changed, bucket, call.cloud.pace.now())
         _check_default_key(call, changed, bucket)
         heed_uniform_access(call.cloud.store, bucket, changed)
-        return _stored(call, changed)
+        return _store(call, changed)
 
 
-def _stored(call: Call, bucket: Json) -> Json:
+def _store(call: Call, bucket: Json) -> Json:
     bucket["metageneration"] = str(int(bucket["metageneration"]) + 1)
     bucket["etag"], bucket["updated"] = b64(bucket["metageneration"].encode()), timestamp(call.cloud.pace.now())
     call.cloud.store.put("bucket", bucket["name"], bucket)
@@ -214,7 +214,7 @@ def _check_default_key(call: Call, bucket: Json, before: Json) -> None:
 def _check_settings(body: Json) -> None:
     refuse_unserved(body, ("acl", "defaultObjectAcl"), "a bucket")
     if (body.get("hierarchicalNamespace") or {}).get("enabled"):
-        raise unserved("a hierarchical namespace")
+        raise unserved_error("a hierarchical namespace")
     name = body.get("storageClass")
     if name is not None and name not in CLASSES:
         raise invalid(f"Invalid storage class {name!r}: use one of {', '.join(CLASSES)}.", ("storageClass", name))
@@ -231,7 +231,7 @@ def _complete(bucket: Json, before: Json, now: float) -> None:
         ApiError: 403 for a shorter retention period than a locked one, 400 for an end of locked uniform access.
     """
     bucket["iamConfiguration"] = with_lock(bucket, before, now)
-    old, new = (found.get("retentionPolicy") or {} for found in (before, bucket))
+    old, new = (version.get("retentionPolicy") or {} for version in (before, bucket))
     shorter = int(new.get("retentionPeriod") or 0) < int(old.get("retentionPeriod") or 0)
     if old.get("isLocked") and shorter:
         text = f"Cannot reduce retention duration of a locked Retention Policy for bucket '{bucket['name']}'."

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bezel_localcloud.core.errors import ApiError, anonymous_denied, invalid
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.store import Store
-from bezel_localcloud.http.update_mask import merged
+from bezel_localcloud.http.update_mask import merge
 from bezel_localcloud.routing.iam_policies import check_limit, held_permissions, read_policy, write_policy
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import ASIDE, BUCKET, OBJECT, OBJECT_NAME, POLICY, api, bucket_of
@@ -90,7 +90,7 @@ def _object_with_policy(call: Call) -> Json:
 
 
 def _replace(call: Call, name: str, bucket: Json) -> Json:
-    policy = merged({}, call.body)
+    policy = merge({}, call.body)
     members = {member for binding in policy.get("bindings") or [] for member in binding.get("members") or []}
     if _PUBLIC & members and (bucket.get("iamConfiguration") or {}).get("publicAccessPrevention") == "enforced":
         text = (
@@ -106,10 +106,10 @@ def _replace(call: Call, name: str, bucket: Json) -> Json:
 async def _permissions_answer(call: Call, resource: str) -> Json:
     bucket_of(call)
     permissions = call.request.query_params.getlist("permissions")
-    held = await held_permissions(call, resource, permissions)
-    if not (held or call.caller):
+    granted = await held_permissions(call, resource, permissions)
+    if not (granted or call.caller):
         raise anonymous_denied((permissions or ["storage.buckets.getIamPolicy"])[0])
-    return {"kind": "storage#testIamPermissionsResponse"} | held
+    return {"kind": "storage#testIamPermissionsResponse"} | granted
 
 
 def _policy_json(call: Call, name: str, policy: Json) -> Json:

@@ -26,9 +26,9 @@ def restore(call: Call) -> Json:
     with store.transaction():
         row = find(call, name, call.query("generation"))
         call.check_absent("bucket", name, "A bucket with this name already exists.")
-        for key, found in store.rows(SOFT_DELETED, _prefix(row)):
+        for key, object_row in store.rows(SOFT_DELETED, _prefix(row)):
             store.delete(SOFT_DELETED, key)
-            store.put(SOFT_DELETED, f"{name}/{key.removeprefix(_prefix(row))}", found)
+            store.put(SOFT_DELETED, f"{name}/{key.removeprefix(_prefix(row))}", object_row)
         bucket = {key: value for key, value in row.items() if key not in _TIMES and key != _POLICY}
         bucket["metageneration"] = str(int(bucket["metageneration"]) + 1)
         bucket["updated"] = timestamp(call.cloud.pace.now())
@@ -49,10 +49,10 @@ def keep(cloud: Context, bucket: Json) -> bool:
     times = {"softDeleteTime": timestamp(now), "hardDeleteTime": timestamp(now + period)}
     policy = store.policy(POLICY.format(bucket=name)) or {"version": 1, "etag": "ACAB"}
     row = {"generation": next_generation(cloud)} | bucket | times | {_POLICY: policy}
-    for key, found in store.rows(SOFT_DELETED, f"{name}/"):
+    for key, object_row in store.rows(SOFT_DELETED, f"{name}/"):
         store.delete(SOFT_DELETED, key)
-        store.put(SOFT_DELETED, _prefix(row) + key.removeprefix(f"{name}/"), found)
-        row["hardDeleteTime"] = max(row["hardDeleteTime"], found["hardDeleteTime"], key=seconds)
+        store.put(SOFT_DELETED, _prefix(row) + key.removeprefix(f"{name}/"), object_row)
+        row["hardDeleteTime"] = max(row["hardDeleteTime"], object_row["hardDeleteTime"], key=seconds)
     store.put(_KIND, _key(row), row)
     return True
 
@@ -65,10 +65,10 @@ def find(call: Call, name: str, generation: str) -> Json:
     """
     if not generation:
         raise invalid("A soft-deleted bucket is named by its generation.", ("generation", "is required"))
-    return call.stored(_KIND, f"{name}\n{generation}", "The specified bucket does not exist.")
+    return call.row_of(_KIND, f"{name}\n{generation}", "The specified bucket does not exist.")
 
 
-def listed(cloud: Context, prefix: str) -> list[tuple[str, Json]]:
+def list_deleted(cloud: Context, prefix: str) -> list[tuple[str, Json]]:
     """The soft-deleted buckets by their names and generations."""
     purge(cloud)
     return cloud.store.rows(_KIND, prefix)

@@ -19,21 +19,21 @@ def is_uniform(bucket: Json) -> bool:
     return bool((_of(bucket).get(_NAME) or {}).get("enabled"))
 
 
-def under_one_name(given: Json, before: Json) -> Json:
+def under_one_name(settings: Json, before: Json) -> Json:
     """A caller's settings with uniform access under its newer name only.
 
     A client that has read a bucket, changed one name and sends both sends the other as it was, so the change counts.
 
     Args:
-        given: The settings.
+        settings: The settings.
         before: The bucket's row, {} for a new bucket.
 
     Raises:
         ApiError: INVALID_ARGUMENT for an unknown value of `publicAccessPrevention`.
     """
-    configuration = given.get("iamConfiguration")
+    configuration = settings.get("iamConfiguration")
     if not configuration:
-        return given
+        return settings
     prevention = configuration.get("publicAccessPrevention")
     if prevention is not None and prevention not in _PREVENTION:
         text = f"Invalid value for 'publicAccessPrevention': {prevention!r}. Use 'inherited' or 'enforced'."
@@ -44,7 +44,7 @@ def under_one_name(given: Json, before: Json) -> Json:
         rest[_NAME] = {"enabled": next((value for value in asked if value != is_uniform(before)), asked[0])}
     elif configuration.get(_NAME, ()) is None:  # null: back to the default
         rest[_NAME] = None
-    return given | {"iamConfiguration": rest}
+    return settings | {"iamConfiguration": rest}
 
 
 def with_lock(bucket: Json, before: Json, now: float) -> Json:

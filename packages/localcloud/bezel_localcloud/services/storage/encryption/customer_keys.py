@@ -96,14 +96,14 @@ def key_of(headers: Mapping[str, str], *, source: bool = False) -> CustomerKey |
     if algorithm is None and key is None and digest is None:
         return None
     if algorithm != "AES256":
-        raise _refused("customerEncryptionAlgorithmIsInvalid")
-    found = _decoded(key)
-    if len(found) != _KEY:
-        raise _refused("customerEncryptionKeyFormatIsInvalid")
-    expected = hashlib.sha256(found).digest()
-    if not hmac.compare_digest(_decoded(digest), expected):
-        raise _refused("customerEncryptionKeySha256IsInvalid")
-    return CustomerKey(found, b64(expected))
+        raise _key_error("customerEncryptionAlgorithmIsInvalid")
+    key_bytes = _decode(key)
+    if len(key_bytes) != _KEY:
+        raise _key_error("customerEncryptionKeyFormatIsInvalid")
+    expected = hashlib.sha256(key_bytes).digest()
+    if not hmac.compare_digest(_decode(digest), expected):
+        raise _key_error("customerEncryptionKeySha256IsInvalid")
+    return CustomerKey(key_bytes, b64(expected))
 
 
 def new_lock(key: CustomerKey | None) -> Lock | None:
@@ -111,7 +111,7 @@ def new_lock(key: CustomerKey | None) -> Lock | None:
     return None if key is None else Lock(key, os.urandom(_NONCE))
 
 
-def unlocked(row: Json, key: CustomerKey | None) -> tuple[Json, Cipher | None]:
+def unlock(row: Json, key: CustomerKey | None) -> tuple[Json, Cipher | None]:
     """Return an object with its checksums, and the cipher of its bytes, None where they are not encrypted.
 
     Raises:
@@ -120,10 +120,10 @@ def unlocked(row: Json, key: CustomerKey | None) -> tuple[Json, Cipher | None]:
     encryption = row.get("customerEncryption")
     if encryption is None:
         if key is not None:
-            raise _refused("resourceNotEncryptedWithCustomerEncryptionKey")
+            raise _key_error("resourceNotEncryptedWithCustomerEncryptionKey")
         return row, None
     if key is None:
-        raise _refused("resourceIsEncryptedWithCustomerEncryptionKey")
+        raise _key_error("resourceIsEncryptedWithCustomerEncryptionKey")
     check_digest(key, encryption["keySha256"])
     sealed = base64.b64decode(row["_sums"])
     sums = json.loads(AESGCM(key.key).decrypt(sealed[:_GCM_NONCE], sealed[_GCM_NONCE:], None))
@@ -137,7 +137,7 @@ def check_digest(key: CustomerKey, digest: str) -> None:
         ApiError: 400, it is not.
     """
     if not hmac.compare_digest(key.digest, digest):
-        raise _refused("customerEncryptionKeyIsIncorrect")
+        raise _key_error("customerEncryptionKeyIsIncorrect")
 
 
 def session_fields(lock: Lock | None) -> Json:
@@ -155,24 +155,24 @@ def lock_of_session(session: Json, headers: Mapping[str, str]) -> Lock | None:
     if kept is None:
         return None
     if key is None:
-        raise _refused("resourceIsEncryptedWithCustomerEncryptionKey")
+        raise _key_error("resourceIsEncryptedWithCustomerEncryptionKey")
     check_digest(key, kept["digest"])
     return Lock(key, base64.b64decode(kept["nonce"]))
 
 
-def revealed(row: Json, headers: Mapping[str, str]) -> Json:
+def reveal(row: Json, headers: Mapping[str, str]) -> Json:
     """An object with its checksums where the request brings its key, else as it is."""
     try:
-        return unlocked(row, key_of(headers))[0]
+        return unlock(row, key_of(headers))[0]
     except ApiError:
         return row
 
 
-def _refused(reason: str) -> ApiError:
+def _key_error(reason: str) -> ApiError:
     return ApiError("INVALID_ARGUMENT", _TEXTS[reason], reason=reason)
 
 
-def _decoded(text: str | None) -> bytes:
+def _decode(text: str | None) -> bytes:
     try:
         return base64.b64decode(text or "", validate=True)
     except (binascii.Error, ValueError):

@@ -84,8 +84,8 @@ def check_readable(cloud: Context, row: Json) -> None:
 
 
 def _check_allowed(cloud: Context, key: str, permission: str) -> None:
-    known = cloud.is_enabled(_KMS) and cloud.store.get(KEY, key) is not None
-    if not known or not cloud.access.allows(STORAGE_AGENT, permission, key):
+    exists = cloud.is_enabled(_KMS) and cloud.store.get(KEY, key) is not None
+    if not exists or not cloud.access.allows(STORAGE_AGENT, permission, key):
         text = "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service account has been "
         raise ApiError("PERMISSION_DENIED", text + "authorized to use this key.", reason="forbidden")
 

@@ -36,7 +36,7 @@ _DESCRIBED = {
 _DEFAULTS = {"cacheControl": "no-cache, no-store, max-age=0, must-revalidate"}
 
 
-def described(row: Json, etag: str, *, custom: bool = False) -> dict[str, str]:
+def describing_headers(row: Json, etag: str, *, custom: bool = False) -> dict[str, str]:
     """Headers that describe an object.
 
     Args:
@@ -82,7 +82,7 @@ def download(call: Call, row: Json, headers: dict[str, str], cipher: Cipher | No
     if row.get("contentEncoding") == "gzip" and not _takes_gzip(requested, row):
         headers |= {"x-guploader-response-body-transformations": "gunzipped", "warning": "214 UploadServer gunzipped"}
         headers.pop("accept-ranges")
-        return _response(call, row, 200, headers, lambda file: _decompressed(file, cipher))
+        return _response(call, row, 200, headers, lambda file: _decompress(file, cipher))
     if row.get("contentEncoding"):
         headers["content-encoding"] = row["contentEncoding"]
     begin, end = _range(requested.get("range", ""), size)
@@ -168,7 +168,7 @@ async def _read(file: BinaryIO, begin: int, end: int, cipher: Cipher | None) -> 
             yield change(piece)
 
 
-async def _decompressed(file: BinaryIO, cipher: Cipher | None) -> AsyncIterator[bytes]:
+async def _decompress(file: BinaryIO, cipher: Cipher | None) -> AsyncIterator[bytes]:
     """The bytes behind a gzip content; bytes that are none are sent as they are, as Google does."""
     inflate, size = zlib.decompressobj(wbits=31), os.fstat(file.fileno()).st_size
     async for piece in _read(file, 0, size, cipher):

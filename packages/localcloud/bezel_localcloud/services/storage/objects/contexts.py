@@ -39,12 +39,12 @@ def with_contexts(old: Json, fields: Json, now: str) -> tuple[Json, list[str]]:
         value = str(payload.get("value") or "")
         _check("key", key)
         _check("value", value)
-        known = before.get(key)
-        if known and known["value"] == value:
-            contexts[key] = known
+        previous = before.get(key)
+        if previous and previous["value"] == value:
+            contexts[key] = previous
             continue
-        changes.add("update" if known else "create")
-        contexts[key] = {"value": value, "createTime": known["createTime"] if known else now, "updateTime": now}
+        changes.add("update" if previous else "create")
+        contexts[key] = {"value": value, "createTime": previous["createTime"] if previous else now, "updateTime": now}
     rest = {name: value for name, value in fields.items() if name != "contexts"}
     permissions = [f"storage.objects.{_PERMISSIONS[change]}" for change in sorted(changes)]
     return rest | ({"contexts": {"custom": contexts}} if contexts else {}), permissions
@@ -70,8 +70,8 @@ def matcher(text: str) -> Callable[[Json], bool]:
     key, value, wanted = match["key"], match["value"], match["absent"] is None
 
     def fits(row: Json) -> bool:
-        found = custom(row).get(key)
-        return (found is not None and value in {None, found["value"]}) == wanted
+        context = custom(row).get(key)
+        return (context is not None and value in {None, context["value"]}) == wanted
 
     return fits
 

@@ -49,7 +49,7 @@ class Generations:
 
     def changing(self, *names: str) -> AbstractContextManager[list[Json]]:
         """A transaction that changes objects; the list that it yields goes to `place` and `delete`."""
-        return self._cloud.objects.changed(self._bucket["name"], *names)
+        return self._cloud.objects.transaction(self._bucket["name"], *names)
 
     def live(self, name: str) -> Json | None:
         """The live object of a name."""
@@ -124,9 +124,9 @@ class Generations:
     def restore(self, row: Json, dropped: list[Json]) -> Json:
         """Make a soft-deleted generation the live object again, as a new generation."""
         copied = {key: value for key, value in row.items() if key not in {"softDeleteTime", "hardDeleteTime"}}
-        upload = self._cloud.objects.copied(row)
-        own = {"generation", "metageneration", "etag", "timeCreated", "updated", "timeDeleted", "timeFinalized"}
-        fields = {key: value for key, value in copied.items() if key not in own and not key.startswith("_")}
+        upload = self._cloud.objects.copy(row)
+        own_fields = {"generation", "metageneration", "etag", "timeCreated", "updated", "timeDeleted", "timeFinalized"}
+        fields = {key: value for key, value in copied.items() if key not in own_fields and not key.startswith("_")}
         lock = {key: row[key] for key in LOCK_FIELDS if key in row}
         return self.place(row["name"], Placed(upload, fields, lock=lock), dropped)
 

@@ -105,7 +105,7 @@ def _entries(store: Store, bucket: str, query: Query, after: str) -> Iterator[tu
         name, generation = row["name"], f"{row['generation']:0>20}"
         if query.end and name >= query.end:
             return
-        head, delimiter, rest = _parted(name[len(query.prefix) :], query.delimiter)
+        head, delimiter, rest = _partition(name[len(query.prefix) :], query.delimiter)
         prefix = query.prefix + head + delimiter
         # A folded prefix stands before all that it folds, and a page may end with it.
         if delimiter and prefix != folded and prefix > after_name and not after_name.startswith(prefix):
@@ -118,7 +118,7 @@ def _entries(store: Store, bucket: str, query: Query, after: str) -> Iterator[tu
             yield key, None
 
 
-def _parted(name: str, delimiter: str) -> tuple[str, str, str]:
+def _partition(name: str, delimiter: str) -> tuple[str, str, str]:
     return name.partition(delimiter) if delimiter else (name, "", "")
 
 
@@ -130,9 +130,9 @@ def _rows(store: Store, bucket: str, query: Query, after: str) -> Iterator[Json]
         rows = [row for kind in query.kinds for _, row in store.rows(kind, prefix) if row["name"] >= first]
         yield from sorted(rows, key=lambda row: (row["name"], int(row["generation"])))
         return
-    found = store.get(LIVE, f"{bucket}/{first}")
-    if first and found and first.startswith(query.prefix):
-        yield found
+    first_row = store.get(LIVE, f"{bucket}/{first}")
+    if first and first_row and first.startswith(query.prefix):
+        yield first_row
     name = f"{bucket}/{first}" if first else ""
     while rows_now := store.rows(LIVE, prefix, after=name, limit=_CHUNK):
         yield from (row for _, row in rows_now)

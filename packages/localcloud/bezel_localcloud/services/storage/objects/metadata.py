@@ -4,9 +4,9 @@ from urllib.parse import quote
 
 from bezel_localcloud.core.errors import ApiError, invalid
 from bezel_localcloud.core.json_types import Json
-from bezel_localcloud.http.update_mask import merged
+from bezel_localcloud.http.update_mask import merge
 from bezel_localcloud.routing.router import Call
-from bezel_localcloud.services.storage.encryption.customer_keys import revealed
+from bezel_localcloud.services.storage.encryption.customer_keys import reveal
 from bezel_localcloud.services.storage.objects.retention import expiration
 
 CLASSES = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "MULTI_REGIONAL", "REGIONAL", "DURABLE_REDUCED_AVAILABILITY")
@@ -41,31 +41,31 @@ def check_name(name: str) -> str:
     return name
 
 
-def new_fields(given: Json, bucket: Json) -> Json:
+def new_fields(sent: Json, bucket: Json) -> Json:
     """The fields of a new object that its writer sets.
 
     Raises:
         ApiError: A field has a wrong value, or localcloud does not support it.
     """
-    fields = _checked(merged({}, {key: value for key, value in given.items() if key in _SETTABLE}))
+    fields = _check_fields(merge({}, {key: value for key, value in sent.items() if key in _SETTABLE}))
     defaults = {"contentType": DEFAULT_TYPE, "storageClass": bucket["storageClass"]}
     if bucket.get("defaultEventBasedHold") and "eventBasedHold" not in fields:
         defaults["eventBasedHold"] = True
     return defaults | {key: value for key, value in fields.items() if value not in ("", {})}
 
 
-def changed_fields(row: Json, given: Json, *, replaces: bool) -> Json:
+def changed_fields(row: Json, sent: Json, *, replaces: bool) -> Json:
     """An object after a PATCH, or with `replaces` after a PUT, which clears what it leaves out.
 
     Raises:
         ApiError: A field has a wrong value, cannot be changed so, or localcloud does not support it.
     """
-    if (given.get("kmsKeyName") or row.get("kmsKeyName")) != row.get("kmsKeyName"):
+    if (sent.get("kmsKeyName") or row.get("kmsKeyName")) != row.get("kmsKeyName"):
         text = "Cloud KMS key name cannot be changed."
         raise ApiError("INVALID_ARGUMENT", text, reason="cloudKmsCannotChangeKeyName")
     old = {key: value for key, value in row.items() if key in _SETTABLE}
     kept = {key: old[key] for key in ("storageClass", "contentType") if key in old} if replaces else old
-    fields = _checked(merged(kept, {key: value for key, value in given.items() if key in _SETTABLE}))
+    fields = _check_fields(merge(kept, {key: value for key, value in sent.items() if key in _SETTABLE}))
     if fields.get("storageClass", old["storageClass"]) != old["storageClass"]:
         text = "The storage class of an object cannot be changed by an update: rewrite the object."
         raise invalid(text, ("storageClass", fields["storageClass"]))
@@ -75,7 +75,7 @@ def changed_fields(row: Json, given: Json, *, replaces: bool) -> Json:
     return rest | {"storageClass": old["storageClass"]} | {k: v for k, v in fields.items() if v not in ("", {})}
 
 
-def _checked(fields: Json) -> Json:
+def _check_fields(fields: Json) -> Json:
     name = fields.get("storageClass")
     if name and name not in CLASSES:
         raise invalid(f"Invalid storage class {name!r}: use one of {', '.join(CLASSES)}.", ("storageClass", name))
@@ -90,8 +90,8 @@ def object_json(call: Call, row: Json) -> Json:
     """JSON of an object, with links at the current address."""
     path = f"b/{row['bucket']}/o/{quote(row['name'], safe='')}"
     bucket = call.cloud.store.get("bucket", row["bucket"]) or {}
-    known = revealed(row, call.request.headers)
-    shown = {key: value for key, value in known.items() if not key.startswith("_")}
+    readable = reveal(row, call.request.headers)
+    shown = {key: value for key, value in readable.items() if not key.startswith("_")}
     if until := expiration(bucket, row):
         shown["retentionExpirationTime"] = until
     return shown | {

@@ -4,13 +4,13 @@ from starlette.responses import Response
 
 from bezel_localcloud.core.errors import invalid
 from bezel_localcloud.core.json_types import Json, timestamp
-from bezel_localcloud.http.paging import opened, sealed
+from bezel_localcloud.http.paging import open_token, seal_token
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import BUCKET, OBJECT, OBJECT_NAME, OF_OBJECTS, POLICY, api, bucket_of
 from bezel_localcloud.services.storage.conditions import check_etags, check_preconditions
-from bezel_localcloud.services.storage.encryption.customer_keys import key_of, unlocked
+from bezel_localcloud.services.storage.encryption.customer_keys import key_of, unlock
 from bezel_localcloud.services.storage.encryption.kms_keys import check_readable
-from bezel_localcloud.services.storage.objects.content import described, download
+from bezel_localcloud.services.storage.objects.content import describing_headers, download
 from bezel_localcloud.services.storage.objects.contexts import with_contexts
 from bezel_localcloud.services.storage.objects.generations import Generations
 from bezel_localcloud.services.storage.objects.listing import CURRENT, DELETED, VERSIONS, Query, page
@@ -51,14 +51,14 @@ def list_objects(call: Call) -> Json:
             generations.purge(dropped)
     path = call.request.url.path
     shown = page(
-        call.cloud.store, bucket["name"], query, min(size or _MOST, _MOST), opened(call.query("pageToken"), path)
+        call.cloud.store, bucket["name"], query, min(size or _MOST, _MOST), open_token(call.query("pageToken"), path)
     )
-    found = {
+    fields = {
         "items": [object_json(call, row) for row in shown.items],
         "prefixes": shown.prefixes,
-        "nextPageToken": sealed(shown.after, path) if shown.after else "",
+        "nextPageToken": seal_token(shown.after, path) if shown.after else "",
     }
-    return {"kind": "storage#objects"} | {key: value for key, value in found.items() if value}
+    return {"kind": "storage#objects"} | {key: value for key, value in fields.items() if value}
 
 
 @api.route("GET", OBJECT, needs="storage.objects.get", on=OBJECT_NAME, query=f"softDeleted {_ONE}")
@@ -71,9 +71,9 @@ def get_object(call: Call) -> Json | Response:
     key = key_of(call.request.headers)
     if call.query("alt") == "media" or call.request.scope["path"].startswith("/download/"):
         check_readable(call.cloud, row)
-        row, cipher = unlocked(row, key)
-        return download(call, row, described(row, row["etag"]), cipher)
-    return object_json(call, unlocked(row, key)[0] if key else row)
+        row, cipher = unlock(row, key)
+        return download(call, row, describing_headers(row, row["etag"]), cipher)
+    return object_json(call, unlock(row, key)[0] if key else row)
 
 
 @api.route("PATCH", OBJECT, needs="storage.objects.update", on=OBJECT_NAME, query=f"overrideUnlockedRetention {_ONE}")

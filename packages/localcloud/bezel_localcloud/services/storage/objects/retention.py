@@ -63,5 +63,5 @@ def check_retention(bucket: Json, old: Json, new: Json, now: float, *, override:
 
 def seconds(time: str) -> float:
     """Unix seconds of a timestamp."""
-    found = datetime.fromisoformat(time)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    moment = datetime.fromisoformat(time)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

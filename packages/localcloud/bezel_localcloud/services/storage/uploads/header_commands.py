@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import ApiError, NotServedError, invalid
-from bezel_localcloud.http.partial_response import picked
+from bezel_localcloud.http.partial_response import select_fields
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.objects.metadata import object_json
 from bezel_localcloud.services.storage.uploads.content_range import Part
@@ -30,8 +30,8 @@ _KINDS = {"raw": "media", "multipart": "multipart", "resumable": "resumable"}
 
 def commands(call: Call) -> frozenset[str]:
     """The commands of a request, none for one in another protocol."""
-    words = call.request.headers.get(f"{_PREFIX}Command", "").lower().split(",")
-    return frozenset(word.strip() for word in words if word.strip())
+    parts = call.request.headers.get(f"{_PREFIX}Command", "").lower().split(",")
+    return frozenset(word.strip() for word in parts if word.strip())
 
 
 def upload_type(call: Call) -> str:
@@ -57,7 +57,7 @@ def content_type(call: Call) -> str:
     return next((value for name in names if (value := call.request.headers.get(name))), "")
 
 
-def opened(call: Call, response: Response) -> Response:
+def opening_response(call: Call, response: Response) -> Response:
     """The response to a request that opened a session, in the protocol that it came in."""
     if commands(call):
         address = response.headers["location"]
@@ -72,16 +72,16 @@ async def obey(call: Call) -> Response:
     Raises:
         ApiError: INVALID_ARGUMENT for other commands, an offset that is none, or one beyond the bytes that are there.
     """
-    given = commands(call)
-    if given == {"cancel"}:
+    requested = commands(call)
+    if requested == {"cancel"}:
         cancel(call)
         return Response(headers=_status("cancelled", 0))
-    if given not in _COMMANDS:
-        raise invalid(f"Invalid {_PREFIX}Command: {', '.join(sorted(given))}.")
+    if requested not in _COMMANDS:
+        raise invalid(f"Invalid {_PREFIX}Command: {', '.join(sorted(requested))}.")
     offset = decimal(call.request.headers.get(f"{_PREFIX}Offset", "0"))
     if offset is None:
         raise invalid(f"Invalid {_PREFIX}Offset: a number of bytes is needed.")
-    has_bytes, last = _COMMANDS[given]
+    has_bytes, last = _COMMANDS[requested]
     part = Part(offset if has_bytes else None, None, last)
     done = await receive_chunk(call, part)
     if isinstance(done, Response):
@@ -90,7 +90,7 @@ async def obey(call: Call) -> Response:
             raise ApiError("INVALID_ARGUMENT", f"{_PREFIX}Offset is {part.begin}, but {size} bytes are there.")
         return Response(headers=_status("active", size))
     answer = object_json(call, done)
-    body = picked(answer, call.query("fields")) if call.query("fields") else answer
+    body = select_fields(answer, call.query("fields")) if call.query("fields") else answer
     return JSONResponse(body, headers=_status("final", int(answer["size"])))
 
 

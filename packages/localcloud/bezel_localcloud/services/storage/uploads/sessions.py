@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from starlette.responses import Response
 
 from bezel_localcloud.core.errors import ApiError
-from bezel_localcloud.core.files.checksums import Cipher, Hasher, hashed
+from bezel_localcloud.core.files.checksums import Cipher, Hasher, hash_file
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
@@ -21,7 +21,7 @@ from bezel_localcloud.services.storage.encryption.customer_keys import Lock, loc
 from bezel_localcloud.services.storage.objects.generations import Placed
 from bezel_localcloud.services.storage.objects.metadata import object_json
 from bezel_localcloud.services.storage.uploads.content_range import Part, content_range
-from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, place_object
+from bezel_localcloud.services.storage.uploads.writes import announced_sums, check_permitted, place_object
 
 _KIND = "upload"
 _CANCELLED = 499  # Google's status of a session that its client ended
@@ -74,7 +74,7 @@ def open_session(
         "bucket": bucket["name"],
         "metadata": metadata,
         "conditions": {key: value for key, value in call.arguments.items() if key in OF_OBJECTS.split()},
-        "sums": announced(call.request.headers, metadata),
+        "sums": announced_sums(call.request.headers, metadata),
         "opened": now,
         "caller": call.caller,
     } | session_fields(lock)
@@ -121,7 +121,7 @@ async def receive_chunk(call: Call, part: Part | None = None) -> Json | Response
 
 def _finish(call: Call, session: Json, placed: Placed) -> Json:
     identifier, store, call.caller = session_id(call), call.cloud.store, session.get("caller", "")
-    sums = session.get("sums", {}) | announced(call.request.headers, {})
+    sums = session.get("sums", {}) | announced_sums(call.request.headers, {})
 
     def close(row: Json) -> None:  # with the object, in one step
         store.put(_KIND, identifier, session | {"done": row})
@@ -145,7 +145,7 @@ async def _hasher(identifier: str, path: Path, size: int, cipher: Cipher | None)
     """The checksums of the bytes so far."""
     hasher = _hashers.get(identifier) or Hasher()
     if hasher.size != size:
-        hasher = await asyncio.to_thread(hashed, path, cipher)
+        hasher = await asyncio.to_thread(hash_file, path, cipher)
     if len(_hashers) >= _HASHERS and identifier not in _hashers:
         del _hashers[next(iter(_hashers))]
     _hashers[identifier] = hasher

@@ -18,7 +18,7 @@ from bezel_localcloud.services.storage.objects.generations import Placed
 from bezel_localcloud.services.storage.objects.metadata import object_json
 from bezel_localcloud.services.storage.uploads import header_commands
 from bezel_localcloud.services.storage.uploads.sessions import open_session, resume, session_id
-from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, place_object
+from bezel_localcloud.services.storage.uploads.writes import announced_sums, check_permitted, place_object
 
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
 _METADATA = 1 << 20
@@ -43,19 +43,19 @@ async def upload(call: Call) -> Json | Response:
     if kind == "media":
         metadata["contentType"] = call.request.headers.get("content-type")
     elif kind == "multipart":
-        given, data = _parts(await whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
-        metadata, content = metadata | given, in_pieces(data)
+        sent, data = _parts(await whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
+        metadata, content = metadata | sent, in_pieces(data)
     elif kind == "resumable":
         metadata["contentType"] = header_commands.content_type(call)
-        metadata |= _checked(json_object(await whole(call, _METADATA), null_is_empty=True))
-        return header_commands.opened(call, open_session(call, bucket, metadata, lock))
+        metadata |= _checked_metadata(json_object(await whole(call, _METADATA), null_is_empty=True))
+        return header_commands.opening_response(call, open_session(call, bucket, metadata, lock))
     else:
         raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
     name = str(metadata.get("name") or "")
     check_permitted(call, bucket, name)  # before any byte is written to the disk
     received = await call.cloud.objects.receive(content, lock.cipher if lock else None)
     placed = Placed(received, metadata, lock=lock.fields(received) if lock else None)
-    sums = announced(call.request.headers, metadata)
+    sums = announced_sums(call.request.headers, metadata)
     return object_json(call, place_object(call, bucket, name, placed, call.arguments, sums=sums))
 
 
@@ -105,7 +105,7 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
         raise invalid("A multipart upload has a multipart/related body of two parts: metadata and content.")
     _, first = _split(pieces[0])
     second_head, second = _split(pieces[1])
-    metadata = _checked(json_object(first, null_is_empty=True))
+    metadata = _checked_metadata(json_object(first, null_is_empty=True))
     content_line = re.search(r"(?im)^content-type:(.*)", second_head)
     metadata.setdefault("contentType", content_line.group(1).strip() if content_line else "")
     return metadata, second
@@ -118,10 +118,10 @@ def _split(piece: bytes) -> tuple[str, bytes]:
     return head.decode("latin-1"), content
 
 
-def _checked(metadata: Json) -> Json:
+def _checked_metadata(metadata: Json) -> Json:
     """Metadata of an object without nulls, checked for unknown fields."""
-    found = checked_message(metadata, "storage.Object", "", keep_null=True)
-    return {key: value for key, value in found.items() if value is not None}
+    message = checked_message(metadata, "storage.Object", "", keep_null=True)
+    return {key: value for key, value in message.items() if value is not None}
 
 
 async def in_pieces(content: bytes) -> AsyncIterator[bytes]:

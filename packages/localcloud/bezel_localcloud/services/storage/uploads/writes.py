@@ -32,27 +32,28 @@ def check_permitted(call: Call, bucket: Json, name: str) -> None:
         call.require("storage.objects.delete", resource)
 
 
-def announced(headers: Mapping[str, str], metadata: Json) -> dict[str, str]:
+def announced_sums(headers: Mapping[str, str], metadata: Json) -> dict[str, str]:
     """The checksums that the writer announced, in `x-goog-hash`, in `content-md5` or in the metadata."""
     pairs = [part.strip().partition("=") for part in headers.get("x-goog-hash", "").split(",") if part.strip()]
-    given = {kind.strip(): value for kind, _, value in pairs}
+    sums = {kind.strip(): value for kind, _, value in pairs}
     if md5 := headers.get("content-md5"):
-        given["md5"] = md5
-    return {kind: str(metadata[field]) for kind, field in _FIELDS.items() if metadata.get(field)} | given
+        sums["md5"] = md5
+    return {kind: str(metadata[field]) for kind, field in _FIELDS.items() if metadata.get(field)} | sums
 
 
-def check_sums(given: Mapping[str, str], upload: Upload) -> None:
+def check_sums(announced: Mapping[str, str], upload: Upload) -> None:
     """Compare the announced checksums with those of the bytes.
 
     Raises:
         ApiError: INVALID_ARGUMENT.
     """
-    for kind, found in (("crc32c", upload.crc32c), ("md5", upload.md5)):
-        if kind in given and _bytes(given[kind]) != _bytes(found):
+    for kind, computed in (("crc32c", upload.crc32c), ("md5", upload.md5)):
+        if kind in announced and _bytes(announced[kind]) != _bytes(computed):
             text = (
-                f'Provided {_SHOWN[kind]} hash "{given[kind]}" doesn\'t match calculated {_SHOWN[kind]} hash "{found}".'
+                f'Provided {_SHOWN[kind]} hash "{announced[kind]}" doesn\'t match calculated {_SHOWN[kind]} hash '
+                f'"{computed}".'
             )
-            raise invalid(text, (_FIELDS[kind], given[kind]))
+            raise invalid(text, (_FIELDS[kind], announced[kind]))
 
 
 def place_object(

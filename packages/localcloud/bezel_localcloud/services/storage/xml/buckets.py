@@ -2,13 +2,13 @@
 
 from starlette.responses import Response
 
-from bezel_localcloud.core.errors import unserved
+from bezel_localcloud.core.errors import unserved_error
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import POLICY, bucket_of
 from bezel_localcloud.services.storage.buckets import api as json_buckets
 from bezel_localcloud.services.storage.uploads.single_request import whole
-from bezel_localcloud.services.storage.xml.documents import document, parsed, texts
+from bezel_localcloud.services.storage.xml.documents import document, parse, texts
 
 _DOCUMENT = 1 << 16  # bytes
 
@@ -16,13 +16,13 @@ _DOCUMENT = 1 << 16  # bytes
 async def create(call: Call) -> Response:
     """Create a bucket."""
     body = await whole(call, _DOCUMENT)
-    root = parsed(body) if body else None
+    root = parse(body) if body else None
     call.require("storage.buckets.create", f"projects/{PROJECT}")
     call.arguments["project"] = call.request.headers.get("x-goog-project-id", PROJECT)
     call.body = {"name": call.param("bucket")}
     for name, field in (("LocationConstraint", "location"), ("StorageClass", "storageClass")):
-        if root is not None and (found := texts(root, name)):
-            call.body[field] = found[0]
+        if root is not None and (values := texts(root, name)):
+            call.body[field] = values[0]
     json_buckets.create(call)
     return Response()
 
@@ -48,8 +48,8 @@ def read_setting(call: Call) -> Response:
 async def write_setting(call: Call) -> Response:
     """Switch the versioning of a bucket."""
     if "versioning" not in call.request.query_params:
-        raise unserved("PUT ?location and ?storageClass of Cloud Storage's XML API")
-    root = parsed(await whole(call, _DOCUMENT))
+        raise unserved_error("PUT ?location and ?storageClass of Cloud Storage's XML API")
+    root = parse(await whole(call, _DOCUMENT))
     call.require("storage.buckets.update", call.name(POLICY))
     call.body = {"versioning": {"enabled": texts(root, "Status") == ["Enabled"]}}
     json_buckets.patch(call)

@@ -60,7 +60,7 @@ class XmlError(Exception):
     def response(self) -> Response:
         """The error as a response."""
         nodes: list[Node] = [("Code", self.code), ("Message", str(self)), *self.details]
-        return Response(_HEAD + _written("Error", nodes, ""), self.status, media_type=_TYPE)
+        return Response(_HEAD + _to_bytes("Error", nodes, ""), self.status, media_type=_TYPE)
 
 
 def refusal(error: ApiError, *, anonymous: bool = False) -> Response:
@@ -83,10 +83,10 @@ def refusal(error: ApiError, *, anonymous: bool = False) -> Response:
 
 def document(root: str, nodes: str | Iterable[Node], namespace: str = _LISTS) -> Response:
     """A document of a text or of nodes as a response."""
-    return Response(_HEAD + _written(root, nodes, namespace), media_type=_TYPE)
+    return Response(_HEAD + _to_bytes(root, nodes, namespace), media_type=_TYPE)
 
 
-def parsed(body: bytes) -> ET.Element:
+def parse(body: bytes) -> ET.Element:
     """The root of a document that a caller sent.
 
     Raises:
@@ -115,7 +115,7 @@ def children(node: ET.Element, name: str) -> list[ET.Element]:
     return [child for child in node if child.tag.rpartition("}")[2] == name]
 
 
-def _written(root: str, nodes: str | Iterable[Node], namespace: str) -> bytes:
+def _to_bytes(root: str, nodes: str | Iterable[Node], namespace: str) -> bytes:
     element = ET.Element(root, {"xmlns": namespace} if namespace else {})
     _fill(element, nodes)
     return bytes(ET.tostring(element, encoding="utf-8"))

@@ -23,7 +23,7 @@ from bezel_localcloud.services.storage.uploads.single_request import in_pieces, 
 from bezel_localcloud.services.storage.uploads.writes import check_permitted, place_object
 from bezel_localcloud.services.storage.xml.documents import XmlError, document
 from bezel_localcloud.services.storage.xml.lists import quoted_etag
-from bezel_localcloud.services.storage.xml.objects import fields_of, written
+from bezel_localcloud.services.storage.xml.objects import fields_of, upload_response
 from bezel_localcloud.services.storage.xml.signatures import form_signer
 
 _LARGEST = 64 << 20  # bytes: the form is read into memory
@@ -52,7 +52,7 @@ async def upload(call: Call) -> Response:
         response = document("PostResponse", [*nodes, ("ETag", quoted_etag(row))])
         response.status_code = 201
         return response
-    response = written(call, row)
+    response = upload_response(call, row)
     response.status_code = 200 if fields.get("success_action_status") == "200" else 204
     return response
 
@@ -68,16 +68,18 @@ def _check_policy(fields: Mapping[str, str], size: int, now: float) -> None:
         expires = datetime.fromisoformat(policy["expiration"]).timestamp()
         conditions = [_condition(condition) for condition in policy["conditions"]]
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
-        raise _refused(400, "InvalidPolicyDocument", "The content of the form does not meet the conditions.") from None
+        raise _form_error(
+            400, "InvalidPolicyDocument", "The content of the form does not meet the conditions."
+        ) from None
     if now >= expires:
-        raise _refused(400, "ExpiredToken", "The policy has expired.")
+        raise _form_error(400, "ExpiredToken", "The policy has expired.")
     for kind, field, value in conditions:
         if not _holds(kind, field, value, fields, size):
-            raise _refused(403, "AccessDenied", f"Policy did not reference or match the field {field}.")
+            raise _form_error(403, "AccessDenied", f"Policy did not reference or match the field {field}.")
     named = {field for _, field, _ in conditions}
     for field in fields:
         if field and field not in named | _NOT_IN_POLICY and not field.startswith("x-ignore-"):
-            raise _refused(403, "AccessDenied", f"Policy did not reference these fields: {field}")
+            raise _form_error(403, "AccessDenied", f"Policy did not reference these fields: {field}")
 
 
 def _condition(condition: object) -> tuple[str, str, tuple[object, ...]]:
@@ -107,8 +109,8 @@ def _whole(value: object) -> int:
 def _holds(kind: str, field: str, value: tuple[object, ...], fields: Mapping[str, str], size: int) -> bool:
     if kind == "content-length-range":
         return int(str(value[0])) <= size <= int(str(value[1]))
-    given = fields.get(field, "")
-    return given.startswith(str(value[0])) if kind == "starts-with" else given == str(value[0])
+    value_sent = fields.get(field, "")
+    return value_sent.startswith(str(value[0])) if kind == "starts-with" else value_sent == str(value[0])
 
 
 def _form(body: bytes, content_type: str) -> tuple[Json, bytes]:
@@ -133,5 +135,5 @@ def _form(body: bytes, content_type: str) -> tuple[Json, bytes]:
     raise invalid(f"The form has no field named file, or more than {_MOST_FIELDS} fields before it.")
 
 
-def _refused(status: int, code: str, details: str) -> XmlError:
+def _form_error(status: int, code: str, details: str) -> XmlError:
     return XmlError(status, code, "Invalid argument." if status == 400 else "Access denied.", ("Details", details))

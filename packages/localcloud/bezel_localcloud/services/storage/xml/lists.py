@@ -9,7 +9,7 @@ from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import invalid
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
-from bezel_localcloud.http.paging import opened, sealed
+from bezel_localcloud.http.paging import open_token, seal_token
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import POLICY, bucket_of
 from bezel_localcloud.services.storage.objects.listing import CURRENT, VERSIONS, Page, Query, page
@@ -40,7 +40,7 @@ def list_objects(call: Call) -> Response:
     query = Query(asked.get("prefix", ""), asked.get("delimiter", ""), kinds=kinds)
     token, after = asked.get("continuation-token", ""), asked.get("start-after" if second else "marker", "")
     key = (
-        opened(token, _LIST)
+        open_token(token, _LIST)
         if token
         else _behind(after, asked.get("version-id-marker" if second else "generation-marker", ""))
     )
@@ -57,7 +57,7 @@ def list_objects(call: Call) -> Response:
     nodes += [("MaxKeys", size), ("IsTruncated", str(bool(shown.after)).lower())]
     if shown.after:
         last = name_of(shown.after.partition("\n")[0])
-        nodes += [("NextContinuationToken", sealed(shown.after, _LIST))] if second else [("NextMarker", last)]
+        nodes += [("NextContinuationToken", seal_token(shown.after, _LIST))] if second else [("NextMarker", last)]
     if second:
         nodes += [("KeyCount", str(len(shown.items) + len(shown.prefixes)))]
     nodes += [

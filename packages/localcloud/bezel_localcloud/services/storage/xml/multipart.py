@@ -18,14 +18,14 @@ from bezel_localcloud.services.storage.encryption.customer_keys import (
     key_of,
     lock_of_session,
     new_lock,
-    revealed,
+    reveal,
     session_fields,
 )
 from bezel_localcloud.services.storage.objects.content import raw_headers
 from bezel_localcloud.services.storage.objects.generations import Placed
 from bezel_localcloud.services.storage.uploads.single_request import whole
-from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, check_sums, place_object
-from bezel_localcloud.services.storage.xml.documents import UPLOADS, Node, XmlError, children, document, parsed, texts
+from bezel_localcloud.services.storage.uploads.writes import announced_sums, check_permitted, check_sums, place_object
+from bezel_localcloud.services.storage.xml.documents import UPLOADS, Node, XmlError, children, document, parse, texts
 from bezel_localcloud.services.storage.xml.lists import quoted_etag
 
 _KIND, _PART = "upload", "uploadPart"
@@ -59,7 +59,7 @@ async def receive_part(call: Call) -> Response:
         raise XmlError(400, "InvalidArgument", "Invalid argument.", ("Details", text))
     received = await call.cloud.objects.receive(call.request.stream(), lock.cipher if lock else None)
     try:
-        check_sums(announced(call.request.headers, {}), received)
+        check_sums(announced_sums(call.request.headers, {}), received)
         _upload(call)  # it may have been aborted meanwhile
     except BaseException:
         received.path.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ async def complete(call: Call) -> Response:
     bucket = bucket_of(call)
     if "done" not in upload:
         check_permitted(call, bucket, upload["name"])
-        wanted = _wanted(await whole(call, _DOCUMENT))
+        wanted = _wanted_parts(await whole(call, _DOCUMENT))
         parts = [part for number, etag in wanted if (part := _part(call, identifier, number, etag))]
         if any(int(part["size"]) < _SMALLEST for part in parts[:-1]):
             text = "Your proposed upload is smaller than the minimum object size specified in your Policy Document."
@@ -93,7 +93,7 @@ async def complete(call: Call) -> Response:
         joined = await joined_upload(
             call,
             [(call.cloud.objects.upload_path(part["file"]), part) for part in parts],
-            [own.cipher if own else None for own in locks],
+            [part_lock.cipher if part_lock else None for part_lock in locks],
             lock.cipher if lock else None,
         )
         placed = Placed(joined, upload["fields"], lock=lock.fields(joined) if lock else None)
@@ -104,7 +104,7 @@ async def complete(call: Call) -> Response:
         row = place_object(call, bucket, upload["name"], placed, call.arguments, then=close)
         upload["done"] = row
         _forget_parts(call, identifier)
-    row = revealed(upload["done"], call.request.headers)
+    row = reveal(upload["done"], call.request.headers)
     location = f"{call.base}/{bucket['name']}/{row['name']}"
     nodes = [("Location", location), ("Bucket", bucket["name"]), ("Key", row["name"]), ("ETag", quoted_etag(row))]
     response = document("CompleteMultipartUploadResult", nodes, UPLOADS)
@@ -157,10 +157,10 @@ def _is_open(row: Json) -> bool:
     return "fields" in row and "done" not in row
 
 
-def _wanted(body: bytes) -> list[tuple[int, str]]:
+def _wanted_parts(body: bytes) -> list[tuple[int, str]]:
     """Number and etag of each part that an upload is to be completed with."""
     try:
-        parts = children(parsed(body), "Part")
+        parts = children(parse(body), "Part")
         wanted = [(decimal(texts(part, "PartNumber")[0]) or 0, texts(part, "ETag")[0].strip('"')) for part in parts]
     except IndexError:
         raise invalid("The XML you provided was not well-formed: a part needs PartNumber and ETag.") from None

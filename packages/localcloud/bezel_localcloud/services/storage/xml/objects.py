@@ -6,21 +6,21 @@ from urllib.parse import quote, unquote
 from starlette.responses import Response
 
 from bezel_localcloud.core.decimal_text import decimal
-from bezel_localcloud.core.errors import invalid, unserved
+from bezel_localcloud.core.errors import invalid, unserved_error
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.routing.router import Call
 from bezel_localcloud.services.storage.api import OBJECT_NAME, bucket_of
 from bezel_localcloud.services.storage.conditions import check_etags, check_preconditions, of_sources
 from bezel_localcloud.services.storage.copies import compose_objects, copy_object, source_of
-from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock, revealed, unlocked
+from bezel_localcloud.services.storage.encryption.customer_keys import key_of, new_lock, reveal, unlock
 from bezel_localcloud.services.storage.encryption.kms_keys import check_readable
-from bezel_localcloud.services.storage.objects.content import described, download, raw_headers
+from bezel_localcloud.services.storage.objects.content import describing_headers, download, raw_headers
 from bezel_localcloud.services.storage.objects.generations import Generations, Placed
 from bezel_localcloud.services.storage.objects.methods import delete_object, find_object
 from bezel_localcloud.services.storage.uploads.sessions import cancel, open_session, receive_chunk
 from bezel_localcloud.services.storage.uploads.single_request import whole
-from bezel_localcloud.services.storage.uploads.writes import announced, check_permitted, place_object
-from bezel_localcloud.services.storage.xml.documents import children, document, parsed, texts
+from bezel_localcloud.services.storage.uploads.writes import announced_sums, check_permitted, place_object
+from bezel_localcloud.services.storage.xml.documents import children, document, parse, texts
 from bezel_localcloud.services.storage.xml.lists import quoted_etag
 
 _FIELDS = {
@@ -50,10 +50,10 @@ def conditions_of(headers: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ApiError: INVALID_ARGUMENT for a value that is no number.
     """
-    found = {argument: headers[name] for name, argument in _CONDITIONS.items() if name in headers}
-    if wrong := [name for name, value in found.items() if decimal(value) is None]:
+    conditions = {argument: headers[name] for name, argument in _CONDITIONS.items() if name in headers}
+    if wrong := [name for name, value in conditions.items() if decimal(value) is None]:
         raise invalid(f"Invalid precondition {wrong[0]}: expected a generation.", (wrong[0], "is not a number"))
-    return found
+    return conditions
 
 
 def fields_of(headers: Mapping[str, str]) -> Json:
@@ -63,7 +63,7 @@ def fields_of(headers: Mapping[str, str]) -> Json:
         NotServedError: For an access control list of others than the project.
     """
     if headers.get("x-goog-acl", "private") not in _OF_THE_PROJECT:
-        raise unserved(f"the header x-goog-acl: {headers['x-goog-acl']}")
+        raise unserved_error(f"the header x-goog-acl: {headers['x-goog-acl']}")
     custom = {
         name.removeprefix("x-goog-meta-"): value for name, value in headers.items() if name.startswith("x-goog-meta-")
     }
@@ -82,8 +82,8 @@ def read(call: Call) -> Response:
     if call.request.method != "HEAD":
         check_readable(call.cloud, row)
     if key or call.request.method != "HEAD":
-        row, cipher = unlocked(row, key)
-    response = download(call, row, described(row, etag, custom=True), cipher)
+        row, cipher = unlock(row, key)
+    response = download(call, row, describing_headers(row, etag, custom=True), cipher)
     if call.request.method == "HEAD":
         response.status_code = 200
     return response
@@ -94,15 +94,15 @@ async def write(call: Call) -> Response:
     headers, query = call.request.headers, call.request.query_params
     if "upload_id" in query:
         done = await receive_chunk(call)
-        return done if isinstance(done, Response) else written(call, done)
+        return done if isinstance(done, Response) else upload_response(call, done)
     if "x-goog-copy-source" in headers:
         return await _copy(call, headers["x-goog-copy-source"])
     if "compose" in query:
-        parts = children(parsed(await whole(call, _DOCUMENT)), "Component")
+        parts = children(parse(await whole(call, _DOCUMENT)), "Component")
         sources = [
             {"name": "".join(texts(part, "Name")), "generation": "".join(texts(part, "Generation"))} for part in parts
         ]
-        return written(call, await compose_objects(call, sources, fields_of(headers)))
+        return upload_response(call, await compose_objects(call, sources, fields_of(headers)))
     bucket, name = bucket_of(call), call.param("object")
     fields = fields_of(headers)
     check_permitted(call, bucket, name)  # before any byte is written to the disk
@@ -111,7 +111,9 @@ async def write(call: Call) -> Response:
     lock = new_lock(key_of(headers))
     upload = await call.cloud.objects.receive(call.request.stream(), lock.cipher if lock else None)
     placed = Placed(upload, fields, lock=lock.fields(upload) if lock else None)
-    return written(call, place_object(call, bucket, name, placed, call.arguments, sums=announced(headers, {})))
+    return upload_response(
+        call, place_object(call, bucket, name, placed, call.arguments, sums=announced_sums(headers, {}))
+    )
 
 
 def begin(call: Call) -> Response:
@@ -130,10 +132,10 @@ def delete(call: Call) -> Response:
     return delete_object(call)
 
 
-def written(call: Call, row: Json) -> Response:
+def upload_response(call: Call, row: Json) -> Response:
     """The response to an upload."""
-    response, row = Response(), revealed(row, call.request.headers)
-    headers = described(row, quoted_etag(row))
+    response, row = Response(), reveal(row, call.request.headers)
+    headers = describing_headers(row, quoted_etag(row))
     kept = {name: headers[name] for name in headers if name.startswith("x-goog-") or name == "etag"}
     response.raw_headers += raw_headers(kept)
     return response
@@ -146,10 +148,10 @@ async def _copy(call: Call, source: str) -> Response:
     check_preconditions(of_sources(call.arguments), row)
     replaces = headers.get("x-goog-metadata-directive", "COPY").upper() == "REPLACE"
     fields = fields_of(headers)
-    given = {"contentType": row["contentType"]} | fields if replaces else {}
+    metadata = {"contentType": row["contentType"]} | fields if replaces else {}
     if storage_class := headers.get("x-goog-storage-class"):
-        given["storageClass"] = storage_class
+        metadata["storageClass"] = storage_class
     if kms_key := headers.get("x-goog-encryption-kms-key-name"):
-        given["kmsKeyName"] = kms_key
-    copied = await copy_object(call, row, target, call.param("object"), given)
+        metadata["kmsKeyName"] = kms_key
+    copied = await copy_object(call, row, target, call.param("object"), metadata)
     return document("CopyObjectResult", [("LastModified", copied["updated"]), ("ETag", quoted_etag(copied))])

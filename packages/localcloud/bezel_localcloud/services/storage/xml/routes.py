@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
-from bezel_localcloud.core.errors import ApiError, service_disabled, unserved
+from bezel_localcloud.core.errors import ApiError, service_disabled, unserved_error
 from bezel_localcloud.core.paths import PROJECT
 from bezel_localcloud.core.store import is_full, storage_full
 from bezel_localcloud.http.api_request import ApiRequest
@@ -49,11 +49,11 @@ log = logging.getLogger(__name__)
 def bucket_path(path: str) -> bool:
     """Whether a path can be one of the XML API: its first segment is a bucket's name and no API's."""
     first = path.split("/", 2)[1] if path.startswith("/") else ""
-    return _BUCKET.fullmatch(first) is not None and first not in _taken()
+    return _BUCKET.fullmatch(first) is not None and first not in _taken_names()
 
 
 @cache
-def _taken() -> frozenset[str]:
+def _taken_names() -> frozenset[str]:
     return _OWN | api_prefixes()
 
 
@@ -123,29 +123,29 @@ def _handler(call: Call) -> Handler:
     method, query, headers = call.request.method, call.request.query_params, call.request.headers
     name, bucket = call.param("object"), call.param("bucket")
     if named := sorted(_UNSERVED & query.keys()):
-        raise unserved(f"{method} ?{named[0]} of Cloud Storage's XML API")
+        raise unserved_error(f"{method} ?{named[0]} of Cloud Storage's XML API")
     if named := sorted(name for name in headers if name.startswith(_AMAZON)):
-        raise unserved(f"the header {named[0]}", "use Cloud Storage's own, which begins with x-goog-")
-    known: dict[str, Handler]
+        raise unserved_error(f"the header {named[0]}", "use Cloud Storage's own, which begins with x-goog-")
+    handlers: dict[str, Handler]
     if not bucket:
-        known = {"GET": lists.list_buckets}
+        handlers = {"GET": lists.list_buckets}
     elif not name:
-        known = _of_bucket(call)
+        handlers = _of_bucket(call)
     elif "uploadId" in query:
         put, post = multipart.receive_part, multipart.complete
-        known = {"GET": multipart.list_parts, "PUT": put, "POST": post, "DELETE": multipart.abort}
+        handlers = {"GET": multipart.list_parts, "PUT": put, "POST": post, "DELETE": multipart.abort}
     else:
-        known = {"GET": objects.read, "HEAD": objects.read, "PUT": objects.write, "DELETE": objects.delete}
+        handlers = {"GET": objects.read, "HEAD": objects.read, "PUT": objects.write, "DELETE": objects.delete}
         if "uploads" in query:
-            known["POST"] = lambda call: multipart.initiate(call, objects.fields_of(headers))
+            handlers["POST"] = lambda call: multipart.initiate(call, objects.fields_of(headers))
         elif headers.get("x-goog-resumable") == "start":
-            known["POST"] = objects.begin
+            handlers["POST"] = objects.begin
         elif "upload_id" in query:
-            known["POST"] = objects.write
-    if method not in known:
+            handlers["POST"] = objects.write
+    if method not in handlers:
         text = "The specified method is not allowed against this resource."
         raise XmlError(405, "MethodNotAllowed", text)
-    return known[method]
+    return handlers[method]
 
 
 def _of_bucket(call: Call) -> dict[str, Handler]:
@@ -180,7 +180,7 @@ def _caller(cloud: Context, request: Request) -> str:
     if "upload_id" in query:
         return ""
     if authorization is not None and not authorization.lower().startswith("bearer "):
-        raise unserved("HMAC keys (storage.projects.hmacKeys.create)", "use a token or a signed URL")
+        raise unserved_error("HMAC keys (storage.projects.hmacKeys.create)", "use a token or a signed URL")
     if authorization is not None:
         return caller_of(cloud, authorization, api.service)
     if not is_signed(query):

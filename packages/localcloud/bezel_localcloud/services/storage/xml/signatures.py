@@ -91,7 +91,7 @@ def form_signer(fields: Mapping[str, str], store: Store, now: float) -> str:
     if "x-goog-signature" in fields:
         email, _, begin = _credential(fields.get("x-goog-credential", ""), fields.get("x-goog-date", ""))
         if begin > now + _SKEW or fields.get("x-goog-algorithm") != ALGORITHM:
-            raise _malformed("x-goog-date")
+            raise _malformed_error("x-goog-date")
         signature = _hexadecimal(fields["x-goog-signature"])
     else:
         email, signature = fields.get("googleaccessid", ""), _base64(fields.get("signature", ""))
@@ -101,19 +101,19 @@ def form_signer(fields: Mapping[str, str], store: Store, now: float) -> str:
 
 def _version_4(request: Signed, pairs: Pairs, query: Mapping[str, str], store: Store, now: float) -> str:
     if query.get("x-goog-algorithm") != ALGORITHM:
-        raise _malformed("X-Goog-Algorithm")
+        raise _malformed_error("X-Goog-Algorithm")
     stamp, lifetime = query.get("x-goog-date", ""), query.get("x-goog-expires", "")
     email, scope, begin = _credential(query.get("x-goog-credential", ""), stamp)
     seconds = decimal(lifetime, _LONGEST)
     if not seconds or begin > now + _SKEW:
-        raise _malformed("X-Goog-Expires" if begin <= now + _SKEW else "X-Goog-Date")
+        raise _malformed_error("X-Goog-Expires" if begin <= now + _SKEW else "X-Goog-Date")
     if now >= begin + seconds:
-        raise _expired(begin + seconds)
+        raise _expired_error(begin + seconds)
     names = query.get("x-goog-signedheaders", "").split(";")
     unsigned = {name for name in request.headers if name.startswith("x-goog-")} - set(names) - {"x-goog-hash"}
     if "host" not in names or unsigned:
-        raise _malformed(f"X-Goog-SignedHeaders: {', '.join(sorted(unsigned)) or 'host'} must be signed")
-    rest = sorted(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs if name.lower() != "x-goog-signature")
+        raise _malformed_error(f"X-Goog-SignedHeaders: {', '.join(sorted(unsigned)) or 'host'} must be signed")
+    rest = sorted(f"{_quote(name)}={_quote(value)}" for name, value in pairs if name.lower() != "x-goog-signature")
     payload = request.headers.get("x-goog-content-sha256", "UNSIGNED-PAYLOAD")
     texts: dict[str, str] = {}
     for host in _hosts(request.headers.get("host", "")):
@@ -137,9 +137,9 @@ def _version_2(request: Signed, pairs: Pairs, store: Store, now: float, bucket: 
     email, expires = query.get("GoogleAccessId", ""), query.get("Expires", "")
     end = decimal(expires, _LATEST)
     if not email or end is None:
-        raise _malformed("GoogleAccessId" if not email else "Expires")
+        raise _malformed_error("GoogleAccessId" if not email else "Expires")
     if now >= end:
-        raise _expired(float(end))
+        raise _expired_error(float(end))
     headers = sorted((name, value) for name, value in request.headers.items() if name.startswith("x-goog-"))
     extension = [f"{name}:{' '.join(value.split())}" for name, value in headers]
     beginning = [
@@ -203,9 +203,9 @@ def _credential(credential: str, stamp: str) -> tuple[str, str, float]:
     try:
         date = datetime.strptime(stamp, _DATE).replace(tzinfo=UTC)
     except ValueError:
-        raise _malformed("X-Goog-Date") from None
+        raise _malformed_error("X-Goog-Date") from None
     if match is None or not stamp.startswith(match["day"]):
-        raise _malformed("X-Goog-Credential")
+        raise _malformed_error("X-Goog-Credential")
     return match["email"], match["scope"], date.timestamp()
 
 
@@ -213,25 +213,25 @@ def _hexadecimal(text: str) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise _malformed("X-Goog-Signature") from None
+        raise _malformed_error("X-Goog-Signature") from None
 
 
 def _base64(text: str) -> bytes:
     try:
         return base64.b64decode(text.replace(" ", "+"), validate=True)
     except (binascii.Error, ValueError):
-        raise _malformed("Signature") from None
+        raise _malformed_error("Signature") from None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quote(text, safe="~")
 
 
-def _expired(time: float) -> XmlError:
+def _expired_error(time: float) -> XmlError:
     shown = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     text = f"The provided token has expired. Request signature expired at: {shown}"
     return XmlError(400, "ExpiredToken", "Invalid argument.", ("Details", text))
 
 
-def _malformed(what: str) -> XmlError:
+def _malformed_error(what: str) -> XmlError:
     return XmlError(400, "InvalidArgument", "Invalid argument.", ("Details", f"The signature is malformed: {what}"))
