@@ -75,7 +75,7 @@ def prepared(cloud, variables):
         until(lambda: cloud.get(operation["selfLink"]).json()["status"] == "DONE")  # noqa: B023
     container = {"image": cloud.template()["containers"][0]["image"], "args": ["--tell=GCE_METADATA_HOST", "--silent"]}
     task = {"containers": [container], "serviceAccount": RUNTIME}
-    cloud.done("run/v2", cloud.post(JOBS, {"template": {"template": task}}, jobId="told"))
+    cloud.finish("run/v2", cloud.post(JOBS, {"template": {"template": task}}, jobId="told"))
     cloud.post(f"{JOBS}/told:run")
     said = until(
         lambda: [entry["textPayload"] for entry in cloud_log(cloud) if "METADATA_HOST=" in entry["textPayload"]]

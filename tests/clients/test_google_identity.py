@@ -31,14 +31,14 @@ def issuer():
 def settings(cloud, issuer):
     """A provider that trusts the issuer, and an account that may read a bucket and write below plans/."""
     cloud.enable("sts")
-    cloud.done("iam/v1", cloud.post(POOLS, {}, workloadIdentityPoolId="pipeline"))
+    cloud.finish("iam/v1", cloud.post(POOLS, {}, workloadIdentityPoolId="pipeline"))
     provider = {
         "attributeMapping": {"google.subject": "assertion.sub", "attribute.repository": "assertion.repository"},
         "attributeCondition": "assertion.repository_id == '12'",
         "oidc": {"issuerUri": issuer.url},
     }
     path = f"{POOLS}/pipeline/providers"
-    cloud.done("iam/v1", cloud.post(path, provider, workloadIdentityPoolProviderId="forge"))
+    cloud.finish("iam/v1", cloud.post(path, provider, workloadIdentityPoolProviderId="forge"))
     cloud.account("pipeline")
     member = f"principalSet://iam.googleapis.com/{POOL}/attribute.repository/example/bezel"
     policy = {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": [member]}]}

@@ -26,7 +26,7 @@ def registry(cloud, endpoint):
     frozen = {"dockerConfig": {"immutableTags": True}}
     for name, more in {"tools": {}, "conformance": {}, "frozen": frozen}.items():
         body = {"format": "DOCKER"} | more
-        cloud.done("artifactregistry/v1", cloud.post(REPOSITORIES, body, repository_id=name))
+        cloud.finish("artifactregistry/v1", cloud.post(REPOSITORIES, body, repository_id=name))
     return urlsplit(endpoint.base).netloc, cloud.http.headers["Authorization"].removeprefix("Bearer ")
 
 

@@ -40,14 +40,14 @@ def cloud(tmp_path_factory, issuer):
     directory = tmp_path_factory.mktemp("cloud")
     client = Client(start_daemon(directory))
     client.enable("iam", "iamcredentials", "sts")
-    client.done("iam/v1", client.post(POOLS, {}, workloadIdentityPoolId="pipeline"))
+    client.finish("iam/v1", client.post(POOLS, {}, workloadIdentityPoolId="pipeline"))
     provider = {
         "attributeMapping": {"google.subject": "assertion.sub", "attribute.repository": "assertion.repository"},
         "attributeCondition": "assertion.repository_id == '12'",
         "oidc": {"issuerUri": issuer.url},
     }
     path = f"{POOLS}/pipeline/providers"
-    client.done("iam/v1", client.post(path, provider, workloadIdentityPoolProviderId="forge"))
+    client.finish("iam/v1", client.post(path, provider, workloadIdentityPoolProviderId="forge"))
     client.account("pipeline")
     policy = {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": [MEMBER]}]}
     assert client.post(f"{ACCOUNT_PATH}:setIamPolicy", {"policy": policy}).status_code == 200
@@ -202,7 +202,7 @@ def test_a_refusal_names_cause_and_repair(case, job, issuer, monkeypatch, capsys
 @pytest.mark.usefixtures("job")
 def test_a_disabled_api_is_named_with_the_command_that_enables_it(cloud, capsys):
     path = f"/serviceusage/v1/{PARENT}/services/sts.googleapis.com"
-    cloud.done("serviceusage/v1", cloud.post(f"{path}:disable"))
+    cloud.finish("serviceusage/v1", cloud.post(f"{path}:disable"))
     try:
         assert main(["ci", "login"]) == 1
         assert "gcloud services enable sts.googleapis.com" in capsys.readouterr().err

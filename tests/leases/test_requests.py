@@ -9,7 +9,7 @@ import pytest
 
 from bezel.leases.names import differing_paths, labels, request_id, spec_hash
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
-from localcloud_support.discovery_check import called, request_problems
+from localcloud_support.discovery_check import method_of, request_problems
 from tests.support.leases.harness import ACCOUNT, NAME, STACK, body_of
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
@@ -64,7 +64,7 @@ def test_both_bodies_are_what_googles_own_documents_allow() -> None:
         ("queued_resource", "/tpu/v2alpha1/projects/acme/locations/us-east5-a/queuedResources"),
         ("flex_start_vm", "/compute/v1/projects/acme/zones/us-east5-a/instances"),
     ):
-        method = called("POST", path)
+        method = method_of("POST", path)
         if method is None:
             pytest.skip("the discovery check does not know this API")
         assert request_problems(method, [("requestId", "x")], whole(kind)) == []

@@ -134,15 +134,15 @@ def test_an_execution_of_a_job_keeps_its_policy(cloud):
     task = {"containers": [{"image": cloud.template()["containers"][0]["image"], "args": ["--exit=0"]}]}
     made = {"template": {"template": task | {"serviceAccount": cloud.template()["serviceAccount"]}}}
     for kept in (True, False):
-        cloud.done("run/v2", cloud.post(JOBS, made, jobId="policied"))
+        cloud.finish("run/v2", cloud.post(JOBS, made, jobId="policied"))
         try:
             assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == set()
             if kept:
                 cloud.grant(path, role, MEMBER)
-                cloud.done("run/v2", cloud.post(f"{path}:run"))
+                cloud.finish("run/v2", cloud.post(f"{path}:run"))
                 assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == {MEMBER}
         finally:
-            cloud.done("run/v2", cloud.delete(path))
+            cloud.finish("run/v2", cloud.delete(path))
 
 
 def test_an_object_s_policy_outlives_its_change_and_its_neighbour_but_not_its_deletion(project):

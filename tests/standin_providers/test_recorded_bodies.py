@@ -15,7 +15,7 @@ import pytest
 from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.messages import checked_message, definitions
 from bezel_localcloud.http.methods import Method, served_methods
-from localcloud_support.discovery_check import NULL_REMOVES, Called, called
+from localcloud_support.discovery_check import NULL_REMOVES, Called, method_of
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 METHODS = {method.id: method for method in served_methods().values()}
@@ -26,7 +26,7 @@ def bodies() -> Iterator[tuple[str, Called, Any]]:
     """The request line, the method and the body of every recorded request for a method that is served."""
     for file in sorted(Path(str(TRAFFIC)).glob("**/http*/*.lro-*.json")):
         for exchange in json.loads(file.read_text())["exchanges"]:
-            body, call = exchange.get("body"), called(exchange["method"], exchange["path"])
+            body, call = exchange.get("body"), method_of(exchange["method"], exchange["path"])
             if isinstance(body, dict) and "_multipart" not in body and call is not None and call.id in METHODS:
                 yield f"{exchange['method']} {exchange['path']}", call, body
 
@@ -82,7 +82,7 @@ def test_localcloud_takes_each_field_that_was_recorded() -> None:
 )
 def test_a_field_that_localcloud_lacks_would_be_noticed(body: dict[str, Any], wrong: list[str]) -> None:
     path = "/iam/v1/projects/p/locations/global/workloadIdentityPools"
-    call = called("POST", path)
+    call = method_of("POST", path)
     assert call is not None
     found = problems(METHODS[call.id], call, body)
     assert len(found) == len(wrong)

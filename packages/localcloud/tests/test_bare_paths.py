@@ -48,7 +48,8 @@ def test_a_path_without_a_prefix_is_that_of_its_api(verb, path, prefix):
 
 
 @pytest.mark.slow
-def test_a_bare_path_is_served_as_the_prefixed_one_and_a_registrys_path_stays(cloud):
+def test_a_bare_path_is_served_as_the_prefixed_one(cloud):
+    """A bare path is served as the prefixed one and a registry's path stays."""
     assert cloud.get(f"/v1/{PARENT}/secrets").json() == cloud.get(f"/secretmanager/v1/{PARENT}/secrets").json()
     assert cloud.get(f"/v1/{PARENT}/secrets/absent").status_code == 404
     assert cloud.post(f"/v1/{PARENT}/serviceAccounts/x:signBlob").status_code == 400

@@ -15,11 +15,11 @@ MONEY = {"specifiedAmount": {"currencyCode": "USD", "units": "100"}}
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
+    new_project = Project(tmp_path)
     for api in ("cloudbilling", "billingbudgets"):
-        found.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
-    yield found
-    found.close()
+        new_project.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
+    yield new_project
+    new_project.close()
 
 
 def as_account(project, email, role, *, on="project"):
@@ -50,7 +50,7 @@ def test_one_account_pays_for_the_project(project):
 def test_another_account_is_refused_and_not_said_to_be_missing(project):
     other = BILLING_ACCOUNT.replace("BE2E10", "000000")
     for path in (f"/cloudbilling/v1/{other}", f"/billingbudgets/v1/{other}/budgets"):
-        refusal = project.refused(403, "GET", path)
+        refusal = project.refusal(403, "GET", path)
         assert "may not exist" in refusal["message"] or "does not have permission" in refusal["message"]
 
 
@@ -58,7 +58,7 @@ def test_another_account_is_refused_and_not_said_to_be_missing(project):
 def test_an_owner_of_the_project_has_no_right_to_the_account(project):
     email = f"owner@{PARENT.partition('/')[2]}.iam.gserviceaccount.com"
     as_account(project, email, "roles/owner")
-    assert "billing.budgets.create" in project.refused(403, "POST", BUDGETS, {"amount": MONEY})["message"]
+    assert "billing.budgets.create" in project.refusal(403, "POST", BUDGETS, {"amount": MONEY})["message"]
     assert "billingAccounts" not in project.ok("GET", "/cloudbilling/v1/billingAccounts")
     assert project.ok("GET", f"/cloudbilling/v1/{PARENT}/billingInfo")["billingAccountName"] == BILLING_ACCOUNT
 
@@ -67,27 +67,28 @@ def test_a_role_on_the_account_allows_a_budget_and_nothing_of_the_project(projec
     email = f"costs@{PARENT.partition('/')[2]}.iam.gserviceaccount.com"
     as_account(project, email, "roles/billing.costsManager", on="account")
     assert project.ok("POST", BUDGETS, {"amount": MONEY})["name"].startswith(f"{BILLING_ACCOUNT}/budgets/")
-    project.refused(403, "POST", CHANNELS, MAIL)
-    project.refused(403, "POST", f"{ACCOUNT}:setIamPolicy", {"policy": {}})
+    project.refusal(403, "POST", CHANNELS, MAIL)
+    project.refusal(403, "POST", f"{ACCOUNT}:setIamPolicy", {"policy": {}})
 
 
-def test_the_account_of_an_older_directory_gets_its_policy_with_the_next_start(project):
+def test_the_account_of_an_older_directory_gets_its_policy(project):
+    """The account of an older directory gets its policy with the next start."""
     project.cloud.store.delete_policy(BILLING_ACCOUNT)
-    project.refused(403, "GET", ACCOUNT)
+    project.refusal(403, "GET", ACCOUNT)
     project.restart()
     assert project.ok("GET", ACCOUNT)["open"]
 
 
 def test_a_new_budget_has_the_values_that_google_fills_in(project):
     channel = project.ok("POST", CHANNELS, MAIL)["name"]
-    given = {
+    sent = {
         "displayName": "dev",
         "amount": {"specifiedAmount": {"units": "100"}},
         "budgetFilter": {"projects": [PARENT]},
         "thresholdRules": [{"thresholdPercent": 0.5}, {"thresholdPercent": 1, "spendBasis": "FORECASTED_SPEND"}],
         "notificationsRule": {"monitoringNotificationChannels": [channel], "schemaVersion": "1.0"},
     }
-    made = project.ok("POST", BUDGETS, given)
+    made = project.ok("POST", BUDGETS, sent)
     assert made["budgetFilter"] == {
         "projects": ["projects/123456789012"],
         "calendarPeriod": "MONTH",
@@ -95,7 +96,7 @@ def test_a_new_budget_has_the_values_that_google_fills_in(project):
     }
     assert made["amount"] == MONEY
     assert [rule["spendBasis"] for rule in made["thresholdRules"]] == ["CURRENT_SPEND", "FORECASTED_SPEND"]
-    assert made["notificationsRule"] == given["notificationsRule"]
+    assert made["notificationsRule"] == sent["notificationsRule"]
     assert project.ok("GET", f"/billingbudgets/v1/{made['name']}") == made
     assert project.ok("GET", BUDGETS)["budgets"] == [made]
     assert project.ok("GET", BUDGETS, scope="projects/bezel-local")["budgets"] == [made]
@@ -111,7 +112,7 @@ def test_a_change_is_that_of_the_mask_and_needs_the_current_etag(project):
     assert changed == made | {"amount": {"specifiedAmount": {"currencyCode": "USD", "units": "200"}}} | {
         "etag": changed["etag"]
     }
-    project.refused(409, "PATCH", path, {"etag": made["etag"], "displayName": "x"})
+    project.refusal(409, "PATCH", path, {"etag": made["etag"], "displayName": "x"})
     renamed = project.ok("PATCH", path, {"etag": changed["etag"], "displayName": "prod"})
     assert (renamed["displayName"], renamed["amount"]) == ("prod", changed["amount"])
     quarter = project.ok("PATCH", path, {"budgetFilter": {"calendarPeriod": "QUARTER"}}, updateMask="budgetFilter")
@@ -121,7 +122,7 @@ def test_a_change_is_that_of_the_mask_and_needs_the_current_etag(project):
 def test_a_deleted_budget_is_gone_and_another_one_has_another_name(project):
     first = project.ok("POST", BUDGETS, {"amount": MONEY})["name"]
     assert project.ok("DELETE", f"/billingbudgets/v1/{first}") == {}
-    project.refused(404, "DELETE", f"/billingbudgets/v1/{first}")
+    project.refusal(404, "DELETE", f"/billingbudgets/v1/{first}")
     assert project.ok("POST", BUDGETS, {"amount": MONEY})["name"] != first
 
 
@@ -152,7 +153,7 @@ WEEK = {"startDate": {"year": 2026, "month": 1, "day": 1}, "endDate": {"year": 2
     ],
 )
 def test_a_budget_that_cannot_be_is_refused_with_its_reason(project, wrong, word):
-    assert word in why(project.refused(400, "POST", BUDGETS, wrong))
+    assert word in why(project.refusal(400, "POST", BUDGETS, wrong))
     assert project.ok("GET", BUDGETS) == {}
 
 
@@ -164,7 +165,7 @@ def test_a_budget_that_cannot_be_is_refused_with_its_reason(project, wrong, word
     ],
 )
 def test_what_a_budget_has_here_no_use_for_is_not_served(project, beyond, word):
-    assert word in project.refused(400, "POST", BUDGETS, {"amount": MONEY} | beyond)["message"]
+    assert word in project.refusal(400, "POST", BUDGETS, {"amount": MONEY} | beyond)["message"]
 
 
 def test_a_channel_is_made_changed_and_deleted(project):
@@ -178,7 +179,7 @@ def test_a_channel_is_made_changed_and_deleted(project):
     whole = project.ok("PATCH", path, MAIL | {"displayName": "Others"})
     assert (whole["displayName"], whole["enabled"], whole["name"]) == ("Others", True, made["name"])
     assert project.ok("DELETE", path, force="false") == {}
-    assert made["name"] in project.refused(404, "GET", path)["message"]
+    assert made["name"] in project.refusal(404, "GET", path)["message"]
 
 
 @pytest.mark.parametrize(
@@ -195,12 +196,12 @@ def test_a_channel_is_made_changed_and_deleted(project):
     ],
 )
 def test_a_channel_that_cannot_be_is_refused(project, wrong, status, word):
-    assert word in project.refused(status, "POST", CHANNELS, wrong)["message"]
+    assert word in project.refusal(status, "POST", CHANNELS, wrong)["message"]
     assert project.ok("GET", CHANNELS) == {}
 
 
 @pytest.mark.parametrize("verb", ["sendVerificationCode", "getVerificationCode", "verify"])
 def test_verification_is_refused_by_its_name(project, verb):
     made = project.ok("POST", CHANNELS, MAIL)
-    refusal = project.refused(400, "POST", f"/monitoring/v3/{made['name']}:{verb}", {})
+    refusal = project.refusal(400, "POST", f"/monitoring/v3/{made['name']}:{verb}", {})
     assert f"monitoring.projects.notificationChannels.{verb}" in refusal["message"]

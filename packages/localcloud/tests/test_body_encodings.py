@@ -13,10 +13,10 @@ BUCKETS = "/storage/v1/b?project=bezel-local"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Registry(tmp_path_factory.mktemp("encodings") / "cloud")
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    yield found
-    found.close()
+    new_project = Registry(tmp_path_factory.mktemp("encodings") / "cloud")
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    yield new_project
+    new_project.close()
 
 
 @pytest.mark.parametrize("charset", ["", "; charset=utf-16", "; charset=none", '; charset="', "; charset=utf-8; a"])

@@ -13,7 +13,7 @@ SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 
 
 @pytest.fixture
-def held(cloud: Client) -> Iterator[Client]:
+def hold_cloud(cloud: Client) -> Iterator[Client]:
     yield cloud
     cloud.http.delete(HOLD)
     cloud.http.delete(f"{SECRETS}/held")
@@ -43,40 +43,40 @@ def exists(client: Client) -> bool:
 
 
 @pytest.mark.parametrize(("when", "done"), [("before", False), ("after", True)])
-def test_a_held_call_has_no_effect_before_and_all_of_it_after(held: Client, when: str, done: bool) -> None:
+def test_a_held_call_has_no_effect_before_and_all_of_it_after(hold_cloud: Client, when: str, done: bool) -> None:
     answers: list[httpx.Response] = []
-    assert place(held, when=when).status_code == 200
-    thread = begin(held, answers)
-    assert held.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
-    assert exists(held) is done
+    assert place(hold_cloud, when=when).status_code == 200
+    thread = begin(hold_cloud, answers)
+    assert hold_cloud.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
+    assert exists(hold_cloud) is done
     assert answers == []
-    held.http.delete(HOLD)
+    hold_cloud.http.delete(HOLD)
     thread.join(30)
     assert answers[0].status_code == 200
-    assert exists(held)
+    assert exists(hold_cloud)
 
 
-def test_a_dropped_call_never_happens(held: Client) -> None:
+def test_a_dropped_call_never_happens(hold_cloud: Client) -> None:
     answers: list[httpx.Response] = []
-    place(held)
-    thread = begin(held, answers)
-    assert held.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
-    held.http.delete(HOLD, params={"drop": 1})
+    place(hold_cloud)
+    thread = begin(hold_cloud, answers)
+    assert hold_cloud.http.get(HOLD, params={"seconds": 30}).json() == {"reached": True}
+    hold_cloud.http.delete(HOLD, params={"drop": 1})
     thread.join(30)
     assert answers[0].status_code == 500
-    assert not exists(held)
+    assert not exists(hold_cloud)
 
 
 @pytest.mark.parametrize("others", [{"method": "GET"}, {"path": "/run/*"}, {"nth": 2}])
-def test_other_calls_pass(held: Client, others: dict[str, object]) -> None:
+def test_other_calls_pass(hold_cloud: Client, others: dict[str, object]) -> None:
     answers: list[httpx.Response] = []
-    place(held, **others)
-    begin(held, answers).join(30)
+    place(hold_cloud, **others)
+    begin(hold_cloud, answers).join(30)
     assert answers[0].status_code == 200
-    assert held.http.get(HOLD, params={"seconds": 0}).json() == {"reached": False}
+    assert hold_cloud.http.get(HOLD, params={"seconds": 0}).json() == {"reached": False}
 
 
 @pytest.mark.parametrize("others", [{"when": "later"}, {"nth": 0}, {"path": None}])
-def test_a_hold_that_says_nothing_clear_is_refused(held: Client, others: dict[str, object]) -> None:
-    assert place(held, **others).status_code == 400
-    assert held.http.get(HOLD).status_code == 400
+def test_a_hold_that_says_nothing_clear_is_refused(hold_cloud: Client, others: dict[str, object]) -> None:
+    assert place(hold_cloud, **others).status_code == 400
+    assert hold_cloud.http.get(HOLD).status_code == 400

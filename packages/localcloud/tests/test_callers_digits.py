@@ -19,21 +19,21 @@ CHECKED = {("core/decimal_text.py", "isdigit")}
 
 def faults_of(source):
     """(line, what) of each question for digits of any script in a module's text."""
-    found = []
+    faults = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr in {"isdigit", "isdecimal", "isnumeric"}:
-            found.append((node.lineno, node.attr))
+            faults.append((node.lineno, node.attr))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and r"\d" in node.value:
-            found.append((node.lineno, r"\d"))
-    return found
+            faults.append((node.lineno, r"\d"))
+    return faults
 
 
 def test_no_module_asks_for_digits_of_any_script():
-    found = set()
+    modules = set()
     for path in ROOT.rglob("*.py"):
         name = path.relative_to(ROOT).as_posix()
-        found |= {(name, what) for _, what in faults_of(path.read_text(encoding="utf-8"))}
-    assert found == CHECKED
+        modules |= {(name, what) for _, what in faults_of(path.read_text(encoding="utf-8"))}
+    assert modules == CHECKED
 
 
 @pytest.mark.parametrize("source", ["a.isdigit()", "a.isdecimal() and b", "x = re.compile(r'[a-f\\d]')", "r'\\d+'"])
@@ -48,11 +48,11 @@ def test_another_text_is_not_taken_for_such_a_question(source):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Registry(tmp_path_factory.mktemp("digits") / "cloud")
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    found.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=a", b"content")
-    yield found
-    found.close()
+    new_project = Registry(tmp_path_factory.mktemp("digits") / "cloud")
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    new_project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=a", b"content")
+    yield new_project
+    new_project.close()
 
 
 def numeric_queries():

@@ -28,7 +28,7 @@ NO_TIMES = (
 )
 
 
-def signed(claims: str) -> str:
+def sign(claims: str) -> str:
     """A token with claims in this very text of JSON, signed by the key."""
     parts = (base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in ('{"alg": "RS256"}', claims))
     text = ".".join(parts)
@@ -36,8 +36,8 @@ def signed(claims: str) -> str:
     return f"{text}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
 
-def verified(claims: str) -> dict[str, object]:
-    return keys.verify(signed(claims), keys.public_pem(KEY), now=NOW)
+def verify(claims: str) -> dict[str, object]:
+    return keys.verify(sign(claims), keys.public_pem(KEY), now=NOW)
 
 
 @pytest.mark.parametrize("value", NO_TIMES)
@@ -45,19 +45,19 @@ def verified(claims: str) -> dict[str, object]:
 def test_a_token_whose_times_are_none_is_refused(claim: str, value: str) -> None:
     times = {"iat": str(int(NOW)), "exp": str(int(NOW + 60))} | {claim: value}
     with pytest.raises(keys.TokenError):
-        verified(f'{{"iat": {times["iat"]}, "exp": {times["exp"]}}}')
+        verify(f'{{"iat": {times["iat"]}, "exp": {times["exp"]}}}')
 
 
 @pytest.mark.parametrize("value", [NOW + 60, int(NOW + 60), NOW + 0.5])
 def test_a_token_with_a_time_is_accepted_until_then(value: float) -> None:
-    assert verified(json.dumps({"iat": NOW, "exp": value}))["exp"] == value
+    assert verify(json.dumps({"iat": NOW, "exp": value}))["exp"] == value
     with pytest.raises(keys.TokenError, match="expired"):
-        verified(json.dumps({"iat": NOW, "exp": NOW - 1}))
+        verify(json.dumps({"iat": NOW, "exp": NOW - 1}))
 
 
 def test_claims_of_a_great_depth_are_no_token() -> None:
     with pytest.raises(keys.TokenError):
-        verified("[" * 200_000)
+        verify("[" * 200_000)
 
 
 @pytest.mark.parametrize("value", [0, 1, 1.5, NOW, 253_402_300_799])

@@ -27,19 +27,19 @@ def test_the_emulators_variable_is_there_only_with_a_port_for_it():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("given", "excepted"),
+    ("environ", "excepted"),
     [
         ({"HTTPS_PROXY": "http://p:1", "no_proxy": "intern.example,127.0.0.1"}, "intern.example,127.0.0.1,localhost"),
         ({"http_proxy": "http://p:1"}, "127.0.0.1,localhost"),
         ({"all_proxy": "socks5://p:1", "NO_PROXY": "a"}, "a,127.0.0.1,localhost"),
     ],
 )
-def test_a_proxy_is_left_out_for_localcloud_and_kept_for_the_rest(given, excepted):
-    variables = clients.environment(ENDPOINT, given)
+def test_a_proxy_is_left_out_for_localcloud_and_kept_for_the_rest(environ, excepted):
+    variables = clients.environment(ENDPOINT, environ)
     assert (variables["no_proxy"], variables["NO_PROXY"]) == (excepted, excepted)
-    assert not set(variables) & (set(given) - {"no_proxy", "NO_PROXY"})
+    assert not set(variables) & (set(environ) - {"no_proxy", "NO_PROXY"})
 
 
-@pytest.mark.parametrize("given", [{}, {"no_proxy": "intern.example"}, {"HTTPS_PROXY": ""}])
-def test_without_a_proxy_nothing_is_excepted(given):
-    assert not {"no_proxy", "NO_PROXY"} & set(clients.environment(ENDPOINT, given))
+@pytest.mark.parametrize("environ", [{}, {"no_proxy": "intern.example"}, {"HTTPS_PROXY": ""}])
+def test_without_a_proxy_nothing_is_excepted(environ):
+    assert not {"no_proxy", "NO_PROXY"} & set(clients.environment(ENDPOINT, environ))

@@ -19,10 +19,10 @@ def quotas(cloud):
 
 
 def test_a_quota_is_reported_with_the_regions_that_it_holds_for(quotas):
-    found = quotas(L4).json()
-    (info,) = found["dimensionsInfos"]
-    assert found["quotaId"] == L4
-    assert found["metric"] == "run.googleapis.com/nvidia_l4_gpu_allocation_no_zonal_redundancy"
+    quota = quotas(L4).json()
+    (info,) = quota["dimensionsInfos"]
+    assert quota["quotaId"] == L4
+    assert quota["metric"] == "run.googleapis.com/nvidia_l4_gpu_allocation_no_zonal_redundancy"
     assert info["details"]["value"] == str(gpu_quota_of("nvidia-l4", redundant=False).gpus)
     assert "us-east4" in info["applicableLocations"]
     assert "us-central1" not in info["applicableLocations"]
@@ -32,10 +32,10 @@ def test_a_quota_is_reported_with_the_regions_that_it_holds_for(quotas):
 @pytest.mark.parametrize("accelerator", limits()["accelerators"])
 def test_every_accelerator_has_its_quotas_as_they_count(quotas, accelerator, redundant):
     quota = gpu_quota_of(accelerator, redundant=redundant)
-    found = quotas(quota.name).json()
-    (info,) = found["dimensionsInfos"]
+    reported = quotas(quota.name).json()
+    (info,) = reported["dimensionsInfos"]
     assert info["details"]["value"] == str(quota.gpus * quota.unit)
-    assert found["metric"] == quota.metric
+    assert reported["metric"] == quota.metric
 
 
 def test_a_fault_of_the_quota_is_reported_too(quotas, cloud):
@@ -55,10 +55,10 @@ def test_a_fault_of_the_quota_is_reported_too(quotas, cloud):
     ],
 )
 def test_the_quotas_of_leases_hold_for_zones_or_regions_with_the_hardware(quotas, name, service, place, elsewhere):
-    found = quotas(name, service=f"{service}.googleapis.com").json()
-    (info,) = found["dimensionsInfos"]
+    quota = quotas(name, service=f"{service}.googleapis.com").json()
+    (info,) = quota["dimensionsInfos"]
     assert int(info["details"]["value"]) > 0
-    assert found["metric"].startswith(f"{service}.googleapis.com/")
+    assert quota["metric"].startswith(f"{service}.googleapis.com/")
     assert place in info["applicableLocations"]
     assert elsewhere not in info["applicableLocations"]
     assert quotas(name).status_code == 404

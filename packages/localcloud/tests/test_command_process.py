@@ -94,9 +94,9 @@ def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:
     bucket = tmp_path / "seed" / "started-bucket"
     bucket.mkdir(parents=True)
     (bucket / "first").write_text("one")
-    words = ("start", "--dir", "cloud", "--enable", "secretmanager", "--seed", "seed")
+    arguments = ("start", "--dir", "cloud", "--enable", "secretmanager", "--seed", "seed")
     try:
-        started = run_localcloud(tmp_path, *words)
+        started = run_localcloud(tmp_path, *arguments)
         assert started.returncode == 0, started.stderr
         endpoint = Endpoint.read(tmp_path / "cloud")
         assert endpoint is not None
@@ -106,13 +106,13 @@ def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:
         # One that runs is prepared too, and what is there stays.
         (bucket / "first").write_text("another")
         (bucket / "second").write_text("two")
-        assert run_localcloud(tmp_path, *words).returncode == 0
+        assert run_localcloud(tmp_path, *arguments).returncode == 0
         assert Endpoint.read(tmp_path / "cloud") == endpoint
         assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/first?alt=media").text == "one"
         assert request(report, token, "GET", f"{BUCKETS}/started-bucket/o/second?alt=media").text == "two"
         # A refusal does not end one that ran before.
         (tmp_path / "seed" / "No_Bucket!").mkdir()
-        refused = run_localcloud(tmp_path, *words)
+        refused = run_localcloud(tmp_path, *arguments)
         assert (refused.returncode, control.status(tmp_path / "cloud")) == (1, endpoint)
     finally:
         control.stop(tmp_path / "cloud")
@@ -271,11 +271,11 @@ MISTAKES = {
 def test_a_mistake_is_told_with_its_repair(mistake: str, tmp_path: Path, folder: Path, taken_port: str) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    words, code, told = MISTAKES[mistake]
-    placed = [{"TAKEN": taken_port, "RUNNING": str(folder / "cloud")}.get(word, word) for word in words]
+    arguments, code, message = MISTAKES[mistake]
+    placed = [{"TAKEN": taken_port, "RUNNING": str(folder / "cloud")}.get(word, word) for word in arguments]
     ended = run_localcloud(tmp_path, *placed)
     assert (ended.returncode, ended.stdout) == (code, "")
-    assert told in ended.stderr
+    assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert control.status(tmp_path / "new") is None
 

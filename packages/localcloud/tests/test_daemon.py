@@ -37,12 +37,12 @@ def instance_of(client, name):
 def processes_of(directory):
     """Processes that carry the directory in their environment, as every instance does."""
     mark = f"LOCALCLOUD_DIRECTORY={directory}".encode()
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(entry.name)
-    return found
+                pids.append(entry.name)
+    return pids
 
 
 def kill(endpoint):
@@ -50,7 +50,8 @@ def kill(endpoint):
     until(lambda: control.status(endpoint.directory) is None)
 
 
-def test_a_killed_daemon_whose_lock_lives_on_is_not_taken_for_a_running_one(life):
+def test_a_killed_daemon_s_lock_is_not_taken_for_a_running_one(life):
+    """A killed daemon whose lock lives on is not taken for a running one."""
     killed = start_daemon(life)
     started = []
     with (life / "daemon.lock").open() as lock:
@@ -184,42 +185,45 @@ def test_an_idle_instance_ends_and_the_least_number_stays(own_daemon):
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory):
+def started_directory(tmp_path_factory):
     """A directory for daemons as `control.start` starts them."""
     directory = tmp_path_factory.mktemp("started")
     yield directory
     control.stop(directory)
 
 
-def test_two_that_start_at_once_get_the_same_daemon(started):
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(control.start(started, speed=10_000))) for _ in range(3)]
+def test_two_that_start_at_once_get_the_same_daemon(started_directory):
+    endpoints = []
+    threads = [
+        threading.Thread(target=lambda: endpoints.append(control.start(started_directory, speed=10_000)))
+        for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({endpoint.pid for endpoint in found}) == 1
+    assert len({endpoint.pid for endpoint in endpoints}) == 1
 
 
 @pytest.mark.wide_except("other code")
 @pytest.mark.parametrize(
-    "told",
+    "change",
     [
-        lambda told: told | {"code": "of another version"},
-        lambda told: {"pid": told["pid"], "base": told["base"]},  # as a version reported that knew no more
-        lambda told: told | {"speed": 5_000},
+        lambda endpoint: endpoint | {"code": "of another version"},
+        lambda endpoint: {"pid": endpoint["pid"], "base": endpoint["base"]},  # as a version reported that knew no more
+        lambda endpoint: endpoint | {"speed": 5_000},
     ],
     ids=["other code", "an old version", "another speed"],
 )
-def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, told):
-    before = control.start(started, speed=10_000)
+def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started_directory, change):
+    before = control.start(started_directory, speed=10_000)
     made = control.inventory(before) or Client(before).enable("iam") or control.inventory(before)
-    path = started / "endpoint.json"
-    path.write_text(json.dumps(told(json.loads(path.read_text()))))
-    after = control.start(started, speed=10_000)
+    path = started_directory / "endpoint.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    after = control.start(started_directory, speed=10_000)
     assert (after.pid != before.pid, after.base, is_alive(before.pid)) == (True, before.base, False)
     assert control.inventory(after) == made != {}
-    assert control.start(started, speed=10_000) == after  # of this kind: it stays
+    assert control.start(started_directory, speed=10_000) == after  # of this kind: it stays
 
 
 def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
@@ -227,16 +231,16 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
         shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
     program = "from bezel_localcloud.core.paths import fingerprint; print(fingerprint())"
 
-    def told():
+    def run_fingerprint():
         command = [sys.executable, "-S", "-c", program]
         here = os.environ | {"PYTHONPATH": str(tmp_path)}
         run = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=20, check=True)
         return run.stdout.strip()
 
-    assert told() == fingerprint()
+    assert run_fingerprint() == fingerprint()
     (tmp_path / "bezel_bench").mkdir()
     (tmp_path / "bezel_bench/__init__.py").write_text("# not the daemon's\n")
-    assert told() == fingerprint()
+    assert run_fingerprint() == fingerprint()
     seen = {fingerprint()}
     for file in (
         "simulated_vllm/api/web.py",
@@ -246,20 +250,20 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     ):
         with (tmp_path / f"bezel_{file}").open("a") as opened:
             opened.write("# changed\n")
-        assert told() not in seen, file
-        seen.add(told())
+        assert run_fingerprint() not in seen, file
+        seen.add(run_fingerprint())
 
 
-def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started):
-    endpoint = control.start(started, speed=10_000)
-    path = started / "endpoint.json"
-    told = path.read_text()
+def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started_directory):
+    endpoint = control.start(started_directory, speed=10_000)
+    path = started_directory / "endpoint.json"
+    text = path.read_text()
     path.unlink()  # as while it prepares itself
-    threading.Timer(0.2, lambda: path.write_text(told)).start()
-    assert control.start(started, speed=10_000) == endpoint
+    threading.Timer(0.2, lambda: path.write_text(text)).start()
+    assert control.start(started_directory, speed=10_000) == endpoint
     path.unlink()
-    threading.Timer(0.2, lambda: path.write_text(told)).start()
-    control.stop(started)
+    threading.Timer(0.2, lambda: path.write_text(text)).start()
+    control.stop(started_directory)
     assert not is_alive(endpoint.pid)
 
 
@@ -315,8 +319,9 @@ def test_the_log_of_the_wire_holds_every_request_and_no_secret(cloud, endpoint):
     assert "planted" not in text
 
 
-def test_the_inventory_shows_what_is_left_and_nothing_that_was_there_before(started):
-    endpoint = control.start(started, speed=10_000)
+def test_the_inventory_shows_only_what_was_made(started_directory):
+    """The inventory shows what is left and nothing that was there before."""
+    endpoint = control.start(started_directory, speed=10_000)
     client = Client(endpoint)
     client.enable("iam")
     assert control.inventory(endpoint) == {"enabledApis": ["iam.googleapis.com"]}
@@ -344,13 +349,13 @@ def test_a_log_stays_below_twice_its_size_and_is_made_of_whole_lines(tmp_path):
 
 def test_a_start_that_takes_a_while_says_until_when_it_waits(tmp_path):
     """The command in the daemon's place ends once that was said."""
-    mark, said = tmp_path / "said", []
+    mark, lines = tmp_path / "said", []
     program = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)\nsys.exit(5)"
 
     def report(text):
-        said.append(text)
+        lines.append(text)
         mark.touch()
 
     with pytest.raises(control.ControlError, match="exited with status 5"):
         control.launch(tmp_path / "cloud", [sys.executable, "-c", program, str(mark)], report=report)
-    assert said == [f"localcloud in {tmp_path / 'cloud'} starts: waiting until it responds, for at most 60 s"]
+    assert lines == [f"localcloud in {tmp_path / 'cloud'} starts: waiting until it responds, for at most 60 s"]

@@ -10,7 +10,7 @@ from bezel_localcloud.http.emulator import EmulatorMiddleware
 from localcloud_support.in_process import Project, run
 
 
-def sent(*requests, lifetime=3600.0):
+def authorizations_of(*requests, lifetime=3600.0):
     """The Authorization that an application gets with each of some requests, given by their headers and query."""
     made, got = [], []
 
@@ -32,23 +32,23 @@ def sent(*requests, lifetime=3600.0):
 
 
 def test_a_request_without_credentials_gets_a_token_which_is_made_once():
-    assert sent(([], b""), ([(b"host", b"x")], b"alt=json")) == [["Bearer token-1"], ["Bearer token-1"]]
+    assert authorizations_of(([], b""), ([(b"host", b"x")], b"alt=json")) == [["Bearer token-1"], ["Bearer token-1"]]
 
 
 def test_an_expired_token_is_replaced():
-    assert sent(([], b""), ([], b""), lifetime=0.0) == [["Bearer token-1"], ["Bearer token-2"]]
+    assert authorizations_of(([], b""), ([], b""), lifetime=0.0) == [["Bearer token-1"], ["Bearer token-2"]]
 
 
 @pytest.mark.parametrize("query", [b"X-Goog-Algorithm=a&X-Goog-Signature=1", b"Signature=x", b"access_token=x"])
 def test_a_request_with_credentials_in_its_url_is_left_alone(query):
-    assert sent(([], query)) == [[]]
+    assert authorizations_of(([], query)) == [[]]
 
 
 def test_a_request_with_a_token_keeps_it():
-    assert sent(([(b"authorization", b"Bearer mine")], b"")) == [["Bearer mine"]]
+    assert authorizations_of(([(b"authorization", b"Bearer mine")], b"")) == [["Bearer mine"]]
 
 
-def reached(raw):
+def path_reached(raw):
     """(path, raw path) at which an application gets a request."""
     got = []
 
@@ -69,7 +69,7 @@ def reached(raw):
      "/projects/p/hmacKeys", "/projects/p/hmacKeys/k", "/b/shelf/notificationConfigs"],
 )  # fmt: skip
 def test_a_short_path_is_one_of_the_json_api(path):
-    assert reached(path) == (f"/storage/v1{unquote(path)}", f"/storage/v1{path}")
+    assert path_reached(path) == (f"/storage/v1{unquote(path)}", f"/storage/v1{path}")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_short_path_is_one_of_the_json_api(path):
      "/projects/p/other", "/batch/storage/v1", "/"],
 )  # fmt: skip
 def test_another_path_is_left_alone(path):
-    assert reached(path) == (path, path)
+    assert path_reached(path) == (path, path)
 
 
 def test_only_the_emulator_port_serves_short_paths(tmp_path):

@@ -63,8 +63,8 @@ def test_the_result_of_an_operation_is_numbered_by_its_own_type(operation, type_
 
 
 def test_a_value_that_is_not_published_has_no_number():
-    known = "enum:MODE_UNSPECIFIED|STANDARD_REPOSITORY|VIRTUAL_REPOSITORY|REMOTE_REPOSITORY|AOSS_REPOSITORY"
-    names = names_of(f"{known}|ASSURED_OSS_REPOSITORY")
+    published = "enum:MODE_UNSPECIFIED|STANDARD_REPOSITORY|VIRTUAL_REPOSITORY|REMOTE_REPOSITORY|AOSS_REPOSITORY"
+    names = names_of(f"{published}|ASSURED_OSS_REPOSITORY")
     assert names == {0: "MODE_UNSPECIFIED", 1: "STANDARD_REPOSITORY", 2: "VIRTUAL_REPOSITORY", 3: "REMOTE_REPOSITORY"}
     assert with_numbers({"launchStage": "NOT_A_STAGE"}, "run.GoogleCloudRunV2Service") == {"launchStage": "NOT_A_STAGE"}
 

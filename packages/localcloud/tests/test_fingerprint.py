@@ -8,7 +8,7 @@ import pytest
 from bezel_localcloud.core.paths import package_folders
 
 
-def imported(file: Path) -> set[str]:
+def imported_packages(file: Path) -> set[str]:
     """The packages of this project that a file imports."""
     names = set()
     for node in ast.walk(ast.parse(file.read_text())):
@@ -22,11 +22,11 @@ def imported(file: Path) -> set[str]:
 @pytest.mark.slow
 def test_every_import_of_the_daemons_packages_is_fingerprinted():
     folders = package_folders()
-    found = {name for folder in folders for file in folder.rglob("*.py") for name in imported(file)}
-    assert found == {folder.name for folder in folders}
+    packages = {name for folder in folders for file in folder.rglob("*.py") for name in imported_packages(file)}
+    assert packages == {folder.name for folder in folders}
 
 
 def test_an_import_of_another_package_is_found(tmp_path):
     file = tmp_path / "module.py"
     file.write_text("import bezel.planner\nfrom bezel_bench.load import plan\nimport os\n")
-    assert imported(file) == {"bezel", "bezel_bench"}
+    assert imported_packages(file) == {"bezel", "bezel_bench"}

@@ -22,13 +22,13 @@ def refusal(answer):
 
 
 def test_an_api_is_refused_until_it_is_enabled_and_after_it_is_disabled(cloud):
-    cloud.done("serviceusage/v1", cloud.post(f"{USAGE}/secretmanager.googleapis.com:disable"))
+    cloud.finish("serviceusage/v1", cloud.post(f"{USAGE}/secretmanager.googleapis.com:disable"))
     answer = cloud.get(SECRETS)
     assert refusal(answer) == (403, "PERMISSION_DENIED")
     detail = answer.json()["error"]["details"][0]
     assert detail["reason"] == "SERVICE_DISABLED"
     assert detail["metadata"]["service"] == "secretmanager.googleapis.com"
-    operation = cloud.done("serviceusage/v1", cloud.post(f"{USAGE}/secretmanager.googleapis.com:enable"))
+    operation = cloud.finish("serviceusage/v1", cloud.post(f"{USAGE}/secretmanager.googleapis.com:enable"))
     assert operation["response"]["service"]["state"] == "ENABLED"
     assert cloud.get(SECRETS).status_code == 200
 
@@ -85,19 +85,19 @@ def test_a_policy_written_with_a_stale_etag_is_refused(cloud):
 
 
 @pytest.mark.parametrize(
-    ("role", "member", "said"),
+    ("role", "member", "message"),
     [
         ("roles/run.invokr", f"serviceAccount:{RUNTIME}", "is not supported"),
         ("roles/run.invoker", "serviceAccount:nobody@bezel-local.iam.gserviceaccount.com", "does not exist"),
         ("roles/run.invoker", "somebody@example.com", "unknown type"),
     ],
 )
-def test_a_policy_with_an_unknown_role_or_member_is_refused(cloud, role, member, said):
+def test_a_policy_with_an_unknown_role_or_member_is_refused(cloud, role, member, message):
     policy = cloud.post(f"/crm/v1/{PARENT}:getIamPolicy").json()
     bindings = [*policy["bindings"], {"role": role, "members": [member]}]
     answer = cloud.post(f"/crm/v1/{PARENT}:setIamPolicy", {"policy": policy | {"bindings": bindings}})
     assert refusal(answer) == (400, "INVALID_ARGUMENT")
-    assert said in answer.json()["error"]["message"]
+    assert message in answer.json()["error"]["message"]
 
 
 def test_a_deleted_accounts_grants_do_not_pass_to_its_namesake(cloud):
@@ -161,7 +161,7 @@ def test_crc32c_is_castagnolis():
 
 def test_a_repository_is_changed_by_mask_and_its_mode_must_fit(cloud):
     body = {"format": "DOCKER", "description": "one"}
-    operation = cloud.done("artifactregistry/v1", cloud.post(REPOSITORIES, body, repositoryId="plain"))
+    operation = cloud.finish("artifactregistry/v1", cloud.post(REPOSITORIES, body, repositoryId="plain"))
     assert operation["response"]["registryUri"] == "us-east4-docker.pkg.dev/bezel-local/plain"
     assert refusal(cloud.post(REPOSITORIES, body, repositoryId="plain")) == (409, "ALREADY_EXISTS")
     changed = cloud.patch(
@@ -170,7 +170,7 @@ def test_a_repository_is_changed_by_mask_and_its_mode_must_fit(cloud):
     assert (changed.json()["description"], "labels" in changed.json()) == ("two", False)
     remote = body | {"mode": "REMOTE_REPOSITORY"}
     assert refusal(cloud.post(REPOSITORIES, remote, repositoryId="remote")) == (400, "INVALID_ARGUMENT")
-    cloud.done("artifactregistry/v1", cloud.delete(f"{REPOSITORIES}/plain"))
+    cloud.finish("artifactregistry/v1", cloud.delete(f"{REPOSITORIES}/plain"))
     assert refusal(cloud.get(f"{REPOSITORIES}/plain")) == (404, "NOT_FOUND")
 
 

@@ -13,7 +13,7 @@ DEEPEST = 400  # frames above the test's
 LARGEST = 1 << 20  # bytes of an answer
 
 
-def counted(project, request):
+def count_calls(project, request):
     with Count() as count:
         answer = project.raw(request.verb, request.path, request.content, request.headers)
     return answer, count
@@ -26,9 +26,9 @@ def test_hostile_requests_take_a_bounded_work(tmp_path, number):
     project.ok("POST", "/storage/v1/b", {"name": "hostile-shelf"}, project="bezel-local")
     wrong, sent = [], 0
     for request in hostile_requests(number):
-        answer, count = counted(project, request)
+        answer, count = count_calls(project, request)
         if count.calls > MOST_CALLS:  # tables are read and compiled once
-            answer, count = counted(project, request)
+            answer, count = count_calls(project, request)
         sent += 1
         shown = f"{request.verb} {request.path[:100]} -> {answer.status_code}"
         if answer.status_code == 500:

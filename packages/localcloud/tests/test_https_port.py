@@ -17,7 +17,7 @@ REQUEST = b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory):
+def https_port(tmp_path_factory):
     """(a port over https, its certificate)."""
 
     certificate = server_certificate(tmp_path_factory.mktemp("certificates") / "c", time.time())
@@ -26,7 +26,7 @@ def secured(tmp_path_factory):
     port.close()
 
 
-def exchanged(port, authority, name, sent):
+def exchange(port, authority, name, sent):
     context = ssl.create_default_context(cafile=authority)
     with (
         socket.create_connection(("127.0.0.1", port), 20) as plain,
@@ -40,36 +40,36 @@ def exchanged(port, authority, name, sent):
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "shelf.storage.localhost"])
-def test_a_client_that_trusts_the_authority_is_served(secured, name):
-    port, certificate = secured
-    assert exchanged(port.port, certificate.authority, name, REQUEST).startswith(b"HTTP/1.1 200 OK\r\n")
+def test_a_client_that_trusts_the_authority_is_served(https_port, name):
+    port, certificate = https_port
+    assert exchange(port.port, certificate.authority, name, REQUEST).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 @pytest.mark.parametrize("name", ["storage.googleapis.com", "127.0.0.2", "a.b.storage.localhost"])
-def test_the_certificate_is_for_no_other_name(secured, name):
-    port, certificate = secured
+def test_the_certificate_is_for_no_other_name(https_port, name):
+    port, certificate = https_port
     with pytest.raises(ssl.SSLCertVerificationError):
-        exchanged(port.port, certificate.authority, name, REQUEST)
+        exchange(port.port, certificate.authority, name, REQUEST)
 
 
-def test_a_client_that_does_not_trust_the_authority_is_not_served(secured, tmp_path):
-    port, _ = secured
+def test_a_client_that_does_not_trust_the_authority_is_not_served(https_port, tmp_path):
+    port, _ = https_port
     other = server_certificate(tmp_path / "other", NOW)
     port.seen.clear()
     with pytest.raises(ssl.SSLCertVerificationError):
-        exchanged(port.port, other.authority, "localhost", REQUEST)
+        exchange(port.port, other.authority, "localhost", REQUEST)
     assert port.seen == []
 
 
 @pytest.mark.slow
-def test_a_malformed_request_is_refused_over_https_too(secured):
-    port, certificate = secured
-    assert exchanged(port.port, certificate.authority, "localhost", b"GET\r\n\r\n") == REFUSAL
+def test_a_malformed_request_is_refused_over_https_too(https_port):
+    port, certificate = https_port
+    assert exchange(port.port, certificate.authority, "localhost", b"GET\r\n\r\n") == REFUSAL
     assert port.errors == []
 
 
-def test_a_request_without_tls_is_no_request(secured):
-    port, _ = secured
+def test_a_request_without_tls_is_no_request(https_port):
+    port, _ = https_port
     port.seen.clear()
     with socket.create_connection(("127.0.0.1", port.port), 20) as client:
         client.sendall(REQUEST)
@@ -87,19 +87,19 @@ def test_a_certificate_is_kept_until_it_is_about_to_expire(tmp_path):
 
 
 def test_a_damaged_certificate_is_made_again(tmp_path):
-    found = server_certificate(tmp_path / "c", NOW)
-    found.chain.write_text("damaged")
+    certificate = server_certificate(tmp_path / "c", NOW)
+    certificate.chain.write_text("damaged")
     assert b"BEGIN CERTIFICATE" in server_certificate(tmp_path / "c", NOW).chain.read_bytes()
 
 
 def test_the_files_are_their_owner_s(tmp_path):
-    found = server_certificate(tmp_path / "c", NOW)
-    assert {path.stat().st_mode & 0o777 for path in found} == {0o600}
-    assert found.key.parent.stat().st_mode & 0o777 == 0o700
+    certificate = server_certificate(tmp_path / "c", NOW)
+    assert {path.stat().st_mode & 0o777 for path in certificate} == {0o600}
+    assert certificate.key.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_client_of_both_protocols_gets_http_1(secured):
-    port, certificate = secured
+def test_a_client_of_both_protocols_gets_http_1(https_port):
+    port, certificate = https_port
     for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["http/1.1"], "http/1.1"), (["h2"], "h2")):
         context = ssl.create_default_context(cafile=certificate.authority)
         context.set_alpn_protocols(offered)
@@ -108,8 +108,8 @@ def test_a_client_of_both_protocols_gets_http_1(secured):
             assert client.selected_alpn_protocol() == chosen
 
 
-def test_a_call_of_grpc_over_tls_ends_at_once(secured):
-    port, certificate = secured
+def test_a_call_of_grpc_over_tls_ends_at_once(https_port):
+    port, certificate = https_port
     trust = grpc.ssl_channel_credentials(certificate.authority.read_bytes())
     with grpc.secure_channel(f"localhost:{port.port}", trust) as channel, pytest.raises(grpc.RpcError) as caught:
         channel.unary_unary("/google.storage.control.v2.StorageControl/GetStorageLayout")(b"", timeout=60)

@@ -146,7 +146,7 @@ def test_no_text_is_more_than_not_understood(text):
 
 
 @pytest.fixture
-def guarded(cloud):
+def set_policy(cloud):
     """A function that writes the policy of a secret; the answer."""
     cloud.post(SECRETS, {"replication": {"automatic": {}}}, secretId="guarded")
     yield lambda policy, **more: cloud.post(f"{SECRETS}/guarded:setIamPolicy", {"policy": policy} | more)
@@ -158,26 +158,28 @@ def conditional(expression, role=READER):
     return {"role": role, "members": [MEMBER], "condition": condition}
 
 
-def test_a_conditional_grant_holds_where_its_condition_does_and_nowhere_else(cloud, guarded):
+def test_a_conditional_grant_holds_where_its_condition_does(cloud, set_policy):
+    """A conditional grant holds where its condition does and nowhere else."""
     runtime = cloud.as_account(RUNTIME)
     for expression, status in ((f'resource.name == "{NAME}"', 200), ('resource.name == "another"', 403)):
-        assert guarded({"version": 3, "bindings": [conditional(expression)]}).status_code == 200
+        assert set_policy({"version": 3, "bindings": [conditional(expression)]}).status_code == 200
         assert runtime.get(f"{SECRETS}/guarded").status_code == status
 
 
-def test_a_version_of_a_secret_is_guarded_by_the_secrets_policy_with_its_own_name(cloud, guarded):
+def test_a_version_is_guarded_by_its_secret_s_policy(cloud, set_policy):
+    """A version of a secret is guarded by the secret's policy with its own name."""
     cloud.post(f"{SECRETS}/guarded:addVersion", {"payload": {"data": "YQ=="}})
     wanted = conditional(f'resource.name == "{NAME}/versions/1"', "roles/secretmanager.secretAccessor")
-    assert guarded({"version": 3, "bindings": [wanted]}).status_code == 200
+    assert set_policy({"version": 3, "bindings": [wanted]}).status_code == 200
     runtime = cloud.as_account(RUNTIME)
     assert runtime.get(f"{SECRETS}/guarded/versions/1:access").status_code == 200
     assert runtime.get(f"{SECRETS}/guarded/versions/latest:access").status_code == 403
 
 
-def test_conditions_are_read_and_written_in_version_3_only(cloud, guarded):
+def test_conditions_are_read_and_written_in_version_3_only(cloud, set_policy):
     binding = conditional('resource.name == "x"')
-    assert "must specify version 3" in guarded({"version": 1, "bindings": [binding]}).text
-    written = guarded({"version": 3, "bindings": [binding]}).json()
+    assert "must specify version 3" in set_policy({"version": 1, "bindings": [binding]}).text
+    written = set_policy({"version": 3, "bindings": [binding]}).json()
     assert (written["version"], written["bindings"]) == (3, [binding])
     path = f"{SECRETS}/guarded:getIamPolicy"
     assert cloud.get(path, **{"options.requestedPolicyVersion": 3}).json() == written
@@ -187,15 +189,15 @@ def test_conditions_are_read_and_written_in_version_3_only(cloud, guarded):
         assert shown["bindings"][0]["role"].startswith(f"{READER}_withcond_")
         assert "condition" not in shown["bindings"][0]
         # Written back it is no role: a reader that knows no conditions cannot make the grant unconditional.
-        assert guarded(shown | {"version": 1, "etag": ""}).status_code == 400
+        assert set_policy(shown | {"version": 1, "etag": ""}).status_code == 400
     plain = {"role": READER, "members": [MEMBER]}
-    assert "read it and write it with version 3" in guarded({"etag": written["etag"], "bindings": [plain]}).text
+    assert "read it and write it with version 3" in set_policy({"etag": written["etag"], "bindings": [plain]}).text
     # Without an etag nothing is checked, and the conditions are lost, as Google warns.
-    assert guarded({"bindings": [plain]}).json()["version"] == 1
+    assert set_policy({"bindings": [plain]}).json()["version"] == 1
 
 
 @pytest.mark.parametrize(
-    ("policy", "more", "status", "said"),
+    ("policy", "more", "status", "message"),
     [
         ({"version": 2}, {}, 400, "none of 0, 1 and 3"),
         ({"version": 3, "bindings": [conditional("")]}, {}, 400, "needs an expression"),
@@ -204,28 +206,28 @@ def test_conditions_are_read_and_written_in_version_3_only(cloud, guarded):
         (None, {}, 400, "Policy is required"),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused(guarded, policy, more, status, said):
-    answer = guarded(policy, **more)
-    assert (answer.status_code, said in answer.text) == (status, True)
+def test_a_policy_that_cannot_be_is_refused(set_policy, policy, more, status, message):
+    answer = set_policy(policy, **more)
+    assert (answer.status_code, message in answer.text) == (status, True)
 
 
-def test_a_version_that_does_not_exist_is_not_shown(cloud, guarded):
-    guarded({})
+def test_a_version_that_does_not_exist_is_not_shown(cloud, set_policy):
+    set_policy({})
     answer = cloud.get(f"{SECRETS}/guarded:getIamPolicy", **{"options.requestedPolicyVersion": 2})
     assert (answer.status_code, "none of 0, 1 and 3" in answer.text) == (400, True)
 
 
-def test_a_mask_changes_what_it_names_of_a_policy(guarded):
+def test_a_mask_changes_what_it_names_of_a_policy(set_policy):
     audits = [{"service": "allServices", "auditLogConfigs": [{"logType": "DATA_READ"}]}]
     binding = {"role": READER, "members": [MEMBER]}
-    assert "auditConfigs" not in guarded({"bindings": [binding], "auditConfigs": audits}).json()
-    masked = guarded({"auditConfigs": audits}, updateMask="auditConfigs").json()
+    assert "auditConfigs" not in set_policy({"bindings": [binding], "auditConfigs": audits}).json()
+    masked = set_policy({"auditConfigs": audits}, updateMask="auditConfigs").json()
     assert (masked["bindings"], masked["auditConfigs"]) == ([binding], audits)
-    assert guarded({"bindings": []}).json()["auditConfigs"] == audits
+    assert set_policy({"bindings": []}).json()["auditConfigs"] == audits
 
 
-def test_permissions_are_tested_for_the_caller(cloud, guarded):
-    guarded({"bindings": [{"role": READER, "members": [MEMBER]}]})
+def test_permissions_are_tested_for_the_caller(cloud, set_policy):
+    set_policy({"bindings": [{"role": READER, "members": [MEMBER]}]})
     asked = {"permissions": ["secretmanager.secrets.get", "secretmanager.secrets.delete"]}
     answer = cloud.as_account(RUNTIME).post(f"{SECRETS}/guarded:testIamPermissions", asked)
     assert answer.json() == {"permissions": ["secretmanager.secrets.get"]}
@@ -233,7 +235,8 @@ def test_permissions_are_tested_for_the_caller(cloud, guarded):
 
 
 @pytest.mark.slow
-def test_an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_by_who_may_delete(cloud):
+def test_an_object_is_overwritten_only_by_who_may_delete(cloud):
+    """An object is put where its own name is permitted and overwritten only by who may delete."""
     cloud.post("/storage/v1/b", {"name": "shared"}, project="bezel-local")
     policy = cloud.get("/storage/v1/b/shared/iam").json()
     wanted = conditional(
@@ -265,9 +268,9 @@ def test_who_may_write_one_folder_changes_nothing_beside_it_in_any_way(cloud):
     bucket, mine, theirs = "/storage/v1/b/caches", "cache/acme/moe", "cache/acme/moe-2"
     policy = cloud.get(f"{bucket}/iam").json()
     expression = f'resource.name.startsWith("projects/_/buckets/caches/objects/{mine}/")'
-    own = conditional(expression, "roles/storage.objectUser")
+    writing = conditional(expression, "roles/storage.objectUser")
     reading = {"role": "roles/storage.objectViewer", "members": [MEMBER]}
-    cloud.put(f"{bucket}/iam", policy | {"version": 3, "bindings": [*policy["bindings"], own, reading]})
+    cloud.put(f"{bucket}/iam", policy | {"version": 3, "bindings": [*policy["bindings"], writing, reading]})
     machine, upload = cloud.as_account(RUNTIME).http, "/upload/storage/v1/b/caches/o?uploadType"
 
     def ways(folder):

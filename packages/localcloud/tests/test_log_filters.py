@@ -83,7 +83,7 @@ def test_an_entry_that_does_not_is_left_out(text):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('log_id("x")', "does not serve the function log_id()"),
         ("severity=", "a value is missing"),
@@ -98,10 +98,10 @@ def test_an_entry_that_does_not_is_left_out(text):
         ("a" * 20_001, "more than 20000"),
     ],
 )
-def test_what_is_no_filter_is_refused_with_its_place(cloud, text, said):
+def test_what_is_no_filter_is_refused_with_its_place(cloud, text, message):
     answer = cloud.post(LIST, {"resourceNames": [PARENT], "filter": text})
     assert answer.status_code == 400
-    assert said in answer.json()["error"]["message"]
+    assert message in answer.json()["error"]["message"]
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_a_log_is_read_in_slices_in_both_orders_from_any_place(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({}, "At least one resource name"),
         ({"resourceNames": [PARENT], "orderBy": "severity"}, "Unsupported order"),
@@ -140,10 +140,10 @@ def test_a_log_is_read_in_slices_in_both_orders_from_any_place(tmp_path):
         ({"projectIds": ["bezel-local"]}, "does not serve project_ids"),
     ],
 )
-def test_a_reading_that_cannot_be_is_refused(cloud, body, said):
+def test_a_reading_that_cannot_be_is_refused(cloud, body, message):
     answer = cloud.post(LIST, body)
     assert answer.status_code in {400, 403}
-    assert said in answer.json()["error"]["message"]
+    assert message in answer.json()["error"]["message"]
 
 
 def test_a_long_log_is_paged_by_tokens_that_are_good_for_their_own_filter(cloud):

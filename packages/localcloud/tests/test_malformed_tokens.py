@@ -27,11 +27,11 @@ GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Registry(tmp_path_factory.mktemp("tokens") / "cloud")
-    found.cloud.store.put("api", "sts.googleapis.com", {"state": "ENABLED"})
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    yield found
-    found.close()
+    new_project = Registry(tmp_path_factory.mktemp("tokens") / "cloud")
+    new_project.cloud.store.put("api", "sts.googleapis.com", {"state": "ENABLED"})
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    yield new_project
+    new_project.close()
 
 
 def bearer(token):

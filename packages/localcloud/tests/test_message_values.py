@@ -10,7 +10,7 @@ from bezel_localcloud.http.update_mask import apply_mask
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "kept"),
+    ("kind", "value", "kept"),
     [
         ("int32", 5, 5),
         ("int32", "5", 5),
@@ -36,12 +36,12 @@ from bezel_localcloud.http.update_mask import apply_mask
         ("any", [1], [1]),
     ],
 )
-def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, given, kept):
-    assert scalar(given, kind) == kept
+def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, value, kept):
+    assert scalar(value, kind) == kept
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("kind", "value"),
     [
         ("int32", 2**31),
         ("int32", 1.5),
@@ -79,20 +79,22 @@ def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, given, kept):
         ("no such kind", "a"),
     ],
 )
-def test_a_value_of_another_kind_is_refused(kind, given):
+def test_a_value_of_another_kind_is_refused(kind, value):
     with pytest.raises(NotOfKindError):
-        scalar(given, kind)
+        scalar(value, kind)
 
 
 @pytest.mark.parametrize("empty", ["", None, [], {}, False, 0])
-def test_an_empty_value_of_an_unserved_field_counts_as_absent_and_any_other_is_refused_by_name(empty):
+def test_an_empty_value_of_an_unserved_field_counts_as_absent(empty):
+    """An empty value of an unserved field counts as absent and any other is refused by name."""
     refuse_unserved({"kmsKeyName": empty, "name": "r"}, {"kmsKeyName", "tags"}, "a repository")
     with pytest.raises(ApiError, match="localcloud does not serve kmsKeyName, tags of a repository") as caught:
         refuse_unserved({"kmsKeyName": "k", "tags": {"a": empty}}, {"tags", "kmsKeyName"}, "a repository")
     assert caught.value.status == 400
 
 
-def test_names_in_either_spelling_numbers_and_url_safe_bytes_have_one_normal_form():
+def test_names_numbers_and_bytes_have_one_normal_form():
+    """Names in either spelling, numbers and URL-safe bytes have one normal form."""
     body = {"launch_stage": 4, "template": {"max_instance_request_concurrency": "7", "execution_environment": 2.0}}
     template = {"maxInstanceRequestConcurrency": 7, "executionEnvironment": "EXECUTION_ENVIRONMENT_GEN2"}
     kept = {"launchStage": "GA", "template": template}
@@ -152,7 +154,7 @@ def test_a_mask_says_what_changes_and_what_is_cleared(mask, body, kept):
 
 
 @pytest.mark.parametrize(
-    ("mask", "said"),
+    ("mask", "message"),
     [
         ("nothing", "is unknown"),
         ("labels.a.b", "is unknown"),
@@ -163,8 +165,8 @@ def test_a_mask_says_what_changes_and_what_is_cleared(mask, body, kept):
         ("name", "cannot be updated"),
     ],
 )
-def test_a_mask_of_what_is_no_field_or_not_to_be_set_is_refused(mask, said):
-    with pytest.raises(ApiError, match=said):
+def test_a_mask_of_what_is_no_field_or_not_to_be_set_is_refused(mask, message):
+    with pytest.raises(ApiError, match=message):
         apply_mask(OLD, {}, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE)
 
 

@@ -40,10 +40,10 @@ LEASE = {
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    found.network()
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    new_project.network()
+    yield new_project
+    new_project.close()
 
 
 def read(project, text=USAGE, **query):
@@ -52,38 +52,39 @@ def read(project, text=USAGE, **query):
 
 def used(project):
     """What can be read of the preemptible v6e's use by now, newest first."""
-    found = read(project).get("timeSeries", [])
+    series = read(project).get("timeSeries", [])
     metric = "tpu.googleapis.com/tpu-v6e-preemptible"
     return [
         int(point["value"]["int64Value"])
-        for one in found
+        for one in series
         if one["metric"]["labels"]["quota_metric"] == metric
         for point in one["points"]
     ]
 
 
-def sampled(project):
+def sample(project):
     """What is in use now is sampled, and as old that it can be read."""
     project.ok("GET", EAST)
     project.cloud.quota_use.sample()
     project.passes(180)
 
 
-def leased(project):
+def lease(project):
     project.ok("POST", EAST, LEASE, queuedResourceId="lease")
     project.passes(200)
-    sampled(project)
+    sample(project)
 
 
 def given_back(project):
     project.ok("DELETE", f"{EAST}/lease", force="true")
     project.passes(700)
-    sampled(project)
+    sample(project)
 
 
-def test_what_is_leased_counts_in_its_zone_until_it_is_gone_and_then_is_zero(project):
+def test_a_lease_counts_in_its_zone_until_it_is_gone(project):
+    """What is leased counts in its zone until it is gone and then is zero."""
     assert read(project) == {}
-    leased(project)
+    lease(project)
     (one,) = read(project)["timeSeries"]
     assert one["resource"] == {
         "type": "consumer_quota",
@@ -95,7 +96,7 @@ def test_what_is_leased_counts_in_its_zone_until_it_is_gone_and_then_is_zero(pro
 
 
 def test_a_point_is_made_where_something_changed_and_once_a_day(project):
-    leased(project)
+    lease(project)
     for _ in range(5):
         project.cloud.quota_use.sample()
         project.passes(300)
@@ -137,7 +138,7 @@ def test_the_delay_of_a_point_is_always_the_same_and_within_its_bounds(time, spe
 
 
 @pytest.mark.parametrize(
-    ("more", "found"),
+    ("more", "matches"),
     [
         ('metric.labels.quota_metric = "tpu.googleapis.com/tpu-v6e-preemptible"', True),
         ('metric.label.quota_metric="tpu.googleapis.com/tpu-v6e"', False),
@@ -147,15 +148,15 @@ def test_the_delay_of_a_point_is_always_the_same_and_within_its_bounds(time, spe
         ('resource.labels.project_id = "another"', False),
     ],
 )
-def test_each_label_of_a_filter_counts(project, more, found):
-    leased(project)
-    assert bool(read(project, f"{USAGE} AND {more}")) is found
-    assert bool(read(project, f"{more} AND {USAGE}")) is found
+def test_each_label_of_a_filter_counts(project, more, matches):
+    lease(project)
+    assert bool(read(project, f"{USAGE} AND {more}")) is matches
+    assert bool(read(project, f"{more} AND {USAGE}")) is matches
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("status", "text", "said"),
+    ("status", "text", "message"),
     [
         (400, "", "could not parse"),
         (400, 'resource.type = "consumer_quota"', "must specify a single metric type"),
@@ -172,8 +173,8 @@ def test_each_label_of_a_filter_counts(project, more, found):
         (400, f"({USAGE})", "does not serve the filter"),
     ],
 )
-def test_a_filter_that_is_none_or_not_served_is_refused(project, status, text, said):
-    assert said in project.refused(status, "GET", SERIES, filter=text, **TPU)["message"]
+def test_a_filter_that_is_none_or_not_served_is_refused(project, status, text, message):
+    assert message in project.refusal(status, "GET", SERIES, filter=text, **TPU)["message"]
 
 
 @given(st.text(alphabet='metric.type = "x\\"AND OR:()<>!labels', max_size=60))
@@ -183,7 +184,7 @@ def test_no_filter_is_more_than_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("status", "query", "said"),
+    ("status", "query", "message"),
     [
         (400, {"interval.startTime": END}, "interval.endTime is required"),
         (400, {"interval.endTime": "2020-01-01T00:00:00Z", "interval.startTime": END}, "is after"),
@@ -193,28 +194,28 @@ def test_no_filter_is_more_than_refused(text):
         (400, TPU | {"pageSize": "-1"}, "is negative"),
     ],
 )
-def test_a_question_that_cannot_be_is_refused(project, status, query, said):
-    assert said in project.refused(status, "GET", SERIES, filter=USAGE, **query)["message"]
+def test_a_question_that_cannot_be_is_refused(project, status, query, message):
+    assert message in project.refusal(status, "GET", SERIES, filter=USAGE, **query)["message"]
 
 
 def test_pages_count_points_and_headers_have_none(project):
-    leased(project)
+    lease(project)
     given_back(project)
-    leased(project)
+    lease(project)
     assert used(project) == [4, 0, 4]
-    found, token = [], ""
+    points, token = [], ""
     while token is not None:
         page = read(project, pageSize=1, pageToken=token)
         (one,) = page["timeSeries"]
-        found += [int(point["value"]["int64Value"]) for point in one["points"]]
+        points += [int(point["value"]["int64Value"]) for point in one["points"]]
         assert len(one["points"]) == 1
         token = page.get("nextPageToken")
-    assert found == [4, 0, 4]
+    assert points == [4, 0, 4]
     assert "points" not in read(project, view="HEADERS")["timeSeries"][0]
 
 
 def test_an_interval_takes_its_end_and_not_its_start(project):
-    leased(project)
+    lease(project)
     given_back(project)
     newest, first = [point["interval"]["endTime"] for point in read(project)["timeSeries"][0]["points"]]
     inside = read(project, **{"interval.startTime": first, "interval.endTime": newest})["timeSeries"][0]["points"]
@@ -235,7 +236,8 @@ def test_reading_takes_its_permission_and_the_api(cloud):
 
 
 @pytest.mark.slow
-def test_instances_of_services_and_tasks_of_jobs_are_counted_while_they_run(cloud):
+def test_running_instances_and_tasks_are_counted(cloud):
+    """Instances of services and tasks of jobs are counted while they run."""
     place = f"/run/v2/{PARENT}/locations/{ALONE}"
 
     def amounts():
@@ -247,16 +249,16 @@ def test_instances_of_services_and_tasks_of_jobs_are_counted_while_they_run(clou
 
     gpu, cpu, memory = "nvidia_l4_gpu_allocation_no_zonal_redundancy", "cpu_allocation", "mem_allocation"
     template = cloud.template("--a=1", scaling={"maxInstanceCount": 1})
-    cloud.done("run/v2", cloud.post(f"{place}/services", {"template": template}, serviceId="counted"))
+    cloud.finish("run/v2", cloud.post(f"{place}/services", {"template": template}, serviceId="counted"))
     until(lambda: amounts() == {gpu: 1, cpu: 8000, memory: 32 << 30})
 
     container = {"image": template["containers"][0]["image"], "args": ["--silent"]}
     task = {"containers": [container], "serviceAccount": RUNTIME, "maxRetries": 0}
     body = {"template": {"taskCount": 2, "template": task}}
-    cloud.done("run/v2", cloud.post(f"{place}/jobs", body, jobId="counted"))
+    cloud.finish("run/v2", cloud.post(f"{place}/jobs", body, jobId="counted"))
     assert cloud.post(f"{place}/jobs/counted:run", {}).is_success
     until(lambda: amounts() == {gpu: 1, cpu: 10_000, memory: 33 << 30})
 
     for kind in ("jobs", "services"):
-        cloud.done("run/v2", cloud.delete(f"{place}/{kind}/counted"))
+        cloud.finish("run/v2", cloud.delete(f"{place}/{kind}/counted"))
     until(lambda: set(amounts().values()) == {0})

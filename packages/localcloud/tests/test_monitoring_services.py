@@ -44,7 +44,8 @@ def values(use, metric, state=""):
     return [sample.value for sample in use.series().get(series, [])]
 
 
-def test_instances_are_sampled_by_state_and_zero_is_a_sample_once_there_was_one(cloud_run):
+def test_instances_are_sampled_by_state_and_zero_after_the_first(cloud_run):
+    """Instances are sampled by state and zero is a sample once there was one."""
     use = ServiceUseSampler(cloud_run)
     use.sample()
     assert use.series() == {}
@@ -56,7 +57,8 @@ def test_instances_are_sampled_by_state_and_zero_is_a_sample_once_there_was_one(
     assert (values(use, INSTANCES, "active"), values(use, INSTANCES, "idle")) == ([1, 0, 0], [0, 1, 0])
 
 
-def test_billable_time_is_that_since_the_last_sample_and_an_interval_without_any_has_no_point(cloud_run):
+def test_billable_time_is_that_since_the_last_sample(cloud_run):
+    """Billable time is that since the last sample and an interval without any has no point."""
     use = ServiceUseSampler(cloud_run)
     for seconds in (10.0, 70.0, 70.0, 95.5):
         cloud_run.used = {REVISION: RevisionUse(0, 0, seconds)}
@@ -76,7 +78,8 @@ def test_an_instance_that_is_billed_by_request_has_no_billable_time():
         assert (values(use, INSTANCES, "active"), values(use, BILLABLE)) == ([1], [])
 
 
-def test_a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay(cloud_run):
+def test_a_sample_can_be_read_within_two_minutes(cloud_run):
+    """A sample can be read within two minutes and always with the same delay."""
     use = ServiceUseSampler(cloud_run)
     cloud_run.used = {REVISION: RevisionUse(1, 0, 10.0)}
     use.sample()
@@ -99,8 +102,10 @@ def test_requests_are_counted_by_status_since_the_last_sample(cloud_run):
         cloud_run.pace.time += 60
         use.sample()
     cloud_run.pace.time += 120
-    held = {series.response_code: [sample.value for sample in found] for series, found in use.series().items()}
-    assert held == {"200": [2, 1], "503": [1]}
+    values_by_code = {
+        series.response_code: [sample.value for sample in samples] for series, samples in use.series().items()
+    }
+    assert values_by_code == {"200": [2, 1], "503": [1]}
 
 
 @pytest.mark.slow
@@ -111,23 +116,23 @@ def test_the_sum_of_billable_time_stays_however_many_samples_there_are(cloud_run
         cloud_run.pace.time += 60
         use.sample()
     cloud_run.pace.time += 120
-    found = values(use, BILLABLE)
-    assert (sum(found), len(found) <= 4096, len(values(use, INSTANCES, "idle"))) == (6000.0, True, 4096)
+    billable = values(use, BILLABLE)
+    assert (sum(billable), len(billable) <= 4096, len(values(use, INSTANCES, "idle"))) == (6000.0, True, 4096)
 
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
+    new_project = Project(tmp_path)
     key = ("us-east4", "llm", "llm-1")
-    held = {
+    samples = {
         RevisionSeries(INSTANCES, *key, "active"): [Sample(NOW - 60, NOW - 60, 2), Sample(NOW, NOW, 1)],
         RevisionSeries(INSTANCES, *key, "idle"): [Sample(NOW, NOW, 0)],
         RevisionSeries(REQUESTS, *key, response_code="503"): [Sample(NOW - 60, NOW, 3)],
         RevisionSeries(BILLABLE, *key): [Sample(NOW - 120, NOW - 60, 90.5), Sample(NOW - 60, NOW, 60.0)],
     }
-    found.cloud.service_use = SimpleNamespace(series=lambda: held)
-    yield found
-    found.close()
+    new_project.cloud.service_use = SimpleNamespace(series=lambda: samples)
+    yield new_project
+    new_project.close()
 
 
 def read(project, text, **query):
@@ -135,15 +140,16 @@ def read(project, text, **query):
 
 
 def test_requests_are_a_delta_with_the_code_its_class_and_the_route(project):
-    (found,) = read(project, f'metric.type = "{REQUESTS}" AND metric.labels.response_code_class = "5xx"')["timeSeries"]
+    (series,) = read(project, f'metric.type = "{REQUESTS}" AND metric.labels.response_code_class = "5xx"')["timeSeries"]
     labels = {"response_code": "503", "response_code_class": "5xx", "route": "llm"}
-    assert found["metric"] == {"type": REQUESTS, "labels": labels}
-    assert (found["metricKind"], found["valueType"]) == ("DELTA", "INT64")
-    assert found["points"][0]["value"] == {"int64Value": "3"}
+    assert series["metric"] == {"type": REQUESTS, "labels": labels}
+    assert (series["metricKind"], series["valueType"]) == ("DELTA", "INT64")
+    assert series["points"][0]["value"] == {"int64Value": "3"}
     assert read(project, f'metric.type = "{REQUESTS}" AND metric.labels.response_code = "200"') == {}
 
 
-def test_the_number_of_instances_is_a_gauge_with_the_labels_of_the_revision(project):
+def test_the_number_of_instances_is_a_gauge(project):
+    """The number of instances is a gauge with the labels of the revision."""
     active, idle = read(project, f'metric.type = "{INSTANCES}"')["timeSeries"]
     assert active["metric"] == {"type": INSTANCES, "labels": {"state": "active"}}
     assert active["resource"] == {"type": "cloud_run_revision", "labels": OF_REVISION}
@@ -152,7 +158,8 @@ def test_the_number_of_instances_is_a_gauge_with_the_labels_of_the_revision(proj
     assert idle["points"][0]["value"]["int64Value"] == "0"
 
 
-def test_billable_time_is_a_delta_whose_sum_is_aligned_to_the_end_of_the_interval(project):
+def test_billable_time_is_a_delta_aligned_to_the_interval(project):
+    """Billable time is a delta whose sum is aligned to the end of the interval."""
     text = f'metric.type = "{BILLABLE}" AND resource.labels.service_name = "llm"'
     (one,) = read(project, text)["timeSeries"]
     assert (one["metricKind"], one["valueType"], "labels" in one["metric"]) == ("DELTA", "DOUBLE", False)
@@ -170,7 +177,7 @@ def test_billable_time_is_a_delta_whose_sum_is_aligned_to_the_end_of_the_interva
 
 
 @pytest.mark.parametrize(
-    ("status", "metric", "query", "said"),
+    ("status", "metric", "query", "message"),
     [
         (400, INSTANCES, {"aggregation.perSeriesAligner": "ALIGN_SUM"}, "ALIGN_SUM of the metric"),
         (400, BILLABLE, {"aggregation.perSeriesAligner": "ALIGN_RATE"}, "ALIGN_RATE"),
@@ -184,15 +191,15 @@ def test_billable_time_is_a_delta_whose_sum_is_aligned_to_the_end_of_the_interva
         ),
     ],
 )
-def test_an_aggregation_that_cannot_be_or_is_not_served_is_refused(project, status, metric, query, said):
-    found = project.refused(status, "GET", SERIES, filter=f'metric.type = "{metric}"', **(ALL | query))
-    assert said in found["message"]
+def test_an_aggregation_that_cannot_be_or_is_not_served_is_refused(project, status, metric, query, message):
+    error = project.refusal(status, "GET", SERIES, filter=f'metric.type = "{metric}"', **(ALL | query))
+    assert message in error["message"]
 
 
 @pytest.mark.slow
 def test_a_label_of_another_metric_is_refused(project):
     text = f'metric.type = "{BILLABLE}" AND metric.labels.state = "idle"'
-    assert "is not a label of" in project.refused(400, "GET", SERIES, filter=text, **ALL)["message"]
+    assert "is not a label of" in project.refusal(400, "GET", SERIES, filter=text, **ALL)["message"]
 
 
 @pytest.mark.slow
@@ -206,7 +213,7 @@ def test_a_service_that_runs_has_instances_and_billable_time(cloud):
         return sum(float(value.get("int64Value") or value.get("doubleValue") or 0) for value in points)
 
     template = cloud.template("--a=1", scaling={"minInstanceCount": 1, "maxInstanceCount": 1})
-    cloud.done("run/v2", cloud.post(f"{place}/services", {"template": template}, serviceId="sampled"))
+    cloud.finish("run/v2", cloud.post(f"{place}/services", {"template": template}, serviceId="sampled"))
     until(lambda: newest(INSTANCES) == 1)
     until(lambda: newest(BILLABLE) > 0)
-    cloud.done("run/v2", cloud.delete(f"{place}/services/sampled"))
+    cloud.finish("run/v2", cloud.delete(f"{place}/services/sampled"))

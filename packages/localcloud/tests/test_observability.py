@@ -21,9 +21,9 @@ CHECK = {"displayName": "health", "httpCheck": {"useSsl": True}, "monitoredResou
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    yield new_project
+    new_project.close()
 
 
 def policy(**threshold):
@@ -31,7 +31,8 @@ def policy(**threshold):
 
 
 @pytest.mark.slow
-def test_a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_names(project):
+def test_a_changed_policy_keeps_the_names_of_its_conditions(project):
+    """A policy is made, changed and deleted, and its conditions keep their names."""
     made = project.ok("POST", POLICIES, POLICY)
     assert made["enabled"]
     assert made["creationRecord"] == made["mutationRecord"]
@@ -46,7 +47,7 @@ def test_a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_name
     assert changed["mutationRecord"] != made["mutationRecord"]
     assert project.ok("GET", POLICIES) == {"alertPolicies": [changed], "totalSize": 1}
     assert project.ok("DELETE", path) == {}
-    project.refused(404, "GET", path)
+    project.refusal(404, "GET", path)
 
 
 @pytest.mark.slow
@@ -86,7 +87,7 @@ def test_a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_name
     ],
 )
 def test_a_policy_that_cannot_be_is_refused_with_its_reason(project, wrong, status, word):
-    assert word in project.refused(status, "POST", POLICIES, wrong)["message"]
+    assert word in project.refusal(status, "POST", POLICIES, wrong)["message"]
     assert project.ok("GET", POLICIES) == {}
 
 
@@ -102,7 +103,7 @@ def test_a_channel_that_a_policy_notifies_is_deleted_by_force_only(project):
     channel = project.ok("POST", CHANNELS, MAIL)["name"]
     number = channel.replace(PARENT, "projects/123456789012")
     made = project.ok("POST", POLICIES, POLICY | {"notificationChannels": [number]})
-    assert made["name"] in project.refused(400, "DELETE", f"/monitoring/v3/{channel}")["message"]
+    assert made["name"] in project.refusal(400, "DELETE", f"/monitoring/v3/{channel}")["message"]
     project.ok("DELETE", f"/monitoring/v3/{channel}", force="true")
     assert "notificationChannels" not in project.ok("GET", f"/monitoring/v3/{made['name']}")
 
@@ -114,21 +115,21 @@ def test_a_dashboard_has_one_layout_and_its_etag_refuses_an_older_change(project
     path = f"/monitoring/v1/{made['name']}"
     changed = project.ok("PATCH", path, body | {"displayName": "other", "etag": made["etag"]})
     assert (changed["displayName"], changed["name"]) == ("other", made["name"])
-    assert "Etag" in project.refused(409, "PATCH", path, body | {"etag": made["etag"]})["message"]
+    assert "Etag" in project.refusal(409, "PATCH", path, body | {"etag": made["etag"]})["message"]
     assert project.ok("POST", DASHBOARDS, body, validateOnly="true")["displayName"] == "llm"
     assert project.ok("GET", DASHBOARDS) == {"dashboards": [changed]}
     named = body | {"name": f"{PARENT}/dashboards/mine"}
     assert project.ok("POST", DASHBOARDS, named)["name"] == "projects/123456789012/dashboards/mine"
-    project.refused(409, "POST", DASHBOARDS, named)
+    project.refusal(409, "POST", DASHBOARDS, named)
     for wrong, word in [
         ({"gridLayout": {}}, "displayName"),
         (body | {"mosaicLayout": {}}, "one layout"),
         ({"displayName": "x", "mosaicLayout": {"tiles": [{"width": 1, "height": 1}]}}, "columns"),
         ({"displayName": "x", "mosaicLayout": {"columns": 4, "tiles": [{"xPos": 3, "width": 2, "height": 1}]}}, "fit"),
     ]:
-        assert word in project.refused(400, "POST", DASHBOARDS, wrong)["message"]
+        assert word in project.refusal(400, "POST", DASHBOARDS, wrong)["message"]
     assert project.ok("DELETE", path) == {}
-    project.refused(404, "DELETE", path)
+    project.refusal(404, "DELETE", path)
 
 
 def test_an_uptime_check_keeps_what_it_watches_and_never_shows_a_secret(project):
@@ -144,12 +145,12 @@ def test_an_uptime_check_keeps_what_it_watches_and_never_shows_a_secret(project)
     assert (changed["period"], changed["httpCheck"]) == ("60s", made["httpCheck"])
     assert project.cloud.store.get("uptimeCheckConfig", made["name"])["httpCheck"]["headers"] == {"X-Key": "s3cret"}
     other = {"monitoredResource": {"type": "uptime_url", "labels": {"host": "other"}}}
-    assert "cannot be" in project.refused(400, "PATCH", path, other, updateMask="monitoredResource")["message"]
+    assert "cannot be" in project.refusal(400, "PATCH", path, other, updateMask="monitoredResource")["message"]
     passed = 'metric.type="monitoring.googleapis.com/uptime_check/check_passed" AND resource.type="uptime_url"'
     passed += f' AND metric.labels.check_id="{made["name"].rpartition("/")[2]}"'
     fraction = {"alignmentPeriod": "300s", "perSeriesAligner": "ALIGN_FRACTION_TRUE"}
     user = project.ok("POST", POLICIES, policy(filter=passed, aggregations=[fraction]))["name"]
-    assert user in project.refused(400, "DELETE", path)["message"]
+    assert user in project.refusal(400, "DELETE", path)["message"]
     project.ok("DELETE", f"/monitoring/v3/{user}")
     assert project.ok("DELETE", path) == {}
     assert project.ok("GET", CHECKS) == {}
@@ -170,7 +171,7 @@ def test_an_uptime_check_keeps_what_it_watches_and_never_shows_a_secret(project)
     ],
 )
 def test_an_uptime_check_that_cannot_be_is_refused(project, wrong, status, word):
-    assert word in project.refused(status, "POST", CHECKS, CHECK | wrong)["message"]
+    assert word in project.refusal(status, "POST", CHECKS, CHECK | wrong)["message"]
 
 
 def test_a_role_for_one_kind_allows_nothing_else(project):
@@ -182,8 +183,8 @@ def test_a_role_for_one_kind_allows_nothing_else(project):
     project.ok("POST", f"/crm/v1/{PARENT}:setIamPolicy", {"policy": changed})
     project.token = project.cloud.tokens.access_token(email, SCOPE, 1e7)[0]
     project.ok("POST", DASHBOARDS, {"displayName": "x"})
-    project.refused(403, "POST", POLICIES, POLICY)
-    project.refused(403, "GET", CHECKS)
+    project.refusal(403, "POST", POLICIES, POLICY)
+    project.refusal(403, "GET", CHECKS)
 
 
 def test_an_aligner_has_the_number_of_its_definition():

@@ -50,7 +50,7 @@ OTHERS = {
 
 
 @pytest.fixture(scope="module")
-def served():
+def served_port():
     port = ServedPort()
     yield port
     port.close()
@@ -215,11 +215,11 @@ def test_a_response_may_end_its_connection(answering):
     assert response.endswith(b"\r\n\r\nhello")
 
 
-def test_a_body_that_comes_after_its_head_is_read_whole(served):
-    served.seen.clear()
+def test_a_body_that_comes_after_its_head_is_read_whole(served_port):
+    served_port.seen.clear()
     content = bytes(range(256)) * 4000
     head = b"POST /a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(content)
-    with socket.create_connection(("127.0.0.1", served.port), 20) as connection:
+    with socket.create_connection(("127.0.0.1", served_port.port), 20) as connection:
         connection.sendall(head)
         for begin in range(0, len(content), 100_000):
             connection.sendall(content[begin : begin + 100_000])
@@ -228,14 +228,14 @@ def test_a_body_that_comes_after_its_head_is_read_whole(served):
         while piece := connection.recv(65536):
             response += piece
     assert response.count(b"HTTP/1.1 200 OK\r\n") == 2
-    assert [seen[5] for seen in served.seen] == [content, b""]
-    assert served.errors == []
+    assert [seen[5] for seen in served_port.seen] == [content, b""]
+    assert served_port.errors == []
 
 
-def test_a_client_that_goes_within_a_body_is_seen_as_gone(served):
-    served.seen.clear()
-    with socket.create_connection(("127.0.0.1", served.port), 20) as connection:
+def test_a_client_that_goes_within_a_body_is_seen_as_gone(served_port):
+    served_port.seen.clear()
+    with socket.create_connection(("127.0.0.1", served_port.port), 20) as connection:
         connection.sendall(b"POST /a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\nab")
-    assert answer(served.port, PLAIN + CLOSE + b"\r\n").startswith(b"HTTP/1.1 200 OK")
-    assert [seen[0] for seen in served.seen] == ["GET"]
-    assert served.errors == []
+    assert answer(served_port.port, PLAIN + CLOSE + b"\r\n").startswith(b"HTTP/1.1 200 OK")
+    assert [seen[0] for seen in served_port.seen] == ["GET"]
+    assert served_port.errors == []

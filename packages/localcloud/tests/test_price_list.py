@@ -16,10 +16,10 @@ DATA = Path(bezel_localcloud.__file__).parent / "data" / "price_list.csv"
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    found.cloud.store.put("api", "cloudbilling.googleapis.com", {"state": "ENABLED"})
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    new_project.cloud.store.put("api", "cloudbilling.googleapis.com", {"state": "ENABLED"})
+    yield new_project
+    new_project.close()
 
 
 def skus(project, path=RUN, **query):
@@ -32,24 +32,24 @@ def price(sku, version=-1, tier=-1):
     return unit["currencyCode"], unit["units"], unit["nanos"]
 
 
-def named(found, description):
-    (sku,) = [sku for sku in found.values() if sku["description"] == description]
+def sku_named(skus_by_id, description):
+    (sku,) = [sku for sku in skus_by_id.values() if sku["description"] == description]
     return sku
 
 
 def test_a_project_that_has_not_enabled_the_api_gets_no_price(project):
     project.cloud.store.put("api", "cloudbilling.googleapis.com", {"state": "DISABLED"})
-    assert "has not been used" in project.refused(403, "GET", RUN)["message"]
+    assert "has not been used" in project.refusal(403, "GET", RUN)["message"]
 
 
 def test_every_service_lists_its_skus(project):
     services = project.ok("GET", "/cloudbilling/v1/services")["services"]
     assert [service["displayName"] for service in services] == ["Cloud Run", "Compute Engine"]
     for service in services:
-        found = skus(project, f"/cloudbilling/v1/{service['name']}/skus")
-        assert found
-        assert {sku["category"]["serviceDisplayName"] for sku in found.values()} == {service["displayName"]}
-    assert project.refused(404, "GET", "/cloudbilling/v1/services/0000-0000-0000/skus")
+        listed = skus(project, f"/cloudbilling/v1/{service['name']}/skus")
+        assert listed
+        assert {sku["category"]["serviceDisplayName"] for sku in listed.values()} == {service["displayName"]}
+    assert project.refusal(404, "GET", "/cloudbilling/v1/services/0000-0000-0000/skus")
 
 
 def test_pages_hold_every_sku_once(project):
@@ -62,34 +62,34 @@ def test_pages_hold_every_sku_once(project):
             break
     assert sorted(seen) == sorted(whole)
     assert len(seen) == len(set(seen)) > 14
-    project.refused(400, "GET", COMPUTE, pageToken=project.ok("GET", RUN, pageSize="7")["nextPageToken"])
+    project.refusal(400, "GET", COMPUTE, pageToken=project.ok("GET", RUN, pageSize="7")["nextPageToken"])
 
 
 def test_a_price_of_tiers_and_a_price_of_a_fraction(project):
-    requests = named(skus(project), "Requests")
+    requests = sku_named(skus(project), "Requests")
     tiers = requests["pricingInfo"][0]["pricingExpression"]["tieredRates"]
     assert [tier["startUsageAmount"] for tier in tiers] == [0, 2_000_000]
     assert (price(requests, tier=0), price(requests)) == (("USD", "0", 0), ("USD", "0", 400))
     assert requests["geoTaxonomy"]["type"] == "GLOBAL"
-    chip = named(skus(project, COMPUTE), "TpuV6e running in Tokyo")
+    chip = sku_named(skus(project, COMPUTE), "TpuV6e running in Tokyo")
     assert price(chip) == ("USD", "3", 240_000_000)
     assert chip["serviceRegions"] == ["asia-northeast1"]
 
 
 def test_another_currency_is_converted_and_an_unknown_one_refused(project):
-    chip = named(skus(project, COMPUTE, currencyCode="EUR"), "TpuV6e running in Tokyo")
+    chip = sku_named(skus(project, COMPUTE, currencyCode="EUR"), "TpuV6e running in Tokyo")
     assert price(chip) == ("EUR", "2", 916_000_000)
     assert chip["pricingInfo"][0]["currencyConversionRate"] == 0.9
-    project.refused(400, "GET", COMPUTE, currencyCode="XXX")
+    project.refusal(400, "GET", COMPUTE, currencyCode="XXX")
 
 
 def test_a_time_range_shows_the_prices_of_then(project):
     name = "Nvidia L4 GPU running in Virginia"
-    assert price(named(skus(project, COMPUTE), name)) == ("USD", "0", 560_000_000)
+    assert price(sku_named(skus(project, COMPUTE), name)) == ("USD", "0", 560_000_000)
     then = {"startTime": "2026-07-02T00:00:00Z", "endTime": "2026-07-31T00:00:00Z"}
-    assert price(named(skus(project, COMPUTE, **then), name)) == ("USD", "0", 600_000_000)
+    assert price(sku_named(skus(project, COMPUTE, **then), name)) == ("USD", "0", 600_000_000)
     turn = {"startTime": "2026-07-20T00:00:00Z", "endTime": "2026-08-01T05:00:00Z"}  # July still in Los Angeles
-    assert len(named(skus(project, COMPUTE, **turn), name)["pricingInfo"]) == 2
+    assert len(sku_named(skus(project, COMPUTE, **turn), name)["pricingInfo"]) == 2
     before = {"startTime": "2024-07-02T00:00:00Z", "endTime": "2024-07-31T00:00:00Z"}
     assert skus(project, COMPUTE, **before) == {}
 
@@ -104,7 +104,7 @@ def test_a_time_range_shows_the_prices_of_then(project):
     ],
 )
 def test_a_time_range_that_cannot_be_is_refused(project, start, end):
-    project.refused(400, "GET", RUN, startTime=start, endTime=end)
+    project.refusal(400, "GET", RUN, startTime=start, endTime=end)
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_fault_changes_the_price_of_the_skus_that_it_names(project):
     after = skus(project)
     changed = {sku["description"] for name, sku in after.items() if sku != before[name]}
     assert changed == {sku["description"] for sku in before.values() if sku["description"].startswith("NVIDIA L4")}
-    assert price(named(after, "NVIDIA L4 GPU with no zonal redundancy in us-east4")) == ("USD", "0", 373_400)
+    assert price(sku_named(after, "NVIDIA L4 GPU with no zonal redundancy in us-east4")) == ("USD", "0", 373_400)
     project.ok("DELETE", FAULTS)
     assert skus(project) == before
 
@@ -122,7 +122,7 @@ def test_a_fault_changes_the_price_of_the_skus_that_it_names(project):
 @pytest.mark.slow
 def test_a_fault_removes_the_skus_that_it_names(project):
     before = skus(project)
-    gone = named(before, "Requests")["skuId"]
+    gone = sku_named(before, "Requests")["skuId"]
     project.ok("POST", FAULTS, {"kind": "price-missing", "parameters": {"sku": gone}})
     assert skus(project).keys() == before.keys() - {gone}
     project.ok("POST", FAULTS, {"kind": "price-missing", "parameters": {}})

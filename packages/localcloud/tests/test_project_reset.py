@@ -66,73 +66,75 @@ class Started:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Started]:
+def started_cloud(tmp_path: Path) -> Iterator[Started]:
     one = Started(tmp_path / "cloud", tmp_path / "fifo")
     with one.client:
         yield one
     control.stop(one.endpoint.directory)
 
 
-def test_a_reset_ends_what_runs_and_deletes_the_rest(started: Started) -> None:
-    instance = os.pidfd_open(started.deploy())
-    started.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
+def test_a_reset_ends_what_runs_and_deletes_the_rest(started_cloud: Started) -> None:
+    instance = os.pidfd_open(started_cloud.deploy())
+    started_cloud.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
     upload = {"uploadType": "media", "name": "object"}
-    assert started.client.post(f"/upload{BUCKETS}/one-bucket/o", params=upload, content=b"bytes").is_success
-    control_client.add_fault(started.endpoint, "slow-start", {"factor": 3})
-    layout = Paths(started.endpoint.directory)
+    assert started_cloud.client.post(f"/upload{BUCKETS}/one-bucket/o", params=upload, content=b"bytes").is_success
+    control_client.add_fault(started_cloud.endpoint, "slow-start", {"factor": 3})
+    layout = Paths(started_cloud.endpoint.directory)
     assert [*layout.contents.iterdir()]
     key = layout.credentials.read_bytes()
-    control_client.reset(started.endpoint)
+    control_client.reset(started_cloud.endpoint)
     waiting = select.poll()
     waiting.register(instance, select.POLLIN)
     assert waiting.poll(WAIT_MS)
     os.close(instance)
-    assert control.inventory(started.endpoint) == {}
-    assert control_client.active_faults(started.endpoint) == []
+    assert control.inventory(started_cloud.endpoint) == {}
+    assert control_client.active_faults(started_cloud.endpoint) == []
     assert [*layout.contents.iterdir(), *layout.objects.iterdir()] == []
-    assert control.status(started.endpoint.directory) == started.endpoint
+    assert control.status(started_cloud.endpoint.directory) == started_cloud.endpoint
     assert layout.credentials.read_bytes()[:100] == key[:100]
     # The client is still logged in, and finds names free.
-    started.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
-    assert "items" not in started.client.get(f"{BUCKETS}/one-bucket/o").json()
+    started_cloud.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
+    assert "items" not in started_cloud.client.get(f"{BUCKETS}/one-bucket/o").json()
 
 
-def test_a_new_project_works_as_the_first_one(started: Started) -> None:
-    first = started.deploy()
-    control_client.reset(started.endpoint)
-    assert started.deploy() != first
-    assert [*control.inventory(started.endpoint)["services"]] == [f"{REGION}/services/waits"]
+def test_a_new_project_works_as_the_first_one(started_cloud: Started) -> None:
+    first = started_cloud.deploy()
+    control_client.reset(started_cloud.endpoint)
+    assert started_cloud.deploy() != first
+    assert [*control.inventory(started_cloud.endpoint)["services"]] == [f"{REGION}/services/waits"]
 
 
-def test_a_request_that_runs_fails_and_does_nothing(started: Started) -> None:
-    headers = {"Authorization": f"Bearer {control.own_token(started.endpoint)}"}
+def test_a_request_that_runs_fails_and_does_nothing(started_cloud: Started) -> None:
+    headers = {"Authorization": f"Bearer {control.own_token(started_cloud.endpoint)}"}
     hold = {"method": "POST", "path": BUCKETS, "nth": 1, "when": "before"}
-    assert started.client.put("/localcloud/hold", json=hold, headers=headers).is_success
+    assert started_cloud.client.put("/localcloud/hold", json=hold, headers=headers).is_success
     with ThreadPoolExecutor() as pool:
-        held = pool.submit(started.client.post, BUCKETS, json={"name": "one-bucket"}, params={"project": PROJECT})
-        reached = started.client.get("/localcloud/hold", params={"seconds": "60"}, headers=headers).json()
+        request = pool.submit(
+            started_cloud.client.post, BUCKETS, json={"name": "one-bucket"}, params={"project": PROJECT}
+        )
+        reached = started_cloud.client.get("/localcloud/hold", params={"seconds": "60"}, headers=headers).json()
         assert reached == {"reached": True}
-        control_client.reset(started.endpoint)
-        assert held.result(60).status_code == httpx.codes.INTERNAL_SERVER_ERROR
-    assert started.client.get(f"{BUCKETS}/one-bucket").status_code == 404
+        control_client.reset(started_cloud.endpoint)
+        assert request.result(60).status_code == httpx.codes.INTERNAL_SERVER_ERROR
+    assert started_cloud.client.get(f"{BUCKETS}/one-bucket").status_code == 404
 
 
-def test_two_resets_at_once_both_end(started: Started) -> None:
+def test_two_resets_at_once_both_end(started_cloud: Started) -> None:
     with ThreadPoolExecutor() as pool:
-        resets = [pool.submit(control_client.reset, started.endpoint) for _ in range(3)]
+        resets = [pool.submit(control_client.reset, started_cloud.endpoint) for _ in range(3)]
         assert [reset.result(60) for reset in resets] == [None] * 3
-    assert control.inventory(started.endpoint) == {}
+    assert control.inventory(started_cloud.endpoint) == {}
 
 
-def test_a_reset_without_permission_is_refused(started: Started) -> None:
-    started.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
-    with httpx.Client(base_url=started.endpoint.base, trust_env=False, verify=NO_TLS) as client:
+def test_a_reset_without_permission_is_refused(started_cloud: Started) -> None:
+    started_cloud.post(BUCKETS, {"name": "one-bucket"}, project=PROJECT)
+    with httpx.Client(base_url=started_cloud.endpoint.base, trust_env=False, verify=NO_TLS) as client:
         assert client.post("/localcloud/reset").status_code == 401
-    assert started.client.get(f"{BUCKETS}/one-bucket").status_code == 200
+    assert started_cloud.client.get(f"{BUCKETS}/one-bucket").status_code == 200
 
 
-def test_the_port_stays_after_a_reset_and_a_restart(started: Started) -> None:
-    control_client.reset(started.endpoint)
-    control.stop(started.endpoint.directory)
-    again = control.start(started.endpoint.directory)
-    assert again.base == started.endpoint.base
+def test_the_port_stays_after_a_reset_and_a_restart(started_cloud: Started) -> None:
+    control_client.reset(started_cloud.endpoint)
+    control.stop(started_cloud.endpoint.directory)
+    again = control.start(started_cloud.endpoint.directory)
+    assert again.base == started_cloud.endpoint.base

@@ -28,16 +28,16 @@ class Clock:
 
 @pytest.fixture
 def layout(tmp_path):
-    found = Paths(tmp_path)
-    found.create()
-    return found
+    new_layout = Paths(tmp_path)
+    new_layout.create()
+    return new_layout
 
 
 @pytest.fixture
 def store(layout):
-    found = Store(layout.database)
-    yield found
-    found.close()
+    new_store = Store(layout.database)
+    yield new_store
+    new_store.close()
 
 
 def is_known(operations, name):
@@ -47,7 +47,8 @@ def is_known(operations, name):
         return False
 
 
-def test_an_operation_is_forgotten_a_day_after_its_end_and_never_while_it_is_open(store):
+def test_an_operation_is_forgotten_a_day_after_its_end(store):
+    """An operation is forgotten a day after its end and never while it is open."""
     clock = Clock()
     operations = Operations(store, clock)
     ended, still_open = operations.begin("p", {}), operations.begin("p", {})

@@ -143,8 +143,8 @@ def test_wrong_settings_are_one_error_before_any_test(tmp_path: Path) -> None:
     ran = run_pytest(tmp_path)
     assert ran.returncode == pytest.ExitCode.USAGE_ERROR
     assert "localcloud cannot be started for the tests: 4 problems." in ran.stderr
-    for told in ("localcloud_enable = rnu", "localcloud_speed = fast", "localcloud_server = vlm", "/none\n"):
-        assert told in ran.stderr
+    for problem in ("localcloud_enable = rnu", "localcloud_speed = fast", "localcloud_server = vlm", "/none\n"):
+        assert problem in ran.stderr
     assert "Traceback" not in ran.stderr + ran.stdout
     assert "passed" not in ran.stdout
 

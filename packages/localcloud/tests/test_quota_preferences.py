@@ -34,16 +34,17 @@ def limit(project, place, quota=L4, service=RUN):
     raise AssertionError(place)
 
 
-def test_an_increase_is_pending_then_granted_and_in_force_in_its_place_only(project):
+def test_an_increase_is_pending_then_in_force_in_its_place_only(project):
+    """An increase is pending, then granted and in force in its place only."""
     made = project.ok("POST", PREFERENCES, body("5"), quotaPreferenceId="more")
     assert made["reconciling"]
     assert made["quotaConfig"]["grantedValue"] == "3"
     assert made["quotaConfig"]["traceId"]
     assert limit(project, "us-east4") == 3
     project.clock.time += DECIDED_AFTER
-    found = project.ok("GET", f"{PREFERENCES}/more")
-    assert "reconciling" not in found
-    assert found["quotaConfig"]["grantedValue"] == found["quotaConfig"]["preferredValue"] == "5"
+    preference = project.ok("GET", f"{PREFERENCES}/more")
+    assert "reconciling" not in preference
+    assert preference["quotaConfig"]["grantedValue"] == preference["quotaConfig"]["preferredValue"] == "5"
     assert (limit(project, "us-east4"), limit(project, "europe-west1")) == (5, 3)
 
 
@@ -75,15 +76,15 @@ def test_a_granted_request_lets_a_service_have_more_instances_there(project):
         "scaling": {"maxInstanceCount": 6},
     }
 
-    def asked(region):
+    def validate(region):
         services = f"/run/v2/{PARENT}/locations/{region}/services"
         return project.call("POST", services, {"template": template}, serviceId="llm", validateOnly="true")
 
-    assert "requested: 6 allowed: 3" in asked("us-east4").text
+    assert "requested: 6 allowed: 3" in validate("us-east4").text
     project.ok("POST", PREFERENCES, body("6"))
     project.clock.time += DECIDED_AFTER
-    assert asked("us-east4").is_success
-    assert "requested: 6 allowed: 3" in asked("europe-west1").text
+    assert validate("us-east4").is_success
+    assert "requested: 6 allowed: 3" in validate("europe-west1").text
 
 
 def test_a_fault_of_the_quota_holds_after_a_request_was_granted(project):
@@ -103,8 +104,8 @@ def test_a_granted_value_in_thousandths_counts_as_gpus(gpus, fits):
         "scaling": {"maxInstanceCount": gpus},
     }
     values = {"NvidiaRtxPro6000GpuAllocNoZonalRedundancyPerProjectRegion": 4000}
-    found = list(quota_violations(template, {}, lambda quota, initial: values.get(quota, initial * 10)))
-    assert (found == []) is fits
+    problems = list(quota_violations(template, {}, lambda quota, initial: values.get(quota, initial * 10)))
+    assert (problems == []) is fits
 
 
 def test_a_preference_without_a_place_holds_where_no_other_does(project):
@@ -123,7 +124,8 @@ def test_the_quota_of_a_family_has_the_family_among_its_dimensions(project):
     assert answer.status_code == 400
 
 
-def test_a_request_can_be_changed_in_any_state_and_a_decrease_is_checked_and_immediate(project):
+def test_a_decrease_is_checked_and_immediate(project):
+    """A request can be changed in any state and a decrease is checked and immediate."""
     project.ok("POST", PREFERENCES, body("5"), quotaPreferenceId="more")
     patched = project.ok(
         "PATCH", f"{PREFERENCES}/more", {"quotaConfig": {"preferredValue": 8}}, updateMask="quotaConfig"
@@ -134,9 +136,9 @@ def test_a_request_can_be_changed_in_any_state_and_a_decrease_is_checked_and_imm
     assert answer.status_code == 400
     assert "QUOTA_DECREASE_PERCENTAGE_TOO_HIGH" in answer.text
     ignored = {"updateMask": "quotaConfig", "ignoreSafetyChecks": "QUOTA_DECREASE_PERCENTAGE_TOO_HIGH"}
-    found = project.ok("PATCH", f"{PREFERENCES}/more", less, **ignored)
-    assert "reconciling" not in found
-    assert "traceId" not in found["quotaConfig"]
+    preference = project.ok("PATCH", f"{PREFERENCES}/more", less, **ignored)
+    assert "reconciling" not in preference
+    assert "traceId" not in preference["quotaConfig"]
     assert limit(project, "us-east4") == 1
 
 

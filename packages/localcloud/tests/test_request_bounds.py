@@ -28,10 +28,10 @@ BATCH = {"content-type": "multipart/mixed; boundary=a"}
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path / "cloud")
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    yield found
-    found.close()
+    new_project = Project(tmp_path / "cloud")
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    yield new_project
+    new_project.close()
 
 
 @pytest.mark.parametrize("value", [b"1", b"[]", b"{}", b'"a,b"'])
@@ -108,7 +108,7 @@ def test_a_policy_has_a_bounded_size(project):
 def test_a_request_tests_a_bounded_number_of_permissions(project):
     path = f"/crm/v1/{PARENT}:testIamPermissions"
     assert len(project.ok("POST", path, {"permissions": ["run.services.get"] * 100})["permissions"]) == 100
-    assert "at most 100" in project.refused(400, "POST", path, {"permissions": ["run.services.get"] * 101})["message"]
+    assert "at most 100" in project.refusal(400, "POST", path, {"permissions": ["run.services.get"] * 101})["message"]
 
 
 @pytest.mark.parametrize("text", ["!" * 10_001, "(" * 10_001, " " * 10_001, '"' + "a" * 10_000])
@@ -143,25 +143,25 @@ def test_what_is_not_understood_is_named_in_short():
     assert len(str(refused.value)) < 200
 
 
-def written(project, entries, **shared):
+def write_entries(project, entries, **shared):
     body = {"logName": f"{PARENT}/logs/a", "resource": {"type": "global"}, "entries": entries} | shared
     return project.raw("POST", "/logging/v2/entries:write", json.dumps(body).encode())
 
 
 def test_an_entry_has_at_most_sixty_four_labels(project):
     labels = {str(n): "a" for n in range(64)}
-    assert written(project, [{"textPayload": "a", "labels": labels}]).status_code == 200
-    assert written(project, [{"textPayload": "a", "labels": labels}], labels={"0": "b"}).status_code == 200
-    for own, shared in ((labels, {"more": "a"}), (labels | {"more": "a"}, {}), ({}, labels | {"more": "a"})):
-        answer = written(project, [{"textPayload": "a", "labels": own}], labels=shared)
+    assert write_entries(project, [{"textPayload": "a", "labels": labels}]).status_code == 200
+    assert write_entries(project, [{"textPayload": "a", "labels": labels}], labels={"0": "b"}).status_code == 200
+    for entry_labels, shared in ((labels, {"more": "a"}), (labels | {"more": "a"}, {}), ({}, labels | {"more": "a"})):
+        answer = write_entries(project, [{"textPayload": "a", "labels": entry_labels}], labels=shared)
         assert "at most 64 labels" in answer.text
 
 
 def test_what_entries_share_is_not_stored_without_bounds(project):
     entries = [{"textPayload": "a"}] * 400
-    answer = written(project, entries, resource={"type": "global", "labels": {"a": "b" * 200_000}})
+    answer = write_entries(project, entries, resource={"type": "global", "labels": {"a": "b" * 200_000}})
     assert (answer.status_code, "send fewer at once" in answer.text) == (400, True)
-    assert written(project, entries, resource={"type": "global", "labels": {"a": "b" * 100}}).status_code == 200
+    assert write_entries(project, entries, resource={"type": "global", "labels": {"a": "b" * 100}}).status_code == 200
 
 
 def test_many_entries_of_one_time_are_stored_once_each(project):
@@ -170,9 +170,9 @@ def test_many_entries_of_one_time_are_stored_once_each(project):
     assert moment == pytest.approx(1_799_999_940.0)
     entries = [{"textPayload": "a", "timestamp": stamp, "insertId": str(n % 700)} for n in range(1400)]
     for _ in range(2):
-        assert written(project, entries).status_code == 200
-    found = project.cloud.store.log_slice(newest_first=False, since=moment, until=moment, limit=5000)
-    assert sorted(entry["insertId"] for _, entry in found) == sorted(map(str, range(700)))
+        assert write_entries(project, entries).status_code == 200
+    stored = project.cloud.store.log_slice(newest_first=False, since=moment, until=moment, limit=5000)
+    assert sorted(entry["insertId"] for _, entry in stored) == sorted(map(str, range(700)))
 
 
 def batch(project, part, count):
@@ -218,7 +218,7 @@ async def turns(calls):
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "parts"),
     [
         (b"--a\r\nx\r\n--a\r\ny\r\n--a--\r\n", [b"x", b"y"]),
         (b"before\n--a\nx\n--a--", [b"x"]),
@@ -229,8 +229,8 @@ async def turns(calls):
         (b"", []),
     ],
 )
-def test_parts_lie_between_delimiters(body, found):
-    assert parts_of(body, "a", 10) == found
+def test_parts_lie_between_delimiters(body, parts):
+    assert parts_of(body, "a", 10) == parts
 
 
 def test_parts_are_sought_up_to_a_bound():

@@ -49,18 +49,18 @@ class Target:
 
 @pytest.fixture
 def target():
-    found = Target()
-    yield found
-    found.close()
+    new_target = Target()
+    yield new_target
+    new_target.close()
 
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path, speed=60.0)
-    found.cloud.store.put("api", "cloudscheduler.googleapis.com", {"state": "ENABLED"})
-    found.cloud.store.put("account", RUNNER, {"email": RUNNER, "uniqueId": "1"})
-    yield found
-    found.close()
+    new_project = Project(tmp_path, speed=60.0)
+    new_project.cloud.store.put("api", "cloudscheduler.googleapis.com", {"state": "ENABLED"})
+    new_project.cloud.store.put("account", RUNNER, {"email": RUNNER, "uniqueId": "1"})
+    yield new_project
+    new_project.close()
 
 
 def job(url, **more):
@@ -86,11 +86,12 @@ def test_a_new_job_has_the_values_that_google_fills_in(project, target):
     assert made["scheduleTime"] == "2027-01-15T09:00:00.000000Z"
     assert project.ok("GET", ONE) == made
     assert project.ok("GET", JOBS)["jobs"] == [made]
-    assert "already exists." in project.refused(409, "POST", JOBS, job(target.url))["message"]
+    assert "already exists." in project.refusal(409, "POST", JOBS, job(target.url))["message"]
     assert project.ok("POST", JOBS, {**job(target.url), "name": ""})["name"].startswith(f"{PARENT}/locations/us-east4/")
 
 
-def test_a_due_job_sends_its_request_with_its_account_s_token_and_only_then(project, target):
+def test_a_due_job_sends_its_request_with_its_account_s_token(project, target):
+    """A due job sends its request with its account's token and only then."""
     body = {"uri": f"{target.url}/x?y=1", "httpMethod": "PATCH", "body": "e30=", "headers": {"A": "b"}}
     project.ok("POST", JOBS, job("", httpTarget=body | {"oidcToken": {"serviceAccountEmail": RUNNER}}))
     project.clock.time += 59  # 59 minutes of the platform's time
@@ -123,7 +124,8 @@ def test_a_job_calls_a_google_api_of_this_cloud_under_its_public_address(project
         assert address(outside) is None
 
 
-def test_a_request_that_would_leave_this_machine_is_not_sent_and_its_job_says_so(project):
+def test_a_request_that_would_leave_this_machine_is_not_sent(project):
+    """A request that would leave this machine is not sent and its job says so."""
     project.ok("POST", JOBS, job("https://example.com/"))
     project.clock.time += 60
     run_due(project)
@@ -146,7 +148,8 @@ def test_a_failed_run_shows_its_code_and_waits_for_the_next_time(project, target
     assert shown["scheduleTime"] == "2027-01-15T10:00:00.000000Z"
 
 
-def test_a_failed_run_is_repeated_as_often_as_its_job_allows_with_growing_pauses(project, target):
+def test_a_failed_run_is_repeated_with_growing_pauses(project, target):
+    """A failed run is repeated as often as its job allows with growing pauses."""
     target.statuses = [500, 500, 500]
     retry = {"retryCount": 2, "minBackoffDuration": "60s", "maxDoublings": 3}
     project.ok("POST", JOBS, job(target.url, retryConfig=retry))
@@ -170,15 +173,15 @@ def test_a_paused_job_does_not_run_until_it_is_resumed_but_can_be_forced(project
     run_due(project)
     assert target.seen == []
 
-    async def forced():
+    async def force():
         project.cloud.scheduler.run_now(NAME)
         await asyncio.gather(*project.cloud.scheduler._tasks)
 
-    asyncio.run(forced())
+    asyncio.run(force())
     assert len(target.seen) == 1
     resumed = project.ok("POST", f"{ONE}:resume", {})
     assert (resumed["state"], resumed["scheduleTime"]) == ("ENABLED", "2027-01-15T09:00:00.000000Z")
-    project.refused(404, "POST", f"{JOBS}/absent:run", {})
+    project.refusal(404, "POST", f"{JOBS}/absent:run", {})
 
 
 def test_missed_runs_become_one_and_jobs_run_in_the_order_of_their_times(project, target):
@@ -195,14 +198,14 @@ def test_missed_runs_become_one_and_jobs_run_in_the_order_of_their_times(project
 def test_a_change_keeps_the_times_of_a_job_whose_schedule_it_leaves(project, target):
     made = project.ok("POST", JOBS, job(target.url))
     project.clock.time += 30
-    said = project.ok("PATCH", ONE, {"description": "x"}, updateMask="description")
-    assert (said["description"], said["scheduleTime"]) == ("x", made["scheduleTime"])
+    changed = project.ok("PATCH", ONE, {"description": "x"}, updateMask="description")
+    assert (changed["description"], changed["scheduleTime"]) == ("x", made["scheduleTime"])
     moved = project.ok(
         "PATCH", ONE, {"schedule": "30 * * * *", "timeZone": "Asia/Kolkata"}, updateMask="schedule,timeZone"
     )
     assert moved["scheduleTime"] == "2027-01-15T09:00:00.000000Z"
     assert project.ok("DELETE", ONE) == {}
-    project.refused(404, "DELETE", ONE)
+    project.refusal(404, "DELETE", ONE)
 
 
 @pytest.mark.slow
@@ -224,7 +227,7 @@ def test_a_change_keeps_the_times_of_a_job_whose_schedule_it_leaves(project, tar
     ],
 )
 def test_a_job_that_cannot_be_is_refused(project, target, wrong, status, word):
-    assert word in project.refused(status, "POST", JOBS, job(target.url) | wrong)["message"]
+    assert word in project.refusal(status, "POST", JOBS, job(target.url) | wrong)["message"]
 
 
 def test_a_job_needs_the_right_to_act_as_its_account(project, target):
@@ -237,7 +240,7 @@ def test_a_job_needs_the_right_to_act_as_its_account(project, target):
     project.token = project.cloud.tokens.access_token(email, SCOPE, 1e7)[0]
     project.ok("POST", JOBS, job(target.url))
     changed = {"uri": target.url, "oauthToken": {"serviceAccountEmail": RUNNER}}
-    refusal = project.refused(403, "PATCH", ONE, {"httpTarget": changed}, updateMask="httpTarget")
+    refusal = project.refusal(403, "PATCH", ONE, {"httpTarget": changed}, updateMask="httpTarget")
     assert "iam.serviceAccounts.actAs" in refusal["message"]
 
 

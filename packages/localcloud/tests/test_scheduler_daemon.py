@@ -31,11 +31,12 @@ def status(client, name):
     return client.get(f"{JOBS}/{name}").json().get("status")
 
 
-def attempted(client, name):
+def last_attempt(client, name):
     return client.get(f"{JOBS}/{name}").json()["lastAttemptTime"]
 
 
-def test_a_due_job_changes_the_minimum_of_a_service_without_a_revision_and_goes_on_after_a_kill(own_daemon, tmp_path):
+def test_a_due_job_changes_the_minimum_of_a_service(own_daemon, tmp_path):
+    """A due job changes the minimum of a service without a revision, and continues after a kill."""
     client = Client(own_daemon(speed=200))
     client.prepare()
     client.enable("cloudscheduler", "iam")
@@ -53,8 +54,8 @@ def test_a_due_job_changes_the_minimum_of_a_service_without_a_revision_and_goes_
     made = client.post(role, {"roleId": "schedule", "role": {"title": "s", "includedPermissions": permissions}})
     client.grant(f"{SERVICES}/llm", made.json()["name"], f"serviceAccount:{RUNNER}")
     # The right to the service alone does not suffice: a change of a service acts as its account.
-    granted = attempted(client, "up")
-    until(lambda: attempted(client, "up") > granted and status(client, "up").get("code") == 7)
+    granted = last_attempt(client, "up")
+    until(lambda: last_attempt(client, "up") > granted and status(client, "up").get("code") == 7)
     assert minimum(client) == 0
     account = f"/iam/v1/{PARENT}/serviceAccounts/{RUNTIME}"
     acting = {"role": "roles/iam.serviceAccountUser", "members": [f"serviceAccount:{RUNNER}"]}

@@ -33,7 +33,7 @@ def test_a_folder_of_buckets_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("settings", "message"),
     [
         ({"speed": "0"}, "localcloud_speed = 0"),
         ({"speed": "inf"}, "localcloud_speed = inf"),
@@ -47,10 +47,10 @@ def test_a_folder_of_buckets_is_read(tmp_path: Path) -> None:
         ({"model": [Path(__file__).parent]}, "add `localcloud_server = vllm`"),
     ],
 )
-def test_a_wrong_setting_is_refused_by_its_name(given: Mapping[str, Any], told: str) -> None:
+def test_a_wrong_setting_is_refused_by_its_name(settings: Mapping[str, Any], message: str) -> None:
     with pytest.raises(UserError) as raised:
-        Settings.read(**{**PLAIN, **given})
-    assert told in str(raised.value)
+        Settings.read(**{**PLAIN, **settings})
+    assert message in str(raised.value)
 
 
 def test_all_wrong_settings_are_told_at_once() -> None:

@@ -90,10 +90,13 @@ def test_media_multipart_and_resumable_put_the_same_object(shelf):
     assert multi["contentType"] == "text/plain"
 
 
-@pytest.mark.parametrize(("given", "status"), [("XX", 200), ('"XX"', 200), ("'XX'", 200), ("'XX", 400), ('"YY"', 400)])
-def test_a_boundary_may_be_quoted_as_gcloud_quotes_it_and_must_be_the_bodys(shelf, given, status):
+@pytest.mark.parametrize(
+    ("boundary", "status"), [("XX", 200), ('"XX"', 200), ("'XX'", 200), ("'XX", 400), ('"YY"', 400)]
+)
+def test_a_boundary_may_be_quoted_and_must_be_the_body_s(shelf, boundary, status):
+    """A boundary may be quoted as gcloud quotes it and must be the body's."""
     body = b'--XX\r\n\r\n{"name": "a/quoted"}\r\n--XX\r\n\r\ncontent\r\n--XX--\r\n'
-    headers = {"Content-Type": f"multipart/related; boundary={given}"}
+    headers = {"Content-Type": f"multipart/related; boundary={boundary}"}
     answer = shelf.http.post(UPLOAD, params={"uploadType": "multipart"}, content=body, headers=headers)
     assert answer.status_code == status, answer.text
 
@@ -146,7 +149,8 @@ def test_a_name_that_google_refuses_is_refused_and_nothing_of_it_stays(shelf, na
     assert not list((shelf.endpoint.directory / "uploads").iterdir())
 
 
-def test_one_name_may_be_an_object_and_the_folder_of_others_and_the_mount_shows_the_folder(shelf):
+def test_one_name_may_be_an_object_and_a_folder(shelf):
+    """One name may be an object and the folder of others and the mount shows the folder."""
     folder = shelf.endpoint.directory / "objects" / "shelf"
     for name in ("a", "a/b", "a/b/c"):
         assert put(shelf, name, name.encode()).status_code == 200
@@ -173,17 +177,17 @@ def test_seeding_uploads_once_and_again_what_changed(shelf, endpoint):
 
 
 @pytest.mark.parametrize(
-    ("bucket", "path", "told"),
+    ("bucket", "path", "message"),
     [
         ("shelf", "a" * 1020, "The specified object name is too long: 1032 bytes"),
         ("a b; rm-models", "m", "the weights cannot be uploaded to gs://a b; rm-models/m, so nothing was deployed"),
     ],
 )
 @pytest.mark.usefixtures("shelf")
-def test_what_cannot_be_seeded_is_reported_in_the_cloud_s_own_words(endpoint, bucket, path, told):
+def test_what_cannot_be_seeded_is_reported_in_the_cloud_s_own_words(endpoint, bucket, path, message):
     with pytest.raises(SeedError) as caught:
         seed(endpoint, bucket, path, {"config.json": b"{}"})
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_cloud_that_does_not_answer_is_reported_with_its_logs(endpoint):
@@ -200,7 +204,8 @@ def test_no_name_leads_out_of_its_bucket(tmp_path_factory, name):
     assert path is None or path.resolve().is_relative_to(files.bucket_folder("bucket").resolve())
 
 
-def test_the_files_of_an_earlier_version_are_taken_over_and_unknown_ones_deleted(tmp_path):
+def test_files_of_an_earlier_version_are_taken_over(tmp_path):
+    """The files of an earlier version are taken over and unknown ones deleted."""
     layout = Paths(tmp_path)
     layout.create()
     store = Store(layout.database)
@@ -249,7 +254,8 @@ def test_a_rewrite_copies_content_and_what_is_noted_on_it(shelf):
 
 
 @pytest.mark.slow
-def test_a_rewrite_to_another_location_takes_steps_and_shows_nothing_before_the_last(depot):
+def test_a_rewrite_to_another_location_takes_steps(depot):
+    """A rewrite to another location takes steps and shows nothing before the last."""
     put(depot, "large", b"\1" * (20 * 1024 * 1024))
     token, steps = "", 0
     while True:

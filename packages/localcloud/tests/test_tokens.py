@@ -19,7 +19,7 @@ def key_file(endpoint):
     return json.loads(endpoint.credentials.read_text())
 
 
-def asserted(key_file, **changes):
+def post_assertion(key_file, **changes):
     now = int(time.time())
     claims = {
         "iss": key_file["client_email"],
@@ -33,10 +33,10 @@ def asserted(key_file, **changes):
 
 
 def test_the_key_file_gets_access_and_identity_tokens(endpoint, key_file):
-    access = asserted(key_file).json()
+    access = post_assertion(key_file).json()
     assert access["token_type"] == "Bearer"
     assert Client(endpoint, access["access_token"]).get(f"/crm/v1/{PARENT}").status_code == 200
-    identity = asserted(key_file, target_audience="http://somebody").json()["id_token"]
+    identity = post_assertion(key_file, target_audience="http://somebody").json()["id_token"]
     _, claims = keys.header_and_claims(identity)
     assert (claims["aud"], claims["email"], claims["iss"]) == ("http://somebody", DEPLOYER, endpoint.base)
     assert claims["exp"] - claims["iat"] == 3600
@@ -58,18 +58,18 @@ def test_the_key_file_is_for_its_owner_only(endpoint):
     ],
 )
 def test_an_assertion_that_does_not_hold_gets_no_token(key_file, changes):
-    answer = asserted(key_file, **changes)
+    answer = post_assertion(key_file, **changes)
     assert answer.status_code == 400
     assert answer.json()["error"] == "invalid_grant"
 
 
 @pytest.mark.slow
 def test_an_assertion_signed_by_another_key_gets_no_token(key_file):
-    answer = asserted(key_file | {"private_key": keys.private_pem(keys.new_key())})
+    answer = post_assertion(key_file | {"private_key": keys.private_pem(keys.new_key())})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-def exchanged(endpoint, **changes):
+def exchange(endpoint, **changes):
     """The token endpoint's answer to a client with the credential file of the type external_account."""
     file = json.loads(endpoint.external_account.read_text())
     form = {
@@ -84,7 +84,7 @@ def exchanged(endpoint, **changes):
 
 
 def test_the_external_account_file_gets_an_access_token_of_the_deployer(endpoint):
-    answer = exchanged(endpoint).json()
+    answer = exchange(endpoint).json()
     assert (answer["token_type"], answer["expires_in"]) == ("Bearer", 3599)
     assert answer["issued_token_type"] == "urn:ietf:params:oauth:token-type:access_token"
     client = Client(endpoint, answer["access_token"])
@@ -97,29 +97,29 @@ def test_a_wrong_subject_token_or_audience_gets_no_token(endpoint, key_file):
     now = int(time.time())
     claims = {"iss": DEPLOYER, "sub": DEPLOYER, "aud": external_account.AUDIENCE, "iat": now, "exp": now + 60}
 
-    def signed(key=key_file["private_key"], **changes):
+    def sign(key=key_file["private_key"], **changes):
         return keys.sign(claims | changes, keys.load_private(key))
 
-    assert exchanged(endpoint, subject_token=signed()).status_code == 200
+    assert exchange(endpoint, subject_token=sign()).status_code == 200
     for token in (
-        *("", "x", signed(aud="elsewhere"), signed(exp=now - 1), signed(iss=f"nobody@{DEPLOYER.partition('@')[2]}")),
-        *(signed(keys.private_pem(keys.new_key())), self_signed(key_file)),
+        *("", "x", sign(aud="elsewhere"), sign(exp=now - 1), sign(iss=f"nobody@{DEPLOYER.partition('@')[2]}")),
+        *(sign(keys.private_pem(keys.new_key())), self_signed(key_file)),
     ):
-        answer = exchanged(endpoint, subject_token=token)
+        answer = exchange(endpoint, subject_token=token)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant"), token
     other = f"//iam.googleapis.com/{PARENT}/locations/global/workloadIdentityPools/other/providers/x"
-    assert exchanged(endpoint, audience=other).json()["error"] == "invalid_target"
+    assert exchange(endpoint, audience=other).json()["error"] == "invalid_target"
     # The subject token is none for an API, nor an assertion.
-    own = (endpoint.directory / "subject-token.jwt").read_text()
-    assert Client(endpoint, own).get(f"/crm/v1/{PARENT}").status_code == 401
-    form = {"grant_type": GRANT, "assertion": own}
+    subject_token = (endpoint.directory / "subject-token.jwt").read_text()
+    assert Client(endpoint, subject_token).get(f"/crm/v1/{PARENT}").status_code == 401
+    form = {"grant_type": GRANT, "assertion": subject_token}
     assert plain.post(key_file["token_uri"], data=form).json()["error"] == "invalid_grant"
 
 
 def self_signed(key_file, **changes):
     now = int(time.time())
-    own = {"iss": key_file["client_email"], "sub": key_file["client_email"], "iat": now, "exp": now + 3600}
-    return keys.sign(own | changes, keys.load_private(key_file["private_key"]))
+    common_claims = {"iss": key_file["client_email"], "sub": key_file["client_email"], "iat": now, "exp": now + 3600}
+    return keys.sign(common_claims | changes, keys.load_private(key_file["private_key"]))
 
 
 @pytest.mark.usefixtures("cloud")
@@ -149,7 +149,8 @@ def test_a_token_that_an_account_signs_itself_for_an_api_is_accepted(endpoint, k
         {"aud": "https://secretmanager.googleapis.com/", "exp": int(time.time()) + 20_000},
     ],
 )
-def test_a_token_that_an_account_signs_itself_for_something_else_is_refused(endpoint, key_file, claims):
+def test_a_self_signed_token_for_something_else_is_refused(endpoint, key_file, claims):
+    """A token that an account signs itself for something else is refused."""
     client = Client(endpoint, self_signed(key_file, **claims))
     assert client.get(f"/secretmanager/v1/{PARENT}/secrets").status_code == 401
 
@@ -159,7 +160,8 @@ def test_the_expiry_of_an_access_token_has_no_fractions(cloud):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", answer["expireTime"])
 
 
-def test_system_parameters_may_begin_with_a_dollar_and_enum_values_may_be_numbers(endpoint, cloud):
+def test_system_parameters_may_begin_with_a_dollar(endpoint, cloud):
+    """System parameters may begin with a dollar and enum values may be numbers."""
     url = f"{endpoint.base}/serviceusage/v1/{PARENT}/services/run.googleapis.com"
 
     def get(**query):  # not by the checking client: the documents know names of enum values only
@@ -207,7 +209,8 @@ def test_an_account_impersonates_another_only_with_the_role(cloud):
     cloud.delete(f"/iam/v1/{PARENT}/serviceAccounts/{email}")
 
 
-def test_an_account_without_roles_may_do_nothing_and_a_disabled_one_has_no_token(cloud):
+def test_an_account_without_roles_may_do_nothing(cloud):
+    """An account without roles may do nothing and a disabled one has no token."""
     email = cloud.account("roleless")
     client = cloud.as_account(email)
     for path in (f"/secretmanager/v1/{PARENT}/secrets", f"/crm/v1/{PARENT}", "/storage/v1/b/models"):

@@ -30,25 +30,25 @@ def body(node="lease", zone="us-east5-a", kind="v6e-4", model="FLEX_START", run=
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory):
     """One for all tests that change nothing."""
-    found = Project(tmp_path_factory.mktemp("cloud"))
-    network, _ = found.network()
-    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
-    yield found
-    found.close()
+    new_project = Project(tmp_path_factory.mktemp("cloud"))
+    network, _ = new_project.network()
+    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield new_project
+    new_project.close()
 
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    network, _ = found.network()
-    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    network, _ = new_project.network()
+    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield new_project
+    new_project.close()
 
 
 def ask(project, name="lease", zone="us-east5-a", **options):
-    given = {"queuedResourceId": name} | {key: options.pop(key) for key in ("requestId",) if key in options}
-    return project.ok("POST", f"{TPU}/{zone}/queuedResources", body(name, zone, **options), **given)
+    query = {"queuedResourceId": name} | {key: options.pop(key) for key in ("requestId",) if key in options}
+    return project.ok("POST", f"{TPU}/{zone}/queuedResources", body(name, zone, **options), **query)
 
 
 def state(project, name="lease", base=EAST):
@@ -57,11 +57,11 @@ def state(project, name="lease", base=EAST):
 
 def states(project, times, base=EAST):
     """The states that are seen after so many seconds each."""
-    found = []
+    result = []
     for seconds in times:
         project.passes(seconds)
-        found.append(state(project, base=base))
-    return found
+        result.append(state(project, base=base))
+    return result
 
 
 def outcome(project, operation):
@@ -90,7 +90,7 @@ def test_a_request_goes_from_stored_to_suspended_and_its_machine_with_it(project
     assert spec.subnetwork == f"{PARENT}/regions/us-east5/subnetworks/net-us-east5"
     assert states(project, [RUN - 1, 1, 40]) == ["ACTIVE", "SUSPENDING", "SUSPENDED"]
     assert project.nodes.calls == [("boot", "lease"), ("end", "lease")]
-    project.refused(404, "GET", f"{EAST}/nodes/lease")
+    project.refusal(404, "GET", f"{EAST}/nodes/lease")
 
 
 def test_an_external_address_is_given_only_to_who_asks_for_one(project):
@@ -115,13 +115,14 @@ def test_without_capacity_a_request_waits_and_fails_with_the_zones_word(project)
     ask(project, zone="europe-west4-a")
     assert states(project, [10, 599], WEST) == ["WAITING_FOR_RESOURCES", "WAITING_FOR_RESOURCES"]
     project.passes(1)
-    said = project.ok("GET", f"{WEST}/queuedResources/lease")["state"]
-    assert said["state"] == "FAILED"
-    assert said["failedData"]["error"]["code"] == 8
-    assert "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS" in said["failedData"]["error"]["message"]
+    last_state = project.ok("GET", f"{WEST}/queuedResources/lease")["state"]
+    assert last_state["state"] == "FAILED"
+    assert last_state["failedData"]["error"]["code"] == 8
+    assert "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS" in last_state["failedData"]["error"]["message"]
 
 
-def test_a_request_that_is_not_valid_any_more_fails_and_one_that_is_granted_first_does_not(project):
+def test_a_request_that_is_not_valid_any_more_fails(project):
+    """A request that is not valid any more fails and one that is granted first does not."""
     for number in range(4):
         ask(project, f"first-{number}")
     ask(project, valid="500s")
@@ -142,7 +143,7 @@ def test_a_name_is_free_only_when_its_deletion_is_done(project):
     ask(project)
     project.passes(120)
     queued = f"{EAST}/queuedResources/lease"
-    assert "force" in project.refused(400, "DELETE", queued)["message"]
+    assert "force" in project.refusal(400, "DELETE", queued)["message"]
     operation = project.ok("DELETE", queued, force="true")
     assert project.nodes.running == {}
     assert project.ok("GET", queued)["state"] == {"state": "DELETING", "stateInitiator": "USER", "deletingData": {}}
@@ -150,12 +151,12 @@ def test_a_name_is_free_only_when_its_deletion_is_done(project):
     assert project.ok("DELETE", queued, force="true")["name"] == operation["name"]
     again = {"queuedResourceId": "lease"}
     project.passes(59)
-    assert "already exists" in project.refused(409, "POST", f"{EAST}/queuedResources", body(), **again)["message"]
+    assert "already exists" in project.refusal(409, "POST", f"{EAST}/queuedResources", body(), **again)["message"]
     project.passes(1)
     assert outcome(project, operation)["done"]
     for path in (queued, f"{EAST}/nodes/lease"):
-        project.refused(404, "GET", path)
-    project.refused(404, "DELETE", queued, force="true")
+        project.refusal(404, "GET", path)
+    project.refusal(404, "DELETE", queued, force="true")
     ask(project)
 
 
@@ -168,12 +169,13 @@ def test_a_request_is_deleted_only_in_a_state_that_has_settled(project, seconds,
     assert deletable or answer.json()["error"]["status"] == "FAILED_PRECONDITION"
 
 
-def test_the_same_request_is_stored_once_and_another_of_its_name_is_refused(project):
+def test_the_same_request_is_stored_once(project):
+    """The same request is stored once and another of its name is refused."""
     number = "11111111-2222-3333-4444-555555555555"
     first = ask(project, requestId=number)
     assert ask(project, requestId=number)["name"] == first["name"]
-    project.refused(409, "POST", f"{EAST}/queuedResources", body(), queuedResourceId="lease")
-    other = project.refused(409, "POST", f"{EAST}/queuedResources", body("lease"), queuedResourceId="other")
+    project.refusal(409, "POST", f"{EAST}/queuedResources", body(), queuedResourceId="lease")
+    other = project.refusal(409, "POST", f"{EAST}/queuedResources", body("lease"), queuedResourceId="other")
     assert "nodes/lease" in other["message"]
     assert len(project.ok("GET", f"{EAST}/queuedResources")["queuedResources"]) == 1
 
@@ -183,7 +185,7 @@ def test_what_is_not_deleted_counts_in_the_quota_whatever_became_of_it(project):
     put_on(project, "lease-quota", units=4)
     project.passes(700)
     assert state(project, "one", WEST) == "FAILED"
-    error = project.refused(
+    error = project.refusal(
         429, "POST", f"{WEST}/queuedResources", body("two", "europe-west4-a"), queuedResourceId="two"
     )
     assert (
@@ -221,20 +223,21 @@ def test_what_is_not_deleted_counts_in_the_quota_whatever_became_of_it(project):
     ],
 )
 def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
-    given = {"node": "lease"} | change
-    error = refusing.refused(status, "POST", f"{EAST}/queuedResources", body(**given), queuedResourceId="lease")
+    options = {"node": "lease"} | change
+    error = refusing.refusal(status, "POST", f"{EAST}/queuedResources", body(**options), queuedResourceId="lease")
     assert says in error["message"]
     assert "queuedResources" not in refusing.ok("GET", f"{EAST}/queuedResources")
 
 
 @pytest.mark.slow
-def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_not_there(project):
+def test_a_zone_that_does_not_take_flex_start_says_so(project):
+    """A zone that does not take flex start says so and one without TPUs is not there."""
     zone = "us-central1-b"
-    given = {"queuedResourceId": "lease"}
-    error = project.refused(400, "POST", f"{TPU}/{zone}/queuedResources", body(zone=zone), **given)
+    query = {"queuedResourceId": "lease"}
+    error = project.refusal(400, "POST", f"{TPU}/{zone}/queuedResources", body(zone=zone), **query)
     assert "FLEX_START provisioning model is not supported" in error["message"]
-    assert "locations/us-west1-a" in project.refused(403, "GET", f"{TPU}/us-west1-a/acceleratorTypes")["message"]
-    assert "Zone '-'" in project.refused(400, "POST", f"{TPU}/-/queuedResources", body(), **given)["message"]
+    assert "locations/us-west1-a" in project.refusal(403, "GET", f"{TPU}/us-west1-a/acceleratorTypes")["message"]
+    assert "Zone '-'" in project.refusal(400, "POST", f"{TPU}/-/queuedResources", body(), **query)["message"]
     types = project.ok("GET", f"{EAST}/acceleratorTypes")["acceleratorTypes"]
     assert [one["type"] for one in types] == ["v6e-1", "v6e-4", "v6e-8"]
     assert project.ok("GET", f"{EAST}/runtimeVersions")["runtimeVersions"]
@@ -244,7 +247,7 @@ def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_no
 
 def test_who_has_not_enabled_the_api_gets_an_error_that_says_so(project):
     project.cloud.store.put("api", "tpu.googleapis.com", {"state": "DISABLED"})
-    assert "Cloud TPU API has not been used" in project.refused(403, "GET", f"{EAST}/queuedResources")["message"]
+    assert "Cloud TPU API has not been used" in project.refusal(403, "GET", f"{EAST}/queuedResources")["message"]
 
 
 def test_a_machine_for_which_no_address_is_left_fails(project):
@@ -254,9 +257,9 @@ def test_a_machine_for_which_no_address_is_left_fails(project):
     for number in range(5):
         ask(project, f"m-{number}", kind="v6e-1", networkConfig={"subnetwork": "small"})
     project.passes(120)
-    found = [project.ok("GET", f"{EAST}/queuedResources/m-{number}")["state"] for number in range(5)]
-    assert [one["state"] for one in found] == ["ACTIVE"] * 4 + ["FAILED"]
-    assert "no address is left" in found[-1]["failedData"]["error"]["message"]
+    machine_states = [project.ok("GET", f"{EAST}/queuedResources/m-{number}")["state"] for number in range(5)]
+    assert [one["state"] for one in machine_states] == ["ACTIVE"] * 4 + ["FAILED"]
+    assert "no address is left" in machine_states[-1]["failedData"]["error"]["message"]
     assert len({spec.address for spec in project.nodes.running.values()}) == 4
 
 
@@ -269,7 +272,7 @@ def test_a_topology_buys_the_slice_of_its_shape(project):
     project.passes(120)
     assert project.ok("GET", f"{EAST}/nodes/lease")["acceleratorType"] == "v6e-8"
     node["acceleratorConfig"]["topology"] = "4x4"
-    assert "4x4" in project.refused(404, "POST", f"{EAST}/queuedResources", spec, queuedResourceId="b")["message"]
+    assert "4x4" in project.refusal(404, "POST", f"{EAST}/queuedResources", spec, queuedResourceId="b")["message"]
 
 
 def test_a_node_tells_what_it_has_written_by_namespace_and_key(project):
@@ -286,22 +289,22 @@ def test_a_node_tells_what_it_has_written_by_namespace_and_key(project):
     assert keys("bezel/") == [("bezel", "image"), ("bezel", "network")]
     assert keys("bezel/network") == [("bezel", "network")]
     assert keys("none/") == []
-    project.refused(404, "POST", f"{EAST}/nodes/absent:getGuestAttributes", {})
+    project.refusal(404, "POST", f"{EAST}/nodes/absent:getGuestAttributes", {})
 
 
 def test_a_node_that_is_deleted_leaves_its_request_suspended(project):
     ask(project)
     project.passes(60)
-    assert "PROVISIONING" in project.refused(400, "DELETE", f"{EAST}/nodes/lease")["message"]
+    assert "PROVISIONING" in project.refusal(400, "DELETE", f"{EAST}/nodes/lease")["message"]
     project.passes(60)
     project.ok("DELETE", f"{EAST}/nodes/lease")
     assert project.nodes.running == {}
     project.passes(40)
-    project.refused(404, "GET", f"{EAST}/nodes/lease")
+    project.refusal(404, "GET", f"{EAST}/nodes/lease")
     assert state(project) == "SUSPENDED"
     project.ok("POST", f"{EAST}/queuedResources/lease:reset", {})
     assert states(project, [120]) == ["ACTIVE"]
-    assert "ACTIVE" in project.refused(400, "POST", f"{EAST}/queuedResources/lease:reset", {})["message"]
+    assert "ACTIVE" in project.refusal(400, "POST", f"{EAST}/queuedResources/lease:reset", {})["message"]
 
 
 def test_a_restart_boots_what_runs_and_goes_on_with_what_waits(project):
@@ -344,10 +347,10 @@ def test_a_subnetwork_is_held_by_the_machines_in_it(project):
     project.passes(120)
     path = f"{COMPUTE}/regions/us-east5/subnetworks/net-us-east5"
     state(project)
-    assert "nodes/lease" in project.refused(400, "DELETE", path)["message"]
+    assert "nodes/lease" in project.refusal(400, "DELETE", path)["message"]
     project.ok("DELETE", f"{EAST}/queuedResources/lease", force="true")
     project.passes(60)
-    project.refused(404, "GET", f"{EAST}/queuedResources/lease")
+    project.refusal(404, "GET", f"{EAST}/queuedResources/lease")
     project.ok("DELETE", path)
 
 
@@ -358,11 +361,12 @@ def test_a_stock_out_put_on_strikes_its_zone_and_no_other(project):
     error = project.ok("GET", f"{EAST}/queuedResources/lease")["state"]["failedData"]["error"]
     assert "ZONE_RESOURCE_POOL_EXHAUSTED:" in error["message"]
     put_on(project, "lease-zone-refused", zone="us-east5-a")
-    project.refused(400, "POST", f"{EAST}/queuedResources", body("b"), queuedResourceId="b")
+    project.refusal(400, "POST", f"{EAST}/queuedResources", body("b"), queuedResourceId="b")
     ask(project, "c", zone="us-east5-b")
 
 
-def test_a_machine_that_is_never_ready_fails_late_and_a_slow_deletion_takes_longer(project):
+def test_a_machine_that_is_never_ready_fails_late(project):
+    """A machine that is never ready fails late and a slow deletion takes longer."""
     put_on(project, "lease-never-active", seconds=3600)
     ask(project)
     assert states(project, [120, 3509]) == ["PROVISIONING", "PROVISIONING"]
@@ -371,25 +375,26 @@ def test_a_machine_that_is_never_ready_fails_late_and_a_slow_deletion_takes_long
     project.ok("DELETE", f"{EAST}/queuedResources/lease")
     assert states(project, [1059]) == ["DELETING"]
     project.passes(1)
-    project.refused(404, "GET", f"{EAST}/queuedResources/lease")
+    project.refusal(404, "GET", f"{EAST}/queuedResources/lease")
 
 
-def test_a_request_that_was_answered_with_a_time_out_is_filled_later_unless_its_name_is_taken(project):
+def test_a_request_that_timed_out_is_filled_later(project):
+    """A request that was answered with a timeout is filled later unless its name is taken."""
     put_on(project, "lease-late-fill", seconds=4200)
     for name in ("late", "taken"):
-        project.refused(504, "POST", f"{EAST}/queuedResources", body(name), queuedResourceId=name)
-        project.refused(404, "GET", f"{EAST}/queuedResources/{name}")
+        project.refusal(504, "POST", f"{EAST}/queuedResources", body(name), queuedResourceId=name)
+        project.refusal(404, "GET", f"{EAST}/queuedResources/{name}")
     project.ok("DELETE", "/localcloud/faults")
     ask(project, "taken", kind="v6e-1")
     project.passes(4320)
     assert state(project, "late") == "ACTIVE"
-    found = project.ok("GET", f"{EAST}/queuedResources/taken")
-    assert found["tpu"]["nodeSpec"][0]["node"]["acceleratorType"] == "v6e-1"
+    row = project.ok("GET", f"{EAST}/queuedResources/taken")
+    assert row["tpu"]["nodeSpec"][0]["node"]["acceleratorType"] == "v6e-1"
 
 
 @pytest.mark.parametrize(("kind", "node"), [("lease-preempted", "PREEMPTED"), ("lease-ends", "DELETING")])
 def test_a_machine_that_is_taken_away_or_whose_time_is_over_ends_at_once(project, kind, node):
-    project.refused(400, "POST", "/localcloud/faults", {"kind": kind})
+    project.refusal(400, "POST", "/localcloud/faults", {"kind": kind})
     ask(project)
     project.passes(120)
     assert put_on(project, kind)["struck"] == [f"{PARENT}/locations/us-east5-a/queuedResources/lease"]
@@ -403,7 +408,8 @@ def patch(project, body, mask="metadata"):
     return project.call("PATCH", f"{EAST}/nodes/lease", body, **({"updateMask": mask} if mask else {}))
 
 
-def test_a_patched_node_reads_its_new_metadata_and_its_request_stays_as_it_was(project):
+def test_a_patched_node_reads_its_new_metadata(project):
+    """A patched node reads its new metadata and its request stays as it was."""
     ask(project)
     project.passes(120)
     assert patch(project, {"metadata": {"bezel-port": "8000", "bezel-container": "x"}}).is_success
@@ -431,7 +437,8 @@ def test_the_node_of_a_request_that_is_reset_is_made_as_it_was_requested(project
     assert project.ok("GET", f"{EAST}/nodes/lease")["metadata"] == {"bezel-port": "8000"}
 
 
-def test_a_patch_needs_a_mask_of_what_can_be_changed_and_a_node_that_is_ready(project):
+def test_a_patch_needs_a_mask_and_a_ready_node(project):
+    """A patch needs a mask of what can be changed and a node that is ready."""
     ask(project)
     project.passes(25)
     assert patch(project, {"metadata": {}}).json()["error"]["status"] in {"NOT_FOUND", "FAILED_PRECONDITION"}

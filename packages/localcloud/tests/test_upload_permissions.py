@@ -26,7 +26,7 @@ def registry(tmp_path):
     project.close()
 
 
-def opened(registry):
+def open_upload(registry):
     return registry.send("POST", f"{APP}/blobs/uploads/").headers["location"]
 
 
@@ -35,11 +35,11 @@ def registry_writes(registry):
     content = json.dumps(manifest(APP, registry, b"{}", BLOB)).encode()
     yield "POST", f"{APP}/blobs/uploads/", b"", {}
     yield "POST", f"{APP}/blobs/uploads/?digest={digest_of(b'x')}", b"x", {}
-    yield "PATCH", opened(registry), BLOB, {}
-    yield "PUT", f"{opened(registry)}?digest={digest_of(BLOB)}", BLOB, {}
+    yield "PATCH", open_upload(registry), BLOB, {}
+    yield "PUT", f"{open_upload(registry)}?digest={digest_of(BLOB)}", BLOB, {}
     yield "PUT", f"{APP}/manifests/1", content, {"content_type": MANIFEST}
-    yield "GET", opened(registry), b"", {}
-    yield "DELETE", opened(registry), b"", {}
+    yield "GET", open_upload(registry), b"", {}
+    yield "DELETE", open_upload(registry), b"", {}
 
 
 def test_an_upload_to_a_registry_takes_the_permission_to_write(registry):
@@ -108,12 +108,12 @@ def test_a_part_and_the_end_of_an_xml_upload_take_the_permission(registry, role)
     writes = role.endswith("Creator")
     begun = registry.raw("POST", "/shelf/a?uploads").text.partition("<UploadId>")[2].partition("<")[0]
     email, _ = signer(registry, "part-writer", role)
-    held = {"Authorization": f"Bearer {registry.cloud.tokens.access_token(email, SCOPE)[0]}"}
-    part = registry.raw("PUT", f"/shelf/a?uploadId={begun}&partNumber=1", b"part", held)
+    headers = {"Authorization": f"Bearer {registry.cloud.tokens.access_token(email, SCOPE)[0]}"}
+    part = registry.raw("PUT", f"/shelf/a?uploadId={begun}&partNumber=1", b"part", headers)
     assert part.status_code == (200 if writes else 403)
     etag = part.headers.get("etag", "none")
     body = f"<C><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></C>".encode()
-    completed = registry.raw("POST", f"/shelf/a?uploadId={begun}", body, held)
+    completed = registry.raw("POST", f"/shelf/a?uploadId={begun}", body, headers)
     assert completed.status_code == (200 if writes else 403)
     assert (registry.cloud.store.get("object", "shelf/a") is not None) == writes
-    assert registry.raw("DELETE", f"/shelf/a?uploadId={begun}", b"", held).status_code == (404 if writes else 403)
+    assert registry.raw("DELETE", f"/shelf/a?uploadId={begun}", b"", headers).status_code == (404 if writes else 403)

@@ -67,20 +67,20 @@ async def longest_turn(port, content):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Project(tmp_path_factory.mktemp("wire") / "cloud")
+    new_project = Project(tmp_path_factory.mktemp("wire") / "cloud")
     for api in ("run", "iam", "artifactregistry", "sts"):
-        found.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
-    found.ok("POST", "/storage/v1/b", {"name": BUCKET}, project="bezel-local")
-    found.raw("POST", f"/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name=a", b"content")
-    yield found
-    found.close()
+        new_project.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
+    new_project.ok("POST", "/storage/v1/b", {"name": BUCKET}, project="bezel-local")
+    new_project.raw("POST", f"/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name=a", b"content")
+    yield new_project
+    new_project.close()
 
 
 def statuses(answer):
     return [int(line[9:12]) for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ") and line[9:12].isdigit()]
 
 
-async def served(project, requests):
+async def serve(project, requests):
     """(request, answer, calls) of each, one connection after the other."""
     listener = listen_on_loopback()
     port = listener.getsockname()[1]
@@ -98,8 +98,8 @@ async def served(project, requests):
 @pytest.mark.wide_except("500")
 @pytest.mark.parametrize("number", [500, 2000])
 def test_hostile_requests_at_the_wire_take_a_bounded_work(project, number):
-    run(served(project, list(wire_requests(len(KINDS)))))  # tables are read and compiled once
-    seen = run(served(project, list(wire_requests(number))))
+    run(serve(project, list(wire_requests(len(KINDS)))))  # tables are read and compiled once
+    seen = run(serve(project, list(wire_requests(number))))
     wrong = [
         f"{request.kind} {request.content[:120]!r} -> {answer[:60]!r}, {len(answer)} bytes, {calls} calls"
         for request, answer, calls in seen

@@ -149,10 +149,10 @@ def test_a_filter_counts_its_comparisons():
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path / "cloud")
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    yield found
-    found.close()
+    new_project = Project(tmp_path / "cloud")
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    yield new_project
+    new_project.close()
 
 
 def test_a_part_of_an_upload_takes_the_permission_to_write(project):

@@ -13,39 +13,40 @@ ENTRY = {"logName": f"{PARENT}/logs/tried", "resource": NODE, "severity": "WARNI
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    yield new_project
+    new_project.close()
 
 
-def listed(project, text='logName:"logs/tried"'):
-    found = project.ok("POST", LIST, {"resourceNames": [PARENT], "filter": text})
-    return found.get("entries", [])
+def list_entries(project, text='logName:"logs/tried"'):
+    answer = project.ok("POST", LIST, {"resourceNames": [PARENT], "filter": text})
+    return answer.get("entries", [])
 
 
 def test_an_entry_is_listed_with_what_the_request_says_for_all_of_them(project):
     shared = {"logName": f"{PARENT}/logs/tried", "resource": NODE, "labels": {"a": "1", "b": "1"}}
     assert project.ok("POST", WRITE, {**shared, "entries": [{"textPayload": "x", "labels": {"b": "2"}}]}) == {}
-    (entry,) = listed(project)
+    (entry,) = list_entries(project)
     assert (entry["resource"], entry["labels"], entry["textPayload"]) == (NODE, {"a": "1", "b": "2"}, "x")
     assert entry["timestamp"] == entry["receiveTimestamp"]
     assert entry["insertId"]
-    assert listed(project, 'labels.b="1"') == []
+    assert list_entries(project, 'labels.b="1"') == []
 
 
-def test_an_entry_that_is_sent_again_is_there_once_and_another_time_or_id_is_another_one(project):
+def test_an_entry_that_is_sent_again_is_there_once(project):
+    """An entry that is sent again is there once and another time or id is another one."""
     sent = ENTRY | {"insertId": "one", "timestamp": whole_seconds(project.clock.now())}
     for entry in (sent, sent, sent | {"insertId": "two"}, sent | {"timestamp": whole_seconds(project.clock.now() - 1)}):
         project.ok("POST", WRITE, {"entries": [entry]})
-    assert sorted(entry["insertId"] for entry in listed(project)) == ["one", "one", "two"]
-    assert listed(project)[0]["jsonPayload"] == {"left": 0}
+    assert sorted(entry["insertId"] for entry in list_entries(project)) == ["one", "one", "two"]
+    assert list_entries(project)[0]["jsonPayload"] == {"left": 0}
 
 
 def test_what_is_only_tried_or_older_than_the_retention_is_not_listed(project):
     project.ok("POST", WRITE, {"entries": [ENTRY], "dryRun": True})
     for seconds in (-31 * 86_400, 2 * 86_400):
         project.ok("POST", WRITE, {"entries": [ENTRY | {"timestamp": whole_seconds(project.clock.now() + seconds)}]})
-    assert listed(project) == []
+    assert list_entries(project) == []
 
 
 WRONG = {
@@ -65,15 +66,15 @@ WRONG = {
 def test_what_is_no_entry_is_refused_and_nothing_is_written(project, name):
     body, status, says = WRONG[name]
     entries = [ENTRY, *body["entries"]] if body["entries"] else []
-    assert says in str(project.refused(status, "POST", WRITE, {"entries": entries}))
-    assert listed(project) == []
+    assert says in str(project.refusal(status, "POST", WRITE, {"entries": entries}))
+    assert list_entries(project) == []
 
 
 def test_with_partial_success_the_entries_that_can_be_are_written(project):
     wrong = ENTRY | {"textPayload": "x"}
     body = {"entries": [wrong, ENTRY], "partialSuccess": True}
-    assert "logEntryErrors" in str(project.refused(400, "POST", WRITE, body))
-    assert len(listed(project)) == 1
+    assert "logEntryErrors" in str(project.refusal(400, "POST", WRITE, body))
+    assert len(list_entries(project)) == 1
 
 
 def test_only_an_account_with_the_permission_writes(project):
@@ -82,13 +83,13 @@ def test_only_an_account_with_the_permission_writes(project):
     account = "writer@bezel-local.iam.gserviceaccount.com"
     owner, token = project.token, project.cloud.tokens.access_token(account, SCOPE, 3600)[0]
     project.token = token
-    assert "logging.logEntries.create" in str(project.refused(403, "POST", WRITE, {"entries": [ENTRY]}))
+    assert "logging.logEntries.create" in str(project.refusal(403, "POST", WRITE, {"entries": [ENTRY]}))
     project.token = owner
     policy = project.ok("POST", f"/crm/v1/{PARENT}:getIamPolicy", {})
     policy["bindings"].append({"role": "roles/logging.logWriter", "members": [f"serviceAccount:{account}"]})
     project.ok("POST", f"/crm/v1/{PARENT}:setIamPolicy", {"policy": policy})
     project.token = token
     project.ok("POST", WRITE, {"entries": [ENTRY]})
-    project.refused(403, "POST", LIST, {"resourceNames": [PARENT]})
+    project.refusal(403, "POST", LIST, {"resourceNames": [PARENT]})
     project.token = owner
-    assert len(listed(project)) == 1
+    assert len(list_entries(project)) == 1

@@ -36,7 +36,7 @@ from localcloud_support.billing_harness import billing
 from localcloud_support.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from localcloud_support.discovery_documents import SOURCES, methods_of
 from localcloud_support.discovery_documents import document as discovery
-from localcloud_support.issuer import public_key, signed
+from localcloud_support.issuer import public_key, sign
 from localcloud_support.kms_harness import kms
 from localcloud_support.machines_harness import machines, networks
 from localcloud_support.observability_harness import observability
@@ -104,11 +104,11 @@ def policies(trial, path, missing, *, posts=False):
     # Artifact Registry's message has no mask.
     body = {"policy": policy} | ({} if "artifactregistry" in path else {"updateMask": "bindings,etag"})
     trial("POST", f"{path}:setIamPolicy", body, missing=f"{missing}:setIamPolicy" if missing else "")
-    trial.refused(409, "POST", f"{path}:setIamPolicy", {"policy": policy | {"etag": "b2xk"}}, says="concurrent")
-    trial.refused(400, "POST", f"{path}:setIamPolicy", {"policy": {"version": 2}}, says="0, 1 and 3")
+    trial.refuse(409, "POST", f"{path}:setIamPolicy", {"policy": policy | {"etag": "b2xk"}}, says="concurrent")
+    trial.refuse(400, "POST", f"{path}:setIamPolicy", {"policy": {"version": 2}}, says="0, 1 and 3")
     asked = {"permissions": ["resourcemanager.projects.get"]}
     trial("POST", f"{path}:testIamPermissions", asked, missing=f"{missing}:testIamPermissions" if missing else "")
-    trial.refused(400, "POST", f"{path}:testIamPermissions", {"permissions": ["run.*"]}, says="wildcards")
+    trial.refuse(400, "POST", f"{path}:testIamPermissions", {"permissions": ["run.*"]}, says="wildcards")
 
 
 def usage(trial):
@@ -120,52 +120,52 @@ def usage(trial):
     trial("GET", "/serviceusage/v1/operations", pageSize=1)
     trial("GET", USAGE, filter="state:ENABLED", pageSize=2)
     trial("GET", f"{USAGE}:batchGet", names=f"{PARENT}/services/run.googleapis.com")
-    trial.refused(400, "GET", f"{USAGE}:batchGet", says="Between 1 and 30")
-    trial.refused(400, "GET", f"{USAGE}:batchGet", names="services/run.googleapis.com", says="not a service")
+    trial.refuse(400, "GET", f"{USAGE}:batchGet", says="Between 1 and 30")
+    trial.refuse(400, "GET", f"{USAGE}:batchGet", names="services/run.googleapis.com", says="not a service")
     for verb, path, wrong in (
         ("GET", f"{USAGE}/nosuch.googleapis.com", None),
         ("POST", f"{USAGE}/nosuch.googleapis.com:enable", {}),
         ("POST", f"{USAGE}:batchEnable", {"serviceIds": ["run.googleapis.com", "nosuch.googleapis.com"]}),
     ):
-        trial.refused(403, verb, path, wrong, says="SERVICE_CONFIG_NOT_FOUND_OR_PERMISSION_DENIED")
-    trial.refused(400, "GET", USAGE, filter="name:x", says="state:ENABLED")
+        trial.refuse(403, verb, path, wrong, says="SERVICE_CONFIG_NOT_FOUND_OR_PERMISSION_DENIED")
+    trial.refuse(400, "GET", USAGE, filter="name:x", says="state:ENABLED")
     trial("POST", f"{USAGE}/cloudbuild.googleapis.com:enable", {})
     trial("GET", f"{USAGE}/cloudbuild.googleapis.com")
     trial("POST", f"{USAGE}/cloudbuild.googleapis.com:disable", {})
-    trial.refused(400, "POST", f"{USAGE}/cloudbuild.googleapis.com:disable", {}, says="is not enabled")
+    trial.refuse(400, "POST", f"{USAGE}/cloudbuild.googleapis.com:disable", {}, says="is not enabled")
 
 
 def project(trial):
     path = f"/crm/v1/{PARENT}"
     trial("GET", path)
     trial("GET", "/crm/v1/projects", filter="id:bezel-local")
-    trial.refused(400, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
+    trial.refuse(400, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
     policies(trial, path, "", posts=True)
     newer = f"/crm/v3/{PARENT}"
     trial("GET", newer)
     trial("GET", "/crm/v3/projects:search", query="id:bezel-local", pageSize=1)
-    trial.refused(400, "GET", "/crm/v3/projects:search", query="labels.a:b", says="does not serve the filter")
+    trial.refuse(400, "GET", "/crm/v3/projects:search", query="labels.a:b", says="does not serve the filter")
     policies(trial, newer, "", posts=True)
     trial("POST", "/logging/v2/entries:list", {"resourceNames": [PARENT], "pageSize": 1})
     entry = {"logName": f"{PARENT}/logs/tried", "resource": {"type": "global"}, "textPayload": "x"}
     trial("POST", "/logging/v2/entries:write", {"entries": [entry]})
-    trial.refused(400, "POST", "/logging/v2/entries:write", {"entries": [entry | {"resource": {}}]}, says="resource")
+    trial.refuse(400, "POST", "/logging/v2/entries:write", {"entries": [entry | {"resource": {}}]}, says="resource")
     asked = {"filter": USED, "interval.endTime": "2026-11-23T00:00:00Z", "view": "FULL", "pageSize": 1}
     trial("GET", f"/monitoring/v3/{PARENT}/timeSeries", **asked)
     wrong = asked | {"filter": 'metric.type = starts_with("run")'}
-    trial.refused(400, "GET", f"/monitoring/v3/{PARENT}/timeSeries", says="does not serve", **wrong)
+    trial.refuse(400, "GET", f"/monitoring/v3/{PARENT}/timeSeries", says="does not serve", **wrong)
 
 
 def accounts(trial):
     trial("POST", ACCOUNTS, {"accountId": "runtime", "serviceAccount": {"displayName": "Runtime"}})
-    trial.refused(409, "POST", ACCOUNTS, {"accountId": "runtime"})
+    trial.refuse(409, "POST", ACCOUNTS, {"accountId": "runtime"})
     one, none = f"{ACCOUNTS}/{RUNTIME}", f"{ACCOUNTS}/absent@bezel-local.iam.gserviceaccount.com"
     trial("GET", one, missing=none)
     trial("GET", ACCOUNTS, pageSize=1)
     body = {"serviceAccount": {"description": "new"}, "updateMask": "description"}
     trial("PATCH", one, body, missing=none)
-    trial.refused(400, "PATCH", one, body | {"updateMask": "email"}, says="cannot be updated")
-    trial.refused(400, "PATCH", one, body | {"updateMask": "nothing"}, says="is unknown")
+    trial.refuse(400, "PATCH", one, body | {"updateMask": "email"}, says="cannot be updated")
+    trial.refuse(400, "PATCH", one, body | {"updateMask": "nothing"}, says="is unknown")
     policies(trial, one, none, posts=True)
     trial("POST", f"{one}:disable", {}, missing=f"{none}:disable")
     trial("POST", f"{one}:enable", {}, missing=f"{none}:enable")
@@ -181,10 +181,10 @@ def accounts(trial):
     scope = {"scope": ["https://www.googleapis.com/auth/cloud-platform"], "lifetime": "60s"}
     trial("POST", f"{tokens}:generateAccessToken", scope, missing=f"{nobody}:generateAccessToken")
     for wrong in ({"lifetime": "7200s"}, {"lifetime": "-5s"}, {"scope": []}):
-        trial.refused(400, "POST", f"{tokens}:generateAccessToken", scope | wrong)
-    trial.refused(400, "POST", f"{tokens}:generateAccessToken", scope | {"delegates": ["x"]}, says="delegates")
+        trial.refuse(400, "POST", f"{tokens}:generateAccessToken", scope | wrong)
+    trial.refuse(400, "POST", f"{tokens}:generateAccessToken", scope | {"delegates": ["x"]}, says="delegates")
     trial("POST", f"{tokens}:generateIdToken", {"audience": "x"}, missing=f"{nobody}:generateIdToken")
-    trial.refused(400, "POST", f"{tokens}:generateIdToken", {})
+    trial.refuse(400, "POST", f"{tokens}:generateIdToken", {})
 
 
 def roles(trial):
@@ -192,14 +192,14 @@ def roles(trial):
     one, none = f"{path}/tried", f"{path}/absent"
     role = {"title": "Tried", "includedPermissions": ["run.services.get"], "stage": "GA"}
     trial("POST", path, {"roleId": "tried", "role": role})
-    trial.refused(409, "POST", path, {"roleId": "tried", "role": role}, says="already exists")
+    trial.refuse(409, "POST", path, {"roleId": "tried", "role": role}, says="already exists")
     trial("GET", path, pageSize=1, showDeleted=True, view="FULL")
     trial("GET", one, missing=none)
     trial("PATCH", one, {"title": "New"}, updateMask="title", missing=none)
-    trial.refused(400, "PATCH", one, {"title": "New"}, updateMask="nothing", says="is unknown")
-    trial.refused(409, "PATCH", one, {"title": "New", "etag": "b2xk"}, updateMask="title", says="concurrent")
+    trial.refuse(400, "PATCH", one, {"title": "New"}, updateMask="nothing", says="is unknown")
+    trial.refuse(409, "PATCH", one, {"title": "New", "etag": "b2xk"}, updateMask="title", says="concurrent")
     trial("DELETE", one, missing=none)
-    trial.refused(400, "DELETE", one, says="already deleted")
+    trial.refuse(400, "DELETE", one, says="already deleted")
     trial("POST", f"{one}:undelete", {}, missing=f"{none}:undelete")
 
 
@@ -226,7 +226,7 @@ def federation(trial):
         "subjectTokenType": "urn:ietf:params:oauth:token-type:jwt",
         "audience": audience,
         "scope": "https://www.googleapis.com/auth/cloud-platform",
-        "subjectToken": signed({"iss": "https://forge.example", "aud": audience, "sub": "tried"} | times),
+        "subjectToken": sign({"iss": "https://forge.example", "aud": audience, "sub": "tried"} | times),
     }
     # Its refusals have OAuth's form, which no document describes: identity/test_token_exchange.py tries them.
     trial.alone("POST", "/sts/v1/token", exchange)
@@ -235,13 +235,13 @@ def federation(trial):
 def _pool_or_provider(trial, one, none, **of):
     path, identity = of["list"], {of["name"]: one.rpartition("/")[2]}
     operation = trial("POST", path, of["body"], **identity)["name"]
-    trial.refused(409, "POST", path, of["body"], **identity, says="already exists")
+    trial.refuse(409, "POST", path, of["body"], **identity, says="already exists")
     trial("GET", f"/iam/v1/{operation}", missing=f"{one}/operations/absent")
     trial("GET", path, pageSize=1, showDeleted=True)
     trial("GET", one, missing=none)
     trial("PATCH", one, {"description": "new"}, updateMask="description", missing=none)
-    trial.refused(400, "PATCH", one, {}, updateMask="nothing", says="is unknown")
-    trial.refused(400, "PATCH", one, {}, updateMask="state", says="cannot be updated")
+    trial.refuse(400, "PATCH", one, {}, updateMask="nothing", says="is unknown")
+    trial.refuse(400, "PATCH", one, {}, updateMask="state", says="cannot be updated")
     trial("DELETE", one, missing=none)
     trial("POST", f"{one}:undelete", {}, missing=f"{none}:undelete")
 
@@ -251,18 +251,18 @@ def repositories(trial):
     operation = trial("POST", REPOSITORIES, body, repositoryId="tried")
     operations = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/operations"
     trial("GET", f"/artifactregistry/v1/{operation['name']}", missing=f"{operations}/absent")
-    trial.refused(409, "POST", REPOSITORIES, body, repositoryId="tried")
-    trial.refused(400, "POST", REPOSITORIES, body, repositoryId="Not-An-Id")
-    trial.refused(400, "POST", REPOSITORIES, body | {"format": "MAVEN"}, repositoryId="maven")
-    trial.refused(400, "POST", REPOSITORIES, body | {"kmsKeyName": "k"}, repositoryId="kms", says="kmsKeyName")
+    trial.refuse(409, "POST", REPOSITORIES, body, repositoryId="tried")
+    trial.refuse(400, "POST", REPOSITORIES, body, repositoryId="Not-An-Id")
+    trial.refuse(400, "POST", REPOSITORIES, body | {"format": "MAVEN"}, repositoryId="maven")
+    trial.refuse(400, "POST", REPOSITORIES, body | {"kmsKeyName": "k"}, repositoryId="kms", says="kmsKeyName")
     elsewhere = REPOSITORIES.replace(REGION, "nowhere1")
-    trial.refused(403, "POST", elsewhere, body, repositoryId="x", says="locations/nowhere1")
+    trial.refuse(403, "POST", elsewhere, body, repositoryId="x", says="locations/nowhere1")
     one, none = f"{REPOSITORIES}/tried", f"{REPOSITORIES}/absent"
     trial("GET", one, missing=none)
     trial("GET", REPOSITORIES, pageSize=1)
-    trial.refused(400, "GET", REPOSITORIES, orderBy="name", says="query parameter 'orderBy'")
+    trial.refuse(400, "GET", REPOSITORIES, orderBy="name", says="query parameter 'orderBy'")
     trial("PATCH", one, {"description": "d"}, updateMask="description", missing=none)
-    trial.refused(400, "PATCH", one, {}, updateMask="format", says="cannot be updated")
+    trial.refuse(400, "PATCH", one, {}, updateMask="format", says="cannot be updated")
     policies(trial, one, none)
     images(trial, one)
     done = trial("DELETE", one, missing=none)["name"]
@@ -285,11 +285,11 @@ def images(trial, one):
     trial("GET", f"{package}/tags", pageSize=1, missing=f"{package}x/tags")
     named = version.removeprefix("/artifactregistry/v1/")
     trial("POST", f"{package}/tags", {"version": named}, tagId="c", missing=f"{package}x/tags")
-    trial.refused(409, "POST", f"{package}/tags", {"version": named}, tagId="c")
+    trial.refuse(409, "POST", f"{package}/tags", {"version": named}, tagId="c")
     trial("PATCH", f"{package}/tags/c", {"version": named}, missing=f"{package}/tags/absent")
     trial("GET", f"{package}/tags/c", missing=f"{package}/tags/absent")
     trial("DELETE", f"{package}/tags/c", missing=f"{package}/tags/absent")
-    trial.refused(400, "DELETE", version, says="it is tagged")
+    trial.refuse(400, "DELETE", version, says="it is tagged")
     trial("DELETE", version, force="true", missing=f"{package}/versions/{absent}")
     names = {"names": [named.replace(digest, other)]}
     trial("POST", f"{package}/versions:batchDelete", names, missing=f"{package}x/versions:batchDelete")
@@ -299,17 +299,17 @@ def images(trial, one):
 
 def secrets(trial):
     trial("POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
-    trial.refused(409, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
-    trial.refused(400, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="no/id")
+    trial.refuse(409, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
+    trial.refuse(400, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="no/id")
     unserved = {"replication": {"automatic": {}}, "rotation": {"rotationPeriod": "3600s"}}
-    trial.refused(400, "POST", SECRETS, unserved, secretId="x", says="rotation")
+    trial.refuse(400, "POST", SECRETS, unserved, secretId="x", says="rotation")
     one, none = f"{SECRETS}/tried", f"{SECRETS}/absent"
     etag = trial("GET", one, missing=none)["etag"]
     trial("GET", SECRETS, pageSize=1)
     trial("PATCH", one, {"labels": {"a": "b"}, "etag": etag}, updateMask="labels", missing=none)
-    trial.refused(409, "PATCH", one, {"labels": {}, "etag": etag}, updateMask="labels", says="etag")
-    trial.refused(400, "PATCH", one, {}, updateMask="replication", says="cannot be updated")
-    trial.refused(400, "PATCH", one, {}, says="Update mask")
+    trial.refuse(409, "PATCH", one, {"labels": {}, "etag": etag}, updateMask="labels", says="etag")
+    trial.refuse(400, "PATCH", one, {}, updateMask="replication", says="cannot be updated")
+    trial.refuse(400, "PATCH", one, {}, says="Update mask")
     policies(trial, one, none)
     data = {"payload": {"data": base64.b64encode(b"x").decode()}}
     trial("POST", f"{one}:addVersion", data, missing=f"{none}:addVersion")
@@ -317,28 +317,28 @@ def secrets(trial):
     for call in ("", ":access"):
         trial("GET", f"{one}/versions/1{call}", missing=f"{one}/versions/9{call}")
     for call in (":disable", ":enable", ":destroy"):
-        trial.refused(409, "POST", f"{one}/versions/1{call}", {"etag": '"old"'}, says="etag")
+        trial.refuse(409, "POST", f"{one}/versions/1{call}", {"etag": '"old"'}, says="etag")
         trial("POST", f"{one}/versions/1{call}", {}, missing=f"{one}/versions/9{call}")
-    trial.refused(400, "GET", f"{one}/versions/1:access", says="DESTROYED")
-    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial.refuse(400, "GET", f"{one}/versions/1:access", says="DESTROYED")
+    trial.refuse(409, "DELETE", one, etag='"old"', says="etag")
     trial("DELETE", one, missing=none)
 
 
 def buckets(trial):
     trial("POST", "/storage/v1/b", {"name": "tried", "location": "EU"}, project="bezel-local")
-    trial.refused(409, "POST", "/storage/v1/b", {"name": "tried"}, project="bezel-local")
-    trial.refused(400, "POST", "/storage/v1/b", {"name": "untried"}, says="Required parameter: project")
+    trial.refuse(409, "POST", "/storage/v1/b", {"name": "tried"}, project="bezel-local")
+    trial.refuse(400, "POST", "/storage/v1/b", {"name": "untried"}, says="Required parameter: project")
     for wrong in ({"name": "X"}, {"location": "MOON"}, {"storageClass": "WARM"}):
-        trial.refused(400, "POST", "/storage/v1/b", {"name": "untried"} | wrong, project="bezel-local")
+        trial.refuse(400, "POST", "/storage/v1/b", {"name": "untried"} | wrong, project="bezel-local")
     none = BUCKET.replace("tried", "absent")
     trial("GET", BUCKET, missing=none)
     trial("GET", "/storage/v1/b", project="bezel-local", maxResults=1)
     trial("PATCH", BUCKET, {"labels": {"a": "b"}}, ifMetagenerationMatch=1, missing=none)
-    trial.refused(412, "PATCH", BUCKET, {"labels": None}, ifMetagenerationMatch=1)
-    trial.refused(400, "GET", BUCKET, softDeleted="true", says="named by its generation")
+    trial.refuse(412, "PATCH", BUCKET, {"labels": None}, ifMetagenerationMatch=1)
+    trial.refuse(400, "GET", BUCKET, softDeleted="true", says="named by its generation")
     policy = trial("GET", f"{BUCKET}/iam", missing=f"{none}/iam")
     trial("PUT", f"{BUCKET}/iam", policy, missing=f"{none}/iam")
-    trial.refused(412, "PUT", f"{BUCKET}/iam", policy)
+    trial.refuse(412, "PUT", f"{BUCKET}/iam", policy)
     trial(
         "GET", f"{BUCKET}/iam/testPermissions", permissions="storage.objects.get", missing=f"{none}/iam/testPermissions"
     )
@@ -348,7 +348,7 @@ def buckets(trial):
     trial("GET", f"{BUCKET}/storageLayout", missing=f"{none}/storageLayout")
     trial("GET", "/storage/v1/projects/bezel-local/serviceAccount")
     trial("PUT", BUCKET, {"labels": {"a": "c"}}, missing=none)
-    trial.refused(400, "PATCH", BUCKET, {"acl": [{"entity": "allUsers", "role": "READER"}]}, says="acl of a bucket")
+    trial.refuse(400, "PATCH", BUCKET, {"acl": [{"entity": "allUsers", "role": "READER"}]}, says="acl of a bucket")
     objects(trial, none)
     generation = trial("GET", BUCKET)["generation"]
     trial("DELETE", BUCKET, missing=none)
@@ -360,32 +360,32 @@ def locked_bucket(trial):
     bucket, none = "/storage/v1/b/locked", "/storage/v1/b/absent"
     trial("POST", "/storage/v1/b", {"name": "locked"}, project="bezel-local")
     lock, period = f"{bucket}/lockRetentionPolicy", {"retentionPolicy": {"retentionPeriod": "60"}}
-    trial.refused(400, "PATCH", bucket, {"retentionPolicy": {"retentionPeriod": "-1"}}, says="Retention period")
-    trial.refused(400, "POST", lock, None, ifMetagenerationMatch=1, says="no retention policy")
+    trial.refuse(400, "PATCH", bucket, {"retentionPolicy": {"retentionPeriod": "-1"}}, says="Retention period")
+    trial.refuse(400, "POST", lock, None, ifMetagenerationMatch=1, says="no retention policy")
     trial("PATCH", bucket, period)
-    trial.refused(412, "POST", lock, None, ifMetagenerationMatch=1)
+    trial.refuse(412, "POST", lock, None, ifMetagenerationMatch=1)
     trial("POST", lock, None, ifMetagenerationMatch=2, missing=f"{none}/lockRetentionPolicy")
-    trial.refused(403, "PATCH", bucket, {"retentionPolicy": None}, says="locked Retention Policy")
+    trial.refuse(403, "PATCH", bucket, {"retentionPolicy": None}, says="locked Retention Policy")
     trial("DELETE", bucket)
 
 
 def objects(trial, none):
     put = {"uploadType": "media", "name": "a"}
     trial("POST", f"/upload{BUCKET}/o", b"x", missing=f"/upload{none}/o", **put)
-    trial.refused(412, "POST", f"/upload{BUCKET}/o", b"x", ifGenerationMatch=0, **put)
-    trial.refused(400, "POST", f"/upload{BUCKET}/o", b"x", uploadType="carrier-pigeon")
+    trial.refuse(412, "POST", f"/upload{BUCKET}/o", b"x", ifGenerationMatch=0, **put)
+    trial.refuse(400, "POST", f"/upload{BUCKET}/o", b"x", uploadType="carrier-pigeon")
     found = trial("GET", f"{BUCKET}/o/a", missing=f"{BUCKET}/o/b")
-    trial.refused(404, "GET", f"{BUCKET}/o/a", generation=1)
-    trial.refused(412, "DELETE", f"{BUCKET}/o/a", ifGenerationMatch=1)
-    trial.refused(409, "DELETE", BUCKET, says="not empty")
+    trial.refuse(404, "GET", f"{BUCKET}/o/a", generation=1)
+    trial.refuse(412, "DELETE", f"{BUCKET}/o/a", ifGenerationMatch=1)
+    trial.refuse(409, "DELETE", BUCKET, says="not empty")
     trial("GET", f"{BUCKET}/o", prefix="a", missing=f"{none}/o")
     copy = f"{BUCKET}/o/a/rewriteTo/b/tried/o/b"
     trial("POST", copy, {}, missing=f"{BUCKET}/o/none/rewriteTo/b/tried/o/b")
-    trial.refused(404, "POST", copy.replace("b/tried/o/b", "b/absent/o/b"), {})
-    trial.refused(412, "POST", copy, {}, ifGenerationMatch=0)
-    trial.refused(412, "POST", copy, {}, ifSourceGenerationMatch=1)
-    trial.refused(400, "POST", copy, {}, maxBytesRewrittenPerCall=7, says="multiple of 1 MiB")
-    trial.refused(400, "POST", copy, {}, rewriteToken="x", says="belongs to another copy")
+    trial.refuse(404, "POST", copy.replace("b/tried/o/b", "b/absent/o/b"), {})
+    trial.refuse(412, "POST", copy, {}, ifGenerationMatch=0)
+    trial.refuse(412, "POST", copy, {}, ifSourceGenerationMatch=1)
+    trial.refuse(400, "POST", copy, {}, maxBytesRewrittenPerCall=7, says="multiple of 1 MiB")
+    trial.refuse(400, "POST", copy, {}, rewriteToken="x", says="belongs to another copy")
     trial("DELETE", f"{BUCKET}/o/b")
     trial("GET", f"{BUCKET}/o/a/iam/testPermissions", permissions="storage.objects.get")
     policy = trial("GET", f"{BUCKET}/o/a/iam", missing=f"{BUCKET}/o/none/iam")
@@ -394,10 +394,10 @@ def objects(trial, none):
     trial("POST", f"{BUCKET}/o/b/moveTo/o/c", None, missing=f"{BUCKET}/o/none/moveTo/o/c")
     trial("PATCH", f"{BUCKET}/o/c", {"metadata": {"a": "b"}}, missing=f"{BUCKET}/o/none")
     trial("PUT", f"{BUCKET}/o/c", {"contentType": "text/plain"}, missing=f"{BUCKET}/o/none")
-    trial.refused(400, "PATCH", f"{BUCKET}/o/c", {"storageClass": "ARCHIVE"}, says="rewrite the object")
+    trial.refuse(400, "PATCH", f"{BUCKET}/o/c", {"storageClass": "ARCHIVE"}, says="rewrite the object")
     parts = {"sourceObjects": [{"name": "a"}, {"name": "c"}]}
     trial("POST", f"{BUCKET}/o/d/compose", parts, missing=f"{none}/o/d/compose")
-    trial.refused(400, "POST", f"{BUCKET}/o/d/compose", {}, says="between 1 and 32")
+    trial.refuse(400, "POST", f"{BUCKET}/o/d/compose", {}, says="between 1 and 32")
     gone = trial("GET", f"{BUCKET}/o/d")["generation"]
     for name in "cd":
         trial("DELETE", f"{BUCKET}/o/{name}")
@@ -412,24 +412,24 @@ def services(trial):
     operation = trial("POST", SERVICES, body, serviceId="tried", validateOnly="false")["name"]
     trial("GET", f"/run/v2/{operation}", missing=f"{operations}/absent")
     trial("POST", f"/run/v2/{operation}:wait", {"timeout": "10s"}, missing=f"{operations}/absent:wait")
-    trial.refused(400, "POST", f"/run/v2/{operation}:wait", {"timeout": "-1s"})
+    trial.refuse(400, "POST", f"/run/v2/{operation}:wait", {"timeout": "-1s"})
     trial("GET", operations, pageSize=1)
-    trial.refused(409, "POST", SERVICES, body, serviceId="tried")
-    trial.refused(400, "POST", SERVICES, {"template": {}}, serviceId="tried", says="at least one container")
-    trial.refused(403, "POST", SERVICES.replace(REGION, "nowhere1"), body, serviceId="x", says="locations/nowhere1")
+    trial.refuse(409, "POST", SERVICES, body, serviceId="tried")
+    trial.refuse(400, "POST", SERVICES, {"template": {}}, serviceId="tried", says="at least one container")
+    trial.refuse(403, "POST", SERVICES.replace(REGION, "nowhere1"), body, serviceId="x", says="locations/nowhere1")
     one, none = f"{SERVICES}/tried", f"{SERVICES}/absent"
     service = trial("GET", one, missing=none)
     trial("GET", SERVICES, pageSize=1)
-    trial.refused(400, "GET", SERVICES.replace(REGION, "-"), says="wildcard")
-    trial.refused(400, "GET", SERVICES, showDeleted="true", says="query parameter 'showDeleted'")
+    trial.refuse(400, "GET", SERVICES.replace(REGION, "-"), says="wildcard")
+    trial.refuse(400, "GET", SERVICES, showDeleted="true", says="query parameter 'showDeleted'")
     trial("PATCH", one, body | {"labels": {"a": "b"}}, updateMask="labels", missing=none)
-    trial.refused(409, "PATCH", one, body | {"etag": service["etag"]}, says="etag")
-    trial.refused(400, "PATCH", one, body, updateMask="uri", says="cannot be updated")
+    trial.refuse(409, "PATCH", one, body | {"etag": service["etag"]}, says="etag")
+    trial.refuse(400, "PATCH", one, body, updateMask="uri", says="cannot be updated")
     policies(trial, one, none)
     trial("GET", f"{one}/revisions", pageSize=1, missing=f"{none}/revisions")
     name = service["latestReadyRevision"].rpartition("/")[2]
     trial("GET", f"{one}/revisions/{name}", missing=f"{one}/revisions/absent")
-    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial.refuse(409, "DELETE", one, etag='"old"', says="etag")
     trial("DELETE", one, missing=none)
     trial("DELETE", f"/run/v2/{operation}", missing=f"{operations}/absent")
 
@@ -441,33 +441,33 @@ def jobs(trial):
     jobs = SERVICES.replace("services", "jobs")
     operation = trial("POST", jobs, body, jobId="tried", validateOnly="false")["name"]
     trial("GET", f"/run/v2/{operation}", missing=f"{operations}/absent")
-    trial.refused(409, "POST", jobs, body, jobId="tried")
-    trial.refused(400, "POST", jobs, {"template": {}}, jobId="tried", says="at least one container")
-    trial.refused(400, "POST", jobs, body | {"startExecutionToken": "x"}, jobId="x", says="startExecutionToken")
+    trial.refuse(409, "POST", jobs, body, jobId="tried")
+    trial.refuse(400, "POST", jobs, {"template": {}}, jobId="tried", says="at least one container")
+    trial.refuse(400, "POST", jobs, body | {"startExecutionToken": "x"}, jobId="x", says="startExecutionToken")
     one, none = f"{jobs}/tried", f"{jobs}/absent"
     etag = trial("GET", one, missing=none)["etag"]
     trial("PATCH", one, body | {"labels": {"a": "b"}}, missing=none)
-    trial.refused(409, "PATCH", one, body | {"etag": etag}, says="etag")
-    trial.refused(400, "PATCH", one, {"template": {}}, says="at least one container")
+    trial.refuse(409, "PATCH", one, body | {"etag": etag}, says="etag")
+    trial.refuse(400, "PATCH", one, {"template": {}}, says="at least one container")
     etag = trial.owner.get(one).json()["etag"]
     policies(trial, one, none)
     trial("GET", jobs, pageSize=1)
-    trial.refused(400, "GET", jobs.replace(REGION, "-"), says="wildcard")
-    trial.refused(400, "GET", jobs, showDeleted="true", says="query parameter 'showDeleted'")
-    trial.refused(409, "POST", f"{one}:run", {"etag": '"old"'}, says="etag")
-    trial.refused(400, "POST", f"{one}:run", {"overrides": {"delayExecution": True}}, says="delayExecution")
-    trial.refused(400, "POST", f"{one}:run", {"overrides": {"taskCount": -1}}, says="task_count")
+    trial.refuse(400, "GET", jobs.replace(REGION, "-"), says="wildcard")
+    trial.refuse(400, "GET", jobs, showDeleted="true", says="query parameter 'showDeleted'")
+    trial.refuse(409, "POST", f"{one}:run", {"etag": '"old"'}, says="etag")
+    trial.refuse(400, "POST", f"{one}:run", {"overrides": {"delayExecution": True}}, says="delayExecution")
+    trial.refuse(400, "POST", f"{one}:run", {"overrides": {"taskCount": -1}}, says="task_count")
     execution = trial("POST", f"{one}:run", {"etag": etag}, missing=f"{none}:run")["metadata"]["name"]
     trial("GET", f"{one}/executions", pageSize=1)
     ran, absent = f"/run/v2/{execution}", f"{one}/executions/absent"
     trial("GET", ran, missing=absent)
     trial("GET", f"{ran}/tasks", pageSize=1, missing=f"{absent}/tasks")
     trial("GET", f"{ran}/tasks/{execution.rpartition('/')[2]}-task0", missing=f"{ran}/tasks/absent")
-    trial.refused(409, "POST", f"{ran}:cancel", {"etag": '"old"'}, says="etag")
+    trial.refuse(409, "POST", f"{ran}:cancel", {"etag": '"old"'}, says="etag")
     trial("POST", f"{ran}:cancel", {}, missing=f"{absent}:cancel")
-    trial.refused(409, "DELETE", ran, etag='"old"', says="etag")
+    trial.refuse(409, "DELETE", ran, etag='"old"', says="etag")
     trial("DELETE", ran, missing=absent)
-    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial.refuse(409, "DELETE", one, etag='"old"', says="etag")
     trial("DELETE", one, missing=none)
 
 

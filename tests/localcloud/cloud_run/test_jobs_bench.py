@@ -48,7 +48,7 @@ class Site:
             self.client.post("/storage/v1/b", {"name": name}, project="bezel-local")
         self.client.grant_bucket("loads", "roles/storage.objectUser", f"serviceAccount:{self.account}")
         path = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
-        self.client.done("artifactregistry/v1", self.client.post(path, {"format": "DOCKER"}, repositoryId="tools"))
+        self.client.finish("artifactregistry/v1", self.client.post(path, {"format": "DOCKER"}, repositoryId="tools"))
         for name, content in (("config.json", json.dumps(MODEL).encode()), ("model.safetensors", b"\0" * 400_000)):
             query = {"uploadType": "media", "name": f"tiny/{name}"}
             self.client.http.post("/upload/storage/v1/b/models/o", params=query, content=content)
@@ -262,7 +262,7 @@ def foreign(site):
         container = {"image": "localhost/bezel-bench:0.1.0", "command": ["sleep"], "args": ["100"]}
         task = {"containers": [container], "timeout": "600s"}
         body = {"labels": labels, "template": {"template": task}}
-        site.client.done("run/v2", site.client.post(JOBS, body, jobId=name))
+        site.client.finish("run/v2", site.client.post(JOBS, body, jobId=name))
         return f"{JOBS}/{name}"
 
     yield make
@@ -285,7 +285,7 @@ def test_a_job_of_another_machine_is_left_alone_while_it_runs_and_taken_over_whe
     _, said = run.communicate(timeout=100)
     assert run.returncode == 1
     assert "a run of deployer@bezel-local.iam.gserviceaccount.com on another machine" in said
-    site.client.done("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
+    site.client.finish("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
     run = site.victim()
     until(lambda: "bezel-run" in site.client.get(job).json().get("labels", {}), 60)
     run.send_signal(signal.SIGTERM)

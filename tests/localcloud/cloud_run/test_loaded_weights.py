@@ -50,7 +50,7 @@ def deployed(client, made):
     name = f"loaded-{next(NUMBERS)}"
     operation = client.create(name, made)
     said = "\n".join(entry.get("textPayload", "") for entry in client.log(name, 'textPayload:""'))
-    client.done("run/v2", client.delete(f"{SERVICES}/{name}"))
+    client.finish("run/v2", client.delete(f"{SERVICES}/{name}"))
     return operation, said
 
 

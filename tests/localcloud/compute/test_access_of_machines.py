@@ -36,10 +36,10 @@ def test_an_external_address_is_added_once_and_deleted_by_its_name(project):
     project.ok("POST", f"{VM}/addAccessConfig", {"name": "door"}, networkInterface="nic0")
     (config,) = outside(project)
     assert config["natIP"].startswith("127.192.")
-    project.refused(400, "POST", f"{VM}/addAccessConfig", {}, networkInterface="nic0")
-    project.refused(400, "POST", f"{VM}/addAccessConfig", {}, networkInterface="nic1")
+    project.refusal(400, "POST", f"{VM}/addAccessConfig", {}, networkInterface="nic0")
+    project.refusal(400, "POST", f"{VM}/addAccessConfig", {}, networkInterface="nic1")
     wrong = {"accessConfig": "other", "networkInterface": "nic0"}
-    project.refused(400, "POST", f"{VM}/deleteAccessConfig", None, **wrong)
+    project.refusal(400, "POST", f"{VM}/deleteAccessConfig", None, **wrong)
     project.ok("POST", f"{VM}/deleteAccessConfig", None, accessConfig=config["name"], networkInterface="nic0")
     assert outside(project) is None
 
@@ -48,7 +48,7 @@ def test_tags_are_replaced_by_who_has_read_the_present_ones(project):
     tags = project.ok("GET", VM)["tags"]
     project.ok("POST", f"{VM}/setTags", {"fingerprint": tags["fingerprint"], "items": ["ssh"]})
     assert project.ok("GET", VM)["tags"]["items"] == ["ssh"]
-    project.refused(412, "POST", f"{VM}/setTags", {"fingerprint": tags["fingerprint"], "items": []})
+    project.refusal(412, "POST", f"{VM}/setTags", {"fingerprint": tags["fingerprint"], "items": []})
 
 
 @pytest.mark.slow
@@ -59,10 +59,10 @@ def test_a_policy_is_read_and_replaced_under_its_etag(project, path):
     project.ok("POST", f"{path}/setIamPolicy", {"policy": {"bindings": bindings, "etag": before["etag"]}})
     assert project.ok("GET", f"{path}/getIamPolicy")["bindings"] == bindings
     stale = {"policy": {"bindings": [], "etag": before["etag"]}}
-    project.refused(409, "POST", f"{path}/setIamPolicy", stale)
+    project.refusal(409, "POST", f"{path}/setIamPolicy", stale)
     held = project.ok("POST", f"{path}/testIamPermissions", {"permissions": ["compute.instances.get"]})
     assert held == {"permissions": ["compute.instances.get"]}
-    project.refused(404, "GET", f"{path}-other/getIamPolicy")
+    project.refusal(404, "GET", f"{path}-other/getIamPolicy")
 
 
 def test_the_effective_firewall_of_a_network_has_its_own_rules_only(project):
@@ -73,4 +73,4 @@ def test_the_effective_firewall_of_a_network_has_its_own_rules_only(project):
     found = project.ok("GET", f"{COMPUTE}/global/networks/net/getEffectiveFirewalls")
     assert [rule["name"] for rule in found["firewalls"]] == ["one"]
     assert project.ok("GET", f"{COMPUTE}/global/networks/other/getEffectiveFirewalls")["firewalls"][0]["name"] == "two"
-    project.refused(404, "GET", f"{COMPUTE}/global/networks/none/getEffectiveFirewalls")
+    project.refusal(404, "GET", f"{COMPUTE}/global/networks/none/getEffectiveFirewalls")

@@ -52,7 +52,7 @@ def asked(url: str, instance: str = "") -> str:
 def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     address = own_address(5)
     world.boot(world.spec(address))
-    assert world.settled("healthy") == "done", world.console()
+    assert world.settle("healthy") == "done", world.console()
     assert world.states() == dict.fromkeys(PHASES, "done")
     seen = asked(f"http://{address}:8000/x", "gateway")
     assert f'"HF_TOKEN": "{SECRET}"' in seen
@@ -81,7 +81,7 @@ def test_a_container_is_stopped_and_started_as_the_attribute_asks(world):
     address = own_address(13)
     spec = world.spec(address)
     world.boot(spec)
-    assert world.settled("healthy") == "done", world.console()
+    assert world.settle("healthy") == "done", world.console()
 
     def asks(number, verb):
         request = {"id": f"{number:032x}", "verb": verb}
@@ -127,7 +127,7 @@ def test_a_machine_writes_the_notice_of_its_end_once_its_account_may(world):
 def test_a_machine_without_the_attribute_writes_no_notice(world):
     before = len(ends(world))
     world.boot(world.spec(own_address(15)))
-    assert world.settled("healthy") == "done", world.console()
+    assert world.settle("healthy") == "done", world.console()
     until(world.container)
     assert len(ends(world)) == before
 
@@ -135,7 +135,7 @@ def test_a_machine_without_the_attribute_writes_no_notice(world):
 def test_a_machine_without_a_way_to_google_says_how_to_give_it_one(world):
     world.network(private=False)
     world.boot(world.spec(own_address(6)))
-    assert world.settled("network") == "failed"
+    assert world.settle("network") == "failed"
     assert "private Google access" in world.phases()["network"]["detail"]
 
 
@@ -151,7 +151,7 @@ REFUSALS = {
 def test_what_the_account_or_the_network_does_not_reach_fails_its_phase(world, name):
     phase, attributes, text = REFUSALS[name]
     world.boot(world.spec(own_address(7), **attributes))
-    assert world.settled(phase) == "failed"
+    assert world.settle(phase) == "failed"
     assert world.states()[phase] == "failed"
     assert text in world.phases()[phase]["detail"]
 
@@ -159,13 +159,13 @@ def test_what_the_account_or_the_network_does_not_reach_fails_its_phase(world, n
 def test_an_account_without_the_reader_role_pulls_no_image(world):
     world.client.account("nobody")
     world.boot(replace(world.spec(own_address(8)), service_account=RUNTIME.replace("runtime", "nobody")))
-    assert world.settled("image") == "failed"
+    assert world.settle("image") == "failed"
     assert "roles/artifactregistry.reader" in world.phases()["image"]["detail"]
 
 
 def test_a_container_that_never_serves_ends_the_boot_with_its_exit_code(world):
     world.boot(world.spec(own_address(9), "--exit=3"))
-    assert world.settled("healthy") == "failed"
+    assert world.settle("healthy") == "failed"
     assert "exit code 3" in world.phases()["healthy"]["detail"]
 
 

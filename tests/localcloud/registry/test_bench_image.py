@@ -22,7 +22,7 @@ def repository(cloud, endpoint, monkeypatch):
     """An empty repository, and the variables that name its cloud."""
     for name, value in control.environment(endpoint).items():
         monkeypatch.setenv(name, value)
-    cloud.done("artifactregistry/v1", cloud.post(REPOSITORIES, {"format": "DOCKER"}, repository_id="images"))
+    cloud.finish("artifactregistry/v1", cloud.post(REPOSITORIES, {"format": "DOCKER"}, repository_id="images"))
     yield ImageRepository.parse(f"{HOST}/bezel-local/images")
     cloud.delete(f"{REPOSITORIES}/images")
 

@@ -41,13 +41,15 @@ def lay(pipeline: Pipeline, issuer: str, repository: str, repository_id: str) ->
 
     accounts = Accounts(ask, chosen)
     accounts.make()
-    cloud.done("iam/v1", cloud.post(_POOLS, {}, workloadIdentityPoolId="bezel"))
+    cloud.finish("iam/v1", cloud.post(_POOLS, {}, workloadIdentityPoolId="bezel"))
     provider = {
         "attributeMapping": access.attribute_mapping(chosen),
         "attributeCondition": access.attribute_condition(chosen),
         "oidc": {"issuerUri": issuer},
     }
-    cloud.done("iam/v1", cloud.post(f"{_POOLS}/bezel/providers", provider, workloadIdentityPoolProviderId=chosen.forge))
+    cloud.finish(
+        "iam/v1", cloud.post(f"{_POOLS}/bezel/providers", provider, workloadIdentityPoolProviderId=chosen.forge)
+    )
     for name in (access.PREVIEW, access.DEPLOY):
         member = access.principals(PROVIDER.partition("/providers/")[0], name)
         policy = {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": [member]}]}

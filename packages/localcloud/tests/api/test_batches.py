@@ -29,11 +29,11 @@ LISTS = {
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Project(tmp_path_factory.mktemp("cloud"))
+    new_project = Project(tmp_path_factory.mktemp("cloud"))
     for api in LISTS:
-        found.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
-    yield found
-    found.close()
+        new_project.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
+    yield new_project
+    new_project.close()
 
 
 def statuses(project, target, *lines, token=True):
@@ -46,15 +46,15 @@ def statuses(project, target, *lines, token=True):
 
 @pytest.mark.parametrize("api", sorted(LISTS))
 def test_a_batch_answers_calls_of_its_api(project, api):
-    verb, found = ("POST", 400) if api == "iamcredentials" else ("GET", 200)
+    verb, expected = ("POST", 400) if api == "iamcredentials" else ("GET", 200)
     whole = f"/{api}{LISTS[api]}"
     nothing = f"GET /{api}/{LISTS[api].split('/')[1]}/nothing"
-    assert statuses(project, f"/{api}/batch", f"{verb} {whole}", nothing) == [found, 404]
-    assert statuses(project, "/batch", f"{verb} http://127.0.0.1:1{whole}") == [found]
+    assert statuses(project, f"/{api}/batch", f"{verb} {whole}", nothing) == [expected, 404]
+    assert statuses(project, "/batch", f"{verb} http://127.0.0.1:1{whole}") == [expected]
     if api in {"storage", "compute"}:
-        assert statuses(project, f"/batch/{api}/v1", f"{verb} {whole}") == [found]
+        assert statuses(project, f"/batch/{api}/v1", f"{verb} {whole}") == [expected]
     elif api not in {"crm", "tpu"}:  # these paths are also those of another API
-        assert statuses(project, f"/{api}/batch", f"{verb} {LISTS[api]}") == [found]
+        assert statuses(project, f"/{api}/batch", f"{verb} {LISTS[api]}") == [expected]
 
 
 def test_each_part_has_a_header_also_where_the_response_has_none(project):

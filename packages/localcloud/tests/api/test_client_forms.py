@@ -27,12 +27,12 @@ PLACES = {"projects": "bezel-local", "locations": "us-east4", "regions": "us-eas
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Project(tmp_path_factory.mktemp("cloud"))
+    new_project = Project(tmp_path_factory.mktemp("cloud"))
     for api in APIS:
-        found.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    yield found
-    found.close()
+        new_project.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    yield new_project
+    new_project.close()
 
 
 def path_of(method):
@@ -45,21 +45,21 @@ def path_of(method):
 
 
 def of_every_method(*verbs, with_body=False):
-    found = [
+    methods = [
         method for (verb, _), method in served_methods().items() if verb in verbs and (method.request or not with_body)
     ]
     # The last of these names the same form twice in one path; uploads are tried apart.
-    return [method for method in found if "/upload/" not in method.path]
+    return [method for method in methods if "/upload/" not in method.path]
 
 
-def answered(project, verb, target, body=b"", *headers, token=None):
+def ask(project, verb, target, body=b"", *headers, token=None):
     status, content = answer_of(
         project.application, verb, target, project.token if token is None else token, body=body, headers=headers
     )
     return status, content
 
 
-def told(answer):
+def status_and_message(answer):
     """Status and message of an answer, which a form of the request must not change."""
     status, content = answer
     error = json.loads(content).get("error") if content and content[:1] == b"{" else None
@@ -70,11 +70,13 @@ def test_a_packed_body_is_read_as_a_plain_one_by_every_method_that_has_one(proje
     tried, read = of_every_method("POST", "PUT", "PATCH", with_body=True), 0
     for method in tried:
         path, body = path_of(method), UNKNOWN
-        plain = told(answered(project, method.http, path, body, JSON))
-        assert told(answered(project, method.http, path, gzip.compress(body, mtime=0), JSON, GZIP)) == plain, method.id
+        plain = status_and_message(ask(project, method.http, path, body, JSON))
+        assert status_and_message(ask(project, method.http, path, gzip.compress(body, mtime=0), JSON, GZIP)) == plain, (
+            method.id
+        )
         read += "noSuchField" in plain[1]
         assert "Method not found" not in plain[1], method.id
-        broken = told(answered(project, method.http, path, body, JSON, GZIP))
+        broken = status_and_message(ask(project, method.http, path, body, JSON, GZIP))
         assert broken[0] == 400 or broken == plain, (method.id, broken)
     assert len(tried) > 100
     assert read > 90
@@ -86,10 +88,12 @@ def test_a_post_with_another_methods_name_is_that_method_on_every_api(project, v
     tried = of_every_method(verb)
     for method in tried:
         path, body = path_of(method), UNKNOWN if method.request else b""
-        plain = told(answered(project, verb, path, body, JSON))
+        plain = status_and_message(ask(project, verb, path, body, JSON))
         for override in ((("X-HTTP-Method-Override", verb),), (("x-http-method-override", verb.lower()),)):
-            assert told(answered(project, "POST", path, body, JSON, *override)) == plain, method.id
-        assert told(answered(project, "POST", f"{path}?%24httpMethod={verb}", body, JSON))[0] == plain[0], method.id
+            assert status_and_message(ask(project, "POST", path, body, JSON, *override)) == plain, method.id
+        assert status_and_message(ask(project, "POST", f"{path}?%24httpMethod={verb}", body, JSON))[0] == plain[0], (
+            method.id
+        )
     assert len(tried) >= {"PATCH": 15, "PUT": 6, "DELETE": 20}[verb]
 
 
@@ -99,27 +103,28 @@ def test_a_long_query_in_the_body_is_the_query_of_every_list(project):
     for method in tried:
         pairs = {"fields": "nothing", "quotaUser": "q" * 3000} | ({"project": "bezel-local"} if method.required else {})
         path, form = path_of(method), urlencode(pairs).encode()
-        plain = answered(project, "GET", f"{path}?{form.decode()}")
+        plain = ask(project, "GET", f"{path}?{form.decode()}")
         for headers, body in (((), form), ((GZIP,), gzip.compress(form, mtime=0))):
             override = ("X-HTTP-Method-Override", "GET")
-            assert answered(project, "POST", path, body, FORM, override, *headers) == plain, method.id
+            assert ask(project, "POST", path, body, FORM, override, *headers) == plain, method.id
     assert len(tried) > 30
     assert len({method.path.split("/")[1] for method in tried}) >= 14
 
 
 @pytest.mark.slow
-def test_other_forms_of_a_parameter_are_accepted_by_every_method_that_reads(project):
+def test_every_reading_method_accepts_other_forms_of_a_parameter(project):
+    """Other forms of a parameter are accepted by every method that reads."""
     tried = of_every_method("GET")
     for method in tried:
         path, query = path_of(method), "project=bezel-local&" if "project" in method.required else ""
-        plain = answered(project, "GET", f"{path}?{query}fields=kind")
+        plain = ask(project, "GET", f"{path}?{query}fields=kind")
         by_header = ("X-Goog-FieldMask", "kind")
-        assert answered(project, "GET", f"{path}?{query}", b"", by_header) == plain, method.id
+        assert ask(project, "GET", f"{path}?{query}", b"", by_header) == plain, method.id
         both = f"{path}?{query}fields=kind"
-        assert answered(project, "GET", both, b"", ("X-Goog-FieldMask", "items")) == plain, method.id
+        assert ask(project, "GET", both, b"", ("X-Goog-FieldMask", "items")) == plain, method.id
         for name in ("access_token", "oauth_token"):
             target = f"{path}?{query}fields=kind&{name}={project.token}"
-            assert answered(project, "GET", target, token="") == plain, method.id
+            assert ask(project, "GET", target, token="") == plain, method.id
         more = (
             "prettyPrint=false&%24alt=json&alt=json&key=k&quotaUser=q&%24ct=x&%24unique=1&%24.xgafv=2&%24apiVersion=v"
         )
@@ -127,20 +132,20 @@ def test_other_forms_of_a_parameter_are_accepted_by_every_method_that_reads(proj
                    ("X-Goog-Request-Reason", "r"), ("X-Goog-Api-Client", "gl-go/1"), ("X-Server-Timeout", "600"),
                    ("X-Goog-Request-Params", "name=x"), ("User-Agent", "x (gzip)"), ("Accept-Encoding", "gzip"),
                    ("Expect", "100-continue"), JSON)  # fmt: skip
-        assert answered(project, "GET", f"{path}?{query}fields=kind&{more}", b"", *headers) == plain, method.id
+        assert ask(project, "GET", f"{path}?{query}fields=kind&{more}", b"", *headers) == plain, method.id
     assert len(tried) > 80
 
 
 def test_a_wrong_token_in_the_query_is_refused_by_every_api(project):
     for method in of_every_method("GET"):
-        status, _ = answered(project, "GET", f"{path_of(method)}?access_token=ya29.wrong", token="")
+        status, _ = ask(project, "GET", f"{path_of(method)}?access_token=ya29.wrong", token="")
         assert status == 401, method.id
 
 
 def test_the_error_format_of_older_clients_is_accepted(project):
     path = f"/secretmanager/v1/{PARENT}/secrets/x1"
-    plain = json.loads(answered(project, "GET", path)[1])["error"]
-    older = json.loads(answered(project, "GET", f"{path}?%24.xgafv=1")[1])["error"]
+    plain = json.loads(ask(project, "GET", path)[1])["error"]
+    older = json.loads(ask(project, "GET", f"{path}?%24.xgafv=1")[1])["error"]
     assert older.pop("errors") == [{"message": plain["message"], "domain": "global", "reason": "notFound"}]
     assert older == plain
 
@@ -157,7 +162,7 @@ def test_the_error_format_of_older_clients_is_accepted(project):
 )
 def test_a_body_that_is_not_in_its_encoding_is_refused(project, body, encoding, says):
     path = f"/secretmanager/v1/{PARENT}/secrets?secretId=x"
-    status, message = told(answered(project, "POST", path, body, JSON, ("Content-Encoding", encoding)))
+    status, message = status_and_message(ask(project, "POST", path, body, JSON, ("Content-Encoding", encoding)))
     assert status == 400
     assert says in message
 
@@ -172,37 +177,40 @@ def test_a_body_that_is_not_in_its_encoding_is_refused(project, body, encoding, 
 )
 def test_a_packed_body_may_have_members_and_many_pieces(project, body):
     path = f"/secretmanager/v1/{PARENT}/secrets"
-    status, content = answered(project, "POST", f"{path}?secretId=packed", body, JSON, ("Content-Encoding", "X-GZIP"))
+    status, content = ask(project, "POST", f"{path}?secretId=packed", body, JSON, ("Content-Encoding", "X-GZIP"))
     assert status == 200, content
-    assert answered(project, "DELETE", f"{path}/packed")[0] == 200
+    assert ask(project, "DELETE", f"{path}/packed")[0] == 200
 
 
-def test_a_body_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_whole(project):
+def test_a_body_that_unpacks_beyond_the_limit_is_refused_early(project):
+    """A body that unpacks to more than the limit is refused before it is whole."""
     bomb = gzip.compress(b" " * (LARGEST_MESSAGE + 1), mtime=0)
-    status, message = told(answered(project, "POST", f"/secretmanager/v1/{PARENT}/secrets", bomb, JSON, GZIP))
+    status, message = status_and_message(ask(project, "POST", f"/secretmanager/v1/{PARENT}/secrets", bomb, JSON, GZIP))
     assert (status, "exceeds the limit" in message) == (413, True)
     form = gzip.compress(b"a=" + b"x" * LONGEST_QUERY, mtime=0)
     override = ("X-HTTP-Method-Override", "GET")
-    status, message = told(answered(project, "POST", f"/secretmanager/v1/{PARENT}/secrets", form, FORM, GZIP, override))
+    status, message = status_and_message(
+        ask(project, "POST", f"/secretmanager/v1/{PARENT}/secrets", form, FORM, GZIP, override)
+    )
     assert (status, "exceeds the limit" in message) == (413, True)
 
 
 def test_an_upload_is_unpacked_and_an_object_of_the_xml_api_is_not(project):
     content, packed = b"content " * 1000, gzip.compress(b"content " * 1000, mtime=0)
     upload = "/upload/storage/v1/b/shelf/o?uploadType=media&name=a"
-    assert answered(project, "POST", upload, packed, GZIP)[0] == 200
-    got = json.loads(answered(project, "GET", "/storage/v1/b/shelf/o/a")[1])
+    assert ask(project, "POST", upload, packed, GZIP)[0] == 200
+    got = json.loads(ask(project, "GET", "/storage/v1/b/shelf/o/a")[1])
     assert (got["size"], "contentEncoding" in got) == (str(len(content)), False)
-    assert answered(project, "PUT", "/shelf/b", packed, GZIP)[0] == 200
-    got = json.loads(answered(project, "GET", "/storage/v1/b/shelf/o/b")[1])
+    assert ask(project, "PUT", "/shelf/b", packed, GZIP)[0] == 200
+    got = json.loads(ask(project, "GET", "/storage/v1/b/shelf/o/b")[1])
     assert (got["size"], got["contentEncoding"]) == (str(len(packed)), "gzip")
 
 
 def test_only_a_post_can_have_another_methods_name(project):
     path = f"/secretmanager/v1/{PARENT}/secrets"
     override = ("X-HTTP-Method-Override", "DELETE")
-    assert answered(project, "GET", path, b"", override)[0] == 200
-    assert answered(project, "POST", path, b"", ("X-HTTP-Method-Override", "FROBNICATE"))[0] == 404
+    assert ask(project, "GET", path, b"", override)[0] == 200
+    assert ask(project, "POST", path, b"", ("X-HTTP-Method-Override", "FROBNICATE"))[0] == 404
 
 
 # Client -> headers and query that its transport adds to a request, beyond those above. Sources: google-http-client,
@@ -266,11 +274,13 @@ def test_what_a_client_s_transport_adds_changes_no_answer(project, client):
     for method in tried:
         path, body = path_of(method), UNKNOWN if method.request else b""
         query = "project=bezel-local&" if "project" in method.required else ""
-        own = () if method.http == "GET" and not method.request else (JSON,)
-        rest = tuple(pair for pair in headers.items() if not own or pair[0].lower() != "content-type")
+        content_type = () if method.http == "GET" and not method.request else (JSON,)
+        rest = tuple(pair for pair in headers.items() if not content_type or pair[0].lower() != "content-type")
         target = f"{path}?{query}fields=kind"
-        plain = told(answered(project, method.http, target, body, *own))
-        assert told(answered(project, method.http, f"{target}&{more}", body, *own, *rest)) == plain, method.id
+        plain = status_and_message(ask(project, method.http, target, body, *content_type))
+        assert status_and_message(ask(project, method.http, f"{target}&{more}", body, *content_type, *rest)) == plain, (
+            method.id
+        )
     assert len(tried) > 200
 
 
@@ -290,9 +300,9 @@ def test_a_body_is_read_whatever_its_type_is_called(project, kind):
     tried = of_every_method("POST", "PUT", "PATCH", with_body=True)
     for method in tried:
         path = path_of(method)
-        plain = told(answered(project, method.http, path, UNKNOWN, JSON))
+        plain = status_and_message(ask(project, method.http, path, UNKNOWN, JSON))
         headers = (("Content-Type", kind),) if kind else ()
-        assert told(answered(project, method.http, path, UNKNOWN, *headers)) == plain, method.id
+        assert status_and_message(ask(project, method.http, path, UNKNOWN, *headers)) == plain, method.id
 
 
 SIZE = str(len(UNKNOWN))
@@ -336,7 +346,7 @@ POSTS = {
 }
 
 
-def chunked(content, size=97):
+def in_chunks(content, size=97):
     pieces = [content[start : start + size] for start in range(0, len(content), size)]
     return b"".join(b"%X\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
@@ -348,7 +358,7 @@ def exchange(host, raw):
         connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
     head, _, body = received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
-    return told((int(head.split()[1]), body))
+    return status_and_message((int(head.split()[1]), body))
 
 
 @pytest.mark.slow
@@ -357,7 +367,7 @@ def test_a_request_in_each_form_of_the_wire_is_read_by_every_api(endpoint, cloud
     cloud.enable(*(api for api in POSTS if api not in {"compute", "crm", "logging", "monitoring", "storage"}))
     host, token = endpoint.base.removeprefix("http://"), cloud.http.headers["Authorization"].removeprefix("Bearer ")
     first, headers, kind = ON_THE_WIRE[form]
-    body = {"chunks": chunked(UNKNOWN), "packed": chunked(gzip.compress(UNKNOWN, mtime=0))}.get(kind, UNKNOWN)
+    body = {"chunks": in_chunks(UNKNOWN), "packed": in_chunks(gzip.compress(UNKNOWN, mtime=0))}.get(kind, UNKNOWN)
     for api, path in POSTS.items():
         head = "\r\n".join((first, *headers, "\r\n"))
         raw = head.format(path=f"/{api}{path}", host=host, token=token, size=SIZE).encode() + body

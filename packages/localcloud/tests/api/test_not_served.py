@@ -24,12 +24,12 @@ FORMS = {"[^/]+": "x1", ".*": "a1", ".+": "a1", "[^/]*": "x1", "[0-9]+": "12"}
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    found = Project(tmp_path_factory.mktemp("cloud"))
-    yield found
-    found.close()
+    new_project = Project(tmp_path_factory.mktemp("cloud"))
+    yield new_project
+    new_project.close()
 
 
-def documented():
+def documented_methods():
     """(document, method, verb, path) of every method, once with plain names and once with names after its patterns."""
     for source in all_versions():
         for method in methods_of(document(source.document)):
@@ -46,7 +46,7 @@ def documented():
                 yield source.document, method, path
 
 
-def called(project, verb, path):
+def ask(project, verb, path):
     status, body = answer_of(project.application, verb, path, project.token)
     return status, json.loads(body)["error"] if status >= 400 else {}
 
@@ -54,8 +54,8 @@ def called(project, verb, path):
 @pytest.mark.slow
 def test_every_method_that_is_not_served_is_refused_by_its_name_and_api(project):
     tried, wrong = Counter(), []
-    for name, method, path in documented():
-        status, error = called(project, method["httpMethod"], path)
+    for name, method, path in documented_methods():
+        status, error = ask(project, method["httpMethod"], path)
         named = error.get("details", [{}])[0].get("metadata", {})
         if {
             "method": unserved_method(method["httpMethod"], path),
@@ -96,7 +96,7 @@ def _is_of_a_served_form(verb, path):
     ],
 )
 def test_a_method_is_known_at_each_place_where_google_has_it(project, verb, path, name):
-    status, error = called(project, verb, path.replace("/P/", f"/{PARENT}/"))
+    status, error = ask(project, verb, path.replace("/P/", f"/{PARENT}/"))
     assert status == 400
     assert name in error["details"][0]["metadata"]["method"]
 
@@ -111,20 +111,20 @@ def test_a_method_is_known_at_each_place_where_google_has_it(project, verb, path
     ],
 )
 def test_a_method_that_google_does_not_have_either_is_not_found(project, verb, path):
-    status, error = called(project, verb, path)
+    status, error = ask(project, verb, path)
     assert status == 404
     assert NOT_SERVED not in str(error)
 
 
 def test_a_refusal_tells_which_version_or_which_methods_are_served(project):
-    older = called(project, "GET", f"/secretmanager/v1beta1/{PARENT}/secrets")[1]["message"]
+    older = ask(project, "GET", f"/secretmanager/v1beta1/{PARENT}/secrets")[1]["message"]
     assert "It serves v1 of it." in older
-    other = called(project, "POST", "/storage/v1/b/x/o/bulkRestore")[1]["message"]
+    other = ask(project, "POST", "/storage/v1/b/x/o/bulkRestore")[1]["message"]
     assert "It serves: storage.objects.compose, " in other
 
 
 def test_a_part_that_is_not_served_names_the_method_that_was_called(project):
-    error = project.refused(400, "GET", f"/monitoring/v3/{PARENT}/alertPolicies", filter="x")
+    error = project.refusal(400, "GET", f"/monitoring/v3/{PARENT}/alertPolicies", filter="x")
     assert error["details"][0] == {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": NOT_SERVED,

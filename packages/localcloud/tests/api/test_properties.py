@@ -14,8 +14,8 @@ from bezel_localcloud.core.errors import ApiError
 from bezel_localcloud.http.messages import checked_message
 from bezel_localcloud.http.methods import served_methods
 from localcloud_support.client import PARENT, REGION, Client, start_daemon
-from localcloud_support.discovery_check import called, problems
-from localcloud_support.discovery_values import ANY_JSON, spoiled, valid
+from localcloud_support.discovery_check import method_of, problems
+from localcloud_support.discovery_values import ANY_JSON, spoiled_values, valid
 
 pytestmark = pytest.mark.slow  # hundreds of requests generated from the documents
 
@@ -47,7 +47,7 @@ NAMES = {
 
 
 def request_schema(method):
-    call = called(method.http, method.path.replace("{}", "x"))
+    call = method_of(method.http, method.path.replace("{}", "x"))
     return call.source.document, {"$ref": call.method["request"]["$ref"]}
 
 
@@ -80,7 +80,7 @@ def test_what_the_document_allows_is_taken_and_stays_allowed(data):
 def test_what_the_document_does_not_allow_is_refused_and_the_rest_taken(data):
     method = data.draw(with_body)
     name, schema = request_schema(method)
-    body = data.draw(spoiled(name, schema))
+    body = data.draw(spoiled_values(name, schema))
     assert is_taken(body, method) == (problems(body, schema, name, "body") == [])
 
 
@@ -115,12 +115,13 @@ def query_of(draw, method):
 
 @settings(CHOSEN, max_examples=2 * EXAMPLES)
 @given(data=st.data())
-def test_no_request_ends_in_an_error_of_the_server_and_every_answer_is_valid(guinea, data):
+def test_every_answer_is_valid_and_none_is_a_server_error(guinea, data):
+    """No request ends in an error of the server and every answer is valid."""
     method = data.draw(st.sampled_from([method for method in METHODS if method.id not in DANGEROUS]))
     path, query, body = data.draw(path_of(method)), data.draw(query_of(method)), None
     if method.request:
         name, schema = request_schema(method)
-        body = data.draw(valid(name, schema) | spoiled(name, schema) | ANY_JSON)
+        body = data.draw(valid(name, schema) | spoiled_values(name, schema) | ANY_JSON)
     if method.id == "storage.objects.insert":
         path, query = f"/upload{path}", query | {"uploadType": data.draw(st.sampled_from(["media", "resumable", "x"]))}
     # The client holds the answer, and the request if it was taken, against the document.

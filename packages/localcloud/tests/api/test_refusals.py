@@ -16,7 +16,7 @@ UPLOAD = f"/upload{SHELF}/o"
 
 
 @pytest.fixture
-def kept(cloud):
+def filled_cloud(cloud):
     """The client, with a bucket of one object and a secret of one version."""
     cloud.post("/storage/v1/b", {"name": "kept"}, project="bezel-local")
     cloud.http.post(UPLOAD, params={"uploadType": "media", "name": "a"}, content=b"0123")
@@ -29,7 +29,7 @@ def kept(cloud):
     cloud.delete(SHELF)
 
 
-def said(answer):
+def message_of(answer):
     return answer.json()["error"]["message"]
 
 
@@ -82,61 +82,65 @@ def said(answer):
         ("DELETE", "/localcloud/hold", {"drop": "x"}, None, 400, "TYPE_INT32"),
     ],
 )
-def test_what_a_method_cannot_do_is_refused_with_the_reason(kept, verb, path, query, body, status, word):
-    answer = kept.http.request(verb, path, params=query, json=body)
-    assert (answer.status_code, word in said(answer)) == (status, True), answer.text
+def test_what_a_method_cannot_do_is_refused_with_the_reason(filled_cloud, verb, path, query, body, status, word):
+    answer = filled_cloud.http.request(verb, path, params=query, json=body)
+    assert (answer.status_code, word in message_of(answer)) == (status, True), answer.text
 
 
 @pytest.mark.slow
-def test_what_has_not_changed_is_not_sent_again(kept):
+def test_what_has_not_changed_is_not_sent_again(filled_cloud):
     for path in (SHELF, f"{SHELF}/o/a"):
-        current = kept.get(path).json()["metageneration"]
-        answer = kept.get(path, ifMetagenerationNotMatch=current)
+        current = filled_cloud.get(path).json()["metageneration"]
+        answer = filled_cloud.get(path, ifMetagenerationNotMatch=current)
         assert (answer.status_code, answer.content) == (304, b"")
-        assert kept.get(path, ifMetagenerationMatch=current).status_code == 200
+        assert filled_cloud.get(path, ifMetagenerationMatch=current).status_code == 200
 
 
 @pytest.mark.parametrize("header", ["bytes 0-3", "bytes x-y/4", "bytes 0-5/4", "bytes */x"])
-def test_a_range_that_the_whole_does_not_hold_is_refused(kept, header):
-    session = kept.http.post(UPLOAD, params={"uploadType": "resumable", "name": "b"}).headers["location"]
-    assert kept.http.put(session, content=b"0123", headers={"Content-Range": header}).status_code == 400
-    assert kept.http.put(session, content=b"0123", headers={"Content-Range": "bytes 0-3/4"}).status_code == 200
+def test_a_range_that_the_whole_does_not_hold_is_refused(filled_cloud, header):
+    session = filled_cloud.http.post(UPLOAD, params={"uploadType": "resumable", "name": "b"}).headers["location"]
+    assert filled_cloud.http.put(session, content=b"0123", headers={"Content-Range": header}).status_code == 400
+    assert filled_cloud.http.put(session, content=b"0123", headers={"Content-Range": "bytes 0-3/4"}).status_code == 200
 
 
-def test_a_session_keeps_its_condition_until_its_end(kept):
-    opened = kept.http.post(UPLOAD, params={"uploadType": "resumable", "name": "b", "ifGenerationMatch": 0})
-    kept.http.post(UPLOAD, params={"uploadType": "media", "name": "b"}, content=b"faster")
-    late = kept.http.put(opened.headers["location"], content=b"late")
+def test_a_session_keeps_its_condition_until_its_end(filled_cloud):
+    opened = filled_cloud.http.post(UPLOAD, params={"uploadType": "resumable", "name": "b", "ifGenerationMatch": 0})
+    filled_cloud.http.post(UPLOAD, params={"uploadType": "media", "name": "b"}, content=b"faster")
+    late = filled_cloud.http.put(opened.headers["location"], content=b"late")
     assert late.status_code == 412
-    assert kept.get(f"{SHELF}/o/b", alt="media").content == b"faster"
+    assert filled_cloud.get(f"{SHELF}/o/b", alt="media").content == b"faster"
 
 
-def test_an_alias_names_a_version(kept):
+def test_an_alias_names_a_version(filled_cloud):
     body = {"versionAliases": {"stable": "1"}}
-    assert kept.patch(f"{SECRETS}/kept", body, updateMask="versionAliases").json()["versionAliases"] == {"stable": "1"}
-    found = kept.get(f"{SECRETS}/kept/versions/stable:access").json()
-    assert base64.b64decode(found["payload"]["data"]) == b"a"
+    assert filled_cloud.patch(f"{SECRETS}/kept", body, updateMask="versionAliases").json()["versionAliases"] == {
+        "stable": "1"
+    }
+    version = filled_cloud.get(f"{SECRETS}/kept/versions/stable:access").json()
+    assert base64.b64decode(version["payload"]["data"]) == b"a"
 
 
-def test_secrets_and_versions_are_listed_newest_first_by_pages(kept):
-    kept.post(f"{SECRETS}/kept:addVersion", {"payload": {"data": "YQ=="}})
-    first = kept.get(f"{SECRETS}/kept/versions", pageSize=1).json()
-    second = kept.get(f"{SECRETS}/kept/versions", pageSize=1, pageToken=first["nextPageToken"]).json()
+def test_secrets_and_versions_are_listed_newest_first_by_pages(filled_cloud):
+    filled_cloud.post(f"{SECRETS}/kept:addVersion", {"payload": {"data": "YQ=="}})
+    first = filled_cloud.get(f"{SECRETS}/kept/versions", pageSize=1).json()
+    second = filled_cloud.get(f"{SECRETS}/kept/versions", pageSize=1, pageToken=first["nextPageToken"]).json()
     names = [page["versions"][0]["name"].rpartition("/")[2] for page in (first, second)]
     assert (names, first["totalSize"], "nextPageToken" in second) == (["2", "1"], 2, False)
 
 
-def test_null_removes_wherever_it_stands(kept):
+def test_null_removes_wherever_it_stands(filled_cloud):
     cors = [{"maxAgeSeconds": 5, "method": None, "origin": ["*", None]}, None]
-    changed = kept.patch(SHELF, {"cors": cors, "labels": {"a": "b"}}).json()
+    changed = filled_cloud.patch(SHELF, {"cors": cors, "labels": {"a": "b"}}).json()
     assert (changed["cors"], changed["labels"]) == ([{"maxAgeSeconds": 5, "origin": ["*"]}], {"a": "b"})
-    assert kept.patch(SHELF, {"cors": None, "labels": {"a": None}}).json().keys() & {"cors", "labels"} == {"labels"}
+    assert filled_cloud.patch(SHELF, {"cors": None, "labels": {"a": None}}).json().keys() & {"cors", "labels"} == {
+        "labels"
+    }
 
 
-def test_a_bucket_keeps_what_is_the_platforms_to_set(kept):
-    before = kept.get(SHELF).json()
+def test_a_bucket_keeps_what_is_the_platforms_to_set(filled_cloud):
+    before = filled_cloud.get(SHELF).json()
     theirs = {"id": "x", "timeCreated": "2020-01-01T00:00:00Z", "metageneration": "77", "location": "EU", "name": "y"}
-    after = kept.patch(SHELF, theirs).json()
+    after = filled_cloud.patch(SHELF, theirs).json()
     assert {key: after[key] for key in theirs} == {key: before[key] for key in theirs} | {"metageneration": "2"}
 
 
@@ -157,7 +161,7 @@ def test_validate_only_changes_nothing_and_shows_what_would_be(cloud):
 @pytest.mark.slow
 def test_allow_missing_creates_for_who_may_create(cloud):
     body = {"template": cloud.template()}
-    cloud.done("run/v2", cloud.patch(f"{SERVICES}/born", body, allowMissing="true"))
+    cloud.finish("run/v2", cloud.patch(f"{SERVICES}/born", body, allowMissing="true"))
     assert cloud.service("born")["generation"] == "1"
     cloud.remove("born")
     # Who may update what there is, and create nothing.
@@ -167,7 +171,7 @@ def test_allow_missing_creates_for_who_may_create(cloud):
     wanted = policy | {"version": 3, "bindings": [*policy["bindings"], updater]}
     assert cloud.post(f"/crm/v1/{PARENT}:setIamPolicy", {"policy": wanted}).status_code == 200
     refused = cloud.as_account(RUNTIME).patch(f"{SERVICES}/born", body, allowMissing="true")
-    assert (refused.status_code, "run.services.create" in said(refused)) == (403, True)
+    assert (refused.status_code, "run.services.create" in message_of(refused)) == (403, True)
     cloud.post(f"/crm/v1/{PARENT}:setIamPolicy", {"policy": {"bindings": policy["bindings"]}})
 
 
@@ -175,7 +179,7 @@ def test_allow_missing_creates_for_who_may_create(cloud):
 def test_a_revisions_name_is_given_once(cloud):
     cloud.create("named", cloud.template(revision="named-blue"))
     again = cloud.patch(f"{SERVICES}/named", {"template": cloud.template("--b", revision="named-blue")})
-    assert (again.status_code, "already exists" in said(again)) == (409, True)
+    assert (again.status_code, "already exists" in message_of(again)) == (409, True)
     cloud.remove("named")
 
 

@@ -89,11 +89,11 @@ def test_the_table_agrees_with_a_look_through_all_routes(tmp_path):
     project = Project(tmp_path / "cloud")
     routes = [*registry.routes(project.cloud), *batch.routes(lambda: project.application)]
     routes += [route for module in (run, storage, vpc_api, tpu, iam) for route in module.api.routes(project.cloud)]
-    made, found = RouteTable(Nowhere(), routes, Nowhere(), lambda _: Response(status_code=404)), 0
+    made, matches = RouteTable(Nowhere(), routes, Nowhere(), lambda _: Response(status_code=404)), 0
     for request in hostile_requests(1000):
         scope = scope_of(request.verb, request.path.partition("?")[0])
         expected = looked_up(routes, scope)
         assert (made.find(dict(scope)), request.path) == (expected and expected[0], request.path)
-        found += expected is not None
+        matches += expected is not None
     project.close()
-    assert found > 300
+    assert matches > 300

@@ -112,7 +112,8 @@ def test_a_stream_that_breaks_breaks_for_the_client_too(front):
         list(answer.iter_raw())
 
 
-def test_an_instance_that_dies_fails_its_request_and_the_next_one_gets_a_new_one(cloud, front):
+def test_a_dead_instance_fails_its_request_and_is_replaced(cloud, front):
+    """An instance that dies fails its request and the next one gets a new one."""
     before = front.get("/").json()["pid"]
     assert front.get("/die").status_code == 503
     after = front.get("/").json()["pid"]
@@ -149,11 +150,11 @@ def test_concurrency_bounds_what_an_instance_sees_and_the_rest_waits(cloud):
     assert len(pids) == 3
     assert len(set(pids)) == 1
 
-    def logged():
+    def latencies():
         entries = cloud.log("narrow", 'httpRequest.requestUrl:"/wait"')
         return [float(e["httpRequest"]["latency"][:-1]) for e in entries] if len(entries) == 3 else None
 
-    assert max(until(logged)) > 0.55
+    assert max(until(latencies)) > 0.55
     cloud.remove("narrow")
 
 

@@ -67,26 +67,30 @@ def test_a_request_waits_ten_seconds_or_some_starts_and_then_gets_429(start, bus
 
 
 def test_a_request_waits_as_long_as_an_instance_is_on_its_way():
-    async def told():
+    async def wait():
         pool, reasons = pool_of(600.0)
         await pool.acquire()
         return reasons, asyncio.get_running_loop().time()
 
-    assert run_virtually(told()) == ([DEMAND], pytest.approx(600.0))
+    assert run_virtually(wait()) == ([DEMAND], pytest.approx(600.0))
 
 
-def test_a_revision_that_shall_have_no_instance_answers_503_and_starts_none():
-    async def told():
+def test_a_revision_without_instances_answers_503_and_starts_none():
+    """A revision of at most 0 instances answers 503 and starts none."""
+
+    async def outcome():
         pool, reasons = pool_of(0.0, replace(BOUNDS, maximum=0))
         with pytest.raises(NoInstanceError, match="disabled") as caught:
             await pool.acquire()
         return caught.value.status, reasons
 
-    assert run_virtually(told()) == (503, [])
+    assert run_virtually(outcome()) == (503, [])
 
 
-def test_an_instance_without_requests_ends_after_a_quarter_of_an_hour_unless_it_is_of_the_least():
-    async def told(least):
+def test_an_idle_instance_ends_unless_the_minimum_needs_it():
+    """An instance without requests ends after a quarter of an hour unless the minimum needs it."""
+
+    async def ends(least):
         pool, _ = pool_of(0.0, replace(BOUNDS, minimum=least))
         instance = await pool.acquire()
         await asyncio.sleep(5000.0)
@@ -97,12 +101,14 @@ def test_an_instance_without_requests_ends_after_a_quarter_of_an_hour_unless_it_
         await asyncio.sleep(2.0)
         return busy, early, instance.exited.is_set()
 
-    assert run_virtually(told(least=0)) == (False, False, True)
-    assert run_virtually(told(least=1)) == (False, False, False)
+    assert run_virtually(ends(least=0)) == (False, False, True)
+    assert run_virtually(ends(least=1)) == (False, False, False)
 
 
-def test_what_still_starts_ends_with_the_room_for_it_and_serves_nobody_later():
-    async def told(most):
+def test_a_starting_instance_beyond_the_maximum_ends():
+    """A starting instance for which the maximum leaves no room ends, and serves no request later."""
+
+    async def outcome(most):
         pool, reasons = pool_of(1.0, replace(BOUNDS, minimum=2, maximum=2))
         pool.fit()
         waiting = asyncio.ensure_future(pool.acquire())
@@ -117,12 +123,14 @@ def test_what_still_starts_ends_with_the_room_for_it_and_serves_nobody_later():
         await pool.acquire()
         return refused and refused.status, reasons, asyncio.get_running_loop().time()
 
-    assert run_virtually(told(most=0)) == (503, [MINIMUM, MINIMUM, DEMAND], pytest.approx(1.5))
-    assert run_virtually(told(most=1)) == (None, [MINIMUM, MINIMUM], pytest.approx(1.0))
+    assert run_virtually(outcome(most=0)) == (503, [MINIMUM, MINIMUM, DEMAND], pytest.approx(1.5))
+    assert run_virtually(outcome(most=1)) == (None, [MINIMUM, MINIMUM], pytest.approx(1.0))
 
 
-def test_the_least_number_is_made_up_for_at_once_but_later_and_later_in_a_crash_loop():
-    async def lost():
+def test_the_minimum_is_restored_at_once_but_slowly_in_a_crash_loop():
+    """Lost instances of the minimum are replaced at once, in a crash loop after growing pauses."""
+
+    async def starts_after_a_loss():
         """An instance of the least number that is lost once, after it has run for long."""
         pool, reasons = pool_of(1.0, replace(BOUNDS, minimum=1))
         pool.fit()
@@ -136,38 +144,39 @@ def test_the_least_number_is_made_up_for_at_once_but_later_and_later_in_a_crash_
         await asyncio.sleep(600.0)
         return len(reasons), set(reasons)
 
-    assert run_virtually(lost()) == 2
+    assert run_virtually(starts_after_a_loss()) == 2
     # At 0, 1, 3, 6, 11, 20, 37 and 70 seconds, then once a minute.
     assert run_virtually(looping()) == (16, {MINIMUM})
 
 
 @pytest.mark.parametrize(
-    ("cpu", "given", "concurrency"), [("1", None, 80), ("4", None, 80), ("0.5", None, 1), ("500m", 7, 7), ("8", 7, 7)]
+    ("cpu", "requested", "concurrency"),
+    [("1", None, 80), ("4", None, 80), ("0.5", None, 1), ("500m", 7, 7), ("8", 7, 7)],
 )
-def test_the_concurrency_that_nobody_gave_is_80_and_1_below_one_cpu(cpu, given, concurrency):
+def test_the_concurrency_that_nobody_gave_is_80_and_1_below_one_cpu(cpu, requested, concurrency):
     template = {"containers": [{"resources": {"limits": {"cpu": cpu}}}]}
-    asked = {"maxInstanceRequestConcurrency": given} if given else {}
+    asked = {"maxInstanceRequestConcurrency": requested} if requested else {}
     assert revision_spec(template | asked, {}).concurrency == concurrency
 
 
-def begun(cloud, service):
+def count_starts(cloud, service):
     return len(cloud.log(service, 'AND textPayload="container begins"'))
 
 
 def scale(cloud, service, scaling):
-    cloud.done("run/v2", cloud.patch(f"{SERVICES}/{service}", {"scaling": scaling}, updateMask="scaling"))
+    cloud.finish("run/v2", cloud.patch(f"{SERVICES}/{service}", {"scaling": scaling}, updateMask="scaling"))
 
 
 def test_manual_scaling_keeps_the_number_it_names_whatever_comes_in(cloud):
     cloud.create("manual", cloud.template(), scaling=MANUAL | {"manualInstanceCount": 2})
-    until(lambda: begun(cloud, "manual") == 2)
+    until(lambda: count_starts(cloud, "manual") == 2)
     front = cloud.front("manual")
     pid = front.get("/").json()["pid"]
     scale(cloud, "manual", MANUAL)
     until(lambda: not is_alive(pid))
     refused = front.get("/")
     assert (refused.status_code, "disabled" in refused.text) == (503, True)
-    assert begun(cloud, "manual") == 2
+    assert count_starts(cloud, "manual") == 2
     scale(cloud, "manual", {})
     assert front.get("/").status_code == 200
     reasons = [e["textPayload"].split()[4] for e in cloud.log("manual", 'AND textPayload:"Starting new instance"')]
@@ -193,7 +202,8 @@ def test_a_request_that_takes_too_long_ends_and_its_instance_goes_on(cloud):
     assert (entry["severity"], "maximum request timeout" in entry["textPayload"]) == ("ERROR", True)
 
 
-def test_what_the_front_refuses_and_what_breaks_is_logged_in_the_platforms_words(cloud, service):
+def test_refused_and_broken_requests_are_logged_as_the_platform_does(cloud, service):
+    """What the front refuses and what breaks is logged in the platform's words."""
     plain.get(service["uri"])
     cloud.front("watched").get("/die")
     entries = {e["httpRequest"]["status"]: e for e in cloud.log("watched", "AND httpRequest.status>=403")}
@@ -252,11 +262,11 @@ def test_every_entry_carries_the_labels_and_the_log_of_its_kind(cloud, service):
     assert request["labels"]["instanceId"] in {
         e["labels"]["instanceId"] for e in entries if e["logName"].endswith("stdout")
     }
-    told = [e["textPayload"] for e in entries if e["logName"].endswith("varlog%2Fsystem")]
-    assert told[0].startswith("Starting new instance. Reason: DEPLOYMENT_ROLLOUT - ")
+    texts = [e["textPayload"] for e in entries if e["logName"].endswith("varlog%2Fsystem")]
+    assert texts[0].startswith("Starting new instance. Reason: DEPLOYMENT_ROLLOUT - ")
     assert re.fullmatch(
         r'STARTUP HTTP probe succeeded after \d+ attempts? for container "watched-1" on port 8080 path "/health"\.',
-        told[1],
+        texts[1],
     )
 
 
@@ -269,7 +279,8 @@ def test_the_front_adds_itself_to_the_way_a_request_came(cloud):
 
 
 @pytest.mark.usefixtures("service")
-def test_a_body_beyond_the_platforms_bound_is_refused_and_one_below_it_arrives(cloud):
+def test_a_body_beyond_the_platforms_bound_is_refused(cloud):
+    """A body beyond the platform's bound is refused and one below it arrives."""
     front = cloud.front("watched")
     assert front.post("/", content=b"x" * (32 * 1024**2 + 1)).status_code == 413
     assert len(front.post("/", content=b"x" * 100_000).json()["body"]) == 100_000
@@ -282,7 +293,8 @@ def test_a_body_beyond_the_platforms_bound_is_refused_and_one_below_it_arrives(c
 
 
 @pytest.mark.usefixtures("service")
-def test_the_url_in_the_log_is_the_requested_one_with_its_escapes_and_query(cloud):
+def test_the_logged_url_keeps_its_escapes_and_query(cloud):
+    """The URL in the log is the requested one with its escapes and query."""
     cloud.front("watched").get("/a%20b/%C3%A4%3F?x=%26")
     entry = until(lambda: cloud.log("watched", 'httpRequest.requestUrl:"/a"'))[-1]
     assert entry["httpRequest"]["requestUrl"].partition("/a")[2] == "%20b/%C3%A4%3F?x=%26"
@@ -291,7 +303,7 @@ def test_the_url_in_the_log_is_the_requested_one_with_its_escapes_and_query(clou
 def test_a_deployment_without_health_check_waits_for_no_container(cloud):
     assert cloud.create("unchecked", cloud.template("--silent", healthCheckDisabled=True)).get("error") is None
     assert cloud.service("unchecked")["terminalCondition"]["state"] == "CONDITION_SUCCEEDED"
-    assert begun(cloud, "unchecked") == 0
+    assert count_starts(cloud, "unchecked") == 0
     cloud.remove("unchecked")
 
 
@@ -299,8 +311,8 @@ def test_a_probe_of_a_port_that_is_not_the_containers_finds_nobody(cloud):
     template = cloud.template()
     template["containers"][0]["startupProbe"] = {"tcpSocket": {"port": 9000}, "failureThreshold": 2}
     assert cloud.create("elsewhere", template)["error"]["code"] == 9
-    told = cloud.log("elsewhere", "AND severity=ERROR")[0]["textPayload"]
-    assert told.splitlines()[0].endswith('for container "elsewhere-1" on port 9000. The instance was not started.')
+    text = cloud.log("elsewhere", "AND severity=ERROR")[0]["textPayload"]
+    assert text.splitlines()[0].endswith('for container "elsewhere-1" on port 9000. The instance was not started.')
     cloud.remove("elsewhere")
 
 
@@ -345,7 +357,9 @@ def test_no_process_of_an_instance_outlives_the_daemon_that_is_killed(tmp_path):
     until(lambda: not any(map(is_alive, pids)))
 
 
-def test_a_liveness_probe_gives_up_on_the_unhealthy_and_never_on_the_healthy(tmp_path):
+def test_a_liveness_probe_gives_up_on_unhealthy_instances_only(tmp_path):
+    """A liveness probe gives up on the unhealthy and never on the healthy."""
+
     async def outcomes():
         instance = make_instance(tmp_path)
         await start_instance(instance)
@@ -360,7 +374,7 @@ def test_a_liveness_probe_gives_up_on_the_unhealthy_and_never_on_the_healthy(tmp
 
     assert asyncio.run(outcomes()) == (True, True)
     store = Store(tmp_path / "cloud.db")
-    told = [entry["textPayload"] for _, entry in store.log_slice(newest_first=False)]
+    texts = [entry["textPayload"] for _, entry in store.log_slice(newest_first=False)]
     text = 'LIVENESS HTTP probe failed 2 times consecutively for container "s-1" on port 8080 path "/health".'
-    assert f"{text} The instance has been shut down." in told
+    assert f"{text} The instance has been shut down." in texts
     store.close()

@@ -21,19 +21,20 @@ def service_with(*traffic, **scaling):
 
 
 @pytest.mark.parametrize("percents", [(90, 10), (50, 50), (1, 99), (34, 33, 33)])
-def test_shares_of_many_requests_are_the_percentages_and_repeat_with_the_seed(percents):
+def test_shares_of_requests_are_the_percentages_and_repeat_with_a_seed(percents):
+    """Shares of many requests are the percentages and repeat with the seed."""
     parts = {f"r{number}": percent for number, percent in enumerate(percents)}
     draws = 20_000
 
-    def chosen(seed):
+    def choices(seed):
         chances = random.Random(seed)  # noqa: S311 - shares of traffic
         return [pick(parts, chances.random()) for _ in range(draws)]
 
-    first = chosen(7)
+    first = choices(7)
     expected = [draws * percent / 100 for percent in percents]
     distance = sum((first.count(r) - e) ** 2 / e for r, e in zip(parts, expected, strict=True))
     assert distance < 13.8  # chi-squared, two degrees of freedom, one in a thousand
-    assert first == chosen(7) != chosen(8)
+    assert first == choices(7) != choices(8)
 
 
 def test_a_revision_without_a_share_is_never_chosen():
@@ -67,7 +68,7 @@ def test_instances_are_divided_by_shares_and_none_is_lost(count, percents, divid
 
 
 @pytest.mark.parametrize(
-    ("scaling", "own", "expected"),
+    ("scaling", "bounds_of_tag", "expected"),
     [
         ({}, {}, {"new": (0, 100), "old": (0, 100), "tagged": (0, 100)}),
         ({"minInstanceCount": 4}, {}, {"new": (3, 100), "old": (1, 100), "tagged": (0, 100)}),
@@ -81,9 +82,9 @@ def test_instances_are_divided_by_shares_and_none_is_lost(count, percents, divid
         ({"scalingMode": "MANUAL", "manualInstanceCount": 1}, {}, {"new": (1, 1), "old": (0, 0), "tagged": (0, 1)}),
     ],
 )
-def test_bounds_of_the_service_are_divided_and_those_of_a_tag_are_its_own(scaling, own, expected):
+def test_bounds_of_the_service_are_divided_and_those_of_a_tag_are_its_own(scaling, bounds_of_tag, expected):
     service = service_with((None, 75, ""), ("old", 25, ""), ("tagged", 0, "t"), **scaling)
-    revisions = {name: {"name": f"s/revisions/{name}", "scaling": own} for name in expected}
+    revisions = {name: {"name": f"s/revisions/{name}", "scaling": bounds_of_tag} for name in expected}
     assert {name: bounds(service, revision) for name, revision in revisions.items()} == expected
 
 
@@ -116,42 +117,45 @@ def test_a_tag_has_an_address_of_its_own_that_only_its_revision_answers(cloud, s
     assert (wrong.status_code, plain.get(uri).status_code) == (401, 403)
 
 
-def test_an_instance_that_only_a_tag_reaches_outlives_a_change_of_something_else(cloud, service):
+def test_an_instance_of_a_tag_outlives_another_change(cloud, service):
+    """An instance that only a tag reaches outlives a change of something else."""
     token, uri = cloud.identity(service["uri"]), tag_uris(service)["next"]
     before = plain.get(uri, headers={"Authorization": f"Bearer {token}"}).json()["pid"]
-    cloud.done("run/v2", cloud.patch(f"{SERVICES}/tagged", {"labels": {"x": "y"}}, updateMask="labels"))
+    cloud.finish("run/v2", cloud.patch(f"{SERVICES}/tagged", {"labels": {"x": "y"}}, updateMask="labels"))
     assert plain.get(uri, headers={"Authorization": f"Bearer {token}"}).json()["pid"] == before
 
 
 def test_a_tag_that_is_taken_away_takes_its_address_along(cloud, service):
     token, uri = cloud.identity(service["uri"]), tag_uris(service)["next"]
     moved = [{"type": LATEST, "percent": 100}, {"type": LATEST, "tag": "other"}]
-    cloud.done("run/v2", cloud.patch(f"{SERVICES}/tagged", {"traffic": moved}, updateMask="traffic"))
+    cloud.finish("run/v2", cloud.patch(f"{SERVICES}/tagged", {"traffic": moved}, updateMask="traffic"))
     assert arguments(tag_uris(cloud.service("tagged"))["other"], token) == ["--a=2"]
     assert arguments(service["uri"], token) == ["--a=2"]
 
-    def gone():
+    def is_gone():
         try:
             plain.get(uri)
         except httpx.TransportError:
             return True
         return False
 
-    until(gone)
+    until(is_gone)
 
 
-def test_the_old_revision_answers_while_the_new_one_is_not_healthy_and_after_it_gave_up(cloud, service):
+def test_the_old_revision_answers_until_the_new_one_is_healthy(cloud, service):
+    """The old revision answers while the new one is not healthy and after it gave up."""
     token = cloud.identity(service["uri"])
     body = {"template": cloud.template("--silent"), "traffic": [{"type": LATEST, "percent": 100}]}
     begun = cloud.patch(f"{SERVICES}/tagged", body)
     newest = cloud.service("tagged")["latestCreatedRevision"].rpartition("/")[2]
     until(lambda: cloud.log("tagged", f'AND textPayload:"begins" AND resource.labels.revision_name="{newest}"'))
     assert arguments(service["uri"], token) == ["--a=2"]  # the latest that is ready
-    assert cloud.done("run/v2", begun)["error"]["code"] == 9
+    assert cloud.finish("run/v2", begun)["error"]["code"] == 9
     assert arguments(service["uri"], token) == ["--a=2"]
 
 
-def test_a_service_that_was_never_ready_has_no_traffic_and_no_address_for_a_tag(cloud):
+def test_an_unready_service_has_no_traffic_and_no_address_for_a_tag(cloud):
+    """A service that was never ready has no traffic and no address for a tag."""
     traffic = [{"type": LATEST, "percent": 100, "tag": "now"}]
     assert cloud.create("unready", cloud.template("--exit=1"), traffic=traffic)["error"]["code"] == 9
     cloud.patch(f"{SERVICES}/unready", {"labels": {"x": "y"}}, updateMask="labels")

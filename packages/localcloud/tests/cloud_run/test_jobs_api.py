@@ -25,7 +25,7 @@ class Jobs:
 
     def create(self, name, *args, **options):
         self.made.append(name)
-        return self.cloud.done("run/v2", self.cloud.post(JOBS, self.body(*args, **options), jobId=name))
+        return self.cloud.finish("run/v2", self.cloud.post(JOBS, self.body(*args, **options), jobId=name))
 
     def run(self, name, **body):
         """The operation of a run, begun."""
@@ -35,7 +35,7 @@ class Jobs:
 
     def ran(self, name, **body):
         """The execution of a run that has ended."""
-        return self.cloud.done("run/v2", self.run(name, **body))["response"]
+        return self.cloud.finish("run/v2", self.run(name, **body))["response"]
 
     def job(self, name):
         return self.cloud.get(f"{JOBS}/{name}").json()
@@ -51,13 +51,13 @@ class Jobs:
 
 @pytest.fixture
 def jobs(cloud):
-    found = Jobs(cloud)
-    yield found
-    for name in found.made:
+    client = Jobs(cloud)
+    yield client
+    for name in client.made:
         cloud.delete(f"{JOBS}/{name}")
 
 
-def completed(row):
+def completed_condition(row):
     return next(one for one in row["conditions"] if one["type"] == "Completed")
 
 
@@ -69,12 +69,12 @@ def test_every_task_gets_its_index_and_the_execution_counts_them(jobs):
     name = execution["name"].rpartition("/")[2]
     assert execution["succeededCount"] == execution["taskCount"] == 2
     assert "failedCount" not in execution
-    assert completed(execution)["state"] == "CONDITION_SUCCEEDED"
+    assert completed_condition(execution)["state"] == "CONDITION_SUCCEEDED"
     assert [task.get("index", 0) for task in jobs.tasks(execution)] == [0, 1]
     for index in (0, 1):
-        said = jobs.log("told", f'labels."run.googleapis.com/task_index"="{index}" AND logName:"stdout"')
-        assert {one["labels"]["run.googleapis.com/execution_name"] for one in said} == {name}
-        assert {one["textPayload"] for one in said} >= {
+        entries = jobs.log("told", f'labels."run.googleapis.com/task_index"="{index}" AND logName:"stdout"')
+        assert {one["labels"]["run.googleapis.com/execution_name"] for one in entries} == {name}
+        assert {one["textPayload"] for one in entries} >= {
             "CLOUD_RUN_JOB=told",
             f"CLOUD_RUN_EXECUTION={name}",
             f"CLOUD_RUN_TASK_INDEX={index}",
@@ -89,15 +89,16 @@ def test_every_task_gets_its_index_and_the_execution_counts_them(jobs):
 
 
 @pytest.mark.slow
-def test_a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_execution(jobs):
+def test_a_failed_task_is_retried_or_fails_the_execution(jobs):
+    """A task that fails is tried again and one that may not be fails the execution."""
     jobs.create("stubborn", "--fails-until=1", retries=1)
     again = jobs.ran("stubborn")
     assert (again["succeededCount"], again["retriedCount"]) == (1, 1)
     jobs.create("broken", "--exit=7")
     once = jobs.ran("broken")
     assert (once["failedCount"], once.get("retriedCount", 0)) == (1, 0)
-    assert completed(once)["executionReason"] == "NON_ZERO_EXIT_CODE"
-    assert "broken-" in completed(once)["message"]
+    assert completed_condition(once)["executionReason"] == "NON_ZERO_EXIT_CODE"
+    assert "broken-" in completed_condition(once)["message"]
     assert jobs.tasks(once)[0]["lastAttemptResult"]["exitCode"] == 7
     assert jobs.log("broken", 'severity="WARNING"')[0]["textPayload"] == "Container called exit(7)."
 
@@ -108,8 +109,10 @@ def test_a_task_has_its_timeout_and_is_ended_then(jobs):
     execution = jobs.ran("slow")
     assert execution["failedCount"] == 1
     assert "timeout of 1s" in jobs.tasks(execution)[0]["lastAttemptResult"]["status"]["message"]
-    words = [entry.get("textPayload", "").partition(" ")[0] for entry in jobs.log("slow")]
-    assert words.index("Terminating") < words.index("stopped")  # the reason, before the container is stopped
+    first_words = [entry.get("textPayload", "").partition(" ")[0] for entry in jobs.log("slow")]
+    assert first_words.index("Terminating") < first_words.index(
+        "stopped"
+    )  # the reason, before the container is stopped
 
 
 @pytest.mark.slow
@@ -118,7 +121,7 @@ def test_no_more_tasks_run_at_once_than_may(jobs):
     body = jobs.body("--silent", tasks=2)
     body["template"]["parallelism"] = 1
     jobs.made.append("one")
-    jobs.cloud.done("run/v2", jobs.cloud.post(JOBS, body, jobId="one"))
+    jobs.cloud.finish("run/v2", jobs.cloud.post(JOBS, body, jobId="one"))
     wide, thin = (jobs.run(name).json()["metadata"]["name"] for name in ("narrow", "one"))
 
     def running(execution):
@@ -136,10 +139,10 @@ def test_a_cancelled_execution_says_so_and_leaves_no_process(jobs):
     operation = jobs.run("ended")
     name = operation.json()["metadata"]["name"]
     until(lambda: jobs.log("ended", 'textPayload:"LOCALCLOUD_INSTANCE"'))
-    cancelled = jobs.cloud.done("run/v2", jobs.cloud.post(f"/run/v2/{name}:cancel"))["response"]
+    cancelled = jobs.cloud.finish("run/v2", jobs.cloud.post(f"/run/v2/{name}:cancel"))["response"]
     assert cancelled["cancelledCount"] == 2
-    assert completed(cancelled)["executionReason"] == "CANCELLED"
-    assert jobs.cloud.done("run/v2", operation)["response"]["cancelledCount"] == 2
+    assert completed_condition(cancelled)["executionReason"] == "CANCELLED"
+    assert jobs.cloud.finish("run/v2", operation)["response"]["cancelledCount"] == 2
     again = jobs.cloud.post(f"/run/v2/{name}:cancel")
     assert (again.status_code, again.json()["error"]["status"]) == (400, "FAILED_PRECONDITION")
 
@@ -154,13 +157,13 @@ def test_a_deleted_job_takes_its_executions_and_their_processes_with_it(jobs):
     jobs.create("gone", "--silent", tasks=2)
     operation = jobs.run("gone")
     name = operation.json()["metadata"]["name"]
-    found = until(lambda: len(processes_of(name)) == 2 and processes_of(name))
-    jobs.cloud.done("run/v2", jobs.cloud.delete(f"{JOBS}/gone"))
-    until(lambda: not any(is_alive(pid) for pid in found))
+    pids = until(lambda: len(processes_of(name)) == 2 and processes_of(name))
+    jobs.cloud.finish("run/v2", jobs.cloud.delete(f"{JOBS}/gone"))
+    until(lambda: not any(is_alive(pid) for pid in pids))
     assert jobs.cloud.get(f"{JOBS}/gone").status_code == 404
     assert jobs.cloud.get(f"/run/v2/{name}").status_code == 404
     assert jobs.cloud.get(f"/run/v2/{name}/tasks").status_code == 404
-    assert jobs.cloud.done("run/v2", operation)["error"]["code"] == 10
+    assert jobs.cloud.finish("run/v2", operation)["error"]["code"] == 10
     left = jobs.cloud.get("/localcloud/resources").json()
     assert not {"executions", "tasks"} & set(left)
 
@@ -177,12 +180,12 @@ def test_a_task_has_its_buckets_and_secrets_or_says_which_it_has_not(jobs):
 
     jobs.made += ["mounted", "bucketless", "secretless"]
     for name, bucket in (("mounted", "models"), ("bucketless", "nothing")):
-        jobs.cloud.done("run/v2", jobs.cloud.post(JOBS, body(bucket, ""), jobId=name))
+        jobs.cloud.finish("run/v2", jobs.cloud.post(JOBS, body(bucket, ""), jobId=name))
     assert jobs.ran("mounted")["succeededCount"] == 1
     assert any('"/mnt/files"' in one.get("textPayload", "") for one in jobs.log("mounted"))
     assert jobs.ran("bucketless")["failedCount"] == 1
     assert any("bucket not found" in one.get("textPayload", "") for one in jobs.log("bucketless", "severity=ERROR"))
-    secretless = jobs.cloud.done("run/v2", jobs.cloud.post(JOBS, body("models", "nothing"), jobId="secretless"))
+    secretless = jobs.cloud.finish("run/v2", jobs.cloud.post(JOBS, body("models", "nothing"), jobId="secretless"))
     assert "Permission denied on secret" in secretless["error"]["message"]
 
 
@@ -192,12 +195,12 @@ def test_an_execution_ends_with_the_cloud_and_goes_on_with_it(own_daemon):
     jobs.cloud.prepare()
     jobs.create("patient", "--silent", tasks=2)
     name = jobs.run("patient").json()["metadata"]["name"]
-    found = until(lambda: len(processes_of(name)) == 2 and processes_of(name))
+    pids = until(lambda: len(processes_of(name)) == 2 and processes_of(name))
     control.stop(jobs.cloud.endpoint.directory)
-    assert not any(is_alive(pid) for pid in found)
+    assert not any(is_alive(pid) for pid in pids)
     again = Client(own_daemon())
     until(lambda: len(processes_of(name)) == 2)
-    again.done("run/v2", again.post(f"/run/v2/{name}:cancel"))
+    again.finish("run/v2", again.post(f"/run/v2/{name}:cancel"))
     assert again.get(f"/run/v2/{name}").json()["cancelledCount"] == 2
     until(lambda: not processes_of(name))
 
@@ -208,8 +211,8 @@ def test_a_run_may_set_arguments_tasks_and_variables_otherwise(jobs):
     override = {"args": ["--tell=A,B", "--exit=0"], "env": [{"name": "B", "value": "3"}]}
     execution = jobs.ran("varied", overrides={"taskCount": 2, "containerOverrides": [override]})
     assert execution["succeededCount"] == 2
-    said = {one.get("textPayload") for one in jobs.log("varied", 'logName:"stdout"')}
-    assert {"A=1", "B=3"} <= said
+    texts = {one.get("textPayload") for one in jobs.log("varied", 'logName:"stdout"')}
+    assert {"A=1", "B=3"} <= texts
     assert jobs.job("varied")["template"]["template"]["containers"][0]["args"] == ["--exit=1"]
 
 
@@ -217,9 +220,9 @@ def test_a_run_may_set_arguments_tasks_and_variables_otherwise(jobs):
 def test_a_task_has_the_tokens_of_its_account_and_of_no_other(jobs):
     jobs.create("asks", "--tell=GCE_METADATA_HOST,GOOGLE_STORAGE_CUSTOM_ENDPOINT", "--silent")
     operation = jobs.run("asks")
-    said = until(lambda: [e["textPayload"] for e in jobs.log("asks") if "METADATA_HOST=" in e.get("textPayload", "")])
+    texts = until(lambda: [e["textPayload"] for e in jobs.log("asks") if "METADATA_HOST=" in e.get("textPayload", "")])
     metadata = httpx.Client(
-        base_url=f"http://{said[0].partition('=')[2]}", headers={"Metadata-Flavor": "Google"}, trust_env=False
+        base_url=f"http://{texts[0].partition('=')[2]}", headers={"Metadata-Flavor": "Google"}, trust_env=False
     )
     accounts = "/computeMetadata/v1/instance/service-accounts"
     assert metadata.get(f"{accounts}/default/email").text == RUNTIME
@@ -229,7 +232,7 @@ def test_a_task_has_the_tokens_of_its_account_and_of_no_other(jobs):
     assert jobs.cloud.http.get(JOBS, headers=reader).status_code == 403
     assert metadata.get(f"{accounts}/deployer@bezel-local.iam.gserviceaccount.com/token").status_code == 404
     assert metadata.get(f"{accounts}/default/email", headers={"Metadata-Flavor": ""}).status_code == 403
-    jobs.cloud.done("run/v2", jobs.cloud.post(f"/run/v2/{operation.json()['metadata']['name']}:cancel"))
+    jobs.cloud.finish("run/v2", jobs.cloud.post(f"/run/v2/{operation.json()['metadata']['name']}:cancel"))
     with pytest.raises(httpx.ConnectError):
         metadata.get(f"{accounts}/default/email")
 
@@ -263,10 +266,12 @@ def test_a_name_that_is_none_is_refused(jobs, name):
     assert "only lower case letters" in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize(("tasks", "said"), [(-1, "-1 is not between 1"), (10_001, "10001 is not between 1 and 10000")])
-def test_there_are_so_many_tasks_at_most(jobs, tasks, said):
+@pytest.mark.parametrize(
+    ("tasks", "message"), [(-1, "-1 is not between 1"), (10_001, "10001 is not between 1 and 10000")]
+)
+def test_there_are_so_many_tasks_at_most(jobs, tasks, message):
     answer = jobs.cloud.post(JOBS, jobs.body(tasks=tasks), jobId="many")
-    assert said in answer.json()["error"]["message"]
+    assert message in answer.json()["error"]["message"]
 
 
 def test_nobody_makes_a_job_for_an_account_that_is_not_there_or_not_theirs(jobs):
@@ -298,7 +303,7 @@ def test_a_job_without_its_image_is_there_and_cannot_be_run(jobs):
     body = jobs.body()
     body["template"]["template"]["containers"][0]["image"] = f"{REGION}-docker.pkg.dev/bezel-local/hub/nothing:1"
     jobs.made.append("imageless")
-    operation = jobs.cloud.done("run/v2", jobs.cloud.post(JOBS, body, jobId="imageless"))
+    operation = jobs.cloud.finish("run/v2", jobs.cloud.post(JOBS, body, jobId="imageless"))
     assert operation["error"]["code"] == 5
     assert jobs.job("imageless")["terminalCondition"]["reason"] == "CONTAINER_MISSING"
     answer = jobs.cloud.post(f"{JOBS}/imageless:run")

@@ -8,7 +8,7 @@ from bezel_localcloud.services.cloud_run.runtime.upstream import passes
 from bezel_localcloud.services.cloud_run.spec import ProbeSpec
 
 
-async def _probed(path, address, status="200 OK"):
+async def _probe(path, address, status="200 OK"):
     """(whether the probe passes, the request target that the instance got)."""
     targets = []
 
@@ -38,8 +38,8 @@ async def _probed(path, address, status="200 OK"):
     ],
 )
 def test_any_path_reaches_the_instance_as_a_valid_request_target(path, target, tmp_path):
-    assert asyncio.run(_probed(path, str(tmp_path / "socket"))) == (True, [target])
+    assert asyncio.run(_probe(path, str(tmp_path / "socket"))) == (True, [target])
 
 
 def test_a_path_that_the_instance_refuses_fails_the_probe(tmp_path):
-    assert asyncio.run(_probed("/ä", str(tmp_path / "socket"), "404 Not Found")) == (False, ["/%C3%A4"])
+    assert asyncio.run(_probe("/ä", str(tmp_path / "socket"), "404 Not Found")) == (False, ["/%C3%A4"])

@@ -29,20 +29,20 @@ def test_a_readiness_probes_success_threshold_is_kept(project):
 
 @pytest.mark.parametrize("probe", [{"successThreshold": "two"}, {"successThresholds": 2}])
 def test_a_success_threshold_of_another_name_or_kind_is_refused(project, probe):
-    error = project.refused(400, "POST", SERVICES, {"template": template(**probe)}, serviceId="llm")
+    error = project.refusal(400, "POST", SERVICES, {"template": template(**probe)}, serviceId="llm")
     assert "success_threshold" in error["message"] or "successThresholds" in error["message"]
 
 
 @pytest.mark.parametrize("field", [{"tags": {"123/env": "prod"}}, {"multiRegionSettings": {"regions": ["us-east4"]}}])
 def test_a_services_unserved_fields_are_refused_by_name(project, field):
-    error = project.refused(400, "POST", SERVICES, {"template": template(), **field}, serviceId="llm")
+    error = project.refusal(400, "POST", SERVICES, {"template": template(), **field}, serviceId="llm")
     assert f"localcloud does not serve {next(iter(field))} of a service" in error["message"]
     project.ok("POST", SERVICES, {"template": template(), "tags": {}}, serviceId="llm")
 
 
 def test_a_service_of_several_regions_is_refused_by_name(project):
     everywhere = SERVICES.replace("us-east4", "global")
-    error = project.refused(400, "POST", everywhere, {"template": template()}, serviceId="llm")
+    error = project.refusal(400, "POST", everywhere, {"template": template()}, serviceId="llm")
     assert "does not serve services of several regions (locations/global)" in error["message"]
     nowhere = SERVICES.replace("us-east4", "nowhere1")
-    assert "Permission denied" in project.refused(403, "POST", nowhere, {}, serviceId="llm")["message"]
+    assert "Permission denied" in project.refusal(403, "POST", nowhere, {}, serviceId="llm")["message"]

@@ -34,7 +34,7 @@ def start(folders, monkeypatch):
     model, binaries, cloud = folders
     monkeypatch.setenv("PATH", str(binaries), prepend=":")
 
-    def started(*, with_model):
+    def start_server(*, with_model):
         monkeypatch.delenv("LOCALCLOUD_VLLM_MODEL", raising=False)
         if with_model:
             monkeypatch.setenv("LOCALCLOUD_VLLM_MODEL", str(model))
@@ -42,10 +42,11 @@ def start(folders, monkeypatch):
         client.prepare()
         return client
 
-    return started
+    return start_server
 
 
-def test_the_machines_own_vllm_serves_with_rewritten_arguments_and_says_what_was_rewritten(start, folders):
+def test_the_real_vllm_reports_the_arguments_that_were_rewritten(start, folders):
+    """The machine's own vLLM serves with rewritten arguments and says what was rewritten."""
     real = start(with_model=True)
     real.create("real", real.template("/mnt/models/m", "--max-model-len=64", "--gpu-memory-utilization=0.9"))
     arguments = real.front("real").get("/").json()["arguments"]

@@ -22,7 +22,7 @@ L4 = {
 PLAIN = {"template": {"containers": [{"image": "docker.io/a/b:c"}]}}
 
 
-def changed(base, **changes):
+def change(base, **changes):
     """A copy with values set at paths such as template__scaling or container__env."""
     service = copy.deepcopy(base)
     for path, value in changes.items():
@@ -34,7 +34,7 @@ def changed(base, **changes):
     return service
 
 
-def found(service, name="llm", location="us-east4"):
+def problems_of(service, name="llm", location="us-east4"):
     return violations(service, name, location)
 
 
@@ -43,16 +43,16 @@ def found(service, name="llm", location="us-east4"):
     [
         L4,
         PLAIN,
-        changed(PLAIN, container__resources={"limits": {"cpu": "500m", "memory": "32Gi"}}),
-        changed(L4, template__revision="llm-green", description="x" * 512),
-        changed(L4, scaling={"scalingMode": "MANUAL"}),
-        changed(L4, traffic=[{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100, "tag": "a"}]),
-        changed(L4, container__startupProbe={"failureThreshold": 120, "periodSeconds": 15, "timeoutSeconds": 15}),
-        changed(L4, template__timeout="3600s", template__maxInstanceRequestConcurrency=1000),
+        change(PLAIN, container__resources={"limits": {"cpu": "500m", "memory": "32Gi"}}),
+        change(L4, template__revision="llm-green", description="x" * 512),
+        change(L4, scaling={"scalingMode": "MANUAL"}),
+        change(L4, traffic=[{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100, "tag": "a"}]),
+        change(L4, container__startupProbe={"failureThreshold": 120, "periodSeconds": 15, "timeoutSeconds": 15}),
+        change(L4, template__timeout="3600s", template__maxInstanceRequestConcurrency=1000),
     ],
 )
 def test_a_service_within_every_bound_is_taken(service):
-    assert found(service) == []
+    assert problems_of(service) == []
 
 
 LATEST = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"}
@@ -60,7 +60,7 @@ PINNED = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "message"),
     [
         ({"template": {}}, "service.template.containers", "at least one"),
         ({"container__image": ""}, f"{CONTAINER}.image", "is required"),
@@ -161,51 +161,51 @@ PINNED = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"}
         ({"container__volumeMounts": [{"name": "x", "mountPath": "/x"}]}, f"{CONTAINER}.volume_mounts", "no volume"),
     ],
 )
-def test_what_goes_beyond_a_bound_is_named_with_its_field_and_nothing_else(changes, field, said):
-    refused = found(changed(L4, **changes))
-    assert [(place, said in text) for place, text in refused] == [(field, True)]
+def test_what_goes_beyond_a_bound_is_named_with_its_field_and_nothing_else(changes, field, message):
+    refused = problems_of(change(L4, **changes))
+    assert [(place, message in text) for place, text in refused] == [(field, True)]
 
 
 def test_a_mount_has_an_absolute_path():
-    service = changed(L4, template__volumes=[{"name": "x"}], container__volumeMounts=[{"name": "x", "mountPath": "x"}])
-    assert found(service) == [(f"{CONTAINER}.volume_mounts", "mount path 'x' is not absolute")]
+    service = change(L4, template__volumes=[{"name": "x"}], container__volumeMounts=[{"name": "x", "mountPath": "x"}])
+    assert problems_of(service) == [(f"{CONTAINER}.volume_mounts", "mount path 'x' is not absolute")]
 
 
 @pytest.mark.parametrize("name", ["", "Llm", "1lm", "llm-", "x" * 50])
 def test_a_name_has_its_form(name):
-    assert [field for field, _ in found(L4, name)] == ["service_id"]
+    assert [field for field, _ in problems_of(L4, name)] == ["service_id"]
 
 
 def test_an_accelerator_is_where_it_is():
-    assert found(L4, location="us-west1")[0][1].startswith("nvidia-l4 is not available in us-west1")
+    assert problems_of(L4, location="us-west1")[0][1].startswith("nvidia-l4 is not available in us-west1")
 
 
 def test_one_container_runs_an_instance():
     service = copy.deepcopy(L4)
     service["template"]["containers"].append({"image": "docker.io/a/sidecar:c"})
-    assert found(service) == [
+    assert problems_of(service) == [
         ("service.template.containers", "localcloud runs one container per instance: remove the others")
     ]
 
 
 @pytest.mark.parametrize(
-    ("limits", "field", "said"),
+    ("limits", "field", "message"),
     [
         ({"cpu": "3"}, f"{LIMITS}.cpu", "is none of"),
         ({"memory": "33Gi"}, f"{LIMITS}.memory", "more than 32Gi"),
     ],
 )
-def test_a_service_without_a_gpu_has_bounds_of_its_own(limits, field, said):
-    refused = found(changed(PLAIN, container__resources={"limits": limits}))
-    assert [(place, said in text) for place, text in refused] == [(field, True)]
+def test_a_service_without_a_gpu_has_bounds_of_its_own(limits, field, message):
+    refused = problems_of(change(PLAIN, container__resources={"limits": limits}))
+    assert [(place, message in text) for place, text in refused] == [(field, True)]
 
 
 def test_the_startup_window_without_a_gpu_is_ten_minutes():
-    service = changed(PLAIN, container__startupProbe={"failureThreshold": 61, "periodSeconds": 10})
-    assert "more than 600s" in found(service)[0][1]
+    service = change(PLAIN, container__startupProbe={"failureThreshold": 61, "periodSeconds": 10})
+    assert "more than 600s" in problems_of(service)[0][1]
 
 
-RTX = changed(
+RTX = change(
     L4,
     template__nodeSelector={"accelerator": "nvidia-rtx-pro-6000"},
     container__resources={"limits": {"cpu": "20", "memory": "80Gi", "nvidia.com/gpu": "1"}},
@@ -213,40 +213,41 @@ RTX = changed(
 
 
 @pytest.mark.parametrize(
-    ("service", "said"),
+    ("service", "message"),
     [
         (
-            changed(L4, template__scaling={"maxInstanceCount": 4}),
+            change(L4, template__scaling={"maxInstanceCount": 4}),
             "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion requested: 4 allowed: 3",
         ),
         (
-            changed(L4, template__gpuZonalRedundancyDisabled=False),
+            change(L4, template__gpuZonalRedundancyDisabled=False),
             "NvidiaL4GpuAllocPerProjectRegion requested: 3 allowed: 0",
         ),
-        (changed(L4, scaling={"scalingMode": "MANUAL", "manualInstanceCount": 5}), "requested: 5 allowed: 3"),
+        (change(L4, scaling={"scalingMode": "MANUAL", "manualInstanceCount": 5}), "requested: 5 allowed: 3"),
         (
-            changed(RTX, template__scaling={"maxInstanceCount": 4}),
+            change(RTX, template__scaling={"maxInstanceCount": 4}),
             "Max instances must be set to 3 or fewer in order to set GPU",
         ),
         (
-            changed(PLAIN, container__resources={"limits": {"cpu": "8"}}, template__scaling={"maxInstanceCount": 26}),
+            change(PLAIN, container__resources={"limits": {"cpu": "8"}}, template__scaling={"maxInstanceCount": 26}),
             "the requested total CPU. Quota violated: CpuAllocPerProjectRegion requested: 208000 allowed: 200000",
         ),
         (
-            changed(
+            change(
                 PLAIN, container__resources={"limits": {"memory": "32Gi"}}, template__scaling={"maxInstanceCount": 13}
             ),
             "set to 12 or fewer to set the requested total memory. Quota violated: MemAllocPerProjectRegion",
         ),
     ],
 )
-def test_a_service_that_alone_is_beyond_a_quota_is_reported_the_quota_and_the_number_that_would_do(service, said):
-    texts = [text for field, text in found(service, location="europe-west4")]
-    assert any(said in text for text in texts), texts
+def test_a_service_beyond_a_quota_is_told_the_number_that_fits(service, message):
+    """A service that alone is beyond a quota is reported the quota and the number that would do."""
+    texts = [text for field, text in problems_of(service, location="europe-west4")]
+    assert any(message in text for text in texts), texts
 
 
 def revision(base, name, **changes):
-    return {name: changed(base, **changes)["template"]}
+    return {name: change(base, **changes)["template"]}
 
 
 def service_of(ready, *, created="", **more):
@@ -282,7 +283,9 @@ def test_gpus_are_counted_with_what_a_region_may_come_to_hold(services, wanted):
     assert gpus_needed(services, "nvidia-l4", redundant=False) == wanted
 
 
-@pytest.mark.parametrize(("cpu", "given", "wanted"), [("1", 0, 80), ("500m", 0, 1), ("500m", 5, 5), ("8", 7, 7)])
-def test_less_than_a_cpu_takes_one_request_at_a_time(cpu, given, wanted):
+@pytest.mark.parametrize(("cpu", "requested", "wanted"), [("1", 0, 80), ("500m", 0, 1), ("500m", 5, 5), ("8", 7, 7)])
+def test_less_than_a_cpu_takes_one_request_at_a_time(cpu, requested, wanted):
     container = {"resources": {"limits": {"cpu": cpu}}}
-    assert revision_spec({"containers": [container], "maxInstanceRequestConcurrency": given}, {}).concurrency == wanted
+    assert (
+        revision_spec({"containers": [container], "maxInstanceRequestConcurrency": requested}, {}).concurrency == wanted
+    )

@@ -95,13 +95,13 @@ def reader(cloud):
 
 @pytest.mark.usefixtures("reader", "secret")
 @pytest.mark.parametrize(
-    ("payload", "name", "said"), [(None, "absent", "was not found"), (b"\xff", "token", "is not UTF-8 text")]
+    ("payload", "name", "message"), [(None, "absent", "was not found"), (b"\xff", "token", "is not UTF-8 text")]
 )
-def test_a_secret_that_cannot_be_a_variable_fails_the_revision(cloud, outcome, payload, name, said):
+def test_a_secret_that_cannot_be_a_variable_fails_the_revision(cloud, outcome, payload, name, message):
     if payload:
         cloud.post(f"{SECRET}/token:addVersion", {"payload": {"data": base64.b64encode(payload).decode()}})
     operation, terminal = outcome("unusable", cloud.template(env=secret_env(name)))
-    assert said in operation["error"]["message"]
+    assert message in operation["error"]["message"]
     assert terminal["reason"] == "SECRETS_ACCESS_CHECK_FAILED"
 
 
@@ -120,7 +120,7 @@ def test_a_secret_that_a_fault_hides_is_not_there_and_no_other_is(cloud, outcome
     assert succeeds or "was not found or cannot be read" in operation["error"]["message"]
 
 
-def mounted(bucket, *options):
+def mount(bucket, *options):
     return {
         "volumes": [{"name": "weights", "gcs": {"bucket": bucket, "readOnly": True, "mountOptions": list(options)}}],
         "volumeMounts": [{"name": "weights", "mountPath": "/mnt/models"}],
@@ -131,7 +131,7 @@ def mounted(bucket, *options):
 def test_a_mounted_bucket_is_a_folder_with_its_objects(cloud, outcome):
     path = "/upload/storage/v1/b/models/o"
     cloud.http.post(path, params={"uploadType": "media", "name": "a/config.json"}, content=b"{}")
-    operation, _ = outcome("mounted", cloud.template(**mounted("models", "only-dir=a", "uid=1001")))
+    operation, _ = outcome("mounted", cloud.template(**mount("models", "only-dir=a", "uid=1001")))
     assert "error" not in operation
     environment = cloud.front("mounted").get("/").json()["environment"]
     folder = cloud.endpoint.directory / "objects/models/a"
@@ -141,7 +141,7 @@ def test_a_mounted_bucket_is_a_folder_with_its_objects(cloud, outcome):
 
 
 @pytest.mark.parametrize(
-    ("bucket", "options", "said"),
+    ("bucket", "options", "message"),
     [
         ("absent", (), "bucket not found"),
         ("private", (), "does not have storage.objects.list access"),
@@ -150,19 +150,21 @@ def test_a_mounted_bucket_is_a_folder_with_its_objects(cloud, outcome):
         ("models", ("only-dir=../private",), 'no directory "../private"'),
     ],
 )
-def test_a_bucket_that_cannot_be_mounted_fails_the_container_with_the_cause(cloud, outcome, bucket, options, said):
+def test_a_bucket_that_cannot_be_mounted_fails_the_container(cloud, outcome, bucket, options, message):
+    """A bucket that cannot be mounted fails the container with the cause."""
     cloud.post("/storage/v1/b", {"name": "private"}, project="bezel-local")
     if cloud.post("/storage/v1/b", {"name": "listed"}, project="bezel-local").status_code == 200:
         cloud.grant_bucket("listed", "roles/storage.legacyBucketReader", f"serviceAccount:{RUNTIME}")
-    operation, terminal = outcome("unmounted", cloud.template(**mounted(bucket, *options)))
+    operation, terminal = outcome("unmounted", cloud.template(**mount(bucket, *options)))
     assert operation["error"]["code"] == 9
-    assert said in operation["error"]["message"]
+    assert message in operation["error"]["message"]
     assert terminal["revisionReason"] == "HEALTH_CHECK_CONTAINER_ERROR"
-    assert any(said in entry.get("textPayload", "") for entry in cloud.log("unmounted", "severity=ERROR"))
+    assert any(message in entry.get("textPayload", "") for entry in cloud.log("unmounted", "severity=ERROR"))
 
 
 @pytest.mark.slow
-def test_the_repository_is_readable_for_the_platforms_agent_only_while_it_has_its_role(cloud, outcome):
+def test_the_platforms_agent_reads_the_repository_with_its_role_only(cloud, outcome):
+    """The repository is readable for the platform's agent only while it has its role."""
     policy = cloud.post(f"/crm/v1/{PARENT}:getIamPolicy").json()
     kept = [binding for binding in policy["bindings"] if binding["role"] != "roles/run.serviceAgent"]
     cloud.post(f"/crm/v1/{PARENT}:setIamPolicy", {"policy": {"bindings": kept, "etag": policy["etag"]}})

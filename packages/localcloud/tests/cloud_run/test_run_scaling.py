@@ -42,14 +42,14 @@ def test_traffic_pinned_to_a_revision_stays_with_it_until_it_is_moved(cloud, ser
 
 
 @pytest.mark.parametrize(
-    ("traffic", "said"),
+    ("traffic", "message"),
     [(pin("absent"), "does not exist"), ([{"percent": 50, "type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"}], "add up")],
 )
-def test_traffic_to_nowhere_or_not_whole_is_refused(cloud, service, traffic, said):
+def test_traffic_to_nowhere_or_not_whole_is_refused(cloud, service, traffic, message):
     service(cloud.template())
     answer = cloud.patch(f"{SERVICES}/scaled", {"template": cloud.template(), "traffic": traffic})
     assert answer.status_code == 400
-    assert said in answer.json()["error"]["message"]
+    assert message in answer.json()["error"]["message"]
 
 
 def test_traffic_to_a_revision_that_is_not_ready_is_refused(cloud, service):
@@ -97,7 +97,8 @@ def test_requests_of_a_retired_revision_are_answered_to_the_last(cloud, service)
     assert answers == [["--a=1"], ["--a=1"]]
 
 
-def test_a_container_that_never_answers_its_probe_fails_when_the_window_ends(cloud, service):
+def test_a_container_that_never_answers_its_probe_fails(cloud, service):
+    """A container that never answers its probe fails when the window ends."""
     operation = service(cloud.template("--silent"))
     assert operation["error"]["code"] == 9
     assert "failed the configured startup probe checks" in operation["error"]["message"]

@@ -17,23 +17,25 @@ EAST = f"{COMPUTE}/regions/us-east5/subnetworks"
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    yield new_project
+    new_project.close()
 
 
 def subnetworks(project, network):
-    found = [project.ok("GET", f"{COMPUTE}/regions/{region}/subnetworks").get("items", []) for region in regions()]
-    return [row for rows in found for row in rows if row["network"].endswith(f"/networks/{network}")]
+    items_by_region = [
+        project.ok("GET", f"{COMPUTE}/regions/{region}/subnetworks").get("items", []) for region in regions()
+    ]
+    return [row for rows in items_by_region for row in rows if row["network"].endswith(f"/networks/{network}")]
 
 
 def test_a_new_project_has_the_default_network_with_its_rules(project):
     network = project.ok("GET", f"{NETWORKS}/default")
     assert network["autoCreateSubnetworks"] is True
     assert len(network["subnetworks"]) == len(regions())
-    own = subnetworks(project, "default")
-    ranges = [ipaddress.IPv4Network(row["ipCidrRange"]) for row in own]
-    assert {row["name"] for row in own} == {"default"}
+    default_subnetworks = subnetworks(project, "default")
+    ranges = [ipaddress.IPv4Network(row["ipCidrRange"]) for row in default_subnetworks]
+    assert {row["name"] for row in default_subnetworks} == {"default"}
     assert len(set(ranges)) == len(regions())
     assert all(each.subnet_of(AUTO_BLOCK) and each.prefixlen == 20 for each in ranges)
     assert project.ok("GET", f"{COMPUTE}/regions/us-central1/subnetworks/default")["ipCidrRange"] == "10.128.0.0/20"
@@ -71,10 +73,10 @@ def test_each_region_has_the_range_that_google_gives_it(project):
 def test_an_auto_mode_network_is_made_and_deleted_with_its_subnetworks(project):
     project.ok("POST", NETWORKS, {"name": "auto"})
     assert len(subnetworks(project, "auto")) == len(regions())
-    assert "auto subnet" in project.refused(400, "DELETE", f"{EAST}/auto")["message"]
-    own = {"name": "own", "network": f"{PARENT}/global/networks/auto", "ipCidrRange": "10.9.0.0/24"}
-    project.ok("POST", EAST, own)
-    assert "own" in project.refused(400, "DELETE", f"{NETWORKS}/auto")["message"]
+    assert "auto subnet" in project.refusal(400, "DELETE", f"{EAST}/auto")["message"]
+    own_subnetwork = {"name": "own", "network": f"{PARENT}/global/networks/auto", "ipCidrRange": "10.9.0.0/24"}
+    project.ok("POST", EAST, own_subnetwork)
+    assert "own" in project.refusal(400, "DELETE", f"{NETWORKS}/auto")["message"]
     project.ok("DELETE", f"{EAST}/own")
     project.ok("DELETE", f"{NETWORKS}/auto")
     assert subnetworks(project, "auto") == []
@@ -90,7 +92,7 @@ def test_a_custom_network_gets_no_subnetworks(project):
 
 @pytest.mark.slow
 def test_the_default_network_is_deleted_after_its_rules_and_stays_deleted(project):
-    assert "default-allow" in project.refused(400, "DELETE", f"{NETWORKS}/default")["message"]
+    assert "default-allow" in project.refusal(400, "DELETE", f"{NETWORKS}/default")["message"]
     for row in project.ok("GET", FIREWALLS)["items"]:
         project.ok("DELETE", f"{FIREWALLS}/{row['name']}")
     project.ok("DELETE", f"{NETWORKS}/default")
@@ -101,9 +103,9 @@ def test_the_default_network_is_deleted_after_its_rules_and_stays_deleted(projec
 
 def test_the_inventory_of_created_resources_leaves_it_out(project):
     project.ok("POST", NETWORKS, {"name": "custom", "autoCreateSubnetworks": False})
-    found = project.raw("GET", "/localcloud/resources").json()
-    assert found.get("networks") == [f"{PARENT}/global/networks/custom"]
-    assert found.keys().isdisjoint({"subnetworks", "firewalls"})
+    resources = project.raw("GET", "/localcloud/resources").json()
+    assert resources.get("networks") == [f"{PARENT}/global/networks/custom"]
+    assert resources.keys().isdisjoint({"subnetworks", "firewalls"})
 
 
 @pytest.mark.slow

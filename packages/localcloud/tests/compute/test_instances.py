@@ -63,20 +63,20 @@ def body(zone="us-east5-a", kind="ct6e-standard-4t", **changes):
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory):
     """One for all tests that change nothing."""
-    found = Project(tmp_path_factory.mktemp("cloud"))
-    network, _ = found.network()
-    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
-    yield found
-    found.close()
+    new_project = Project(tmp_path_factory.mktemp("cloud"))
+    network, _ = new_project.network()
+    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield new_project
+    new_project.close()
 
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    network, _ = found.network()
-    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    network, _ = new_project.network()
+    new_project.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield new_project
+    new_project.close()
 
 
 def status(project, base=EAST, name="lease"):
@@ -96,15 +96,15 @@ def test_the_providers_own_request_runs_for_its_time_and_is_then_deleted(project
     project.passes(30)
     assert status(project) == "STAGING"
     project.passes(90)
-    found = project.ok("GET", f"{beta}/instances/lease", view="FULL")
+    instance = project.ok("GET", f"{beta}/instances/lease", view="FULL")
     assert outcome(project, operation)["status"] == "DONE"
-    assert found["status"] == "RUNNING"
-    (interface,) = found["networkInterfaces"]
+    assert instance["status"] == "RUNNING"
+    (interface,) = instance["networkInterfaces"]
     assert (interface["networkIP"], interface["accessConfigs"][0]["natIP"]) == ("127.64.0.2", "127.192.0.2")
-    assert found["scheduling"]["maxRunDuration"] == {"seconds": str(RUN)}
-    assert found["resourceStatus"]["scheduling"]["terminationTimestamp"] > found["lastStartTimestamp"]
-    assert found["machineType"] == f"{project.cloud.base}/compute/beta/{SENT['machineType']}"
-    assert not {"params", "initializeParams"} & (found.keys() | found["disks"][0].keys())
+    assert instance["scheduling"]["maxRunDuration"] == {"seconds": str(RUN)}
+    assert instance["resourceStatus"]["scheduling"]["terminationTimestamp"] > instance["lastStartTimestamp"]
+    assert instance["machineType"] == f"{project.cloud.base}/compute/beta/{SENT['machineType']}"
+    assert not {"params", "initializeParams"} & (instance.keys() | instance["disks"][0].keys())
     (spec,) = project.nodes.running.values()
     assert (spec.name, spec.hardware) == (f"{PARENT}/zones/us-east5-a/instances/lease", "v6e-1")
     assert (dict(spec.metadata), spec.tags) == ({"startup-script": "#!/bin/bash"}, ("bezel-node",))
@@ -112,18 +112,19 @@ def test_the_providers_own_request_runs_for_its_time_and_is_then_deleted(project
     assert status(project) == "STOPPING"
     assert project.nodes.running == {}
     project.passes(40)
-    project.refused(404, "GET", f"{EAST}/instances/lease")
+    project.refusal(404, "GET", f"{EAST}/instances/lease")
 
 
 @pytest.mark.slow
-def test_a_request_that_waits_is_pending_until_its_time_is_over_and_its_operation_says_why(project):
+def test_a_waiting_request_is_pending_and_its_operation_says_why(project):
+    """A request that waits is pending until its time is over and its operation says why."""
     project.ok("POST", "/localcloud/faults", {"kind": "lease-quota", "parameters": {"units": 8}})
     operation = project.ok("POST", f"{WEST}/instances", body("europe-west4-a", **WAITS))
     project.passes(599)
     assert status(project, WEST) == "PENDING"
     assert outcome(project, operation)["status"] == "RUNNING"
     project.passes(11)
-    project.refused(404, "GET", f"{WEST}/instances/lease")
+    project.refusal(404, "GET", f"{WEST}/instances/lease")
     (error,) = outcome(project, operation)["error"]["errors"]
     assert error["code"] == "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"
     assert error["errorDetails"][0]["errorInfo"]["metadatas"]["zone"] == "europe-west4-a"
@@ -134,7 +135,7 @@ def test_a_request_that_does_not_wait_fails_as_soon_as_nothing_is_there(project)
     project.passes(10)
     (error,) = outcome(project, operation)["error"]["errors"]
     assert error["code"].startswith("ZONE_RESOURCE_POOL_EXHAUSTED")
-    project.refused(404, "GET", f"{WEST}/instances/lease")
+    project.refusal(404, "GET", f"{WEST}/instances/lease")
 
 
 def test_both_apis_sell_from_one_stock(project):
@@ -151,25 +152,26 @@ def test_both_apis_sell_from_one_stock(project):
     assert "error" not in outcome(project, operation)
 
 
-def test_an_instance_that_is_deleted_while_it_waits_ends_its_operation_and_frees_its_name(project):
+def test_a_deleted_waiting_instance_ends_its_operation(project):
+    """An instance that is deleted while it waits ends its operation and frees its name."""
     inserted = project.ok("POST", f"{WEST}/instances", body("europe-west4-a", **WAITS))
     deleted = project.ok("DELETE", f"{WEST}/instances/lease")
     assert outcome(project, inserted)["error"]["errors"][0]["code"] == "OPERATION_CANCELED_BY_USER"
     assert project.ok("DELETE", f"{WEST}/instances/lease")["name"] == deleted["name"]
     assert (
-        project.refused(409, "POST", f"{WEST}/instances", body("europe-west4-a"))["errors"][0]["reason"]
+        project.refusal(409, "POST", f"{WEST}/instances", body("europe-west4-a"))["errors"][0]["reason"]
         == "alreadyExists"
     )
     project.passes(60)
     assert outcome(project, deleted)["status"] == "DONE"
-    project.refused(404, "DELETE", f"{WEST}/instances/lease")
+    project.refusal(404, "DELETE", f"{WEST}/instances/lease")
     project.ok("POST", f"{WEST}/instances", body("europe-west4-a"))
 
 
 def test_the_quotas_of_a_region_are_named_the_preemptible_one_first(project):
     project.ok("POST", "/localcloud/faults", {"kind": "lease-quota", "parameters": {"units": 4}})
     project.ok("POST", f"{EAST}/instances", body())
-    error = project.refused(403, "POST", f"{COMPUTE}/zones/us-east5-b/instances", body("us-east5-b", name="b"))
+    error = project.refusal(403, "POST", f"{COMPUTE}/zones/us-east5-b/instances", body("us-east5-b", name="b"))
     assert error["errors"][0]["reason"] == "quotaExceeded"
     assert (
         "'PREEMPTIBLE-TPU-V6E-per-project-region' exceeded. Limit: 4 in region us-east5; in use: 4" in error["message"]
@@ -204,7 +206,7 @@ def scheduling(**changes):
     ],
 )
 def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
-    assert says in refusing.refused(status, "POST", f"{EAST}/instances", body(**change))["message"]
+    assert says in refusing.refusal(status, "POST", f"{EAST}/instances", body(**change))["message"]
     assert "items" not in refusing.ok("GET", f"{EAST}/instances")
 
 
@@ -222,7 +224,7 @@ def test_an_instance_whose_account_has_an_empty_name_runs_without_one(project, a
 
 def test_a_zone_that_does_not_take_flex_start_says_so_and_sells_otherwise(project):
     project.ok("POST", "/localcloud/faults", {"kind": "lease-zone-refused", "parameters": {"zone": "us-east5-a"}})
-    error = project.refused(400, "POST", f"{EAST}/instances", body())
+    error = project.refusal(400, "POST", f"{EAST}/instances", body())
     assert "FLEX_START provisioning model is not supported" in error["message"]
     project.ok("POST", f"{EAST}/instances", body(**scheduling(provisioningModel="SPOT")))
 
@@ -242,20 +244,20 @@ def test_instances_are_listed_by_zone_and_over_all_and_by_label(project):
         ("labels.app=other AND name=lease", ["zones/europe-west4-a"]),
     ):
         assert sorted(project.ok("GET", f"{COMPUTE}/aggregated/instances", filter=wanted)["items"]) == zones, wanted
-    assert "labels.KEY=VALUE" in project.refused(400, "GET", f"{EAST}/instances", filter="id > 5")["message"]
+    assert "labels.KEY=VALUE" in project.refusal(400, "GET", f"{EAST}/instances", filter="id > 5")["message"]
 
 
 def test_an_instance_tells_what_it_has_written_and_what_its_console_showed(project):
     project.ok("POST", f"{EAST}/instances", body())
     project.passes(120)
     one = f"{EAST}/instances/lease"
-    project.refused(404, "GET", f"{one}/getGuestAttributes", queryPath="bezel/")
+    project.refusal(404, "GET", f"{one}/getGuestAttributes", queryPath="bezel/")
     project.nodes.attributes[f"{PARENT}/zones/us-east5-a/instances/lease"] = {"bezel/image": "done", "x/y": "z"}
-    found = project.ok("GET", f"{one}/getGuestAttributes", queryPath="bezel/")
-    assert found["queryValue"]["items"] == [{"namespace": "bezel", "key": "image", "value": "done"}]
+    attributes = project.ok("GET", f"{one}/getGuestAttributes", queryPath="bezel/")
+    assert attributes["queryValue"]["items"] == [{"namespace": "bezel", "key": "image", "value": "done"}]
     assert project.ok("GET", f"{one}/getGuestAttributes", variableKey="x/y")["variableValue"] == "z"
     for key in ("x/absent", "x/", "x"):  # a variable is named in full, unlike a query's path
-        project.refused(404, "GET", f"{one}/getGuestAttributes", variableKey=key)
+        project.refusal(404, "GET", f"{one}/getGuestAttributes", variableKey=key)
     serial = project.ok("GET", f"{one}/serialPort")
     assert (serial["contents"], serial["next"]) == ("booting\nready\n", "14")
     assert project.ok("GET", f"{one}/serialPort", start="8")["contents"] == "ready\n"
@@ -265,20 +267,21 @@ def test_a_zone_has_the_machine_types_that_its_hardware_makes(project):
     names = [one["name"] for one in project.ok("GET", f"{WEST}/machineTypes")["items"]]
     assert names == ["ct6e-standard-1t", "ct6e-standard-4t", "ct6e-standard-8t", "g2-standard-96"]
     assert project.ok("GET", f"{WEST}/machineTypes/g2-standard-96")["accelerators"][0]["guestAcceleratorCount"] == 8
-    project.refused(404, "GET", f"{EAST}/machineTypes/g2-standard-96")
+    project.refusal(404, "GET", f"{EAST}/machineTypes/g2-standard-96")
     assert "items" not in project.ok("GET", f"{COMPUTE}/zones/us-west2-a/machineTypes")
 
 
-def test_the_attributes_of_an_instance_are_set_by_who_read_the_present_ones(project):
+def test_attributes_of_an_instance_are_set_with_their_fingerprint(project):
+    """The attributes of an instance are set by who read the present ones."""
     project.ok("POST", f"{EAST}/instances", body())
     project.passes(120)
-    found = project.ok("GET", f"{EAST}/instances/lease")["metadata"]
-    items = [*found["items"], {"key": "bezel-container", "value": "x"}]
-    given = {"fingerprint": found["fingerprint"], "items": items}
-    project.ok("POST", f"{EAST}/instances/lease/setMetadata", given)
+    metadata = project.ok("GET", f"{EAST}/instances/lease")["metadata"]
+    items = [*metadata["items"], {"key": "bezel-container", "value": "x"}]
+    sent = {"fingerprint": metadata["fingerprint"], "items": items}
+    project.ok("POST", f"{EAST}/instances/lease/setMetadata", sent)
     (spec,) = project.nodes.running.values()
     assert spec.metadata == {"startup-script": "#!/bin/bash", "bezel-container": "x"}
     assert project.ok("GET", f"{EAST}/instances/lease")["metadata"]["items"] == items
-    error = project.refused(412, "POST", f"{EAST}/instances/lease/setMetadata", given)
+    error = project.refusal(412, "POST", f"{EAST}/instances/lease/setMetadata", sent)
     assert error["errors"][0]["reason"] == "conditionNotMet"
-    project.refused(400, "POST", f"{EAST}/instances/lease/setMetadata", {"items": []})
+    project.refusal(400, "POST", f"{EAST}/instances/lease/setMetadata", {"items": []})

@@ -11,14 +11,15 @@ FULL, EMPTY = Conditions(WAITS, in_stock=True), Conditions(WAITS, in_stock=False
 
 def way(life: Life, until: float, conditions: Conditions = FULL) -> list[tuple[str, float]]:
     """(state, when it began) of everything that a request goes through up to a time."""
-    found = [(life.state, life.since)]
+    states = [(life.state, life.since)]
     while (after := advance(life, until, conditions)) is not None:
         life = after
-        found.append((life.state, life.since))
-    return found
+        states.append((life.state, life.since))
+    return states
 
 
-def test_a_request_that_is_granted_runs_for_its_time_and_is_over_whenever_somebody_looks():
+def test_a_granted_request_runs_for_its_time_however_often_it_is_read():
+    """A request that is granted runs for its time and is over then, however often it is read."""
     whole = [
         ("CREATING", 0),
         ("ACCEPTED", 10),
@@ -47,22 +48,24 @@ def test_a_request_that_waits_is_granted_when_capacity_comes():
     assert way(life, 7200)[1] == ("FAILED", 7200)
 
 
-def test_a_zone_that_gives_up_does_so_before_the_request_is_over_if_that_is_earlier():
+def test_a_zone_gives_up_before_the_request_is_over_if_earlier():
+    """A zone that gives up does so before the request is over if that is earlier."""
     gives_up = Conditions(WAITS, in_stock=False, gives_up=True)
-    found = advance(move(new_life(0, 7200, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
-    assert (found.state, found.since, found.failure) == ("FAILED", 610, "stock-out")
-    found = advance(move(new_life(0, 300, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
-    assert (found.since, found.failure) == (300, "not valid any more")
+    life = advance(move(new_life(0, 7200, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
+    assert (life.state, life.since, life.failure) == ("FAILED", 610, "stock-out")
+    life = advance(move(new_life(0, 300, 1000), "WAITING_FOR_RESOURCES", 10), 1e9, gives_up)
+    assert (life.since, life.failure) == (300, "not valid any more")
 
 
-def test_a_machine_that_is_never_ready_fails_and_one_that_is_deleted_is_gone():
+def test_a_machine_that_is_never_ready_fails():
+    """A machine that is never ready fails and one that is deleted is gone."""
     never = Conditions(WAITS, in_stock=True, never_ready=3600)
     assert way(move(new_life(0, None, 1000), "PROVISIONING", 30), 3629, never) == [("PROVISIONING", 30)]
     assert way(move(new_life(0, None, 1000), "PROVISIONING", 30), 3630, never)[1:] == [("FAILED", 3630)]
     assert way(move(new_life(0, None, 1000), "DELETING", 50), 110)[1:] == [(GONE, 110)]
 
 
-def held(state, zone="us-east5-a", kind="v6e-4", model="FLEX_START", api="tpu"):
+def machine(state, zone="us-east5-a", kind="v6e-4", model="FLEX_START", api="tpu"):
     return Held(api, zone, kind, model, state)
 
 
@@ -72,20 +75,21 @@ def held(state, zone="us-east5-a", kind="v6e-4", model="FLEX_START", api="tpu"):
 def test_what_holds_a_machine_takes_it_from_the_zones_stock_for_both_apis(state, taken):
     before = free_machines("us-east5-a", "v6e-4", [])
     assert before > 0
-    assert free_machines("us-east5-a", "v6e-4", [held(state, api="compute")]) == before - taken
-    assert free_machines("us-east5-b", "v6e-4", [held(state)]) == free_machines("us-east5-b", "v6e-4", [])
+    assert free_machines("us-east5-a", "v6e-4", [machine(state, api="compute")]) == before - taken
+    assert free_machines("us-east5-b", "v6e-4", [machine(state)]) == free_machines("us-east5-b", "v6e-4", [])
     assert free_machines("nowhere", "v6e-4", []) == 0
 
 
-def test_a_quota_counts_what_is_not_deleted_in_any_state_by_zone_or_region_and_by_model():
+def test_a_quota_counts_all_requests_that_are_not_deleted():
+    """A quota counts what is not deleted in any state by zone or region and by model."""
     allowed = dict.fromkeys(quota_values(), 8)
-    both = [held("SUSPENDED"), held("FAILED")]
-    assert list(exceeded_quotas(held(""), both, allowed)) == [("TPUV6EPreemptiblePerProjectPerZoneForTPUAPI", 8, 8)]
-    assert not list(exceeded_quotas(held(""), both[:1], allowed))
-    assert not list(exceeded_quotas(held("", model="STANDARD"), both, allowed))
-    assert not list(exceeded_quotas(held("", zone="us-east5-b"), both, allowed))
-    machines = [held("ACTIVE", api="compute", zone="us-east5-b")] * 2
-    assert [quota for quota, _, _ in exceeded_quotas(held("", api="compute"), machines, allowed)] == [
+    both = [machine("SUSPENDED"), machine("FAILED")]
+    assert list(exceeded_quotas(machine(""), both, allowed)) == [("TPUV6EPreemptiblePerProjectPerZoneForTPUAPI", 8, 8)]
+    assert not list(exceeded_quotas(machine(""), both[:1], allowed))
+    assert not list(exceeded_quotas(machine("", model="STANDARD"), both, allowed))
+    assert not list(exceeded_quotas(machine("", zone="us-east5-b"), both, allowed))
+    machines = [machine("ACTIVE", api="compute", zone="us-east5-b")] * 2
+    assert [quota for quota, _, _ in exceeded_quotas(machine("", api="compute"), machines, allowed)] == [
         "PREEMPTIBLE-TPU-V6E-per-project-region",
         "TPUS-PER-TPU-FAMILY-per-project-region",
     ]

@@ -20,10 +20,10 @@ GATEWAY, INTERNET = "10.64.16.7", "198.51.100.9"
 
 @pytest.fixture
 def store(tmp_path):
-    found = Store(tmp_path / "s.db")
-    add(found, "subnetwork", SUB, ipCidrRange="10.64.0.0/29", privateIpGoogleAccess=True)
-    yield found
-    found.close()
+    new_store = Store(tmp_path / "s.db")
+    add(new_store, "subnetwork", SUB, ipCidrRange="10.64.0.0/29", privateIpGoogleAccess=True)
+    yield new_store
+    new_store.close()
 
 
 def add(store, kind, name, **body):
@@ -33,8 +33,8 @@ def add(store, kind, name, **body):
 
 def rule(store, name="rule", **body):
     opens = {} if "denied" in body else {"allowed": [{"IPProtocol": "tcp", "ports": ["8000"]}]}
-    given = {"sourceRanges": ["10.64.16.0/24"], "targetTags": ["bezel-node"], **opens, **body}
-    add(store, "firewall", f"projects/p/global/firewalls/{name}", **given)
+    fields = {"sourceRanges": ["10.64.16.0/24"], "targetTags": ["bezel-node"], **opens, **body}
+    add(store, "firewall", f"projects/p/global/firewalls/{name}", **fields)
 
 
 def reaches(store, source=GATEWAY, port=8000, tags=("bezel-node",), network=NET, service_account="a@p"):
@@ -45,7 +45,8 @@ def test_nothing_reaches_a_machine_without_a_rule(store):
     assert not reaches(store)
 
 
-def test_a_rule_lets_its_sources_reach_its_port_of_its_targets_and_nothing_else(store):
+def test_a_rule_opens_its_port_of_its_targets_to_its_sources_only(store):
+    """A rule lets its sources reach its port of its targets and nothing else."""
     rule(store)
     assert reaches(store)
     assert not reaches(store, source=INTERNET)
@@ -75,7 +76,8 @@ def test_a_rule_counts_as_it_is_written(store, change, lets):
     assert reaches(store) == lets
 
 
-def test_the_rule_with_the_least_number_counts_and_a_denial_goes_first_among_equals(store):
+def test_the_rule_with_the_least_number_counts_a_denial_first(store):
+    """The rule with the least number counts and a denial goes first among equals."""
     rule(store)
     rule(store, "no", denied=[{"IPProtocol": "tcp"}], priority=1001)
     assert reaches(store)
@@ -85,7 +87,8 @@ def test_the_rule_with_the_least_number_counts_and_a_denial_goes_first_among_equ
     assert reaches(store)
 
 
-def test_a_subnetwork_reaches_google_if_it_may_and_the_internet_with_a_nat_of_its_own_region(store):
+def test_a_subnetwork_reaches_google_or_with_a_nat_the_internet(store):
+    """A subnetwork reaches Google if it may and the internet with a NAT of its own region."""
     assert private_google_access(store, SUB)
     assert not private_google_access(store, f"{SUB}x")
     nat = {"name": "n", "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}
@@ -103,13 +106,13 @@ def test_a_subnetwork_reaches_google_if_it_may_and_the_internet_with_a_nat_of_it
 
 
 def test_addresses_are_given_once_and_run_out(store):
-    found = []
+    addresses = []
     while address := free_address(store, SUB):
         place = {"network": NET, "subnetwork": SUB, "address": address}
         store.put("node", f"projects/p/locations/z/nodes/{address}", {"place": place})
-        found.append(address)
-    assert found == ["10.64.0.2", "10.64.0.3", "10.64.0.4", "10.64.0.5"]
-    assert loopback(found[0]) == "127.64.0.2"
+        addresses.append(address)
+    assert addresses == ["10.64.0.2", "10.64.0.3", "10.64.0.4", "10.64.0.5"]
+    assert loopback(addresses[0]) == "127.64.0.2"
 
 
 def test_machines_of_two_networks_never_share_an_address_of_this_computer(store):
@@ -121,9 +124,9 @@ def test_machines_of_two_networks_never_share_an_address_of_this_computer(store)
 
 
 def test_an_interface_of_a_service_is_named_by_link_or_by_its_last_word():
-    for given in ("sub", SUB, f"https://www.googleapis.com/compute/v1/{SUB}"):
+    for link in ("sub", SUB, f"https://www.googleapis.com/compute/v1/{SUB}"):
         assert any(
             name.endswith("/regions/us-east5/subnetworks/sub")
-            for name in interface_names({"subnetwork": given}, "us-east5")
+            for name in interface_names({"subnetwork": link}, "us-east5")
         )
     assert interface_names({}, "us-east5") == set()

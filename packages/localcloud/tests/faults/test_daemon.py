@@ -24,10 +24,10 @@ def endpoint_of_its_own(tmp_path_factory):
 
 @pytest.fixture
 def client(endpoint_of_its_own):
-    found = Client(endpoint_of_its_own)
-    yield found
+    new_client = Client(endpoint_of_its_own)
+    yield new_client
     headers = {"Authorization": f"Bearer {control.own_token(endpoint_of_its_own)}"}
-    assert plain.delete(f"{found.endpoint.base}{FAULTS}", headers=headers).status_code == 200
+    assert plain.delete(f"{new_client.endpoint.base}{FAULTS}", headers=headers).status_code == 200
 
 
 def put(client: Client, kind: str, **parameters: object) -> None:
@@ -106,8 +106,8 @@ def test_clocks_that_are_off_by_more_than_five_minutes_get_no_token(client: Clie
 
 def test_clocks_that_are_off_bar_tokens_that_an_account_signs_itself(client: Client) -> None:
     key_file, now = json.loads(client.endpoint.credentials.read_text()), int(time.time())
-    own = {"iss": key_file["client_email"], "sub": key_file["client_email"], "iat": now, "exp": now + 3600}
-    claims = own | {"aud": "https://cloudresourcemanager.googleapis.com/"}
+    common_claims = {"iss": key_file["client_email"], "sub": key_file["client_email"], "iat": now, "exp": now + 3600}
+    claims = common_claims | {"aud": "https://cloudresourcemanager.googleapis.com/"}
     headers = {"Authorization": f"Bearer {keys.sign(claims, keys.load_private(key_file['private_key']))}"}
     url = f"{client.endpoint.base}/crm/v1/projects/bezel-local"
     for seconds, status in ((-299, 200), (-301, 401)):
@@ -135,26 +135,27 @@ def test_an_operation_that_fails_late_has_done_its_work(client: Client) -> None:
     put(client, "operation-fails-late", api="serviceusage")
     path = "/serviceusage/v1/projects/bezel-local/services/run.googleapis.com"
     name = client.post(f"{path}:enable").json()["name"]
-    ended = client.done("serviceusage/v1beta1", client.get(f"/serviceusage/v1beta1/{name}"))
+    ended = client.finish("serviceusage/v1beta1", client.get(f"/serviceusage/v1beta1/{name}"))
     assert ended["error"]["code"] == 13
     assert client.get(path).json()["state"] == "ENABLED"
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameters", "code", "said"),
+    ("kind", "parameters", "code", "message"),
     [
         ("quota-exceeded", {}, 8, "is 0 in us-east4"),
         ("image-missing", {"seen": "deploy"}, 5, "not found"),
     ],
 )
-def test_the_platform_refuses_a_revision_while_the_fault_is_on_and_takes_the_next(
-    client: Client, kind: str, parameters: dict[str, object], code: int, said: str
+def test_the_platform_refuses_revisions_while_the_fault_is_on(
+    client: Client, kind: str, parameters: dict[str, object], code: int, message: str
 ) -> None:
+    """The platform refuses a revision while the fault is on and takes the next."""
     client.prepare()
     put(client, kind, **parameters)
     failed = client.create(kind, client.template())
     assert failed["error"]["code"] == code
-    assert said in failed["error"]["message"]
+    assert message in failed["error"]["message"]
     client.delete(FAULTS)
     assert "response" in client.update(kind, client.template("--a=1"))
     client.remove(kind)

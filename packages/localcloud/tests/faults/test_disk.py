@@ -44,7 +44,8 @@ def read(client: Client, name: str):
     return client.http.get(f"/storage/v1/b/own/o/{name}", params={"alt": "media"})
 
 
-def test_a_full_disk_is_reported_to_the_caller_and_leaves_everything_as_it_was(client: Client) -> None:
+def test_a_full_disk_is_reported_and_changes_nothing(client: Client) -> None:
+    """A full disk is reported to the caller and leaves everything as it was."""
     assert upload(client, "kept.txt", "before").status_code == 200
     fill(client, full=True)
     with pytest.raises(SeedError, match=r"cannot be uploaded to gs://own/m, so nothing was deployed: .* disk is full"):
@@ -76,7 +77,7 @@ def test_a_deployment_that_comes_up_on_a_full_disk_ends_when_there_is_room(clien
     until(lambda: "waits for room" in log.read_text())
     assert not client.get(f"/run/v2/{operation}").json().get("done")
     fill(client, full=False)
-    assert "response" in client.done("run/v2", answer)
+    assert "response" in client.finish("run/v2", answer)
 
 
 def test_a_transaction_that_meets_the_end_of_the_file_is_taken_back_whole(tmp_path) -> None:

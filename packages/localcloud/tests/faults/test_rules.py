@@ -18,7 +18,7 @@ def test_every_kind_can_be_put_on_with_its_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "told"),
+    ("kind", "parameters", "message"),
     [
         ("quota", {}, "fault = quota\n   is not a kind of fault, so nothing was changed."),
         ("quota", {}, "quota-exceeded"),
@@ -48,11 +48,11 @@ def test_every_kind_can_be_put_on_with_its_defaults(tmp_path: Path) -> None:
         ("server-errors", {"status": "200", "at": "front"}, "2 problems."),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_can(tmp_path: Path, kind: str, given: object, told: str) -> None:
+def test_what_cannot_be_is_refused_with_what_can(tmp_path: Path, kind: str, parameters: object, message: str) -> None:
     faults = Faults(tmp_path)
     with pytest.raises(FaultError) as caught:
-        faults.add(kind, given)
-    assert told in str(caught.value)
+        faults.add(kind, parameters)
+    assert message in str(caught.value)
     assert faults.all() == []
 
 
@@ -66,14 +66,14 @@ def test_the_next_requests_that_match_are_struck_and_no_others(tmp_path: Path) -
     faults = Faults(tmp_path)
     faults.add("server-errors", {"path": "/run/*", "method": "GET", "after": 1, "count": 2})
 
-    def struck(method: str, path: str, at: str = "api") -> bool:
+    def strikes(method: str, path: str, at: str = "api") -> bool:
         return bool(faults.strike(at, method, path))
 
-    assert not struck("GET", "/run/a")  # the one that passes before
-    assert not struck("POST", "/run/a")
-    assert not struck("GET", "/storage/a")
-    assert not struck("GET", "/run/a", "service")
-    assert [struck("GET", "/run/b") for _ in range(3)] == [True, True, False]
+    assert not strikes("GET", "/run/a")  # the one that passes before
+    assert not strikes("POST", "/run/a")
+    assert not strikes("GET", "/storage/a")
+    assert not strikes("GET", "/run/a", "service")
+    assert [strikes("GET", "/run/b") for _ in range(3)] == [True, True, False]
     assert faults.all() == []
 
 
@@ -119,6 +119,6 @@ def test_containers_get_the_faults_that_are_theirs_and_no_others(tmp_path: Path)
 def test_operations_that_are_struck_stay_so_until_the_fault_is_cleared(tmp_path: Path) -> None:
     faults = Faults(tmp_path)
     faults.add("operation-never-ends", {"after": 1})
-    found = [faults.strike_operation(api) for api in ("artifactregistry", "run", "run", "run")]
-    assert found == ["", "", "operation-never-ends", ""]
+    kinds = [faults.strike_operation(api) for api in ("artifactregistry", "run", "run", "run")]
+    assert kinds == ["", "", "operation-never-ends", ""]
     assert faults.find("operation-never-ends") is not None

@@ -16,11 +16,11 @@ KEYS = f"/iam/v1/{PARENT}/serviceAccounts/{EMAIL}/keys"
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    found.cloud.store.put("api", "iam.googleapis.com", {"state": "ENABLED"})
-    found.ok("POST", f"/iam/v1/{PARENT}/serviceAccounts", {"accountId": "runner"})
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    new_project.cloud.store.put("api", "iam.googleapis.com", {"state": "ENABLED"})
+    new_project.ok("POST", f"/iam/v1/{PARENT}/serviceAccounts", {"accountId": "runner"})
+    yield new_project
+    new_project.close()
 
 
 def signs_in(project, content):
@@ -50,7 +50,7 @@ def test_a_key_signs_as_its_account_until_it_is_disabled_or_deleted(project):
     assert signs_in(project, content)
     project.ok("DELETE", one)
     assert not signs_in(project, content)
-    project.refused(404, "GET", one)
+    project.refusal(404, "GET", one)
 
 
 def test_the_keys_of_a_deleted_account_are_gone(project):
@@ -62,8 +62,8 @@ def test_the_keys_of_a_deleted_account_are_gone(project):
 
 
 def test_a_key_of_another_type_and_one_too_many_are_refused(project):
-    project.refused(400, "POST", KEYS, {"privateKeyType": "TYPE_PKCS12_FILE"})
+    project.refusal(400, "POST", KEYS, {"privateKeyType": "TYPE_PKCS12_FILE"})
     row = {"publicKeyPem": "", "validAfterTime": "2026-01-01T00:00:00Z"}
     for number in range(10):
         project.cloud.store.put("key", f"{EMAIL}/{number}", row)
-    project.refused(400, "POST", KEYS, {})
+    project.refusal(400, "POST", KEYS, {})

@@ -36,11 +36,11 @@ def grant(project, role=NAME, condition=None):
 
 def status(project, verb, path, **query):
     """The status of a call by the account."""
-    own, project.token = project.token, project.cloud.tokens.access_token(at.ACCOUNT, at.SCOPE)[0]
+    owner_token, project.token = project.token, project.cloud.tokens.access_token(at.ACCOUNT, at.SCOPE)[0]
     try:
         return project.call(verb, path, **query).status_code
     finally:
-        project.token = own
+        project.token = owner_token
 
 
 def test_a_role_grants_its_permissions_and_no_other(project):
@@ -67,19 +67,20 @@ def test_a_deleted_role_grants_nothing_until_it_is_restored(project):
     assert status(project, "GET", ROLES) == 403
     assert project.ok("GET", ROLE)["deleted"] is True
     assert project.ok("GET", ROLES) == {}
-    refused = project.refused(400, "POST", ROLES, {"roleId": "reader", "role": {"title": "x"}})
+    refused = project.refusal(400, "POST", ROLES, {"roleId": "reader", "role": {"title": "x"}})
     assert refused["message"] == "You can't create a role_id (reader) which has been marked for deletion."
     assert "deleted" not in project.ok("POST", f"{ROLE}:undelete", {})
     assert status(project, "GET", ROLES) == 200
 
 
-def test_a_role_can_be_restored_for_a_week_and_its_name_is_free_after_a_month_more(project):
+def test_a_role_can_be_restored_for_a_week(project):
+    """A role can be restored for a week and its name is free after a month more."""
     make(project, "iam.roles.list")
     project.ok("DELETE", ROLE)
     project.passes(8 * DAY)
-    project.refused(400, "POST", f"{ROLE}:undelete", {})
+    project.refusal(400, "POST", f"{ROLE}:undelete", {})
     project.passes(30 * DAY)
-    project.refused(404, "GET", ROLE)
+    project.refusal(404, "GET", ROLE)
     make(project, "iam.roles.list")
 
 
@@ -111,7 +112,7 @@ def test_an_early_stage_is_not_shown(project):
 def test_a_change_of_an_old_reading_is_refused(project):
     made = make(project, "iam.roles.list")
     project.ok("PATCH", ROLE, {"title": "New", "etag": made["etag"]}, updateMask="title")
-    project.refused(409, "PATCH", ROLE, {"title": "Newer", "etag": made["etag"]}, updateMask="title")
+    project.refusal(409, "PATCH", ROLE, {"title": "Newer", "etag": made["etag"]}, updateMask="title")
 
 
 @pytest.mark.slow
@@ -126,10 +127,10 @@ def test_a_change_of_an_old_reading_is_refused(project):
     ],
 )
 def test_a_role_of_another_form_is_refused(role_id, role, text, project):
-    assert text in project.refused(400, "POST", ROLES, {"roleId": role_id, "role": role})["message"]
+    assert text in project.refusal(400, "POST", ROLES, {"roleId": role_id, "role": role})["message"]
 
 
 def test_a_taken_name_is_refused(project):
     make(project, "iam.roles.list")
-    refused = project.refused(409, "POST", ROLES, {"roleId": "reader", "role": {"title": "x"}})
+    refused = project.refusal(409, "POST", ROLES, {"roleId": "reader", "role": {"title": "x"}})
     assert refused["message"] == f"A role named reader in {PARENT} already exists."

@@ -42,7 +42,7 @@ def test_a_fault_of_the_apis_leaves_the_exchange_alone(project, issuer):
 def test_an_operation_on_a_pool_fails_late_or_never_ends(project):
     project.cloud.faults.add("operation-fails-late", {"api": "iam"})
     operation = project.ok("PATCH", at.POOL, {"description": "x"}, updateMask="description")
-    assert at.done(project, operation)["code"] == 13
+    assert at.finish(project, operation)["code"] == 13
     project.cloud.faults.clear()
     project.cloud.faults.add("operation-never-ends", {"api": "iam"})
     operation = project.ok("PATCH", at.POOL, {"description": "y"}, updateMask="description")
@@ -54,4 +54,4 @@ def test_an_operation_on_a_pool_fails_late_or_never_ends(project):
 def test_a_fault_of_another_api_leaves_pools_alone(project):
     project.cloud.faults.add("operation-fails-late", {"api": "run"})
     operation = project.ok("PATCH", at.POOL, {"description": "x"}, updateMask="description")
-    assert at.done(project, operation)["description"] == "x"
+    assert at.finish(project, operation)["description"] == "x"

@@ -17,14 +17,14 @@ VIEWER = "roles/storage.objectViewer"
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path / "cloud")
-    found.cloud.store.put("api", "iam.googleapis.com", {"state": "ENABLED"})
-    found.ok("POST", f"/iam/v1/{PARENT}/serviceAccounts", {"accountId": "runner"})
-    found.ok("POST", "/storage/v1/b", {"name": "kept-shelf"}, project="bezel-local")
-    found.raw("POST", "/upload/storage/v1/b/kept-shelf/o?uploadType=media&name=a", b"a")
-    found.runner = found.cloud.tokens.access_token(EMAIL, SCOPE, 3600.0)[0]
-    yield found
-    found.close()
+    new_project = Project(tmp_path / "cloud")
+    new_project.cloud.store.put("api", "iam.googleapis.com", {"state": "ENABLED"})
+    new_project.ok("POST", f"/iam/v1/{PARENT}/serviceAccounts", {"accountId": "runner"})
+    new_project.ok("POST", "/storage/v1/b", {"name": "kept-shelf"}, project="bezel-local")
+    new_project.raw("POST", "/upload/storage/v1/b/kept-shelf/o?uploadType=media&name=a", b"a")
+    new_project.runner = new_project.cloud.tokens.access_token(EMAIL, SCOPE, 3600.0)[0]
+    yield new_project
+    new_project.close()
 
 
 def bind(project, *bindings):

@@ -16,7 +16,7 @@ DAY = 86_400
 def project(tmp_path):
     project = Project(tmp_path)
     at.enable(project)
-    at.done(project, project.ok("POST", at.POOLS, {"displayName": "CI"}, workloadIdentityPoolId="pipeline"))
+    at.finish(project, project.ok("POST", at.POOLS, {"displayName": "CI"}, workloadIdentityPoolId="pipeline"))
     yield project
     project.close()
 
@@ -32,68 +32,68 @@ def test_a_pool_has_the_project_s_number_in_its_name(project):
 
 def test_a_mask_changes_what_it_names(project):
     body = {"displayName": "Other", "description": "of pipelines"}
-    at.done(project, project.ok("PATCH", at.POOL, body, updateMask="description"))
+    at.finish(project, project.ok("PATCH", at.POOL, body, updateMask="description"))
     assert project.ok("GET", at.POOL) == {
         "name": at.NAME,
         "displayName": "CI",
         "description": "of pipelines",
         "state": "ACTIVE",
     }
-    at.done(project, project.ok("PATCH", at.POOL, {}, updateMask="displayName"))
+    at.finish(project, project.ok("PATCH", at.POOL, {}, updateMask="displayName"))
     assert "displayName" not in project.ok("GET", at.POOL)
-    refused = project.refused(400, "PATCH", at.POOL, {"mode": "FEDERATION_ONLY"}, updateMask="mode")
+    refused = project.refusal(400, "PATCH", at.POOL, {"mode": "FEDERATION_ONLY"}, updateMask="mode")
     assert refused["message"] == "Attempted to update an immutable field."
 
 
 def test_a_pool_of_federation_has_no_attestation_rules(project):
     assert project.ok("GET", f"{at.POOL}:listAttestationRules") == {}
-    project.refused(404, "GET", f"{at.POOLS}/other:listAttestationRules")
+    project.refusal(404, "GET", f"{at.POOLS}/other:listAttestationRules")
 
 
 def test_a_deleted_pool_keeps_its_name_for_thirty_days_and_can_be_restored(project):
-    at.done(project, project.ok("DELETE", at.POOL))
+    at.finish(project, project.ok("DELETE", at.POOL))
     assert project.ok("GET", at.POOL)["state"] == "DELETED"
     assert project.ok("GET", at.POOLS) == {}
     assert len(project.ok("GET", at.POOLS, showDeleted="true")["workloadIdentityPools"]) == 1
-    project.refused(400, "PATCH", at.POOL, {"displayName": "x"}, updateMask="displayName")
-    project.refused(409, "POST", at.POOLS, {}, workloadIdentityPoolId="pipeline")
-    at.done(project, project.ok("POST", f"{at.POOL}:undelete", {}))
+    project.refusal(400, "PATCH", at.POOL, {"displayName": "x"}, updateMask="displayName")
+    project.refusal(409, "POST", at.POOLS, {}, workloadIdentityPoolId="pipeline")
+    at.finish(project, project.ok("POST", f"{at.POOL}:undelete", {}))
     restored = project.ok("GET", at.POOL)
     assert restored["state"] == "ACTIVE"
     assert "expireTime" not in restored
-    project.refused(400, "POST", f"{at.POOL}:undelete", {})
+    project.refusal(400, "POST", f"{at.POOL}:undelete", {})
 
 
 def test_a_deleted_pool_is_gone_with_its_providers_after_thirty_days(project):
-    at.done(project, make_provider(project).json())
-    at.done(project, project.ok("DELETE", at.POOL))
+    at.finish(project, make_provider(project).json())
+    at.finish(project, project.ok("DELETE", at.POOL))
     project.passes(30 * DAY - 10)
     assert project.ok("GET", at.POOL)["state"] == "DELETED"
     project.passes(11)
-    project.refused(404, "GET", at.POOL)
-    project.refused(404, "GET", at.PROVIDER)
-    at.done(project, project.ok("POST", at.POOLS, {}, workloadIdentityPoolId="pipeline"))
+    project.refusal(404, "GET", at.POOL)
+    project.refusal(404, "GET", at.PROVIDER)
+    at.finish(project, project.ok("POST", at.POOLS, {}, workloadIdentityPoolId="pipeline"))
     assert project.ok("GET", f"{at.POOL}/providers") == {}
 
 
 def test_a_deleted_provider_can_be_restored(project):
-    at.done(project, make_provider(project).json())
-    at.done(project, project.ok("DELETE", at.PROVIDER))
+    at.finish(project, make_provider(project).json())
+    at.finish(project, project.ok("DELETE", at.PROVIDER))
     assert project.ok("GET", at.PROVIDER)["state"] == "DELETED"
     assert project.ok("GET", f"{at.POOL}/providers") == {}
-    at.done(project, project.ok("POST", f"{at.PROVIDER}:undelete", {}))
+    at.finish(project, project.ok("POST", f"{at.PROVIDER}:undelete", {}))
     assert project.ok("GET", f"{at.POOL}/providers")["workloadIdentityPoolProviders"][0]["state"] == "ACTIVE"
 
 
 def test_nothing_deleted_counts_as_left_behind(project):
     assert project.ok("GET", "/localcloud/resources")["identityPools"] == [at.POOL.removeprefix("/iam/v1/")]
-    at.done(project, project.ok("DELETE", at.POOL))
+    at.finish(project, project.ok("DELETE", at.POOL))
     assert "identityPools" not in project.ok("GET", "/localcloud/resources")
 
 
 @pytest.mark.parametrize("name", ["abc", "gcp-pool", "Pool", "x" * 33, "a_bc"])
 def test_an_id_of_another_form_is_refused(name, project):
-    project.refused(400, "POST", at.POOLS, {}, workloadIdentityPoolId=name)
+    project.refusal(400, "POST", at.POOLS, {}, workloadIdentityPoolId=name)
 
 
 WRONG = {
@@ -153,24 +153,24 @@ def test_a_provider_that_google_would_refuse_is_refused(case, project):
     answer = make_provider(project, **changed)
     assert answer.status_code == status
     assert text in answer.json()["error"]["message"]
-    project.refused(404, "GET", at.PROVIDER)
+    project.refusal(404, "GET", at.PROVIDER)
 
 
 def test_a_change_is_checked_like_a_new_provider(project):
-    at.done(project, make_provider(project).json())
+    at.finish(project, make_provider(project).json())
     body = {"attributeMapping": {}}
     assert (
-        "google.subject" in project.refused(400, "PATCH", at.PROVIDER, body, updateMask="attributeMapping")["message"]
+        "google.subject" in project.refusal(400, "PATCH", at.PROVIDER, body, updateMask="attributeMapping")["message"]
     )
     assert project.ok("GET", at.PROVIDER)["attributeMapping"] == at.MAPPING
 
 
 def test_a_provider_needs_its_pool(project):
     body = at.provider(ISSUER)
-    project.refused(404, "POST", f"{at.POOLS}/other/providers", body, workloadIdentityPoolProviderId="forge")
-    at.done(project, project.ok("DELETE", at.POOL))
+    project.refusal(404, "POST", f"{at.POOLS}/other/providers", body, workloadIdentityPoolProviderId="forge")
+    at.finish(project, project.ok("DELETE", at.POOL))
     assert make_provider(project).status_code == 400
 
 
 def test_pools_are_global(project):
-    project.refused(403, "GET", at.POOLS.replace("global", "us-central1"))
+    project.refusal(403, "GET", at.POOLS.replace("global", "us-central1"))

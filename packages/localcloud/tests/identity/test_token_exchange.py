@@ -8,7 +8,7 @@ import pytest
 from bezel_localcloud.core.paths import DEPLOYER
 from localcloud_support import federation as at
 from localcloud_support.in_process import Project
-from localcloud_support.issuer import CLAIMS, LIFETIME, Issuer, public_curve_key, public_key, signed
+from localcloud_support.issuer import CLAIMS, LIFETIME, Issuer, public_curve_key, public_key, sign
 
 AUDIENCE = f"https:{at.AUDIENCE}"
 PRINCIPAL = f"principal://iam.googleapis.com/{at.NAME}/subject"
@@ -135,27 +135,27 @@ REFUSED = {
         TOO_LONG,
     ),
     "wrong key": (
-        lambda issuer: signed(claims(issuer), number=1),
+        lambda issuer: sign(claims(issuer), number=1),
         "invalid_grant",
         "Unable to verify the ID Token signature.",
     ),
     "unknown key": (
-        lambda issuer: signed(claims(issuer), kid="other"),
+        lambda issuer: sign(claims(issuer), kid="other"),
         "invalid_grant",
         "No key of the issuer has the id that the ID Token names.",
     ),
     "alg none": (
-        lambda issuer: signed(claims(issuer), alg="none"),
+        lambda issuer: sign(claims(issuer), alg="none"),
         "invalid_grant",
         "The signing algorithm none of the ID Token is not supported. Use one of: RS256, ES256.",
     ),
     "HS256 with the public key": (
-        lambda issuer: signed(claims(issuer), alg="HS256"),
+        lambda issuer: sign(claims(issuer), alg="HS256"),
         "invalid_grant",
         "The signing algorithm HS256 of the ID Token is not supported. Use one of: RS256, ES256.",
     ),
     "ES256 with an RSA key's id": (
-        lambda issuer: signed(claims(issuer), alg="ES256"),
+        lambda issuer: sign(claims(issuer), alg="ES256"),
         "invalid_grant",
         "No key of the issuer has the id that the ID Token names.",
     ),
@@ -163,9 +163,9 @@ REFUSED = {
         lambda issuer: ".".join(
             part
             for part in (
-                signed(claims(issuer)).split(".")[0],
-                signed(claims(issuer, repository_id="12", actor="evil")).split(".")[1],
-                signed(claims(issuer)).split(".")[2],
+                sign(claims(issuer)).split(".")[0],
+                sign(claims(issuer, repository_id="12", actor="evil")).split(".")[1],
+                sign(claims(issuer)).split(".")[2],
             )
         ),
         "invalid_grant",
@@ -185,7 +185,7 @@ def test_a_token_that_proves_nothing_is_refused(case, project, issuer):
 
 
 def change_provider(project, mask, **fields):
-    at.done(project, project.ok("PATCH", at.PROVIDER, fields, updateMask=mask))
+    at.finish(project, project.ok("PATCH", at.PROVIDER, fields, updateMask=mask))
 
 
 TARGETS = {
@@ -232,7 +232,7 @@ def test_keys_are_fetched_once_and_again_for_a_new_one(project, issuer):
         assert "access_token" in at.exchange(project, issuer.token(AUDIENCE))
     assert issuer.requests == ["/.well-known/openid-configuration", "/keys"]
     issuer.keys = [public_key(1, "key-1")]
-    token = signed(claims(issuer), number=1, kid="key-1")
+    token = sign(claims(issuer), number=1, kid="key-1")
     assert "access_token" in at.exchange(project, token)
     assert issuer.requests.count("/keys") == 2
 
@@ -249,7 +249,7 @@ def test_an_issuer_that_is_not_there_is_named_as_the_cause(project, issuer):
 def test_keys_of_the_settings_are_used_without_asking_anyone(project, issuer):
     oidc = {"issuerUri": "https://forge.example", "jwksJson": json.dumps({"keys": [public_curve_key()]})}
     change_provider(project, "oidc", oidc=oidc)
-    token = signed(claims(issuer, iss="https://forge.example"), alg="ES256", kid="curve")
+    token = sign(claims(issuer, iss="https://forge.example"), alg="ES256", kid="curve")
     assert "access_token" in at.exchange(project, token)
     assert issuer.requests == []
     broken = f"{token[:-4]}AAAA"
@@ -316,9 +316,9 @@ def test_groups_are_members_too(project, issuer):
 
 def test_a_principal_can_be_granted_a_role_of_the_project_itself(project, issuer):
     token = at.exchange(project, issuer.token(AUDIENCE))["access_token"]
-    own, project.token = project.token, token
+    owner_token, project.token = project.token, token
     assert project.call("GET", at.POOL).status_code == 403
-    project.token = own
+    project.token = owner_token
     path = "/crm/v1/projects/bezel-local"
     policy = project.ok("POST", f"{path}:getIamPolicy")
     policy["bindings"].append({"role": "roles/iam.workloadIdentityPoolViewer", "members": [f"{SET}/*"]})
@@ -338,7 +338,8 @@ def test_a_token_ends_with_the_one_that_it_was_given_for(project, issuer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "status"), list(zip(TARGETS, (401, 401, 200, 200), strict=True)))
-def test_a_token_that_is_there_ends_with_its_pool_and_not_with_its_provider(case, status, project, issuer):
+def test_a_token_ends_with_its_pool_and_not_with_its_provider(case, status, project, issuer):
+    """A token that is there ends with its pool and not with its provider."""
     at.let_in(project, f"{SET}/*")
     token = at.exchange(project, issuer.token(AUDIENCE))["access_token"]
     TARGETS[case](project)
@@ -359,7 +360,7 @@ def test_a_token_that_is_there_ends_with_its_pool_and_not_with_its_provider(case
 @pytest.mark.usefixtures("issuer")
 def test_a_member_of_no_pool_is_refused(member, project):
     policy = {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": [member]}]}
-    error = project.refused(400, "POST", f"{at.ACCOUNT_PATH}:setIamPolicy", {"policy": policy})
+    error = project.refusal(400, "POST", f"{at.ACCOUNT_PATH}:setIamPolicy", {"policy": policy})
     assert "Identity Pool does not exist" in error["message"]
 
 
@@ -379,5 +380,5 @@ def test_no_token_gets_into_an_error(project, issuer):
 
 @pytest.mark.usefixtures("issuer")
 def test_the_deployer_s_tokens_are_no_subject_tokens(project):
-    own = project.cloud.tokens.identity_token(DEPLOYER, AUDIENCE)
-    assert at.exchange(project, own)["error_description"].startswith("The issuer in ID Token")
+    deployer_token = project.cloud.tokens.identity_token(DEPLOYER, AUDIENCE)
+    assert at.exchange(project, deployer_token)["error_description"].startswith("The issuer in ID Token")

@@ -66,7 +66,7 @@ class _Automaton:
 
     def _item(self, operation, value):
         if operation in _CHARACTERS:
-            return self._position(self._cased(_CHARACTERS[operation](value)))
+            return self._position(self._with_cases(_CHARACTERS[operation](value)))
         if operation in {"AT", "ASSERT", "ASSERT_NOT"}:
             ahead = str(value) not in _BEGINNINGS if operation == "AT" else value[0] > 0
             self._conditional = self._conditional or ahead
@@ -77,10 +77,10 @@ class _Automaton:
             parts = [self._sequence(part) for part in value[1]]
             return set().union(*(p[0] for p in parts)), set().union(*(p[1] for p in parts)), any(p[2] for p in parts)
         if operation in {"MAX_REPEAT", "MIN_REPEAT"}:
-            return self._repeated(*value)
+            return self._repeat(*value)
         raise NotAnalysedError(operation)
 
-    def _repeated(self, least, most, inner):
+    def _repeat(self, least, most, inner):
         if most == 0:
             return None
         if 1 < most <= _COPIED:
@@ -92,7 +92,7 @@ class _Automaton:
             self._join(last, first)
         return first, last, empty or least == 0
 
-    def _cased(self, characters):
+    def _with_cases(self, characters):
         if not self._ignore_case:
             return characters
         return {ord(c) for code in characters if code < 128 for c in (chr(code).lower(), chr(code).upper())} | {
@@ -107,26 +107,26 @@ def _from_the_beginning(tree, flags):
 
 
 def _members(parts):
-    found, negated = set(), False
+    members, negated = set(), False
     for operation, value in parts:
         name = str(operation)
         if name == "NEGATE":
             negated = True
         elif name == "LITERAL":
-            found.add(min(value, 255))
+            members.add(min(value, 255))
         elif name == "RANGE":
-            found |= set(range(min(value[0], 255), min(value[1], 255) + 1))
+            members |= set(range(min(value[0], 255), min(value[1], 255) + 1))
         elif name == "CATEGORY":
-            found |= _category(str(value))
+            members |= _category(str(value))
         else:
             raise NotAnalysedError(name)
-    return _SIGMA - found if negated else found
+    return _SIGMA - members if negated else members
 
 
 def _category(name):
     form = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}[name.removeprefix("CATEGORY_").removeprefix("NOT_")]
-    found = {code for code in _SIGMA if re.fullmatch(form, chr(code))}
-    return _SIGMA - found if "NOT_" in name else found
+    codes = {code for code in _SIGMA if re.fullmatch(form, chr(code))}
+    return _SIGMA - codes if "NOT_" in name else codes
 
 
 _CHARACTERS = {
@@ -153,7 +153,7 @@ def ambiguity(pattern, flags=0, *, anywhere=False):
         }
         for p, q in itertools.product(range(count), repeat=2)
     }
-    reached = {pair: _reached(pairs, pair) for pair in pairs}
+    reached = {pair: _reachable(pairs, pair) for pair in pairs}
     if any((p, p) in reached[q, q] or p == q for p, q in automaton.twice):
         return "exponential"
     for p, q in pairs:
@@ -166,7 +166,7 @@ def ambiguity(pattern, flags=0, *, anywhere=False):
     return "constant"
 
 
-def _reached(edges, start):
+def _reachable(edges, start):
     seen, left = set(), list(edges[start])
     while left:
         node = left.pop()

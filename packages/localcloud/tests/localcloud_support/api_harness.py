@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 import httpx
 
-from localcloud_support.discovery_check import called, document
+from localcloud_support.discovery_check import document, method_of
 
 # Methods that ask for no permission, as Google's do not: they tell the caller what it may do, or of its own operation.
 OPEN = (
@@ -48,7 +48,7 @@ class ApiHarness:
         """
         self._refusals(verb, path, body, query)
         if missing:
-            self.refused(404, verb, missing, body, **query)
+            self.refuse(404, verb, missing, body, **query)
         answer = self._send(self.owner, verb, path, body, query)
         if not answer.is_success:
             self.problems.append(f"{verb} {path}: {answer.status_code} {answer.text}")
@@ -60,35 +60,35 @@ class ApiHarness:
         if not answer.is_success:
             self.problems.append(f"{verb} {path}: {answer.status_code} {answer.text}")
 
-    def refused(self, status, verb, path, body=None, *, says="", by=None, **query):
+    def refuse(self, status, verb, path, body=None, *, says="", by=None, **query):
         """Make a call that must be refused with a status and a word in its message."""
         answer = self._send(by or self.owner, verb, path, body, query)
         if answer.status_code != status or says not in answer.text:
             self.problems.append(f"{verb} {path} {query} {body}: wanted {status} {says!r}: {answer.text[:300]}")
 
     def _refusals(self, verb, path, body, query):
-        call = called(verb, path)
-        self.refused(401, verb, path, body, by=self._anonymous, **query)
+        call = method_of(verb, path)
+        self.refuse(401, verb, path, body, by=self._anonymous, **query)
         if not call.id.endswith(OPEN):
-            self.refused(403, verb, path, body, by=self._stranger, says="Permission '", **query)
+            self.refuse(403, verb, path, body, by=self._stranger, says="Permission '", **query)
         if "projects/bezel-local" in path:
-            self.refused(403, verb, path.replace("projects/bezel-local", "projects/another"), body, **query)
+            self.refuse(403, verb, path.replace("projects/bezel-local", "projects/another"), body, **query)
         if call.source.api != "storage":  # which ignores what it does not know (storage/test_uploads.py)
-            self.refused(400, verb, path, body, says='Unknown name \\"noSuchThing\\"', **(query | {"noSuchThing": "1"}))
+            self.refuse(400, verb, path, body, says='Unknown name \\"noSuchThing\\"', **(query | {"noSuchThing": "1"}))
         for name, spec in call.method.get("parameters", {}).items():
             if name in {"pageSize", "maxResults"}:
-                self.refused(400, verb, path, body, **(query | {name: "many"}))
+                self.refuse(400, verb, path, body, **(query | {name: "many"}))
             if name == "pageToken":
-                self.refused(400, verb, path, body, says="page token", **(query | {name: "bm8K"}))
+                self.refuse(400, verb, path, body, says="page token", **(query | {name: "bm8K"}))
             if spec["type"] == "boolean" and name in query:
-                self.refused(400, verb, path, body, says="TYPE_BOOL", **(query | {name: "maybe"}))
+                self.refuse(400, verb, path, body, says="TYPE_BOOL", **(query | {name: "maybe"}))
         if "request" in call.method and not isinstance(body, bytes):
             self._wrong_bodies(call, verb, path, query)
 
     def _wrong_bodies(self, call, verb, path, query):
-        self.refused(400, verb, path, {"noSuchThing": 1}, says='Unknown name \\"noSuchThing\\"', **query)
-        self.refused(400, verb, path, b"{", says="Invalid JSON payload", **query)
-        self.refused(400, verb, path, b"[]", says="must be a message", **query)
+        self.refuse(400, verb, path, {"noSuchThing": 1}, says='Unknown name \\"noSuchThing\\"', **query)
+        self.refuse(400, verb, path, b"{", says="Invalid JSON payload", **query)
+        self.refuse(400, verb, path, b"[]", says="must be a message", **query)
         fields = document(call.source.document)["schemas"][call.method["request"]["$ref"]].get("properties", {})
         for name, spec in sorted(fields.items()):
             if (call.source.api, call.method["request"]["$ref"], name) in self._tried:
@@ -97,7 +97,7 @@ class ApiHarness:
             is_text = spec.get("type") in {"boolean", "integer"} or "64" in spec.get("format", "")
             # An enum value may be a number of its own in APIs with protobuf's JSON.
             wrong = "no such value" if is_text else 5.5
-            self.refused(400, verb, path, {name: wrong}, says="Invalid value at", **query)
+            self.refuse(400, verb, path, {name: wrong}, says="Invalid value at", **query)
 
     def _send(self, client, verb, path, body, query):
         content = {"content": body} if isinstance(body, bytes) else {} if body is None else {"json": body}

@@ -18,7 +18,7 @@ def answer_of(application, verb, target, token="", *, body=b"", headers=()):
         headers: (name, value) pairs beside Host and Authorization.
     """
     path, _, query = target.partition("?")
-    given = [("host", "127.0.0.1:1"), *([("authorization", f"Bearer {token}")] if token else []), *headers]
+    all_headers = [("host", "127.0.0.1:1"), *([("authorization", f"Bearer {token}")] if token else []), *headers]
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -29,7 +29,7 @@ def answer_of(application, verb, target, token="", *, body=b"", headers=()):
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given],
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in all_headers],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 1),
     }

@@ -11,7 +11,7 @@ def billing(trial, policies):
     """Every method once; `policies` are the three of a policy."""
     trial.owner.enable("cloudbilling", "billingbudgets")
     trial("GET", "/cloudbilling/v1/billingAccounts", pageSize=1)
-    trial.refused(400, "GET", "/cloudbilling/v1/billingAccounts", filter="open=true", says="does not serve the filter")
+    trial.refuse(400, "GET", "/cloudbilling/v1/billingAccounts", filter="open=true", says="does not serve the filter")
     trial("GET", ACCOUNT)
     trial("GET", f"{ACCOUNT}/projects", pageSize=1)
     trial("GET", f"/cloudbilling/v1/{PARENT}/billingInfo")
@@ -32,9 +32,9 @@ def channels(trial):
     one, none = f"/monitoring/v3/{name}", f"{path}/0"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
-    trial.refused(400, "GET", path, filter="type=email", says="query parameter 'filter'")
+    trial.refuse(400, "GET", path, filter="type=email", says="query parameter 'filter'")
     trial("PATCH", one, {"enabled": False}, updateMask="enabled", missing=none)
-    trial.refused(400, "PATCH", one, {}, updateMask="name", says="cannot be updated")
+    trial.refuse(400, "PATCH", one, {}, updateMask="name", says="cannot be updated")
     return name
 
 
@@ -46,7 +46,7 @@ def budgets(trial, channel):
     one, none = f"/billingbudgets/v1/{made['name']}", f"{path}/0"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1, scope=PARENT)
-    trial.refused(400, "GET", path, scope="folders/1", says="does not serve the scope")
+    trial.refuse(400, "GET", path, scope="folders/1", says="does not serve the scope")
     trial("PATCH", one, {"displayName": "dev"}, updateMask="displayName", missing=none)
-    trial.refused(409, "PATCH", one, {"etag": made["etag"]}, says="etag")
+    trial.refuse(409, "PATCH", one, {"etag": made["etag"]}, says="etag")
     trial("DELETE", one, missing=none)

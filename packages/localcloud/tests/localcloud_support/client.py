@@ -10,7 +10,7 @@ import httpx
 from bezel_base.loopback.plain_http import NO_TLS
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import PROJECT, Endpoint
-from localcloud_support.discovery_check import answer_problems, called, request_problems
+from localcloud_support.discovery_check import answer_problems, method_of, request_problems
 
 PARENT = f"projects/{PROJECT}"
 REGION = "us-east4"
@@ -39,23 +39,23 @@ def is_alive(pid: int) -> bool:
 def until(condition, seconds: float = 10.0):
     """What a condition yields once it is true."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (result := condition()):
         assert time.monotonic() < deadline, "condition not met in time"
         time.sleep(0.01)
-    return found
+    return result
 
 
-def checked(answer: httpx.Response) -> str:
+def check_answer(answer: httpx.Response) -> str:
     """Hold an answer, and the request if it was accepted, against Google's discovery documents; the method's id."""
     request = answer.request
     path = request.url.raw_path.decode().partition("?")[0]
-    call = called(request.method, path)
+    call = method_of(request.method, path)
     if call is None:
         return ""
-    found = [] if is_content(answer) else answer_problems(call, answer.status_code, answer.read())
+    problems = [] if is_content(answer) else answer_problems(call, answer.status_code, answer.read())
     if answer.is_success and not path.startswith(("/upload/", "/download/")):
-        found += request_problems(call, list(request.url.params.multi_items()), sent_json(request))
-    assert not found, f"{request.method} {path} ({call.id}): " + "; ".join(found)
+        problems += request_problems(call, list(request.url.params.multi_items()), sent_json(request))
+    assert not problems, f"{request.method} {path} ({call.id}): " + "; ".join(problems)
     return call.id
 
 
@@ -82,7 +82,7 @@ class Client:
             timeout=30,
             trust_env=False,
             verify=NO_TLS,
-            event_hooks={"response": [lambda answer: self.seen.append((checked(answer), answer.status_code))]},
+            event_hooks={"response": [lambda answer: self.seen.append((check_answer(answer), answer.status_code))]},
         )
 
     def get(self, path: str, **query: object) -> httpx.Response:
@@ -100,20 +100,20 @@ class Client:
     def delete(self, path: str) -> httpx.Response:
         return self.http.delete(path)
 
-    def done(self, prefix: str, answer: httpx.Response) -> dict:
+    def finish(self, prefix: str, answer: httpx.Response) -> dict:
         """The operation of an answer when it has ended."""
         assert answer.status_code == 200, answer.text
         name = answer.json()["name"]
 
-        def ended():
+        def final_operation():
             operation = self.get(f"/{prefix}/{name}").json()
             return operation if operation.get("done") else None
 
-        return until(ended, 20)
+        return until(final_operation, 20)
 
     def enable(self, *names: str) -> None:
         ids = [f"{name}.googleapis.com" for name in names]
-        self.done(
+        self.finish(
             "serviceusage/v1beta1", self.post(f"/serviceusage/v1/{PARENT}/services:batchEnable", {"serviceIds": ids})
         )
 
@@ -167,7 +167,7 @@ class Client:
             "remoteRepositoryConfig": {"dockerRepository": {"publicRepository": "DOCKER_HUB"}},
         }
         path = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
-        self.done("artifactregistry/v1", self.post(path, body, repository_id="hub"))
+        self.finish("artifactregistry/v1", self.post(path, body, repository_id="hub"))
         assert self.post("/storage/v1/b", {"name": "models", "location": "US"}, project=PROJECT).status_code == 200
         self.grant_bucket("models", "roles/storage.objectViewer", f"serviceAccount:{RUNTIME}")
 
@@ -197,16 +197,16 @@ class Client:
         } | changes
 
     def create(self, service: str, template: dict, **body: object) -> dict:
-        return self.done("run/v2", self.post(SERVICES, {"template": template} | body, serviceId=service))
+        return self.finish("run/v2", self.post(SERVICES, {"template": template} | body, serviceId=service))
 
     def update(self, service: str, template: dict, **body: object) -> dict:
-        return self.done("run/v2", self.patch(f"{SERVICES}/{service}", {"template": template} | body))
+        return self.finish("run/v2", self.patch(f"{SERVICES}/{service}", {"template": template} | body))
 
     def service(self, service: str) -> dict:
         return self.get(f"{SERVICES}/{service}").json()
 
     def remove(self, service: str) -> None:
-        self.done("run/v2", self.delete(f"{SERVICES}/{service}"))
+        self.finish("run/v2", self.delete(f"{SERVICES}/{service}"))
 
     def front(self, service: str, account: str = DEPLOYER) -> httpx.Client:
         uri = self.service(service)["uri"]

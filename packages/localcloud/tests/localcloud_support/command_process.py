@@ -17,10 +17,10 @@ def variables(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home)}
 
 
-def run_localcloud(folder: Path, *words: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run_localcloud(folder: Path, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command to its end in a folder."""
     return subprocess.run(
-        [LOCALCLOUD, *words],
+        [LOCALCLOUD, *arguments],
         cwd=folder,
         env=variables(home or folder),
         capture_output=True,

@@ -91,11 +91,11 @@ class Called:
 @cache
 def _methods(source: Source) -> dict[tuple[str, int], list[tuple[str, Called]]]:
     """The methods by their verb and the number of slashes in their paths: few are left to be compared."""
-    found = defaultdict(list)
+    by_place = defaultdict(list)
     for method in methods_of(document(source.document)):
         path = path_of(source, method)
-        found[method["httpMethod"], path.count("/")].append((path, Called(source, method)))
-    return found
+        by_place[method["httpMethod"], path.count("/")].append((path, Called(source, method)))
+    return by_place
 
 
 # A part of a path: a colon begins a custom method, except in a digest.
@@ -107,34 +107,34 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.escape(path).replace(r"\{\}", _SEGMENT))
 
 
-def called(verb: str, path: str) -> Called | None:
+def method_of(verb: str, path: str) -> Called | None:
     """Google's method for a request to localcloud (path still encoded), None if it is none of Google's."""
     path = path.replace("/compute/beta/", "/compute/v1/").removeprefix("/upload").removeprefix("/download").rstrip("/")
     for source in SOURCES:
         if path.startswith(source.prefix):
-            for template, found in _methods(source).get((verb, path.count("/")), []):
+            for template, method in _methods(source).get((verb, path.count("/")), []):
                 if _pattern(template).fullmatch(path):
-                    return found
+                    return method
     return None
 
 
 def request_problems(call: Called, query: list[tuple[str, str]], body: object) -> list[str]:
     """What is wrong with a request that was accepted; `body` is None for none."""
     parameters = {name: spec for name, spec in call.method.get("parameters", {}).items() if spec["location"] == "query"}
-    found = []
+    texts = []
     for name, value in query:
-        known = name if name in parameters else _camel(name)
-        if known in parameters:
-            found += (
-                _scalar(_of_query(value, parameters[known]), parameters[known], f"?{name}", strict=False)
+        spelling = name if name in parameters else _camel(name)
+        if spelling in parameters:
+            texts += (
+                _scalar(_of_query(value, parameters[spelling]), parameters[spelling], f"?{name}", strict=False)
                 if value
                 else []
             )
-        elif known not in parameters and name not in document(call.source.document)["parameters"]:
-            found.append(f"?{name}: {call.id} has no such parameter")
+        elif spelling not in parameters and name not in document(call.source.document)["parameters"]:
+            texts.append(f"?{name}: {call.id} has no such parameter")
     if body is not None and "request" in call.method:
-        found += problems(body, {"$ref": call.method["request"]["$ref"]}, call.source.document, "body")
-    return found
+        texts += problems(body, {"$ref": call.method["request"]["$ref"]}, call.source.document, "body")
+    return texts
 
 
 def answer_problems(call: Called, status: int, content: bytes) -> list[str]:
@@ -158,31 +158,31 @@ def error_problems(status: int, body: object, *, legacy: bool) -> list[str]:
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict) or set(body) != {"error"}:
         return [f"{status}: not an error: {body}"]
-    found = [] if error.get("code") == status else [f"code {error.get('code')} in an answer with status {status}"]
-    found += [] if isinstance(error.get("message"), str) and error["message"] else ["an error without a message"]
-    told = str(error.get("message")).startswith(("localcloud does not serve ", "localcloud serves "))
-    if told or any(entry.get("reason") == "notServedByLocalcloud" for entry in error.get("errors", [])):
-        return found + _not_served_problems(error)
+    problems = [] if error.get("code") == status else [f"code {error.get('code')} in an answer with status {status}"]
+    problems += [] if isinstance(error.get("message"), str) and error["message"] else ["an error without a message"]
+    is_refusal = str(error.get("message")).startswith(("localcloud does not serve ", "localcloud serves "))
+    if is_refusal or any(entry.get("reason") == "notServedByLocalcloud" for entry in error.get("errors", [])):
+        return problems + _not_served_problems(error)
     if legacy:
         entries = error.get("errors") or [{}]
-        found += [] if set(error) == {"code", "message", "errors"} else [f"fields {sorted(error)}"]
-        return found + [f"entry {e}" for e in entries if set(e) != {"message", "domain", "reason"}]
-    found += [] if set(error) <= {"code", "message", "status", "details"} else [f"fields {sorted(error)}"]
+        problems += [] if set(error) == {"code", "message", "errors"} else [f"fields {sorted(error)}"]
+        return problems + [f"entry {e}" for e in entries if set(e) != {"message", "domain", "reason"}]
+    problems += [] if set(error) <= {"code", "message", "status", "details"} else [f"fields {sorted(error)}"]
     if STATUSES.get(error.get("status", "")) != status:
-        found.append(f"{error.get('status')} is not {status}")
+        problems.append(f"{error.get('status')} is not {status}")
     for detail in error.get("details", []):
-        found += _anything(detail, "error.details")
-    return found
+        problems += _anything(detail, "error.details")
+    return problems
 
 
 def _not_served_problems(error: Json) -> list[str]:
     """As `error_problems`, for localcloud's own refusal: both of Google's shapes, with the method and its API."""
-    found = [] if set(error) == {"code", "message", "errors", "status", "details"} else [f"fields {sorted(error)}"]
-    found += [] if str(error).count("notServedByLocalcloud") == 2 else ["no reason"]
+    problems = [] if set(error) == {"code", "message", "errors", "status", "details"} else [f"fields {sorted(error)}"]
+    problems += [] if str(error).count("notServedByLocalcloud") == 2 else ["no reason"]
     named = error["details"][0].get("metadata", {}) if error.get("details") else {}
     if (error.get("code"), error.get("status")) != (400, "FAILED_PRECONDITION"):
-        found.append(f"{error.get('code')} {error.get('status')} of a refusal as not served")
-    return found + ([] if set(named) == {"method", "service"} else [f"it names {sorted(named)}"])
+        problems.append(f"{error.get('code')} {error.get('status')} of a refusal as not served")
+    return problems + ([] if set(named) == {"method", "service"} else [f"it names {sorted(named)}"])
 
 
 def problems(value: object, schema: Json, name: str, where: str, *, answers: bool = False) -> list[str]:
@@ -214,19 +214,19 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
 
 
 def _object_problems(value: Json, schema: Json, name: str, where: str, *, answers: bool) -> list[str]:
-    found, fields = [], schema.get("properties", {})
+    texts, fields = [], schema.get("properties", {})
     fields = fields | UNDOCUMENTED.get((name, schema.get("id", "")), {})
     for key, item in value.items():
         inner = fields.get(key if answers or key in fields else _camel(key), schema.get("additionalProperties"))
         if inner is None and not answers and (item is None or item == []):
             continue  # no document says it, and the published provider relies on it
         if inner is None:
-            found.append(f"{where}.{key}: unknown")
+            texts.append(f"{where}.{key}: unknown")
         elif answers and _is_input_only(inner):
-            found.append(f"{where}.{key} is input only, and answered")
+            texts.append(f"{where}.{key} is input only, and answered")
         elif item is not None or answers or (key not in fields and name not in NULL_REMOVES):
-            found += problems(item, inner, name, f"{where}.{key}", answers=answers)
-    return found
+            texts += problems(item, inner, name, f"{where}.{key}", answers=answers)
+    return texts
 
 
 def _is_input_only(schema: Json) -> bool:
@@ -237,10 +237,10 @@ def _anything(value: Json, where: str) -> list[str]:
     kind = str(value.get("@type", "")).removeprefix("type.googleapis.com/")
     if kind not in ANYTHING:
         return [f"{where}: unknown type {value.get('@type')!r}"]
-    known, rest = ANYTHING[kind], {key: item for key, item in value.items() if key != "@type"}
-    if isinstance(known, set):
-        return [f"{where}.{key}: unknown" for key in rest.keys() - known]
-    return _object_problems(rest, document(known[0])["schemas"][known[1]], known[0], where, answers=True)
+    fields, rest = ANYTHING[kind], {key: item for key, item in value.items() if key != "@type"}
+    if isinstance(fields, set):
+        return [f"{where}.{key}: unknown" for key in rest.keys() - fields]
+    return _object_problems(rest, document(fields[0])["schemas"][fields[1]], fields[0], where, answers=True)
 
 
 def _scalar(value: object, schema: Json, where: str, *, strict: bool) -> list[str]:

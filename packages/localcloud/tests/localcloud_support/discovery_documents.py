@@ -179,8 +179,8 @@ SOURCES = (
 @cache
 def document(name: str) -> Json:
     """A discovery document by its file name without the ending."""
-    own = OWN_DOCUMENTS / f"{name}.json"
-    definitions: Json = json.loads((own if own.exists() else DOCUMENTS / f"{name}.json").read_text())
+    own_document = OWN_DOCUMENTS / f"{name}.json"
+    definitions: Json = json.loads((own_document if own_document.exists() else DOCUMENTS / f"{name}.json").read_text())
     return definitions
 
 
@@ -195,9 +195,9 @@ def methods_of(part: Json) -> Iterator[Json]:
 def all_versions() -> tuple[Source, ...]:
     """Every document of the served APIs: first those of `SOURCES`, then their other versions, which serve nothing."""
     used = {source.document for source in SOURCES}
-    found = {source.api: source for source in SOURCES}
+    newest = {source.api: source for source in SOURCES}
     others = []
-    for source in {source.document.partition(".")[0]: source for source in found.values()}.values():
+    for source in {source.document.partition(".")[0]: source for source in newest.values()}.values():
         name = source.document.partition(".")[0]
         files = sorted(path.stem for path in DOCUMENTS.glob(f"{name}.*.json"))
         others += [Source(source.api, file, source.prefix, ()) for file in files if file not in used]

@@ -39,7 +39,7 @@ def valid(name, schema, depth=0):
         depth: How deep the schema stands.
     """
     if "$ref" in schema:
-        return _referred(name, schema["$ref"], depth)
+        return _referenced_values(name, schema["$ref"], depth)
     kind = schema.get("type", "object")
     if kind == "array":
         return st.lists(valid(name, schema["items"], depth + 1), max_size=2)
@@ -49,7 +49,7 @@ def valid(name, schema, depth=0):
 
 
 @cache
-def _referred(name, schema, depth):
+def _referenced_values(name, schema, depth):
     return st.deferred(lambda: valid(name, document(name)["schemas"][schema], depth))
 
 
@@ -80,7 +80,7 @@ def _scalar(schema):
     return st.sampled_from(schema["enum"]) if "enum" in schema else _STRINGS.get(form, _TEXTS)
 
 
-def spoiled(name, schema):
+def spoiled_values(name, schema):
     """A valid object in which one value, somewhere, is any JSON at all."""
     return st.builds(_spoil, valid(name, schema), ANY_JSON, st.lists(st.integers(0, 20), min_size=1, max_size=4))
 

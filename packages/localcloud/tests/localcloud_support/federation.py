@@ -27,7 +27,7 @@ def enable(project: Project) -> None:
         project.cloud.store.put("api", f"{name}.googleapis.com", {"state": "ENABLED"})
 
 
-def done(project: Project, operation: dict) -> dict:
+def finish(project: Project, operation: dict) -> dict:
     """An operation's result, when the platform's time for it has passed."""
     project.clock.time += 3
     ended = project.ok("GET", f"/iam/v1/{operation['name']}")
@@ -43,9 +43,9 @@ def provider(issuer: str, **changed: object) -> dict:
 def prepare(project: Project, issuer: Issuer, **changed: object) -> None:
     """Make the pool, its provider and the account."""
     enable(project)
-    done(project, project.ok("POST", POOLS, {"displayName": "CI"}, workloadIdentityPoolId="pipeline"))
+    finish(project, project.ok("POST", POOLS, {"displayName": "CI"}, workloadIdentityPoolId="pipeline"))
     body = provider(issuer.url, **changed)
-    done(project, project.ok("POST", f"{POOL}/providers", body, workloadIdentityPoolProviderId="forge"))
+    finish(project, project.ok("POST", f"{POOL}/providers", body, workloadIdentityPoolProviderId="forge"))
     project.ok("POST", f"/iam/v1/{PARENT}/serviceAccounts", {"accountId": "pipeline", "serviceAccount": {}})
 
 
@@ -76,9 +76,9 @@ def let_in(project: Project, member: str, role: str = "roles/iam.workloadIdentit
 
 def impersonate(project: Project, token: str):
     """The answer to a request for the account's token by the holder of another one."""
-    own, project.token = project.token, token
+    owner_token, project.token = project.token, token
     try:
         path = f"/iamcredentials/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
         return project.call("POST", path, {"scope": [SCOPE]})
     finally:
-        project.token = own
+        project.token = owner_token

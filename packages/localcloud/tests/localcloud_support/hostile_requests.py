@@ -104,27 +104,29 @@ def hostile_requests(count):
     for number in range(count):
         if number % 4 == 3:
             verb, form = OTHERS[number // 4 % len(OTHERS)]
-            yield Hostile(verb, filled(form, chance), content(chance, None), headers(chance))
+            yield Hostile(verb, fill(form, chance), content(chance, None), headers(chance))
         else:
             method = methods[number % len(methods)]
             path = method.path.replace("projects/{}", PARENT)
-            names = [f"{quote(name)}={quoted(chance)}" for name in method.query if chance.random() < 0.5]
-            names += [f"fields={quoted(chance)}"] * (chance.random() < 0.3)
+            names = [f"{quote(name)}={quote_text(chance)}" for name in method.query if chance.random() < 0.5]
+            names += [f"fields={quote_text(chance)}"] * (chance.random() < 0.3)
             yield Hostile(
                 method.http,
-                f"{filled(path, chance)}?{'&'.join(names)}"[:50_000],
+                f"{fill(path, chance)}?{'&'.join(names)}"[:50_000],
                 content(chance, method),
                 headers(chance),
             )
 
 
-def filled(form, chance):
+def fill(form, chance):
     for _ in range(form.count("{}")):
-        form = form.replace("{}", chance.choice(["us-east4", "a", "hostile-shelf", "global", quoted(chance)[:3000]]), 1)
+        form = form.replace(
+            "{}", chance.choice(["us-east4", "a", "hostile-shelf", "global", quote_text(chance)[:3000]]), 1
+        )
     return form
 
 
-def quoted(chance):
+def quote_text(chance):
     return quote(chance.choice(TEXTS)[:3000], safe="")
 
 
@@ -137,7 +139,7 @@ def content(chance, method):
 
 def headers(chance):
     kinds = ["application/json", "multipart/related; boundary=a", "multipart/mixed; boundary=(a+)+", "text/plain"]
-    found = {"content-type": chance.choice(kinds)}
+    chosen = {"content-type": chance.choice(kinds)}
     if chance.random() < 0.1:
-        found["Authorization"] = f"Bearer {chance.choice(['a', 'W10.W10.W10', 'e30.e30.e30', 'a.' * 1000])}"
-    return found
+        chosen["Authorization"] = f"Bearer {chance.choice(['a', 'W10.W10.W10', 'e30.e30.e30', 'a.' * 1000])}"
+    return chosen

@@ -14,7 +14,7 @@ import httpx
 from bezel_localcloud.cloud import Cloud
 from bezel_localcloud.core.clock import InstanceTiming
 from bezel_localcloud.core.paths import DEPLOYER, PROJECT, Paths
-from localcloud_support.discovery_check import answer_problems, called, request_problems
+from localcloud_support.discovery_check import answer_problems, method_of, request_problems
 
 PARENT = f"projects/{PROJECT}"
 BASE = "http://127.0.0.1:1"
@@ -104,7 +104,7 @@ def _client():
 
 
 @cache
-def _prepared():
+def _prepare_directory():
     """A directory with what a new project has."""
     layout = Paths(Path(tempfile.mkdtemp(prefix="cloud-")))
     layout.create()
@@ -127,7 +127,7 @@ class Project:
     def __init__(self, directory, speed=1.0, clock=None, *, default_network=True):
         self._layout = Paths(directory)
         # Keys take long to make: all projects of a run have the same ones.
-        shutil.copytree(_prepared(), directory, dirs_exist_ok=True)
+        shutil.copytree(_prepare_directory(), directory, dirs_exist_ok=True)
         self.clock = clock or Clock(speed)
         self.start()
         for kind in () if default_network else ("firewall", "subnetwork", "network"):  # as if it had been deleted
@@ -153,12 +153,12 @@ class Project:
 
         content = {} if body is None else {"json": body}
         answer = self._sent(verb, path, {"Authorization": f"Bearer {self.token}"}, params=query, **content)
-        method = called(verb, answer.request.url.raw_path.decode().partition("?")[0])
+        method = method_of(verb, answer.request.url.raw_path.decode().partition("?")[0])
         if method is not None:
-            found = answer_problems(method, answer.status_code, answer.content)
+            problems = answer_problems(method, answer.status_code, answer.content)
             if answer.is_success:
-                found += request_problems(method, list(answer.request.url.params.multi_items()), body)
-            assert found == [], f"{verb} {path}: {found}"
+                problems += request_problems(method, list(answer.request.url.params.multi_items()), body)
+            assert problems == [], f"{verb} {path}: {problems}"
         return answer
 
     def raw(self, verb, path, content=b"", headers=None, *, token=True):
@@ -177,7 +177,7 @@ class Project:
         assert answer.is_success, answer.text
         return answer.json()
 
-    def refused(self, status, verb, path, body=None, **query):
+    def refusal(self, status, verb, path, body=None, **query):
         """The error of an answer that is a refusal."""
         answer = self.call(verb, path, body, **query)
         assert answer.status_code == status, answer.text

@@ -45,14 +45,14 @@ def curve_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def encoded(data: bytes | Mapping[str, Any]) -> str:
+def encode(data: bytes | Mapping[str, Any]) -> str:
     """Return the base64url text of bytes or of JSON."""
     raw = data if isinstance(data, bytes) else json.dumps(data).encode()
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def _number(value: int) -> str:
-    return encoded(value.to_bytes((value.bit_length() + 7) // 8, "big"))
+    return encode(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
 def public_key(number: int = 0, kid: str = "key-0") -> dict[str, str]:
@@ -64,23 +64,23 @@ def public_key(number: int = 0, kid: str = "key-0") -> dict[str, str]:
 def public_curve_key(kid: str = "curve") -> dict[str, str]:
     """The same of the curve's key."""
     numbers = curve_key().public_key().public_numbers()
-    both = {"x": encoded(numbers.x.to_bytes(32, "big")), "y": encoded(numbers.y.to_bytes(32, "big"))}
+    both = {"x": encode(numbers.x.to_bytes(32, "big")), "y": encode(numbers.y.to_bytes(32, "big"))}
     return {"kty": "EC", "alg": "ES256", "use": "sig", "kid": kid, "crv": "P-256", **both}
 
 
-def signed(claims: Mapping[str, Any], *, number: int = 0, kid: str = "key-0", alg: str = "RS256") -> str:
+def sign(claims: Mapping[str, Any], *, number: int = 0, kid: str = "key-0", alg: str = "RS256") -> str:
     """A token with these claims; `HS256` is signed with the public key as the shared secret, `none` not at all."""
-    text = f"{encoded({'alg': alg, 'typ': 'JWT', 'kid': kid})}.{encoded(claims)}"
+    text = f"{encode({'alg': alg, 'typ': 'JWT', 'kid': kid})}.{encode(claims)}"
     if alg == "none":
         return f"{text}."
     if alg == "HS256":
         shared = hmac.HMAC(json.dumps(public_key(number, kid)).encode(), hashes.SHA256())
         shared.update(text.encode())
-        return f"{text}.{encoded(shared.finalize())}"
+        return f"{text}.{encode(shared.finalize())}"
     if alg == "ES256":
         halves = decode_dss_signature(curve_key().sign(text.encode(), ec.ECDSA(hashes.SHA256())))
-        return f"{text}.{encoded(b''.join(half.to_bytes(32, 'big') for half in halves))}"
-    return f"{text}.{encoded(rsa_key(number).sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+        return f"{text}.{encode(b''.join(half.to_bytes(32, 'big') for half in halves))}"
+    return f"{text}.{encode(rsa_key(number).sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
 
 
 @dataclass
@@ -145,7 +145,7 @@ class Issuer:
         """A token for an audience with changed claims; None removes one."""
         now = int(self.clock())
         claims = {"iss": self.url, "aud": audience, "iat": now, "nbf": now, "exp": now + LIFETIME, **self.claims}
-        return signed({name: value for name, value in (claims | changed).items() if value is not None})
+        return sign({name: value for name, value in (claims | changed).items() if value is not None})
 
     def answer(self, target: str, authorization: str, sent: bytes = b"") -> tuple[int, Any]:
         """Answer a request."""

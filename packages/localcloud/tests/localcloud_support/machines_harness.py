@@ -30,9 +30,9 @@ def networks(trial):
         if path in {"global/networks", f"{EAST}/subnetworks"}:
             for verb, end in (("GET", ""), ("POST", "/wait")):
                 trial(verb, f"{operations}/{operation['name']}{end}", missing=f"{operations}/absent{end}")
-        trial.refused(409, "POST", base, body | {"name": "tried"}, says="alreadyExists")
-        trial.refused(400, "POST", base, body | {"name": "Tried"}, says="match of regex")
-        trial.refused(400, "POST", base, body | {"name": "x"}, requestId="x", says="UUID")
+        trial.refuse(409, "POST", base, body | {"name": "tried"}, says="alreadyExists")
+        trial.refuse(400, "POST", base, body | {"name": "Tried"}, says="match of regex")
+        trial.refuse(400, "POST", base, body | {"name": "x"}, requestId="x", says="UUID")
         one, none = f"{base}/tried", f"{base}/absent"
         fingerprint = trial("GET", one, missing=none).get("fingerprint")
         trial("GET", base, maxResults=1)
@@ -44,12 +44,12 @@ def networks(trial):
             trial("POST", one + setter, {"privateIpGoogleAccess": True}, missing=none + setter)
             expand, larger = "/expandIpCidrRange", {"ipCidrRange": str(ip_network(body["ipCidrRange"]).supernet())}
             trial("POST", one + expand, larger, missing=none + expand)
-            trial.refused(400, "POST", one + expand, {"ipCidrRange": body["ipCidrRange"]}, says="must be larger")
+            trial.refuse(400, "POST", one + expand, {"ipCidrRange": body["ipCidrRange"]}, says="must be larger")
             _policies(trial, one, none)
         if path == "global/networks":
             trial("GET", f"{one}/getEffectiveFirewalls", missing=f"{none}/getEffectiveFirewalls")
-    trial.refused(400, "DELETE", f"{COMPUTE}/global/networks/tried", says="resourceInUseByAnotherResource")
-    trial.refused(400, "GET", f"{COMPUTE}/regions/moon/routers", says="Unknown region")
+    trial.refuse(400, "DELETE", f"{COMPUTE}/global/networks/tried", says="resourceInUseByAnotherResource")
+    trial.refuse(400, "GET", f"{COMPUTE}/regions/moon/routers", says="Unknown region")
 
 
 def _policies(trial, one, none):
@@ -62,29 +62,29 @@ def _policies(trial, one, none):
 
 def machines(trial):
     trial.owner.enable("tpu")
-    queued(trial)
+    try_queued(trial)
     instances(trial)
     for path, _, _ in reversed(_KINDS):
         trial("DELETE", f"{COMPUTE}/{path}/tried", missing=f"{COMPUTE}/{path}/absent")
 
 
-def queued(trial):
+def try_queued(trial):
     base, one, none = f"{TPU}/queuedResources", f"{TPU}/queuedResources/tried", f"{TPU}/queuedResources/absent"
     trial("GET", TPU.rpartition("/")[0], pageSize=2)
     trial("GET", TPU)
-    trial.refused(403, "GET", TPU.replace("us-east5-a", "moon"), says="locations/moon")
+    trial.refuse(403, "GET", TPU.replace("us-east5-a", "moon"), says="locations/moon")
     for kind in ("acceleratorTypes", "runtimeVersions"):
         trial("GET", f"{TPU}/{kind}", pageSize=1)
-        trial.refused(400, "GET", f"{TPU}/{kind}".replace("us-east5-a", "-"), says="wildcard")
+        trial.refuse(400, "GET", f"{TPU}/{kind}".replace("us-east5-a", "-"), says="wildcard")
     body = _queued_body()
     operation = trial("POST", base, body, queuedResourceId="tried")["name"]
     trial("GET", f"/tpu/v2alpha1/{operation}", missing=f"{TPU}/operations/absent")
-    trial.refused(409, "POST", base, body, queuedResourceId="tried")
-    trial.refused(400, "POST", base, body, queuedResourceId="no/id", says="queued_resource_id")
-    trial.refused(404, "POST", base, _queued_body(acceleratorType="v6e-256"), queuedResourceId="x", says="v6e-256")
+    trial.refuse(409, "POST", base, body, queuedResourceId="tried")
+    trial.refuse(400, "POST", base, body, queuedResourceId="no/id", says="queued_resource_id")
+    trial.refuse(404, "POST", base, _queued_body(acceleratorType="v6e-256"), queuedResourceId="x", says="v6e-256")
     short = body | {"runDuration": {"maxRunDuration": "60s"}}
-    trial.refused(400, "POST", base, short, queuedResourceId="x", says="10 minutes")
-    trial.refused(400, "POST", base, body | {"bestEffort": {}, "reservationName": "r"}, queuedResourceId="x")
+    trial.refuse(400, "POST", base, short, queuedResourceId="x", says="10 minutes")
+    trial.refuse(400, "POST", base, body | {"bestEffort": {}, "reservationName": "r"}, queuedResourceId="x")
     trial("GET", base, pageSize=1)
     until(lambda: trial.owner.get(one).json()["state"]["state"] == "ACTIVE")
     trial("GET", one, missing=none)
@@ -93,14 +93,14 @@ def queued(trial):
     trial("GET", f"{TPU}/nodes", pageSize=1)
     attributes = ":getGuestAttributes"
     trial("POST", node + attributes, {"queryPath": "bezel/"}, missing=f"{TPU}/nodes/absent{attributes}")
-    trial.refused(400, "POST", node + attributes, {"workerIds": ["7"]}, says="one worker")
+    trial.refuse(400, "POST", node + attributes, {"workerIds": ["7"]}, says="one worker")
     trial("PATCH", node, {"metadata": {"key": "value"}}, updateMask="metadata", missing=f"{TPU}/nodes/absent")
-    trial.refused(400, "PATCH", node, {"metadata": {}}, says="update_mask")
-    trial.refused(400, "PATCH", node, {"tags": ["t"]}, updateMask="tags", says="tags")
-    trial.refused(400, "DELETE", one, says="force")
-    trial.refused(400, "POST", f"{one}:reset", {}, says="neither SUSPENDED nor FAILED")
+    trial.refuse(400, "PATCH", node, {"metadata": {}}, says="update_mask")
+    trial.refuse(400, "PATCH", node, {"tags": ["t"]}, updateMask="tags", says="tags")
+    trial.refuse(400, "DELETE", one, says="force")
+    trial.refuse(400, "POST", f"{one}:reset", {}, says="neither SUSPENDED nor FAILED")
     trial("GET", f"{TPU}/operations", pageSize=1)
-    trial.refused(400, "GET", f"{TPU}/operations", filter="done=true", says="filter")
+    trial.refuse(400, "GET", f"{TPU}/operations", filter="done=true", says="filter")
     done = trial("DELETE", node, missing=f"{TPU}/nodes/absent")["name"]
     trial("POST", f"/tpu/v2alpha1/{done}:cancel", {}, missing=f"{TPU}/operations/absent:cancel")
     trial("DELETE", f"/tpu/v2alpha1/{done}", missing=f"{TPU}/operations/absent")
@@ -133,20 +133,20 @@ def instances(trial):
     operations = f"{ZONE}/operations"
     for verb, end in (("GET", ""), ("POST", "/wait")):
         trial(verb, f"{operations}/{operation}{end}", missing=f"{operations}/absent{end}")
-    trial.refused(409, "POST", base, body, says="alreadyExists")
-    trial.refused(400, "POST", base, body | {"name": "x", "disks": []}, says="one disk")
-    trial.refused(400, "POST", base, body | {"name": "x", "hostname": "h"}, says="hostname")
-    trial.refused(400, "GET", base.replace("us-east5-a", "moon"), says="Unknown zone")
+    trial.refuse(409, "POST", base, body, says="alreadyExists")
+    trial.refuse(400, "POST", base, body | {"name": "x", "disks": []}, says="one disk")
+    trial.refuse(400, "POST", base, body | {"name": "x", "hostname": "h"}, says="hostname")
+    trial.refuse(400, "GET", base.replace("us-east5-a", "moon"), says="Unknown zone")
     until(lambda: trial.owner.get(one).json()["status"] == "RUNNING")
     trial("GET", one, missing=none)
     trial("GET", base, maxResults=1)
-    trial.refused(400, "GET", base, filter="id > 5", says="filter")
+    trial.refuse(400, "GET", base, filter="id > 5", says="filter")
     trial("GET", f"{COMPUTE}/aggregated/instances", maxResults=1)
     trial("GET", f"{one}/serialPort", start=1, missing=f"{none}/serialPort")
     attributes = {"fingerprint": trial.owner.get(one).json()["metadata"]["fingerprint"], "items": []}
     trial("POST", f"{one}/setMetadata", attributes, missing=f"{none}/setMetadata")
-    trial.refused(400, "POST", f"{one}/setMetadata", {"items": []}, says="fingerprint")
-    trial.refused(412, "POST", f"{one}/setMetadata", attributes | {"fingerprint": "c3RhbGU="}, says="fingerprint")
+    trial.refuse(400, "POST", f"{one}/setMetadata", {"items": []}, says="fingerprint")
+    trial.refuse(412, "POST", f"{one}/setMetadata", attributes | {"fingerprint": "c3RhbGU="}, says="fingerprint")
     tags = {"fingerprint": trial.owner.get(one).json()["tags"]["fingerprint"], "items": ["tried"]}
     trial("POST", f"{one}/setTags", tags, missing=f"{none}/setTags")
     door = {"networkInterface": "nic0"}
@@ -155,6 +155,6 @@ def instances(trial):
     trial("POST", f"{one}/deleteAccessConfig", missing=f"{none}/deleteAccessConfig", **closed)
     _policies(trial, one, none)
     # No machine of this daemon writes anything.
-    trial.refused(404, "GET", f"{one}/getGuestAttributes", queryPath="bezel/")
+    trial.refuse(404, "GET", f"{one}/getGuestAttributes", queryPath="bezel/")
     trial("DELETE", one, missing=none)
     until(lambda: trial.owner.get(one).status_code == 404)

@@ -25,16 +25,18 @@ def answer(port: int, *requests: bytes) -> bytes:
     """All that comes back for some requests, sent at once over one connection."""
     with socket.create_connection(("127.0.0.1", port), 20) as connection:
         connection.sendall(b"".join(requests))
-        told = b""
+        content = b""
         while piece := connection.recv(65536):
-            told += piece
-        return told
+            content += piece
+        return content
 
 
-def _inserted(text: bytes, bytes_: bytes, first: int = 0) -> st.SearchStrategy[bytes]:
+def _with_insertion(text: bytes, bytes_: bytes, first: int = 0) -> st.SearchStrategy[bytes]:
     """A text with one of some bytes somewhere in it."""
     places = st.tuples(st.sampled_from(list(bytes_)), st.integers(first, len(text)))
-    return places.map(lambda found: text[: found[1]] + bytes([found[0]]) + text[found[1] :])
+    return places.map(
+        lambda place_and_byte: text[: place_and_byte[1]] + bytes([place_and_byte[0]]) + text[place_and_byte[1] :]
+    )
 
 
 def _all_but(allowed: bytes) -> bytes:
@@ -96,17 +98,17 @@ MALFORMED: dict[str, st.SearchStrategy[bytes]] = {
     "not a word of HTTP": st.binary(max_size=80).map(lambda rest: b"\x16\x03\x01" + rest + b"\r\n\r\n"),
     "another protocol": st.just(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "a first line": st.sampled_from(_LINES).map(request),
-    "a byte in the target": _inserted(TARGET, _all_but(_IN_TARGETS + b"?%\n"), 1).map(
+    "a byte in the target": _with_insertion(TARGET, _all_but(_IN_TARGETS + b"?%\n"), 1).map(
         lambda target: request(b"GET " + target + b" HTTP/1.1")
     ),
-    "a byte in the query": _inserted(b"?x=1", _all_but(_IN_TARGETS + b"?%\n"), 1).map(
+    "a byte in the query": _with_insertion(b"?x=1", _all_but(_IN_TARGETS + b"?%\n"), 1).map(
         lambda query: request(b"GET " + TARGET + query + b" HTTP/1.1")
     ),
     "a host": st.sampled_from(_HOSTS).map(lambda host: request(host=host)),
-    "a byte in a header's name": _inserted(b"X-Name", _all_but(_TOKEN + b":\r\n"), 1).map(
+    "a byte in a header's name": _with_insertion(b"X-Name", _all_but(_TOKEN + b":\r\n"), 1).map(
         lambda name: request(lines=name + b": x\r\n")
     ),
-    "a byte in a header's value": _inserted(b"value", bytes({*range(32), 127} - {*b"\t\r\n"})).map(
+    "a byte in a header's value": _with_insertion(b"value", bytes({*range(32), 127} - {*b"\t\r\n"})).map(
         lambda value: request(lines=b"X-Name: " + value + b"\r\n")
     ),
     "a header": st.sampled_from(_HEADER_LINES).map(lambda lines: request(lines=lines)),

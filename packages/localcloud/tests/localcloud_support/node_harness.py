@@ -107,8 +107,8 @@ class RunningCloud:
         assert self.client.http.post(path, content=content).status_code == 200
 
     def objects(self, prefix: str) -> list[str]:
-        found = self.client.get("/storage/v1/b/models/o", prefix=prefix).json().get("items", [])
-        return [item["name"] for item in found]
+        items = self.client.get("/storage/v1/b/models/o", prefix=prefix).json().get("items", [])
+        return [item["name"] for item in items]
 
     def network(self, *, private: bool = True) -> None:
         for name, ip_range in ((NODES, "10.64.0.0/20"), (GATEWAY, "10.64.16.0/26")):
@@ -179,31 +179,31 @@ class RunningCloud:
         self.do(self.cloud.store.delete, "router", ROUTER)
 
     def phases(self) -> dict[str, dict]:
-        return {key: value for key, value in self._told().items() if key in PHASES}
+        return {key: value for key, value in self._attributes().items() if key in PHASES}
 
     def container(self) -> dict:
         """What the machine reported of its container, {} before the end of its boot."""
-        return self._told().get("container", {})
+        return self._attributes().get("container", {})
 
-    def _told(self) -> dict[str, dict]:
-        told = self.do(self.nodes.guest_attributes, NAME)
-        return {key.removeprefix("bezel/"): json.loads(value) for key, value in told.items()}
+    def _attributes(self) -> dict[str, dict]:
+        attributes = self.do(self.nodes.guest_attributes, NAME)
+        return {key.removeprefix("bezel/"): json.loads(value) for key, value in attributes.items()}
 
     def states(self) -> dict[str, str]:
-        return {phase: told["state"] for phase, told in self.phases().items()}
+        return {phase: phase_state["state"] for phase, phase_state in self.phases().items()}
 
     def console(self) -> str:
         return self.do(self.nodes.serial_output, NAME)
 
-    def settled(self, phase: str, seconds: float = 60) -> str:
+    def settle(self, phase: str, seconds: float = 60) -> str:
         """The state that a phase comes to: done or failed; at once where an earlier one fails."""
 
-        def ended():
+        def final_state():
             states = self.states()
-            found = "failed" if "failed" in states.values() else states.get(phase)
-            return found if found in {"done", "failed"} else None
+            state = "failed" if "failed" in states.values() else states.get(phase)
+            return state if state in {"done", "failed"} else None
 
-        return until(ended, seconds)
+        return until(final_state, seconds)
 
 
 def own_address(number: int) -> str:

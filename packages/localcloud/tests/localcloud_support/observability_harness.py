@@ -16,28 +16,28 @@ CHECK = {"displayName": "health", "httpCheck": {"useSsl": True}, "monitoredResou
 def observability(trial):
     """Every method once."""
     trial.owner.enable("cloudscheduler")
-    _numbered(trial, "alertPolicies", POLICY)
-    _numbered(trial, "uptimeCheckConfigs", CHECK)
+    _try_numbered(trial, "alertPolicies", POLICY)
+    _try_numbered(trial, "uptimeCheckConfigs", CHECK)
     path = f"/monitoring/v1/{PARENT}/dashboards"
     made = trial("POST", path, {"displayName": "llm"}, validateOnly="false")
     one, none = f"/monitoring/v1/{made['name']}", f"{path}/none"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
     trial("PATCH", one, {"displayName": "x"}, validateOnly="true", missing=none)
-    trial.refused(409, "PATCH", one, {"displayName": "x", "etag": "old"}, says="Etag")
+    trial.refuse(409, "PATCH", one, {"displayName": "x", "etag": "old"}, says="Etag")
     trial("DELETE", one, missing=none)
     jobs(trial)
 
 
-def _numbered(trial, collection, body):
+def _try_numbered(trial, collection, body):
     path = f"/monitoring/v3/{PARENT}/{collection}"
     name = trial("POST", path, body)["name"]
     one, none = f"/monitoring/v3/{name}", f"{path}/0"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
-    trial.refused(400, "GET", path, filter="x", says="query parameter 'filter'")
+    trial.refuse(400, "GET", path, filter="x", says="query parameter 'filter'")
     trial("PATCH", one, {"displayName": "x"}, updateMask="displayName", missing=none)
-    trial.refused(400, "PATCH", one, {}, updateMask="name", says="cannot be updated")
+    trial.refuse(400, "PATCH", one, {}, updateMask="name", says="cannot be updated")
     trial("DELETE", one, missing=none)
 
 
@@ -49,12 +49,12 @@ def jobs(trial):
     body = {"name": f"{PARENT}/locations/{REGION}/jobs/tried", "schedule": "0 0 1 1 *"}
     body |= {"httpTarget": {"uri": "http://127.0.0.1:1/"}}
     trial("POST", path, body)
-    trial.refused(409, "POST", path, body, says="already exists")
+    trial.refuse(409, "POST", path, body, says="already exists")
     one, none = f"{path}/tried", f"{path}/absent"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
     trial("PATCH", one, {"description": "x"}, updateMask="description", missing=none)
-    trial.refused(400, "PATCH", one, {}, updateMask="state", says="cannot be updated")
+    trial.refuse(400, "PATCH", one, {}, updateMask="state", says="cannot be updated")
     for verb in ("pause", "resume", "run"):
         trial("POST", f"{one}:{verb}", {}, missing=f"{none}:{verb}")
     trial("DELETE", one, missing=none)

@@ -10,8 +10,8 @@ SECONDS = 100
 
 def pytest_command(folder: Path, *options: str) -> list[str]:
     """The command line; temporary folders of the run are below the folder."""
-    given = ("-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'temporary'}", f"--rootdir={folder}", *options)
-    return [sys.executable, "-m", "pytest", *given, str(folder)]
+    arguments = ("-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'temporary'}", f"--rootdir={folder}", *options)
+    return [sys.executable, "-m", "pytest", *arguments, str(folder)]
 
 
 def environment() -> dict[str, str]:
@@ -40,13 +40,13 @@ def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 def processes_in(folder: Path) -> list[str]:
     """Command lines of the processes that name a folder, or work in it."""
-    found = []
+    command_lines = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            command_line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             place = str((entry / "cwd").readlink())
         except OSError:  # it has ended, or is another user's
             continue
-        if str(folder) in words or place.startswith(str(folder)):
-            found.append(words)
-    return found
+        if str(folder) in command_line or place.startswith(str(folder)):
+            command_lines.append(command_line)
+    return command_lines

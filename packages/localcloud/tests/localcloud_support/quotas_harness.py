@@ -15,13 +15,13 @@ def quotas(trial):
     path = f"{GLOBAL}/quotaPreferences"
     body = CPU | {"quotaConfig": {"preferredValue": "300000"}, "contactEmail": "a@example.com"}
     trial("POST", path, body, quotaPreferenceId="tried")
-    trial.refused(409, "POST", path, body, says="already")
-    trial.refused(400, "POST", path, CPU, says="quotaConfig is required")
+    trial.refuse(409, "POST", path, body, says="already")
+    trial.refuse(400, "POST", path, CPU, says="quotaConfig is required")
     one, none = f"{path}/tried", f"{path}/absent"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
-    trial.refused(400, "GET", path, filter="reconciling=true", says="query parameter 'filter'")
+    trial.refuse(400, "GET", path, filter="reconciling=true", says="query parameter 'filter'")
     more = {"quotaConfig": {"preferredValue": "350000"}}
     trial("PATCH", one, more, updateMask="quotaConfig.preferredValue", validateOnly="true", missing=none)
-    trial.refused(409, "PATCH", one, more | {"etag": "old"}, says="etag")
-    trial.refused(400, "PATCH", one, more | {"quotaId": "None"}, says="cannot be changed")
+    trial.refuse(409, "PATCH", one, more | {"etag": "old"}, says="etag")
+    trial.refuse(400, "PATCH", one, more | {"quotaId": "None"}, says="cannot be changed")

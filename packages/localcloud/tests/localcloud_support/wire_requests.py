@@ -194,7 +194,7 @@ def wire_requests(count, seed=2026):
         yield OnWire(name, make(chance))
 
 
-def sent(method, target, lines=(), body=b"", *, length=True):
+def request_bytes(method, target, lines=(), body=b"", *, length=True):
     """The bytes of a request that ends its connection."""
     head = [
         f"{method} {target} HTTP/1.1",
@@ -217,33 +217,39 @@ def verb(chance):
 def of_headers(chance):
     """Headers twice, without a value, unknown, and long."""
     lines = [f"{chance.choice(NAMES)}: {chance.choice(TEXTS)}" for _ in range(chance.randrange(1, 6))]
-    return sent(verb(chance), target(chance), lines * chance.choice([1, 1, 2, 20]), b"{}", length=chance.random() < 0.5)
+    return request_bytes(
+        verb(chance), target(chance), lines * chance.choice([1, 1, 2, 20]), b"{}", length=chance.random() < 0.5
+    )
 
 
 def of_long_heads(chance):
     many = [f"x-{n}: {'a' * chance.choice([0, 10, 60])}" for n in range(chance.choice([100, 900, 3000]))]
     long = [f"x: {'a' * chance.choice([1000, 60_000, 70_000])}"]
-    return sent(verb(chance), target(chance), chance.choice([many, long]))
+    return request_bytes(verb(chance), target(chance), chance.choice([many, long]))
 
 
 def of_targets(chance):
     pieces = "".join(chance.choice(ESCAPES) for _ in range(chance.choice([1, 3, 20])))
-    return sent(verb(chance), f"{target(chance)}{chance.choice(['/', '?a=', '?fields=', ''])}{pieces}", body=b"{}")
+    return request_bytes(
+        verb(chance), f"{target(chance)}{chance.choice(['/', '?a=', '?fields=', ''])}{pieces}", body=b"{}"
+    )
 
 
 def of_long_targets(chance):
-    return sent(
+    return request_bytes(
         verb(chance), target(chance) + chance.choice(["/a", "%2F", "?a=b&", "/"]) * chance.choice([2000, 9000, 22_000])
     )
 
 
 def of_methods(chance):
-    return sent(chance.choice(METHODS), target(chance), body=chance.choice([b"", b"{}"]))
+    return request_bytes(chance.choice(METHODS), target(chance), body=chance.choice([b"", b"{}"]))
 
 
 def of_types(chance):
     body = chance.choice([b"{}", b"--a\r\n\r\n{}\r\n--a--", b"<a/>", b"a=b", b"\xff", b""])
-    return sent("POST", target(chance), [f"Content-Type: {chance.choice(TYPES)}"] * chance.choice([1, 2]), body)
+    return request_bytes(
+        "POST", target(chance), [f"Content-Type: {chance.choice(TYPES)}"] * chance.choice([1, 2]), body
+    )
 
 
 def of_chunks(chance):
@@ -253,13 +259,15 @@ def of_chunks(chance):
     trailers = chance.choice(
         [b"", b"x: y\r\n", b"content-length: 9\r\n", b"x: " + b"y" * 9000 + b"\r\n", b"authorization: a\r\n"]
     )
-    return sent(
+    return request_bytes(
         "POST", target(chance), ["Transfer-Encoding: chunked"], body + b"0\r\n" + trailers + b"\r\n", length=False
     )
 
 
 def of_ranges(chance):
-    return sent("GET", chance.choice(TARGETS[2:5]), [f"Range: {chance.choice(RANGES)}"] * chance.choice([1, 3]))
+    return request_bytes(
+        "GET", chance.choice(TARGETS[2:5]), [f"Range: {chance.choice(RANGES)}"] * chance.choice([1, 3])
+    )
 
 
 def of_sessions(chance):
@@ -267,7 +275,7 @@ def of_sessions(chance):
     place = f"/upload/storage/v1/b/{BUCKET}/o?uploadType=resumable&name=a"
     place += chance.choice(["", "&upload_id=", "&upload_id=x", "&upload_id=../x", "&upload_id=" + "a" * 900])
     lines = [f"Content-Range: {chance.choice(CHUNK_RANGES)}", f"X-Upload-Content-Length: {chance.choice(TEXTS)}"]
-    return sent(
+    return request_bytes(
         chance.choice(["PUT", "POST", "DELETE"]),
         place,
         lines[: chance.choice([1, 2])],
@@ -279,7 +287,7 @@ def of_xml(chance):
     place = chance.choice(
         [f"/{BUCKET}?versioning", f"/{BUCKET}/a?uploadId=x", f"/{BUCKET}/a?uploads", f"/{BUCKET}?location"]
     )
-    return sent(chance.choice(["PUT", "POST"]), place, ["Content-Type: text/xml"], chance.choice(XML))
+    return request_bytes(chance.choice(["PUT", "POST"]), place, ["Content-Type: text/xml"], chance.choice(XML))
 
 
 def of_nesting(chance):
@@ -302,7 +310,7 @@ def of_nesting(chance):
             f"/upload/storage/v1/b/{BUCKET}/o?uploadType=multipart",
         ]
     )
-    return sent("POST", place, [f"Content-Type: {outer}; boundary=a"], body)
+    return request_bytes("POST", place, [f"Content-Type: {outer}; boundary=a"], body)
 
 
 def of_upgrades(chance):
@@ -312,20 +320,20 @@ def of_upgrades(chance):
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
         "Sec-WebSocket-Version: 13",
     ]
-    return sent("GET", target(chance), ["Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAAA", *lines])
+    return request_bytes("GET", target(chance), ["Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAAA", *lines])
 
 
 def of_packed(chance):
     packed = gzip.compress(bytes(chance.choice([10, 1 << 20, 12 << 20])))
     body = chance.choice([packed, packed[:-5], packed * 3, b"\x1f\x8b" + packed, b""])
-    return sent(
+    return request_bytes(
         "POST", target(chance), [f"Content-Encoding: {chance.choice(['gzip', 'x-gzip', 'br', 'gzip, gzip'])}"], body
     )
 
 
 def of_pieces(chance):
     """Bytes that are no request at all, or the beginning of one."""
-    whole = sent("POST", target(chance), body=b"{}" * 50)
+    whole = request_bytes("POST", target(chance), body=b"{}" * 50)
     return chance.choice(
         [
             whole[: chance.randrange(len(whole))],

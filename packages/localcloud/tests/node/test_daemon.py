@@ -38,7 +38,7 @@ def request(client) -> dict:
     }
 
 
-def told(client) -> str:
+def guest_attributes(client) -> str:
     """What the machine wrote, as the TPU API shows it."""
     answer = client.post(f"{TPU}/nodes/lease:getGuestAttributes", {"queryPath": "bezel/"})
     return json.dumps(answer.json()) if answer.is_success else ""
@@ -62,11 +62,11 @@ def test_a_leased_machine_lives_and_dies_with_its_lease_and_its_daemon(own_daemo
     until(lambda: client.get(f"{COMPUTE}/regions/us-east5/subnetworks/nodes").is_success)
     asked = client.post(f"{TPU}/queuedResources", request(client), queuedResourceId="lease")
     assert asked.status_code == 200, asked.text
-    until(lambda: "up" in told(client), 60)
+    until(lambda: "up" in guest_attributes(client), 60)
     os.kill(endpoint.pid, signal.SIGKILL)
     until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory)))
     client = Client(own_daemon())
-    until(lambda: "up" in told(client), 60)
+    until(lambda: "up" in guest_attributes(client), 60)
     assert processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory))
     assert client.http.delete(f"{TPU}/queuedResources/lease", params={"force": "true"}).is_success
     until(lambda: not processes_with_variable(DIRECTORY_VARIABLE, str(endpoint.directory)), 30)

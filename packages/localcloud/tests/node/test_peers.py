@@ -25,34 +25,34 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def connected():
+def connect_process():
     """A function that lets another process, with these variables, connect: its address as it is seen here."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        held = []
+        connections = []
 
         def connect(**variables):
             argv = [sys.executable, "-I", "-S", "-c", CONNECT, str(listener.getsockname()[1])]
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=variables)
             connection, peer = listener.accept()
-            held.append((process, connection))
+            connections.append((process, connection))
             return peer, connection.getsockname()
 
         yield connect
-        for process, connection in held:
+        for process, connection in connections:
             process.communicate(timeout=10)
             connection.close()
 
 
 @pytest.mark.parametrize("variable", [INSTANCE_VARIABLE, NODE_VARIABLE])
-def test_a_marked_process_is_known_each_time(connected, variable):
-    first, second = connected(**{variable: "one", "OTHER": "x"}), connected(**{variable: "two"})
+def test_a_marked_process_is_known_each_time(connect_process, variable):
+    first, second = connect_process(**{variable: "one", "OTHER": "x"}), connect_process(**{variable: "two"})
     for _ in range(2):
         assert owner(*first)[variable] == "one"
         assert owner(*second)[variable] == "two"
 
 
-def test_any_other_process_is_a_stranger(connected):
-    assert owner(*connected(OTHER="x")) == {}
+def test_any_other_process_is_a_stranger(connect_process):
+    assert owner(*connect_process(OTHER="x")) == {}
     assert owner(("127.0.0.1", 1), ("127.0.0.1", 2)) == {}
     assert INSTANCE_VARIABLE not in os.environ
 
@@ -61,18 +61,18 @@ def test_one_port_that_leads_to_two_places_is_distinguished_by_the_place():
     """The kernel gives a port away again for another destination."""
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         port = 0
-        held = []
+        connections = []
         for listener, variables in ((one, {INSTANCE_VARIABLE: "one"}), (other, {INSTANCE_VARIABLE: "two"})):
             argv = [sys.executable, "-I", "-S", "-c", FROM, str(port), str(listener.getsockname()[1])]
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=variables)
             connection, peer = listener.accept()
             port = peer[1]
-            held.append((process, connection, peer))
+            connections.append((process, connection, peer))
         try:
-            found = [owner(peer, connection.getsockname())[INSTANCE_VARIABLE] for _, connection, peer in held]
-            assert held[0][2] == held[1][2]
-            assert found == ["one", "two"]
+            owners = [owner(peer, connection.getsockname())[INSTANCE_VARIABLE] for _, connection, peer in connections]
+            assert connections[0][2] == connections[1][2]
+            assert owners == ["one", "two"]
         finally:
-            for process, connection, _ in held:
+            for process, connection, _ in connections:
                 process.communicate(timeout=10)
                 connection.close()

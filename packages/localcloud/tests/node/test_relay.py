@@ -18,7 +18,7 @@ async def echo(reader, writer):
 
 
 @contextlib.asynccontextmanager
-async def relayed(*, admits=True, listens=True):
+async def open_relay(*, admits=True, listens=True):
     async def rule(_):
         return admits
 
@@ -43,7 +43,7 @@ def run(work):
 
 def test_pieces_go_through_at_once_and_a_half_closed_way_still_answers():
     async def work():
-        async with relayed() as (reader, writer, _):
+        async with open_relay() as (reader, writer, _):
             for piece in (b"one", b"two"):
                 writer.write(piece)
                 assert await reader.readexactly(3) == piece
@@ -56,7 +56,7 @@ def test_pieces_go_through_at_once_and_a_half_closed_way_still_answers():
 @pytest.mark.parametrize("how", [{"admits": False}, {"listens": False}])
 def test_what_is_not_let_through_or_finds_nobody_is_reset(how):
     async def work():
-        async with relayed(**how) as (reader, _, _):
+        async with open_relay(**how) as (reader, _, _):
             with pytest.raises(ConnectionResetError):
                 await reader.read()
 
@@ -65,7 +65,7 @@ def test_what_is_not_let_through_or_finds_nobody_is_reset(how):
 
 def test_a_relay_that_closes_cuts_off_who_is_connected():
     async def work():
-        async with relayed() as (reader, writer, relay):
+        async with open_relay() as (reader, writer, relay):
             writer.write(b"one")
             assert await reader.readexactly(3) == b"one"
             await relay.close()

@@ -33,7 +33,7 @@ FLAVOR = {"Metadata-Flavor": "Google"}
 
 
 def spec(**changes):
-    given = {
+    fields = {
         "name": f"projects/{PROJECT}/locations/us-east5-a/nodes/lease",
         "hardware": "v6e-4",
         "metadata": {"bezel-port": "8000", "enable-guest-attributes": "TRUE"},
@@ -43,7 +43,7 @@ def spec(**changes):
         "address": "127.64.0.2",
         "tags": ("bezel-node",),
     }
-    return NodeSpec(**given | changes)
+    return NodeSpec(**fields | changes)
 
 
 @pytest.fixture
@@ -81,7 +81,8 @@ SENDERS = {
 
 
 @pytest.mark.parametrize("name", SENDERS)
-def test_only_who_is_in_the_network_and_allowed_reaches_the_internal_address(store, name):
+def test_only_allowed_senders_of_the_network_reach_the_address(store, name):
+    """Only who is in the network and allowed reaches the internal address."""
     sender, reaches = SENDERS[name]
     rule(store, "0.0.0.0/0")
     assert ways(store, external_address=EXTERNAL).admits(sender, "127.64.0.2", 8000) is reaches
@@ -96,7 +97,8 @@ def test_a_rule_is_asked_for_each_connection(store):
     assert not ways(store).admits(gateway, to, 8000)
 
 
-def test_the_external_address_is_reached_from_the_internet_only_by_its_rule(store):
+def test_the_external_address_is_reached_only_by_its_rule(store):
+    """The external address is reached from the internet only by its rule."""
     machine = ways(store, external_address=EXTERNAL)
     assert not machine.admits({}, EXTERNAL, 8000)
     # Through it even the gateway comes from the internet.
@@ -105,7 +107,8 @@ def test_the_external_address_is_reached_from_the_internet_only_by_its_rule(stor
     assert machine.admits({}, EXTERNAL, 8000)
 
 
-def test_google_is_reached_privately_and_the_internet_by_a_nat_or_an_external_address(store):
+def test_the_internet_needs_a_nat_or_an_external_address(store):
+    """Google is reached privately and the internet by a NAT or an external address."""
     assert (ways(store).google(), ways(store).internet()) == (True, False)
     store.put("subnetwork", NODES, store.get("subnetwork", NODES) | {"privateIpGoogleAccess": False})
     assert (ways(store).google(), ways(store).internet()) == (False, False)
@@ -132,22 +135,23 @@ class Http:
             return await http.request(method, path, headers=headers, **named)
 
 
-def test_two_clouds_of_one_computer_begin_at_different_addresses_and_give_out_all_the_same(store):
+def test_two_clouds_of_one_computer_begin_at_different_addresses(store):
+    """Two clouds of one computer begin at different addresses and give out all the same."""
     store.put("subnetwork", NODES, store.get("subnetwork", NODES) | {"ipCidrRange": "10.64.0.0/29"})
 
-    def given():
-        found = []
+    def free_addresses():
+        free = []
         while address := free_address(store, NODES):
             place = {"network": NETWORK, "subnetwork": NODES, "address": address}
-            store.put("node", f"n{len(found)}", {"place": place})
-            found.append(address)
-        for number in range(len(found)):
+            store.put("node", f"n{len(free)}", {"place": place})
+            free.append(address)
+        for number in range(len(free)):
             store.delete("node", f"n{number}")
-        return found
+        return free
 
-    plain = given()
+    plain = free_addresses()
     store.set_setting(FIRST_ADDRESS, "4006")  # of four addresses the third
-    assert given() == [*plain[2:], *plain[:2]]
+    assert free_addresses() == [*plain[2:], *plain[:2]]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +164,8 @@ def test_two_clouds_of_one_computer_begin_at_different_addresses_and_give_out_al
         ("", ""),
     ],
 )
-def test_an_address_of_a_network_is_reached_at_the_loopback_that_stands_for_it(store, text, shown):
+def test_an_address_of_a_network_is_reached_at_its_loopback(store, text, shown):
+    """An address of a network is reached at the loopback that stands for it."""
     assert with_loopback(store, text) == shown
 
 
@@ -225,7 +230,8 @@ def test_guest_attributes_are_kept_only_where_they_are_turned_on(metadata):
 
 
 @pytest.mark.slow
-def test_who_waits_for_a_change_of_the_attributes_is_answered_with_it_and_not_before(metadata):
+def test_a_waiting_reader_gets_the_change_of_the_attributes(metadata):
+    """Who waits for a change of the attributes is answered with it and not before."""
     made, _ = metadata[0]()
     root = "/computeMetadata/v1/instance/attributes"
 
@@ -236,8 +242,8 @@ def test_who_waits_for_a_change_of_the_attributes_is_answered_with_it_and_not_be
             assert first.json() == dict(spec().metadata)
             wait = f"wait_for_change=true&last_etag={first.headers['etag']}"
             every = asyncio.create_task(http.get(f"{root}/?recursive=true&{wait}"))
-            known = (await http.get(f"{root}/bezel-port")).headers["etag"]
-            one = asyncio.create_task(http.get(f"{root}/bezel-port?wait_for_change=true&last_etag={known}"))
+            etag = (await http.get(f"{root}/bezel-port")).headers["etag"]
+            one = asyncio.create_task(http.get(f"{root}/bezel-port?wait_for_change=true&last_etag={etag}"))
             for _ in range(10):
                 await asyncio.sleep(0)
             made.replace(dict(spec().metadata) | {"bezel-container": "x"})
@@ -260,10 +266,10 @@ def test_who_waits_for_a_change_of_the_attributes_is_answered_with_it_and_not_be
     asyncio.run(trial())
 
 
-@pytest.mark.parametrize("words", [["ps"], ["run", "image"], ["run", "--detach", "--restart", "always", "image"]])
-def test_a_command_line_that_is_not_known_is_refused_and_named(words):
+@pytest.mark.parametrize("arguments", [["ps"], ["run", "image"], ["run", "--detach", "--restart", "always", "image"]])
+def test_a_command_line_that_is_not_known_is_refused_and_named(arguments):
     engine = SimpleNamespace(installed=True, run=None, disk=Path.cwd())
-    refused = asyncio.run(answer(engine, "docker", words, "", Path("nowhere")))
+    refused = asyncio.run(answer(engine, "docker", arguments, "", Path("nowhere")))
     assert refused.code == 125
     assert "stand-in does not support" in refused.err
 
@@ -271,8 +277,8 @@ def test_a_command_line_that_is_not_known_is_refused_and_named(words):
 def test_docker_is_missing_until_it_is_installed_over_the_internet():
     engine = SimpleNamespace(installed=False, disk=Path.cwd(), ways=SimpleNamespace(internet=lambda: False))
 
-    def run(program, *words):
-        return asyncio.run(answer(engine, program, words, "", Path("nowhere"))).code
+    def run(program, *arguments):
+        return asyncio.run(answer(engine, program, arguments, "", Path("nowhere"))).code
 
     assert run("docker", "--version") == 127
     assert run("apt-get", "--yes", "install", "docker.io") == 100

@@ -221,9 +221,9 @@ def test_referrers_are_found_by_their_subject_and_filtered_by_type(registry):
     pushed = put(registry, "bill", body | {"artifactType": "application/x.bill"})
     assert pushed.headers["oci-subject"] == digest
     note = registry.image("", b"note", subject=subject)
-    found = registry.send("GET", f"{APP}/referrers/{digest}")
-    assert found.headers["content-type"] == INDEX
-    kinds = {row["artifactType"]: row for row in found.json()["manifests"]}
+    answer = registry.send("GET", f"{APP}/referrers/{digest}")
+    assert answer.headers["content-type"] == INDEX
+    kinds = {row["artifactType"]: row for row in answer.json()["manifests"]}
     assert set(kinds) == {"application/x.bill", CONFIG}
     assert kinds["application/x.bill"]["annotations"] == {"a": "b"}
     assert kinds[CONFIG]["digest"] == note

@@ -37,17 +37,22 @@ def registry(tmp_path):
 def push(registry, config, kind=CONFIG):
     content = json.dumps({"config": config}).encode()
     parts = {"config": (kind, content), "layers": (LAYER, b"layer")}
-    found = {
+    descriptors = {
         name: {"mediaType": media, "digest": registry.blob(data), "size": len(data)}
         for name, (media, data) in parts.items()
     }
-    body = {"schemaVersion": 2, "mediaType": MANIFEST, "config": found["config"], "layers": [found["layers"]]}
+    body = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "config": descriptors["config"],
+        "layers": [descriptors["layers"]],
+    }
     answer = registry.send("PUT", f"{APP}/manifests/1", json.dumps(body).encode(), content_type=MANIFEST)
     assert answer.status_code == 201, answer.text
     return answer.headers["docker-content-digest"]
 
 
-def started(registry, image, command=(), args=()):
+def command_of(registry, image, command=(), args=()):
     """("vllm", its arguments), or the words of a program."""
     spec = SimpleNamespace(image=image, command=command, args=args, environment=(), mounts=(), service_account="a")
 
@@ -62,28 +67,29 @@ def test_a_pushed_image_runs_as_the_program_of_its_entrypoint(registry, referenc
     digest = push(registry, {"Entrypoint": ["/bezel/.venv/bin/bezel"]})
     registry.index(digest)
     image = f"{IMAGE}@{digest}" if reference == "digest" else f"{IMAGE}:{reference}"
-    assert started(registry, image, WORKER) == WORKER
+    assert command_of(registry, image, WORKER) == WORKER
     with pytest.raises(RevisionFailureError, match="localcloud starts bezel by a command only"):
-        started(registry, image)
+        command_of(registry, image)
 
 
 @pytest.mark.parametrize("entrypoint", [["vllm", "serve"], ["python3", "-m", "vllm.entrypoints.openai.api_server"]])
 def test_a_pushed_image_of_vllm_runs_as_one(registry, entrypoint):
     push(registry, {"Entrypoint": entrypoint, "Cmd": None})
-    assert started(registry, f"{IMAGE}:1", args=("--model=x",)) == ("vllm", "--model=x")
+    assert command_of(registry, f"{IMAGE}:1", args=("--model=x",)) == ("vllm", "--model=x")
 
 
 @pytest.mark.parametrize("config", [{"Entrypoint": ["python3", "app.py"]}, {"Cmd": ["sh"]}, {}, None, []])
-def test_another_pushed_image_is_refused_by_its_command_instead_of_running_as_a_vllm(registry, config):
+def test_another_pushed_image_is_refused_by_its_command(registry, config):
+    """Another pushed image is refused by its command instead of running as a vLLM."""
     push(registry, config)
     with pytest.raises(RevisionFailureError, match="localcloud starts bezel, haproxy and vllm in place of images"):
-        started(registry, f"{IMAGE}:1")
-    assert started(registry, f"{IMAGE}:1", WORKER) == WORKER
+        command_of(registry, f"{IMAGE}:1")
+    assert command_of(registry, f"{IMAGE}:1", WORKER) == WORKER
 
 
 def test_an_image_of_the_catalogue_runs_as_its_name_says(registry):
-    assert started(registry, "localhost/bezel-bench:0.1.0", WORKER) == WORKER
-    assert started(registry, "docker.io/vllm/vllm-openai:v0.32.0", args=("x",)) == ("vllm", "x")
+    assert command_of(registry, "localhost/bezel-bench:0.1.0", WORKER) == WORKER
+    assert command_of(registry, "docker.io/vllm/vllm-openai:v0.32.0", args=("x",)) == ("vllm", "x")
 
 
 def test_cloud_run_finds_a_pushed_image_and_no_other(registry):

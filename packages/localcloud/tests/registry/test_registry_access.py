@@ -184,5 +184,5 @@ def test_a_mirrors_client_names_the_registry_in_the_query(registry):
 
 
 def test_artifact_registrys_roles_are_ordered_by_what_they_allow():
-    held = [set(roles()[f"roles/artifactregistry.{role}"]) for role in ("reader", "writer", "repoAdmin")]
-    assert held[0] < held[1] < held[2]
+    permissions = [set(roles()[f"roles/artifactregistry.{role}"]) for role in ("reader", "writer", "repoAdmin")]
+    assert permissions[0] < permissions[1] < permissions[2]

@@ -26,14 +26,14 @@ def start(registry, path=APP):
     return answer.headers["location"]
 
 
-def pulled(registry, digest=DIGEST, path=APP):
+def pull(registry, digest=DIGEST, path=APP):
     return registry.send("GET", f"{path}/blobs/{digest}")
 
 
 def test_a_blob_pushed_at_once_is_pulled_whole(registry):
-    assert pulled(registry).status_code == 404
+    assert pull(registry).status_code == 404
     assert registry.blob(BLOB) == DIGEST
-    answer = pulled(registry)
+    answer = pull(registry)
     assert answer.content == BLOB
     assert answer.headers["docker-content-digest"] == DIGEST
     head = registry.send("HEAD", f"{APP}/blobs/{DIGEST}")
@@ -43,7 +43,7 @@ def test_a_blob_pushed_at_once_is_pulled_whole(registry):
 def test_an_upload_is_completed_by_a_put_with_the_whole_body(registry):
     answer = registry.send("PUT", f"{start(registry)}?digest={DIGEST}", BLOB)
     assert (answer.status_code, answer.headers["location"]) == (201, f"{APP}/blobs/{DIGEST}")
-    assert pulled(registry).content == BLOB
+    assert pull(registry).content == BLOB
 
 
 def test_chunks_are_appended_in_order_and_status_names_what_has_arrived(registry):
@@ -55,7 +55,7 @@ def test_chunks_are_appended_in_order_and_status_names_what_has_arrived(registry
     assert registry.send("PATCH", place, BLOB[1000:2000]).headers["range"] == "0-1999"
     rest = f"2000-{len(BLOB) - 1}"
     assert registry.send("PUT", f"{place}?digest={DIGEST}", BLOB[2000:], content_range=rest).status_code == 201
-    assert pulled(registry).content == BLOB
+    assert pull(registry).content == BLOB
 
 
 @pytest.mark.slow
@@ -70,7 +70,8 @@ def test_a_chunk_out_of_order_is_refused_and_changes_nothing(registry, header):
 
 
 @pytest.mark.parametrize("body", [b"x" * 400, b"x" * 600])
-def test_a_chunk_of_another_length_than_announced_is_refused_and_changes_nothing(registry, body):
+def test_a_chunk_of_another_length_than_announced_is_refused(registry, body):
+    """A chunk of another length than announced is refused and changes nothing."""
     place = start(registry)
     registry.send("PATCH", place, BLOB[:1000], content_range="0-999")
     assert code(registry.send("PATCH", place, body, content_range="1000-1499")) == (400, "SIZE_INVALID")
@@ -94,8 +95,8 @@ def test_a_text_that_is_no_digest_is_refused(registry, digest):
 def test_sha512_and_the_empty_blob_are_blobs_too(registry):
     digest = "sha512:" + hashlib.sha512(BLOB).hexdigest()
     assert registry.send("POST", f"{APP}/blobs/uploads/?digest={digest}", BLOB).status_code == 201
-    assert pulled(registry, digest).content == BLOB
-    assert pulled(registry, registry.blob(b"")).content == b""
+    assert pull(registry, digest).content == BLOB
+    assert pull(registry, registry.blob(b"")).content == b""
 
 
 def test_a_cancelled_upload_is_gone(registry):
@@ -116,7 +117,7 @@ def test_a_blob_is_mounted_from_an_image_that_has_it(registry):
     name = APP.removeprefix("/v2/")
     answer = registry.send("POST", f"{OTHER}/blobs/uploads/?mount={DIGEST}&from={name}")
     assert (answer.status_code, answer.headers["location"]) == (201, f"{OTHER}/blobs/{DIGEST}")
-    assert pulled(registry, path=OTHER).content == BLOB
+    assert pull(registry, path=OTHER).content == BLOB
     anywhere = registry.send("POST", f"/v2/{HOST}/bezel-local/tools/third/blobs/uploads/?mount={DIGEST}")
     assert anywhere.status_code == 201
 
@@ -125,7 +126,7 @@ def test_a_blob_that_the_source_does_not_have_is_uploaded_instead(registry):
     registry.blob(BLOB, OTHER)
     answer = registry.send("POST", f"{APP}/blobs/uploads/?mount={DIGEST}&from={APP.removeprefix('/v2/')}")
     assert answer.status_code == 202
-    assert pulled(registry).status_code == 404
+    assert pull(registry).status_code == 404
     assert registry.send("PUT", f"{answer.headers['location']}?digest={DIGEST}", BLOB).status_code == 201
 
 
@@ -156,7 +157,7 @@ def test_files_of_a_kill_between_two_steps_are_removed_at_the_next_start(registr
     (registry.cloud.layout.blob_uploads / "without-a-row").write_bytes(b"x")
     registry.restart()
     assert registry.files() == [DIGEST.removeprefix("sha256:")]
-    assert pulled(registry).content == BLOB
+    assert pull(registry).content == BLOB
 
 
 def test_two_uploads_of_the_same_blob_both_succeed(registry):
@@ -165,7 +166,7 @@ def test_two_uploads_of_the_same_blob_both_succeed(registry):
         registry.send("PATCH", place, BLOB)
     for place in places:
         assert registry.send("PUT", f"{place}?digest={DIGEST}").status_code == 201
-    assert pulled(registry).content == pulled(registry, path=OTHER).content == BLOB
+    assert pull(registry).content == pull(registry, path=OTHER).content == BLOB
     assert registry.files() == [DIGEST.removeprefix("sha256:")]
 
 
@@ -176,7 +177,8 @@ def test_an_upload_is_used_by_one_request_at_a_time(registry):
     assert registry.send("PATCH", place, BLOB).status_code == 202
 
 
-def test_a_full_disk_is_reported_and_the_upload_continues_when_there_is_room(registry):
+def test_an_upload_continues_after_a_full_disk(registry):
+    """A full disk is reported and the upload continues when there is room."""
     place = start(registry)
     registry.send("PATCH", place, BLOB[:1000])
     registry.cloud.blobs.full = True
@@ -214,4 +216,4 @@ def test_a_blob_is_deleted_unless_a_manifest_refers_to_it(registry):
     assert registry.send("DELETE", f"{APP}/blobs/{free}").status_code == 202
     assert code(registry.send("DELETE", f"{APP}/blobs/{free}")) == (404, "BLOB_UNKNOWN")
     assert code(registry.send("DELETE", f"{APP}/blobs/{DIGEST}")) == (405, "UNSUPPORTED")
-    assert pulled(registry).content == BLOB
+    assert pull(registry).content == BLOB

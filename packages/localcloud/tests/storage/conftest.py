@@ -6,10 +6,10 @@ from localcloud_support.in_process import Project
 @pytest.fixture
 def project(tmp_path):
     """A localcloud in this process with an empty bucket, `shelf`."""
-    found = Project(tmp_path / "cloud")
-    found.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
-    yield found
-    found.close()
+    new_project = Project(tmp_path / "cloud")
+    new_project.ok("POST", "/storage/v1/b", {"name": "shelf"}, project="bezel-local")
+    yield new_project
+    new_project.close()
 
 
 @pytest.fixture

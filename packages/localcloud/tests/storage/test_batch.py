@@ -48,7 +48,8 @@ def test_a_part_has_no_more_rights_than_its_token(project, put):
         "x",
     ],
 )
-def test_a_part_that_is_no_call_for_a_batch_is_refused_and_the_others_are_not(project, line):
+def test_a_malformed_part_of_a_batch_is_refused_alone(project, line):
+    """A part that a batch does not take is refused, and the others are not."""
     assert statuses(batch(project, line, "GET /storage/v1/b/shelf")) == [400, 200]
 
 

@@ -76,7 +76,8 @@ def test_a_range_behind_the_end_is_refused(project, put):
     assert media(project, "a", {"Range": "bytes=10-"}).status_code == 416
 
 
-def test_gzip_is_unpacked_for_a_reader_that_does_not_take_it_and_sent_as_it_is_to_one_that_does(project):
+def test_gzip_is_unpacked_for_readers_that_do_not_take_it(project):
+    """Gzip is unpacked for a reader that does not take it and sent as it is to one that does."""
     packed = gzip.compress(b"text" * 99)
     answer = project.raw("POST", f"{UPLOAD}?uploadType=media&name=a&contentEncoding=gzip", packed)
     assert answer.json()["size"] == str(len(packed))
@@ -108,7 +109,8 @@ def sparse_object(project, put, size):
     project.cloud.store.put("object", "shelf/large", row | {"size": str(size), "crc32c": crc})
 
 
-def test_copies_and_compositions_of_20_gib_of_zeros_take_neither_time_nor_room(project, put):
+def test_copies_and_compositions_of_20_gib_take_no_room(project, put):
+    """Copies and compositions of 20 GiB of zeros take neither time nor room."""
     size = 20 * GIB
     sparse_object(project, put, size)
     before = sum(path.stat().st_blocks for path in project.cloud.layout.contents.iterdir())
@@ -147,10 +149,11 @@ def test_a_composition_has_the_bytes_and_the_checksum_of_its_parts(project, put)
     row = project.ok("POST", f"{OBJECTS}/d/compose", parts)
     assert (media(project, "d").content, row["contentType"]) == (whole, "x/y")
     assert row["crc32c"] == b64(crc32c(whole).to_bytes(4, "big"))
-    assert project.refused(400, "POST", f"{OBJECTS}/d/compose", {"sourceObjects": [{"name": "a"}] * 33})
+    assert project.refusal(400, "POST", f"{OBJECTS}/d/compose", {"sourceObjects": [{"name": "a"}] * 33})
 
 
-def test_a_kill_before_the_commit_leaves_the_old_object_and_one_after_it_the_new(project, put):
+def test_a_kill_leaves_the_old_or_the_new_object(project, put):
+    """A kill before the commit leaves the old object and one after it the new."""
     put("a", b"old")
     objects, store = project.cloud.objects, project.cloud.store
     folder = objects.bucket_folder("shelf")
@@ -189,7 +192,8 @@ def test_a_session_continues_after_a_restart_without_a_token_and_ends_once(proje
 
 
 @pytest.mark.parametrize("total", ["*", str(CHUNK)])
-def test_a_chunk_below_256_kib_that_is_not_the_last_is_refused_and_changes_nothing(project, total):
+def test_a_chunk_below_256_kib_that_is_not_the_last_is_refused(project, total):
+    """A chunk below 256 KiB that is not the last is refused and changes nothing."""
     address = project.raw("POST", f"{UPLOAD}?uploadType=resumable&name=a").headers["location"]
     small = project.raw("PUT", address, b"x" * 1024, {"Content-Range": f"bytes 0-1023/{total}"}, token=False)
     assert small.status_code == 400

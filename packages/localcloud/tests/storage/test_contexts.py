@@ -12,7 +12,7 @@ def contexts(**values):
     return {"contexts": {"custom": {key: {"value": value} for key, value in values.items()}}}
 
 
-def shown(project, text, **query):
+def list_names(project, text, **query):
     return [item["name"] for item in project.ok("GET", OBJECTS, filter=text, **query).get("items", [])]
 
 
@@ -37,7 +37,7 @@ def shelf(project, put):
     ],
 )
 def test_a_list_shows_the_objects_that_fit_a_filter(shelf, text, names):
-    assert shown(shelf, text) == names
+    assert list_names(shelf, text) == names
 
 
 @pytest.mark.slow
@@ -50,7 +50,7 @@ def test_folded_prefixes_are_not_filtered_and_pages_go_on(shelf):
 
 
 def test_a_filter_of_another_form_is_refused(shelf):
-    assert "Invalid filter" in shelf.refused(400, "GET", OBJECTS, filter="name=a")["message"]
+    assert "Invalid filter" in shelf.refusal(400, "GET", OBJECTS, filter="name=a")["message"]
 
 
 def test_a_context_keeps_its_time_of_creation_and_null_removes_it(shelf):
@@ -58,22 +58,22 @@ def test_a_context_keeps_its_time_of_creation_and_null_removes_it(shelf):
     shelf.passes(60)
     after = shelf.ok("PATCH", f"{OBJECTS}/a", {"contexts": {"custom": {"team": {"value": "x"}, "stage": None}}})
     assert after["contexts"]["custom"].keys() == {"team"}
-    found = after["contexts"]["custom"]["team"]
-    assert (found["value"], found["createTime"]) == ("x", before["team"]["createTime"])
-    assert found["updateTime"] > before["team"]["updateTime"]
+    context = after["contexts"]["custom"]["team"]
+    assert (context["value"], context["createTime"]) == ("x", before["team"]["createTime"])
+    assert context["updateTime"] > before["team"]["updateTime"]
     assert "contexts" not in shelf.ok("PATCH", f"{OBJECTS}/a", {"contexts": None})
 
 
 @pytest.mark.parametrize(("key", "value"), [("", "x"), ("a/b", "x"), ("k", 'a"b'), ("_k", "x"), ("k", "v" * 257)])
 def test_a_key_or_a_value_that_google_refuses_is_refused(shelf, key, value):
     body = {"contexts": {"custom": {key: {"value": value}}}}
-    assert "Invalid context" in shelf.refused(400, "PATCH", f"{OBJECTS}/c", body)["message"]
+    assert "Invalid context" in shelf.refusal(400, "PATCH", f"{OBJECTS}/c", body)["message"]
     assert "contexts" not in shelf.ok("GET", f"{OBJECTS}/c")
 
 
 def test_more_than_fifty_contexts_are_refused(shelf):
     body = contexts(**{f"k{number}": "x" for number in range(51)})
-    assert "at most 50" in shelf.refused(400, "PATCH", f"{OBJECTS}/c", body)["message"]
+    assert "at most 50" in shelf.refusal(400, "PATCH", f"{OBJECTS}/c", body)["message"]
 
 
 def test_a_copy_and_a_composition_keep_contexts_unless_they_drop_them(shelf):
@@ -82,7 +82,7 @@ def test_a_copy_and_a_composition_keep_contexts_unless_they_drop_them(shelf):
     dropped = shelf.ok("POST", f"{OBJECTS}/a/rewriteTo/b/shelf/o/copy", dropContextGroups="custom")["resource"]
     assert "contexts" not in dropped
     joined = shelf.ok("POST", f"{OBJECTS}/sum/compose", {"sourceObjects": [{"name": "a"}, {"name": "b"}]})
-    assert {key: found["value"] for key, found in joined["contexts"]["custom"].items()} == {
+    assert {key: context["value"] for key, context in joined["contexts"]["custom"].items()} == {
         "team": "web",
         "stage": "raw",
     }
@@ -99,7 +99,8 @@ def test_each_change_takes_its_permission():
     assert with_contexts(old, old, "now")[1] == []
 
 
-def test_an_account_that_may_only_create_objects_attaches_contexts_and_removes_none(shelf):
+def test_an_object_creator_attaches_contexts_and_removes_none(shelf):
+    """An account that may only create objects attaches contexts and removes none."""
     email = "writer@bezel-local.iam.gserviceaccount.com"
     shelf.ok("POST", "/serviceusage/v1/projects/bezel-local/services/iam.googleapis.com:enable", {})
     shelf.ok("POST", f"/iam/v1/{PARENT}/serviceAccounts", {"accountId": "writer"})

@@ -23,7 +23,7 @@ def source(secret):
 
 
 @pytest.fixture
-def locked(project):
+def upload_with_key(project):
     """A function that uploads an object with a key and returns its JSON."""
 
     def upload(name, secret=ONE, content=CONTENT):
@@ -42,8 +42,8 @@ def message(answer):
     return answer.status_code, answer.json()["error"]["errors"][0]["reason"], answer.json()["error"]["message"]
 
 
-def test_only_the_key_reads_the_bytes_and_the_checksums(project, locked):
-    written = locked("a")
+def test_only_the_key_reads_the_bytes_and_the_checksums(project, upload_with_key):
+    written = upload_with_key("a")
     digest = key_headers(ONE)["x-goog-encryption-key-sha256"]
     assert written["customerEncryption"] == {"encryptionAlgorithm": "AES256", "keySha256": digest}
     assert "md5Hash" in written
@@ -60,13 +60,14 @@ def test_only_the_key_reads_the_bytes_and_the_checksums(project, locked):
     assert message(project.raw("GET", f"{OBJECTS}/a", headers=key_headers(OTHER)))[0] == 400
 
 
-def test_neither_the_bytes_nor_the_key_are_on_the_disk_and_no_mount_shows_them(project, locked):
-    locked("a/b")
+def test_neither_the_bytes_nor_the_key_are_on_the_disk(project, upload_with_key):
+    """Neither the bytes nor the key are on the disk and no mount shows them."""
+    upload_with_key("a/b")
     project.restart()
     assert media(project, "a%2Fb", key_headers(ONE)).content == CONTENT
     files = [path for path in project.cloud.layout.root.rglob("*") if path.is_file()]
-    held = b"".join(path.read_bytes() for path in files)
-    assert not any(secret in held for secret in (b"planted words", ONE, base64.b64encode(ONE)))
+    content = b"".join(path.read_bytes() for path in files)
+    assert not any(secret in content for secret in (b"planted words", ONE, base64.b64encode(ONE)))
     assert not (project.cloud.objects.bucket_folder("shelf") / "a/b").exists()
 
 
@@ -94,8 +95,8 @@ def test_headers_that_do_not_fit_together_are_refused_in_both_apis(project, chan
     assert project.call("GET", f"{OBJECTS}/a").status_code == 404
 
 
-def test_a_rewrite_changes_the_key_and_takes_both(project, locked):
-    locked("a")
+def test_a_rewrite_changes_the_key_and_takes_both(project, upload_with_key):
+    upload_with_key("a")
     path = f"{OBJECTS}/a/rewriteTo/b/shelf/o/b"
     assert message(project.raw("POST", path))[1] == "resourceIsEncryptedWithCustomerEncryptionKey"
     assert message(project.raw("POST", path, headers=source(OTHER)))[1] == "customerEncryptionKeyIsIncorrect"
@@ -107,9 +108,9 @@ def test_a_rewrite_changes_the_key_and_takes_both(project, locked):
     assert ("customerEncryption" in freed, media(project, "c").content) == (False, CONTENT)
 
 
-def test_a_copy_a_move_and_a_composition_take_the_key(project, locked):
+def test_a_copy_a_move_and_a_composition_take_the_key(project, upload_with_key):
     for name in ("a", "b"):
-        locked(name)
+        upload_with_key(name)
     body = b'{"sourceObjects": [{"name": "a"}, {"name": "b"}]}'
     assert project.raw("POST", f"{OBJECTS}/joined/compose", body).status_code == 400
     joined = project.raw("POST", f"{OBJECTS}/joined/compose", body, key_headers(ONE)).json()
@@ -174,8 +175,8 @@ def test_the_parts_of_an_xml_upload_bring_the_key(project):
     assert project.raw("GET", "/shelf/a").status_code == 400
 
 
-def test_a_restored_object_still_needs_its_key(project, locked):
-    generation = locked("a")["generation"]
+def test_a_restored_object_still_needs_its_key(project, upload_with_key):
+    generation = upload_with_key("a")["generation"]
     project.call("DELETE", f"{OBJECTS}/a")
     restored = project.ok("POST", f"{OBJECTS}/a/restore", generation=generation)
     assert "customerEncryption" in restored

@@ -28,7 +28,8 @@ def killed_and_started_again(shelf, own_daemon):
     return Client(own_daemon())
 
 
-def test_of_many_writers_of_a_new_name_one_wins_and_its_bytes_are_the_object(shelf):
+def test_of_many_writers_of_a_new_name_one_wins(shelf):
+    """Of many writers of a new name one wins and its bytes are the object."""
     token, start = control.access_token(shelf.endpoint), threading.Barrier(8)
 
     def write(number):
@@ -47,7 +48,8 @@ def test_of_many_writers_of_a_new_name_one_wins_and_its_bytes_are_the_object(she
 
 @pytest.mark.wide_except("upload")
 @pytest.mark.parametrize("kind", ["upload", "part", "compose"])
-def test_a_kill_in_the_middle_leaves_the_old_object_and_no_bytes_of_the_new(shelf, own_daemon, kind):
+def test_a_kill_in_the_middle_leaves_the_old_object(shelf, own_daemon, kind):
+    """A kill in the middle leaves the old object and no bytes of the new."""
     part = os.urandom(1 << 20)
     for name in ("a", "b"):
         shelf.http.post(UPLOAD, params={"uploadType": "media", "name": name}, content=part)
@@ -78,9 +80,9 @@ def test_a_kill_in_the_middle_leaves_the_old_object_and_no_bytes_of_the_new(shel
     assert sent.wait(20)
     again = killed_and_started_again(shelf, own_daemon)
     sender.join(20)
-    found = {item["name"]: int(item["size"]) for item in again.get(OBJECTS).json()["items"]}
-    assert found.pop("whole", 32 << 20) == 32 << 20
-    assert found == {"a": 1 << 20, "b": 1 << 20}
+    sizes = {item["name"]: int(item["size"]) for item in again.get(OBJECTS).json()["items"]}
+    assert sizes.pop("whole", 32 << 20) == 32 << 20
+    assert sizes == {"a": 1 << 20, "b": 1 << 20}
     assert again.get(f"{OBJECTS}/a", alt="media").content == part
     folder = again.endpoint.directory
     assert list((folder / "uploads").iterdir()) == []

@@ -88,7 +88,8 @@ def test_the_location_of_the_key_is_that_of_the_bucket(shelf):
     assert message(answer) == (400, "Cloud KMS key location not allowed.")
 
 
-def test_an_object_is_read_only_while_its_version_is_enabled_and_the_account_may_use_it(shelf):
+def test_an_object_is_read_while_its_key_version_is_enabled(shelf):
+    """An object is read only while its version is enabled and the account may use it."""
     upload(shelf, "a")
     version(shelf, 1, "DISABLED")
     for verb, path in (("GET", f"{OBJECTS}/a?alt=media"), ("POST", f"{OBJECTS}/a/rewriteTo/b/shelf/o/b")):
@@ -124,15 +125,16 @@ def test_a_rewrite_gives_an_object_the_primary_version_and_a_patch_none(shelf):
     rewritten = shelf.ok("POST", path, destinationKmsKeyName=KEY)["resource"]
     assert rewritten["kmsKeyName"] == f"{KEY}/cryptoKeyVersions/2"
     body = {"kmsKeyName": f"{KEY}/cryptoKeyVersions/1"}
-    assert shelf.refused(400, "PATCH", f"{OBJECTS}/a", body)["message"] == "Cloud KMS key name cannot be changed."
+    assert shelf.refusal(400, "PATCH", f"{OBJECTS}/a", body)["message"] == "Cloud KMS key name cannot be changed."
     assert shelf.ok("PATCH", f"{OBJECTS}/a", {"kmsKeyName": rewritten["kmsKeyName"], "cacheControl": "no-store"})
 
 
-def test_the_xml_api_names_the_key_in_a_header_and_a_key_of_the_customer_excludes_it(shelf):
+def test_the_xml_api_names_the_key_in_a_header(shelf):
+    """The XML API names the key in a header and a key of the customer excludes it."""
     header = {"x-goog-encryption-kms-key-name": KEY}
     assert shelf.raw("PUT", "/shelf/a", b"x", header).status_code == 200
     assert shelf.ok("GET", f"{OBJECTS}/a")["kmsKeyName"] == f"{KEY}/cryptoKeyVersions/1"
     assert upload(shelf, "b", headers=key_headers(b"1" * 32)).status_code == 400
     shelf.ok("PATCH", BUCKET, {"encryption": {"defaultKmsKeyName": KEY}})
-    own = shelf.raw("POST", f"{UPLOAD}?uploadType=media&name=b", b"x", key_headers(b"1" * 32)).json()
-    assert ("kmsKeyName" in own, "customerEncryption" in own) == (False, True)
+    customer_object = shelf.raw("POST", f"{UPLOAD}?uploadType=media&name=b", b"x", key_headers(b"1" * 32)).json()
+    assert ("kmsKeyName" in customer_object, "customerEncryption" in customer_object) == (False, True)

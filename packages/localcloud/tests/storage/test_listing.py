@@ -14,9 +14,9 @@ PARTS = st.text(alphabet="ab/\t", max_size=3)
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    found = Store(tmp_path_factory.mktemp("rows") / "rows.db")
-    yield found
-    found.close()
+    new_store = Store(tmp_path_factory.mktemp("rows") / "rows.db")
+    yield new_store
+    new_store.close()
 
 
 def fill(store, names):
@@ -30,18 +30,18 @@ def fill(store, names):
             store.put("object", key, {"name": "foreign", "generation": "1"})
 
 
-def paged(store, query, size):
+def list_by_pages(store, query, size):
     shown, after = [], ""
     while True:
-        found = page(store, "b", query, size, after)
-        assert len(found.items) + len(found.prefixes) <= size
-        shown += [(row["name"], False) for row in found.items] + [(name, True) for name in found.prefixes]
-        after = found.after
+        part = page(store, "b", query, size, after)
+        assert len(part.items) + len(part.prefixes) <= size
+        shown += [(row["name"], False) for row in part.items] + [(name, True) for name in part.prefixes]
+        after = part.after
         if not after:
             return sorted(shown)
 
 
-def expected(names, query):
+def expected_names(names, query):
     shown = set()
     for name in names:
         if not name.startswith(query.prefix) or name < query.start or (query.end and name >= query.end):
@@ -70,7 +70,7 @@ def test_pages_of_any_size_show_each_name_and_prefix_once(store, names, prefix, 
     fill(store, names)
     for trailing in (False, True):
         query = Query(prefix, delimiter, start, end, trailing)
-        assert paged(store, query, size) == expected(names, query)
+        assert list_by_pages(store, query, size) == expected_names(names, query)
 
 
 def test_versions_are_shown_oldest_first_and_pages_end_between_them(store):
@@ -79,9 +79,9 @@ def test_versions_are_shown_oldest_first_and_pages_end_between_them(store):
         store.put("noncurrentObject", f"b/a\n{generation:0>20}", {"name": "a", "generation": generation})
     query, shown, after = Query(kinds=VERSIONS), [], ""
     while True:
-        found = page(store, "b", query, 1, after)
-        shown += [(row["name"], row["generation"]) for row in found.items]
-        after = found.after
+        part = page(store, "b", query, 1, after)
+        shown += [(row["name"], row["generation"]) for row in part.items]
+        after = part.after
         if not after:
             break
     assert shown == [("a", "3"), ("a", "7"), ("a", "20"), ("a\tb", "7")]

@@ -48,7 +48,7 @@ def signed_2(project, method, path, *, seconds=60):
 
 
 @pytest.fixture(params=[signed_4, signed_2], ids=["version 4", "version 2"])
-def signed(request, project, put):
+def sign_url(request, project, put):
     put("a b", b"signed")
     return lambda *arguments, **named: request.param(project, *arguments, **named)
 
@@ -58,16 +58,16 @@ def send(project, verb, url, content=b"", headers=None):
 
 
 @pytest.mark.slow
-def test_a_signed_url_does_what_was_signed_and_nothing_else(project, signed):
-    url = signed("GET", "/shelf/a%20b")
+def test_a_signed_url_does_what_was_signed_and_nothing_else(project, sign_url):
+    url = sign_url("GET", "/shelf/a%20b")
     assert send(project, "GET", url).content == b"signed"
     assert "SignatureDoesNotMatch" in send(project, "PUT", url, b"x").text
     assert send(project, "GET", url.replace("a%20b", "other")).status_code == 403
     assert send(project, "GET", "/shelf/a%20b").status_code == 403
 
 
-def test_a_signed_url_ends_with_its_time(project, signed):
-    url = signed("GET", "/shelf/a%20b")
+def test_a_signed_url_ends_with_its_time(project, sign_url):
+    url = sign_url("GET", "/shelf/a%20b")
     project.passes(59)
     assert send(project, "GET", url).status_code == 200
     project.passes(2)
@@ -75,15 +75,16 @@ def test_a_signed_url_ends_with_its_time(project, signed):
     assert (late.status_code, "ExpiredToken" in late.text) == (400, True)
 
 
-def test_the_signed_lifetime_cannot_be_stretched(project, signed):
-    url = signed("GET", "/shelf/a%20b", seconds=1)
+def test_the_signed_lifetime_cannot_be_stretched(project, sign_url):
+    url = sign_url("GET", "/shelf/a%20b", seconds=1)
     project.passes(5)
     longer = url.replace("X-Goog-Expires=1&", "X-Goog-Expires=9000&").replace("Expires=18", "Expires=19")
     assert longer != url
     assert send(project, "GET", longer).status_code == 403
 
 
-def test_headers_that_were_signed_must_be_sent_and_others_of_google_s_must_be_signed(project):
+def test_signed_headers_must_be_sent_and_google_s_must_be_signed(project):
+    """Headers that were signed must be sent and others of Google's must be signed."""
     url = signed_4(project, "PUT", "/shelf/new", headers={"x-goog-meta-a": "b", "content-type": "text/plain"})
     right = {"x-goog-meta-a": "b", "Content-Type": "text/plain"}
     assert send(project, "PUT", url, b"x", right | {"x-goog-meta-a": "c"}).status_code == 403

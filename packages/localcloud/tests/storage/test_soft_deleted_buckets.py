@@ -11,55 +11,58 @@ READER = "reader@bezel-local.iam.gserviceaccount.com"
 OWN = {"role": "roles/storage.legacyObjectReader", "members": [f"serviceAccount:{READER}"]}
 
 
-def deleted(project):
+def deleted_buckets(project):
     return project.ok("GET", BUCKETS, project="bezel-local", softDeleted="true").get("items", [])
 
 
-def test_a_deleted_bucket_is_listed_read_and_restored_with_its_policy_and_its_objects(project, put):
+def test_a_deleted_bucket_is_restored_with_its_policy_and_objects(project, put):
+    """A deleted bucket is listed, read and restored with its policy and its objects."""
     number = put("a", b"kept")["generation"]
     project.ok("PATCH", f"{BUCKETS}/shelf", {"labels": {"team": "ml"}})
     policy = project.ok("GET", f"{BUCKETS}/shelf/iam")
     project.call("DELETE", f"{OBJECTS}/a")
     assert project.call("DELETE", f"{BUCKETS}/shelf").status_code == 204
     assert project.call("GET", f"{BUCKETS}/shelf").status_code == 404
-    (row,) = deleted(project)
+    (row,) = deleted_buckets(project)
     assert (row["labels"], row["softDeleteTime"] < row["hardDeleteTime"]) == ({"team": "ml"}, True)
     one = project.ok("GET", f"{BUCKETS}/shelf", softDeleted="true", generation=row["generation"])
     assert one == row
-    project.refused(400, "GET", f"{BUCKETS}/shelf", softDeleted="true")
-    project.refused(404, "POST", f"{BUCKETS}/shelf/restore", generation="1")
+    project.refusal(400, "GET", f"{BUCKETS}/shelf", softDeleted="true")
+    project.refusal(404, "POST", f"{BUCKETS}/shelf/restore", generation="1")
     restored = project.ok("POST", f"{BUCKETS}/shelf/restore", generation=row["generation"])
     assert (restored["labels"], "softDeleteTime" in restored) == ({"team": "ml"}, False)
-    assert (deleted(project), project.ok("GET", f"{BUCKETS}/shelf/iam")["bindings"]) == ([], policy["bindings"])
+    assert (deleted_buckets(project), project.ok("GET", f"{BUCKETS}/shelf/iam")["bindings"]) == ([], policy["bindings"])
     assert project.call("GET", f"{OBJECTS}/a").status_code == 404
     project.ok("POST", f"{OBJECTS}/a/restore", generation=number)
     assert project.raw("GET", f"{OBJECTS}/a?alt=media").content == b"kept"
 
 
-def test_a_new_bucket_of_the_name_has_nothing_of_the_old_one_and_is_in_the_way_of_its_restoration(project, put):
+def test_a_new_bucket_of_the_name_hinders_the_restoration(project, put):
+    """A new bucket of the name has nothing of the old one and is in the way of its restoration."""
     put("a", b"old")
     project.call("DELETE", f"{OBJECTS}/a")
     project.call("DELETE", f"{BUCKETS}/shelf")
     project.ok("POST", BUCKETS, {"name": "shelf"}, project="bezel-local")
     assert "items" not in project.ok("GET", OBJECTS, softDeleted="true")
-    (row,) = deleted(project)
-    project.refused(409, "POST", f"{BUCKETS}/shelf/restore", generation=row["generation"])
+    (row,) = deleted_buckets(project)
+    project.refusal(409, "POST", f"{BUCKETS}/shelf/restore", generation=row["generation"])
     project.restart()
     project.call("DELETE", f"{BUCKETS}/shelf")
     project.ok("POST", f"{BUCKETS}/shelf/restore", generation=row["generation"])
     assert [item["name"] for item in project.ok("GET", OBJECTS, softDeleted="true")["items"]] == ["a"]
 
 
-def test_a_bucket_without_a_soft_delete_policy_is_gone_and_one_with_it_after_its_time(project):
+def test_a_deleted_bucket_is_gone_after_its_retention(project):
+    """A bucket without a soft-delete policy is gone and one with it after its time."""
     body = {"name": "short", "softDeletePolicy": {"retentionDurationSeconds": "0"}}
     project.ok("POST", BUCKETS, body, project="bezel-local")
     project.call("DELETE", f"{BUCKETS}/short")
-    assert deleted(project) == []
+    assert deleted_buckets(project) == []
     project.call("DELETE", f"{BUCKETS}/shelf")
-    (row,) = deleted(project)
+    (row,) = deleted_buckets(project)
     project.passes(WEEK + 1)
-    assert deleted(project) == []
-    project.refused(404, "POST", f"{BUCKETS}/shelf/restore", generation=row["generation"])
+    assert deleted_buckets(project) == []
+    project.refusal(404, "POST", f"{BUCKETS}/shelf/restore", generation=row["generation"])
 
 
 @pytest.fixture
@@ -77,7 +80,8 @@ def read(project, put):
     return status
 
 
-def test_the_policy_of_an_object_counts_for_it_alone_and_until_it_is_overwritten(project, put, read):
+def test_the_policy_of_an_object_counts_for_it_alone(project, put, read):
+    """The policy of an object counts for it alone and until it is overwritten."""
     assert read("a") == 403
     written = project.ok("PUT", f"{OBJECTS}/a/iam", {"bindings": [OWN]})
     assert written["resourceId"] == "projects/_/buckets/shelf/objects/a"
@@ -87,15 +91,16 @@ def test_the_policy_of_an_object_counts_for_it_alone_and_until_it_is_overwritten
     assert project.ok("GET", f"{OBJECTS}/a/iam/testPermissions", permissions=wanted)["permissions"] == wanted
     put("a", b"new")
     assert read("a") == 403
-    project.refused(404, "GET", f"{OBJECTS}/absent/iam")
+    project.refusal(404, "GET", f"{OBJECTS}/absent/iam")
 
 
-def test_with_uniform_access_an_object_has_no_policy_and_an_earlier_one_does_not_count(project, put, read):
+def test_with_uniform_access_policies_of_objects_do_not_count(project, put, read):
+    """With uniform access an object has no policy and an earlier one does not count."""
     for name in ("a", "b"):
         project.ok("PUT", f"{OBJECTS}/{name}/iam", {"bindings": [OWN]})
     project.ok("PATCH", f"{BUCKETS}/shelf", {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}}})
     for verb, body in (("GET", None), ("PUT", {"bindings": [OWN]})):
-        assert project.refused(400, verb, f"{OBJECTS}/a/iam", body)["message"] == (
+        assert project.refusal(400, verb, f"{OBJECTS}/a/iam", body)["message"] == (
             "Object policies are disabled for bucket 'shelf' when uniform bucket-level access is enabled. Read more at "
             "https://cloud.google.com/storage/docs/uniform-bucket-level-access."
         )

@@ -15,12 +15,12 @@ BOTH = ("bucketPolicyOnly", "uniformBucketLevelAccess")
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    yield found
-    found.close()
+    new_project = Project(tmp_path)
+    yield new_project
+    new_project.close()
 
 
-def made(project, name="shelf", **configuration):
+def make_bucket(project, name="shelf", **configuration):
     body = {"name": name} | ({"iamConfiguration": configuration} if configuration else {})
     return project.ok("POST", BUCKETS, body, project="bezel-local")
 
@@ -35,7 +35,7 @@ def on(bucket):
 
 def test_every_answer_has_the_whole_configuration(project):
     answers = [
-        made(project),
+        make_bucket(project),
         project.ok("GET", SHELF),
         project.ok("PATCH", SHELF, {"labels": {"a": "b"}}),
         project.ok("PUT", SHELF, {"labels": {"a": "b"}}),
@@ -53,14 +53,14 @@ def test_every_answer_has_the_whole_configuration(project):
 
 
 def test_a_bucket_of_an_earlier_version_has_it_too(project):
-    row = {key: value for key, value in made(project).items() if key != "iamConfiguration"}
+    row = {key: value for key, value in make_bucket(project).items() if key != "iamConfiguration"}
     project.cloud.store.put("bucket", "shelf", row)
     assert project.ok("GET", SHELF)["iamConfiguration"] == OFF
 
 
 @pytest.mark.parametrize("name", BOTH)
 def test_each_name_turns_uniform_access_on_and_off(project, name):
-    bucket = made(project, **{name: {"enabled": True}})
+    bucket = make_bucket(project, **{name: {"enabled": True}})
     assert on(bucket)
     assert bucket["iamConfiguration"][name]["lockedTime"] > bucket["timeCreated"]
     project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=a", b"x")
@@ -75,7 +75,7 @@ def test_each_name_turns_uniform_access_on_and_off(project, name):
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("start", [True, False])
 def test_a_client_that_changes_one_name_of_what_it_read_is_heeded(project, name, start):
-    read = made(project, uniformBucketLevelAccess={"enabled": start})["iamConfiguration"]
+    read = make_bucket(project, uniformBucketLevelAccess={"enabled": start})["iamConfiguration"]
     changed = read | {name: read[name] | {"enabled": not start}}
     assert on(project.ok("PATCH", SHELF, {"iamConfiguration": changed})) is not start
     assert (
@@ -84,7 +84,9 @@ def test_a_client_that_changes_one_name_of_what_it_read_is_heeded(project, name,
 
 
 def test_uniform_access_is_permanent_after_ninety_days(project):
-    locked = made(project, bucketPolicyOnly={"enabled": True})["iamConfiguration"]["bucketPolicyOnly"]["lockedTime"]
+    locked = make_bucket(project, bucketPolicyOnly={"enabled": True})["iamConfiguration"]["bucketPolicyOnly"][
+        "lockedTime"
+    ]
     project.passes(86_400 * 89)
     off = {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": False}}}
     assert project.ok("PATCH", SHELF, {"labels": {"a": "b"}})["iamConfiguration"]["bucketPolicyOnly"] == {
@@ -93,18 +95,18 @@ def test_uniform_access_is_permanent_after_ninety_days(project):
     }
     project.passes(86_400 * 2)
     project.token = project.cloud.tokens.access_token("deployer@bezel-local.iam.gserviceaccount.com", "", 1e9)[0]
-    assert "locked since" in project.refused(400, "PATCH", SHELF, off)["message"]
+    assert "locked since" in project.refusal(400, "PATCH", SHELF, off)["message"]
 
 
 def test_a_wrong_value_is_refused_and_a_former_one_is_the_default(project):
-    made(project, publicAccessPrevention="unspecified")
+    make_bucket(project, publicAccessPrevention="unspecified")
     assert project.ok("GET", SHELF)["iamConfiguration"] == OFF
     wrong = {"iamConfiguration": {"publicAccessPrevention": "never"}}
-    assert "publicAccessPrevention" in project.refused(400, "PATCH", SHELF, wrong)["message"]
+    assert "publicAccessPrevention" in project.refusal(400, "PATCH", SHELF, wrong)["message"]
 
 
 def test_links_are_at_the_address_that_the_client_used(project):
-    made(project)
+    make_bucket(project)
     project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=a", b"x")
     host = {"Host": "localhost:4711"}
     bucket = project.raw("GET", SHELF, headers=host).json()

@@ -16,7 +16,7 @@ CONTENT = bytes(range(256)) * (2 * CHUNK // 256) + b"end" * 300
 
 
 @pytest.fixture
-def opened(project):
+def new_session(project):
     """A function that opens a session and returns the path of its address."""
 
     def open_session(path=PATHS[0], body=b"{}", query="name=x", **headers):
@@ -43,8 +43,8 @@ def chunks(size=CHUNK):
 @pytest.mark.parametrize(
     ("verb", "path", "no_308"), list(itertools.product(("PUT", "POST"), PATHS, ("", "yes"))), ids=str
 )
-def test_a_session_takes_chunks_in_the_way_of_every_transport(project, opened, verb, path, no_308):
-    session, headers = opened(path), {"X-GUploader-No-308": no_308} if no_308 else {}
+def test_a_session_takes_chunks_in_the_way_of_every_transport(project, new_session, verb, path, no_308):
+    session, headers = new_session(path), {"X-GUploader-No-308": no_308} if no_308 else {}
     assert session.startswith(path)
     sent = 0
     for span, part in chunks():
@@ -61,8 +61,8 @@ def test_a_session_takes_chunks_in_the_way_of_every_transport(project, opened, v
 
 
 @pytest.mark.parametrize("asks", ["", "yes"])
-def test_a_session_tells_how_much_it_has(project, opened, asks):
-    session, headers = opened(), {"Content-Range": "bytes */*"} | ({"X-GUploader-No-308": asks} if asks else {})
+def test_a_session_tells_how_much_it_has(project, new_session, asks):
+    session, headers = new_session(), {"Content-Range": "bytes */*"} | ({"X-GUploader-No-308": asks} if asks else {})
     answer = project.raw("POST", session, b"", headers)
     assert (answer.status_code, "range" in answer.headers) == (200 if asks else 308, False)
     assert answer.content == b""
@@ -70,50 +70,50 @@ def test_a_session_tells_how_much_it_has(project, opened, asks):
 
 @pytest.mark.parametrize("span", ["bytes 0-*/*", f"bytes 0-*/{len(CONTENT)}", None])
 @pytest.mark.parametrize("verb", ["PUT", "POST"])
-def test_an_upload_in_one_request_needs_no_end(project, opened, verb, span):
+def test_an_upload_in_one_request_needs_no_end(project, new_session, verb, span):
     headers = {"Content-Range": span} if span else {}
-    assert project.raw(verb, opened(), CONTENT, headers).json()["size"] == str(len(CONTENT))
+    assert project.raw(verb, new_session(), CONTENT, headers).json()["size"] == str(len(CONTENT))
     assert content(project) == CONTENT
 
 
-def test_the_rest_of_an_upload_may_be_open_at_its_end(project, opened):
-    session, (first, part) = opened(), next(chunks())
+def test_the_rest_of_an_upload_may_be_open_at_its_end(project, new_session):
+    session, (first, part) = new_session(), next(chunks())
     assert project.raw("PUT", session, part, {"Content-Range": first}).status_code == 308
     answer = project.raw("PUT", session, CONTENT[CHUNK:], {"Content-Range": f"bytes {CHUNK}-*/*"})
     assert answer.json()["size"] == str(len(CONTENT))
     assert content(project) == CONTENT
 
 
-def test_an_open_end_that_lacks_bytes_of_the_total_is_incomplete(project, opened):
-    session = opened()
+def test_an_open_end_that_lacks_bytes_of_the_total_is_incomplete(project, new_session):
+    session = new_session()
     answer = project.raw("PUT", session, b"abc", {"Content-Range": "bytes 0-*/10"})
     assert (answer.status_code, answer.headers["range"]) == (308, "bytes=0-2")
     assert project.raw("PUT", session, b"defghij", {"Content-Range": "bytes 3-*/10"}).json()["size"] == "10"
 
 
 @pytest.mark.parametrize("span", ["bytes *-*/*", "bytes 5-3/10", "bytes 0-*", "bytes */", "0-*/*", "bytes 0-٣/*"])
-def test_a_malformed_range_is_refused(project, opened, span):
-    answer = project.raw("PUT", opened(), b"abc", {"Content-Range": span.encode()})
+def test_a_malformed_range_is_refused(project, new_session, span):
+    answer = project.raw("PUT", new_session(), b"abc", {"Content-Range": span.encode()})
     assert answer.status_code == 400
     assert project.raw("GET", "/storage/v1/b/shelf/o/x").status_code == 404
 
 
-def test_a_post_without_a_session_opens_a_new_one(project, opened):
-    assert opened() != opened()
+def test_a_post_without_a_session_opens_a_new_one(project, new_session):
+    assert new_session() != new_session()
     unknown = f"{PATHS[0]}?uploadType=resumable&upload_id=none"
     assert project.raw("POST", unknown, b"x").status_code == 404
 
 
-def test_a_session_is_ended_at_either_path(project, opened):
+def test_a_session_is_ended_at_either_path(project, new_session):
     for path in PATHS:
-        session = opened(path)
+        session = new_session(path)
         assert project.raw("DELETE", session).status_code == 499
         assert project.raw("POST", session, b"x").status_code == 404
 
 
 @pytest.mark.parametrize("body", [b"null", b"", b"{}", b" null\n"])
-def test_metadata_may_be_null(project, opened, body):
-    session = opened(body=body, **{"X-Upload-Content-Type": "text/x-tried"})
+def test_metadata_may_be_null(project, new_session, body):
+    session = new_session(body=body, **{"X-Upload-Content-Type": "text/x-tried"})
     assert project.raw("PUT", session, b"abc").json()["contentType"] == "text/x-tried"
     mixed = (
         b"--b\r\ncontent-type: application/json\r\n\r\n"
@@ -248,9 +248,9 @@ def test_a_predefined_list_for_others_is_refused_by_name(project, value):
 @pytest.mark.parametrize("kind", ["folders", "managedFolders"])
 def test_a_bucket_has_no_folders(project, put, kind):
     put("a/b")
-    found = project.ok("GET", f"/storage/v1/b/shelf/{kind}", prefix="a/", pageSize=10)
-    assert found == {"kind": f"storage#{kind}"}
-    project.refused(404, "GET", f"/storage/v1/b/none/{kind}")
+    listing = project.ok("GET", f"/storage/v1/b/shelf/{kind}", prefix="a/", pageSize=10)
+    assert listing == {"kind": f"storage#{kind}"}
+    project.refusal(404, "GET", f"/storage/v1/b/none/{kind}")
     assert project.raw("GET", f"/storage/v1/b/shelf/{kind}", token=False).status_code == 401
     made = project.raw("POST", f"/storage/v1/b/shelf/{kind}", json.dumps({"name": "a/"}).encode())
     assert f"does not serve storage.{kind}.insert" in made.text
@@ -258,12 +258,12 @@ def test_a_bucket_has_no_folders(project, put, kind):
 
 @pytest.mark.parametrize("query", ["", "?name=x", "?uploadType=media&name=x", "?uploadType=resumable"])
 def test_an_insert_without_content_is_refused_as_at_google(project, query):
-    error = project.refused(400, "POST", f"/storage/v1/b/shelf/o{query}", {"name": "x"})
+    error = project.refusal(400, "POST", f"/storage/v1/b/shelf/o{query}", {"name": "x"})
     assert error["errors"][0]["reason"] == "wrongUrlForUpload"
     assert "/upload/storage/v1/b/shelf/o" in error["message"]
     assert project.raw("GET", "/storage/v1/b/shelf/o/x").status_code == 404
     # The negative twins: a bucket that does not exist, and the same request at the path of uploads.
-    assert project.refused(404, "POST", f"/storage/v1/b/absent/o{query}", {"name": "x"})
+    assert project.refusal(404, "POST", f"/storage/v1/b/absent/o{query}", {"name": "x"})
     upload = project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=x", b"content")
     assert upload.json()["size"] == "7"
 
@@ -273,14 +273,14 @@ def by_commands(project, session, command, body=b"", **headers):
     return project.raw("POST", session, body, named | {"X-Goog-Upload-Command": command}, token=False)
 
 
-def started(project, name="by-commands", **headers):
+def start_session(project, name="by-commands", **headers):
     start = {"X-Goog-Upload-Protocol": "resumable", "X-Goog-Upload-Command": "start"}
     kind = {"X-Goog-Upload-Header-Content-Type": "text/plain", "X-Goog-Upload-Header-Content-Length": "9"}
     return project.raw("POST", PATHS[0], json.dumps({"name": name}).encode(), start | kind | headers)
 
 
 def test_an_upload_by_commands_is_asked_about_resumed_and_ended(project):
-    answer = started(project)
+    answer = start_session(project)
     session = answer.headers["x-goog-upload-url"].removeprefix(project.cloud.base)
     assert (answer.status_code, answer.headers["x-goog-upload-status"]) == (200, "active")
     assert answer.headers["x-goog-upload-chunk-granularity"] == "262144"
@@ -303,7 +303,7 @@ def test_an_upload_by_commands_is_asked_about_resumed_and_ended(project):
 
 def test_an_upload_by_commands_is_ended_without_bytes_or_given_up(project):
     for command, status in (("finalize", "final"), ("cancel", "cancelled")):
-        session = started(project, command).headers["x-goog-upload-url"].removeprefix(project.cloud.base)
+        session = start_session(project, command).headers["x-goog-upload-url"].removeprefix(project.cloud.base)
         assert by_commands(project, session, command).headers["x-goog-upload-status"] == status
     assert project.ok("GET", "/storage/v1/b/shelf/o/finalize")["size"] == "0"
     assert project.raw("GET", "/storage/v1/b/shelf/o/cancel").status_code == 404
@@ -322,7 +322,7 @@ def test_the_protocol_s_header_takes_the_place_of_the_upload_type(project):
         refused = project.raw(verb, path, b"", {"X-Goog-Upload-Protocol": protocol})
         assert refused.json()["error"]["errors"][0]["reason"] == "notServedByLocalcloud"
     assert project.raw("PUT", "/upload/storage/v1/", b"").status_code == 404
-    assert started(project, **{"X-Goog-Upload-Command": "query"}).status_code == 400
+    assert start_session(project, **{"X-Goog-Upload-Command": "query"}).status_code == 400
 
 
 # Uploads in one request as the clients of these languages assemble them: type of the request, body. Sources: Guzzle's
@@ -367,8 +367,8 @@ RESUMED = {
 
 
 @pytest.mark.parametrize("language", sorted(RESUMED))
-def test_a_session_is_asked_about_and_ended_as_each_client_does(project, opened, language):
-    session, statuses = opened(), []
+def test_a_session_is_asked_about_and_ended_as_each_client_does(project, new_session, language):
+    session, statuses = new_session(), []
     for span, body, headers in RESUMED[language]:
         answer = project.raw("PUT", session, body, {"Content-Range": span} | headers, token=False)
         statuses.append(answer.status_code)
@@ -376,8 +376,8 @@ def test_a_session_is_asked_about_and_ended_as_each_client_does(project, opened,
     assert content(project) == CONTENT
 
 
-def test_a_wrong_checksum_beside_the_last_chunk_is_refused(project, opened):
-    session = opened()
+def test_a_wrong_checksum_beside_the_last_chunk_is_refused(project, new_session):
+    session = new_session()
     project.raw("PUT", session, CONTENT[:HALF], {"Content-Range": BEGIN[0]}, token=False)
     headers = {"Content-Range": REST, "x-goog-hash": "md5=AAAAAAAAAAAAAAAAAAAAAA=="}
     assert project.raw("PUT", session, CONTENT[HALF:], headers, token=False).status_code == 400
@@ -385,6 +385,6 @@ def test_a_wrong_checksum_beside_the_last_chunk_is_refused(project, opened):
 
 
 @pytest.mark.parametrize("span", ["bytes */0", "bytes 0-*/*", None])
-def test_an_upload_of_no_bytes_ends_with_each_client_s_range(project, opened, span):
+def test_an_upload_of_no_bytes_ends_with_each_client_s_range(project, new_session, span):
     headers = {"Content-Range": span} if span else {}
-    assert project.raw("PUT", opened(), b"", headers, token=False).json()["size"] == "0"
+    assert project.raw("PUT", new_session(), b"", headers, token=False).json()["size"] == "0"

@@ -81,7 +81,8 @@ def test_a_header_that_changes_an_object_is_never_ignored(project, put, headers)
     assert project.raw("GET", OBJECT).status_code == 404
 
 
-def test_amazon_s_headers_of_a_transport_are_ignored_and_google_s_copy_is_made(project, put):
+def test_amazon_s_headers_of_a_transport_are_ignored(project, put):
+    """Amazon's headers of a transport are ignored and Google's copy is made."""
     put("kept", b"content")
     transport = {"x-amz-date": "20261128T000000Z", "x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
     copied = project.raw("PUT", OBJECT, b"", transport | {"x-goog-copy-source": "shelf/kept", "x-goog-acl": "private"})
@@ -89,7 +90,8 @@ def test_amazon_s_headers_of_a_transport_are_ignored_and_google_s_copy_is_made(p
     assert project.raw("GET", OBJECT, headers=transport).content == b"content"
 
 
-def test_a_path_of_another_api_is_never_a_bucket_s_unless_the_bucket_exists(project, put):
+def test_a_path_of_another_api_is_not_a_missing_bucket_s(project, put):
+    """A path of another API is never a bucket's unless the bucket exists."""
     missing = project.raw("GET", "/run/v2/nothing")
     assert missing.json()["error"]["message"] == "Method not found: GET /run/v2/nothing"
     project.ok("POST", "/storage/v1/b", {"name": "run"}, project="bezel-local")
@@ -98,7 +100,8 @@ def test_a_path_of_another_api_is_never_a_bucket_s_unless_the_bucket_exists(proj
     assert "services" not in project.raw("GET", "/run/v2/projects/bezel-local/locations/us-east4/services").text
 
 
-def test_all_users_read_and_list_where_the_bucket_allows_it_and_write_nowhere_else(project, put):
+def test_all_users_read_and_list_where_the_bucket_allows_it(project, put):
+    """All users read and list where the bucket allows it and write nowhere else."""
     put("a", b"open")
     assert code(project.raw("GET", "/shelf/a", token=False)) == (403, "AccessDenied")
     assert project.raw("GET", "/storage/v1/b/shelf/o/a", token=False).status_code == 401
@@ -117,7 +120,7 @@ def test_public_access_prevention_keeps_a_bucket_from_all_users(project):
     project.ok("PATCH", "/storage/v1/b/shelf", access)
     policy = project.ok("GET", "/storage/v1/b/shelf/iam")
     policy["bindings"].append({"role": "roles/storage.objectViewer", "members": ["allUsers"]})
-    assert "public access prevention" in project.refused(412, "PUT", "/storage/v1/b/shelf/iam", policy)["message"]
+    assert "public access prevention" in project.refusal(412, "PUT", "/storage/v1/b/shelf/iam", policy)["message"]
 
 
 @pytest.mark.parametrize("version", ["", "list-type=2&"])
@@ -145,7 +148,8 @@ def test_buckets_are_reached_by_their_host_too(project, put):
 
 
 @pytest.mark.slow
-def test_a_multipart_upload_joins_its_parts_in_order_and_survives_a_restart(project):
+def test_a_multipart_upload_joins_its_parts_in_order(project):
+    """A multipart upload joins its parts in order and survives a restart."""
     headers = {"Content-Type": "text/plain", "x-goog-meta-a": "b"}
     identifier = texts(project.raw("POST", f"{OBJECT}?uploads", headers=headers), "UploadId")[0]
     parts = {2: b"end", 1: b"x" * PART}
@@ -166,26 +170,27 @@ def test_a_multipart_upload_joins_its_parts_in_order_and_survives_a_restart(proj
     assert code(project.raw("GET", OBJECT)) == (404, "NoSuchKey")
     done = complete(1, 2)
     assert (done.status_code, complete(1, 2).status_code) == (200, 200)
-    found = project.raw("GET", OBJECT)
-    assert (found.content, found.headers["x-goog-meta-a"]) == (parts[1] + parts[2], "b")
+    response = project.raw("GET", OBJECT)
+    assert (response.content, response.headers["x-goog-meta-a"]) == (parts[1] + parts[2], "b")
     assert list(project.cloud.layout.uploads.iterdir()) == []
 
 
-def test_an_upload_whose_parts_are_too_small_or_unknown_is_refused_and_an_aborted_one_is_gone(project):
+def test_an_upload_with_small_or_unknown_parts_is_refused(project):
+    """An upload whose parts are too small or unknown is refused and an aborted one is gone."""
     identifier = texts(project.raw("POST", f"{OBJECT}?uploads"), "UploadId")[0]
     etag = project.raw("PUT", f"{OBJECT}?partNumber=1&uploadId={identifier}", b"small").headers["etag"]
     again = project.raw("PUT", f"{OBJECT}?partNumber=2&uploadId={identifier}", b"small").headers["etag"]
 
-    def completed(first, second):
+    def complete(first, second):
         listed = "".join(
             f"<Part><PartNumber>{n}</PartNumber><ETag>{e}</ETag></Part>" for n, e in ((1, first), (2, second))
         )
         return code(project.raw("POST", f"{OBJECT}?uploadId={identifier}", f"<C>{listed}</C>".encode()))
 
-    assert completed(etag, again) == (400, "EntityTooSmall")
-    assert completed('"0"', again) == (400, "InvalidPart")
+    assert complete(etag, again) == (400, "EntityTooSmall")
+    assert complete('"0"', again) == (400, "InvalidPart")
     assert project.raw("DELETE", f"{OBJECT}?uploadId={identifier}").status_code == 204
-    assert completed(etag, again) == (404, "NoSuchUpload")
+    assert complete(etag, again) == (404, "NoSuchUpload")
     assert list(project.cloud.layout.uploads.iterdir()) == []
 
 
@@ -219,7 +224,8 @@ def test_a_bucket_is_created_described_and_deleted(project):
     assert project.raw("HEAD", "/new-bucket").status_code == 404
 
 
-def test_a_resumable_session_is_begun_by_a_header_and_continued_without_a_token(project):
+def test_a_resumable_session_is_begun_by_a_header(project):
+    """A resumable session is begun by a header and continued without a token."""
     opened = project.raw("POST", OBJECT, headers={"x-goog-resumable": "start", "Content-Type": "text/plain"})
     address = opened.headers["location"]
     assert (opened.status_code, re.sub(r"=\w+", "=ID", address)) == (201, "http://127.0.0.1:1/shelf/a/b?upload_id=ID")
