@@ -108,7 +108,7 @@ def _presence(of: _Evaluate, name: str) -> _Evaluate:
 
 def _call(name: str, nodes: tuple[Node, ...], arguments: list[_Evaluate]) -> _Evaluate:
     if name in {"&&", "||"}:
-        return _logic(*arguments, by=name == "||")
+        return _connective(*arguments, by=name == "||")
     if name == "!":
         return lambda scope: not boolean(arguments[0](scope))
     if name == "?:":
@@ -131,7 +131,7 @@ def _operation(operation: Callable[..., Any], arguments: list[_Evaluate]) -> _Ev
     return lambda scope: operation(scope.meter, left(scope), right(scope))
 
 
-def _logic(left: _Evaluate, right: _Evaluate, *, by: bool) -> _Evaluate:
+def _connective(left: _Evaluate, right: _Evaluate, *, by: bool) -> _Evaluate:
     """A conjunction (decided by a false side) or a disjunction (by a true one); the other side's error is hidden."""
 
     def evaluate(scope: Scope) -> bool:

@@ -52,10 +52,10 @@ def get_image(call: Call) -> Json:
     sign = "@" if "@" in text else ":"
     path, _, reference = text.partition(sign)
     image = Image(repository, path)
-    manifest = store.resolve(image, reference)
-    if manifest is None:
+    version = store.resolve(image, reference)
+    if version is None:
         raise _missing(f"{repository}/dockerImages/{call.param('image')}")
-    return _docker_image(store, image, *manifest)
+    return _docker_image(store, image, *version)
 
 
 @api.route("GET", _VERSIONS, needs=_needs("versions", "list"), on=_NAME, query=f"view {_PAGES}")

@@ -36,15 +36,15 @@ async def get_manifest(exchange: Exchange) -> Response:
     image, upstream = _source(exchange)
     if image is not None:
         stored = exchange.images.resolve(image, reference)
-        source = None if stored is None else (exchange.images.content(stored[0]), stored[1]["mediaType"], stored[0])
-        if source is not None:
-            _check_accepted(exchange, source[1])
+        parts = None if stored is None else (exchange.images.content(stored[0]), stored[1]["mediaType"], stored[0])
+        if parts is not None:
+            _check_accepted(exchange, parts[1])
     else:
         manifest = upstream_manifest(*upstream, reference)
-        source = None if manifest is None else (manifest.content, manifest.media_type, manifest.digest)
-    if source is None or hides_image(exchange.cloud.faults, exchange.caller):
+        parts = None if manifest is None else (manifest.content, manifest.media_type, manifest.digest)
+    if parts is None or hides_image(exchange.cloud.faults, exchange.caller):
         raise RegistryError("MANIFEST_UNKNOWN", f'Failed to fetch "{reference}"')
-    content, media_type, digest = source
+    content, media_type, digest = parts
     headers = VERSION | {"Docker-Content-Digest": digest, "ETag": f'"{digest}"'}
     return Response(content, headers=headers | {"Content-Type": media_type})
 
@@ -58,7 +58,7 @@ async def get_blob(exchange: Exchange) -> Response:
     if image is not None:
         has = exchange.images.has_blob(image, digest)
     else:
-        content = (upstream_blobs.blobs if (upstream_blobs := upstream_image(*upstream)) else {}).get(digest)
+        content = (remote_image.blobs if (remote_image := upstream_image(*upstream)) else {}).get(digest)
         has = content is not None
         if content is not None:
             exchange.cloud.blobs.keep(content, digest)
@@ -75,10 +75,10 @@ async def list_tags(exchange: Exchange) -> Response:
     """The tags of an image; Artifact Registry adds its manifests and the images below it."""
     image, upstream = _source(exchange)
     if image is None:
-        image_row = upstream_image(*upstream)
-        if image_row is None:
+        remote_image = upstream_image(*upstream)
+        if remote_image is None:
             raise RegistryError("NAME_UNKNOWN", f"repository name not known to registry: {exchange.target.name}")
-        shown, link = exchange.page(sorted(image_row.tags))
+        shown, link = exchange.page(sorted(remote_image.tags))
         return JSONResponse({"name": exchange.target.shown, "tags": shown}, headers=VERSION | link)
     children = _children(exchange, image)
     manifests = exchange.images.manifests(image)

@@ -34,18 +34,18 @@ async def put_manifest(exchange: Exchange) -> Response:
 async def delete_manifest(exchange: Exchange) -> Response:
     """Delete a tag, or a manifest that no tag and no other manifest refers to."""
     image, reference = exchange.writing(DELETE), exchange.request.path_params["reference"]
-    manifest = exchange.images.resolve(image, reference)
-    if manifest is None:
+    resolved = exchange.images.resolve(image, reference)
+    if resolved is None:
         raise RegistryError("MANIFEST_UNKNOWN", f'Failed to fetch "{reference}"')
     if not is_digest(reference):
         if is_immutable(exchange, image):
             raise immutable("delete", reference)
         exchange.images.delete_tag(image, reference)
     else:
-        if tags := exchange.images.tags_of(image, manifest[0]):
+        if tags := exchange.images.tags_of(image, resolved[0]):
             text = f"Manifest is still referenced by tag: {tags[0]}"
             raise RegistryError("GOOGLE_MANIFEST_DANGLING_TAG", text)
-        exchange.images.delete_manifest(image, manifest[0], exchange.now)
+        exchange.images.delete_manifest(image, resolved[0], exchange.now)
     return Response(status_code=202, headers=VERSION)
 
 

@@ -71,12 +71,12 @@ def pushed_entrypoint(cloud: Context, image: str) -> list[str] | None:
         return None
     name = RegistryTarget(reference.registry, reference.repository, reference.repository).image
     images = images_of(cloud)
-    row = images.resolve(name, reference.version)
-    if row is not None and row[1]["children"]:
-        row = images.resolve(name, row[1]["children"][0]["digest"])
-    if row is None:
+    resolved = images.resolve(name, reference.version)
+    if resolved is not None and resolved[1]["children"]:
+        resolved = images.resolve(name, resolved[1]["children"][0]["digest"])
+    if resolved is None:
         return None
-    manifest = parse_manifest(images.content(row[0]), row[1]["mediaType"])
+    manifest = parse_manifest(images.content(resolved[0]), resolved[1]["mediaType"])
     digest = "" if manifest.is_index else manifest.body["config"]["digest"]
     try:
         config = read_encodable_json(images.content(digest))["config"] if digest else {}
@@ -100,5 +100,5 @@ def _in_repository(cloud: Context, image: Reference, reader: str | None) -> Mani
     if upstream := upstream_of(repository):
         return upstream_manifest(upstream, name.path, image.version)
     images = images_of(cloud)
-    manifest = images.resolve(name, image.version)
-    return None if manifest is None else parse_manifest(images.content(manifest[0]), manifest[1]["mediaType"])
+    resolved = images.resolve(name, image.version)
+    return None if resolved is None else parse_manifest(images.content(resolved[0]), resolved[1]["mediaType"])

@@ -52,7 +52,7 @@ def create(call: Call) -> Json:
     if prefix != f"{parent}/jobs" or not _ID.fullmatch(job_id):
         form = 'Job name must be formatted: "projects/<PROJECT_ID>/locations/<LOCATION_ID>/jobs/<JOB_ID>".'
         raise invalid(form, ("job.name", "expected a job of this location"))
-    job = jobs.complete_job({key: value for key, value in call.body.items() if key in _SETTABLE})
+    job = jobs.job_with_defaults({key: value for key, value in call.body.items() if key in _SETTABLE})
     _act_as(call, job)
     now = cloud.pace.now()
     with cloud.store.transaction():
@@ -84,7 +84,7 @@ def patch(call: Call) -> Json:
     with cloud.store.transaction():
         name, row = _row(call)
         old = row["job"]
-        job = jobs.complete_job(apply_mask(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
+        job = jobs.job_with_defaults(apply_mask(old, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
         _act_as(call, job)
         now = cloud.pace.now()
         kept = {key: value for key, value in old.items() if key not in _SETTABLE}

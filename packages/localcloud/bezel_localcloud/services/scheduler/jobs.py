@@ -28,7 +28,7 @@ _DEADLINE, _SHORTEST, _LONGEST = 180.0, 15.0, 1800.0
 _OWN_HEADER = re.compile(r"(?i)(host|content-length|x-google-.*|x-appengine-.*|x-cloudscheduler.*)")
 
 
-def complete_job(job: Json) -> Json:
+def job_with_defaults(job: Json) -> Json:
     """A job's settable fields with the values that Google fills in.
 
     Raises:
