@@ -32,7 +32,7 @@ def set_value(project: Project, options: argparse.Namespace) -> Literal[Exit.DON
     from pydantic import ValidationError
 
     from bezel.operations.context import Context
-    from bezel.operations.secret.secret_set import apply_set, checked, plan_set
+    from bezel.operations.secret.secret_set import apply_set, plan_set, stored_value
     from bezel.operations.secret.secret_show import SecretArguments
 
     try:
@@ -45,7 +45,7 @@ def set_value(project: Project, options: argparse.Namespace) -> Literal[Exit.DON
     with Context(project.folder, os.environ) as context:
         plan = plan_set(context, arguments)
         note(plan.text().rstrip("\n"))
-        outcome = apply_set(context, plan, checked(_read(options.fd)))
+        outcome = apply_set(context, plan, stored_value(_read(options.fd)))
     if options.json:
         say(json.dumps({"plan": plan.model_dump(mode="json"), "outcome": outcome.model_dump(mode="json")}, indent=2))
     else:

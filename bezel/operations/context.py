@@ -101,8 +101,8 @@ class Context:
         """
         from bezel.engine.project.project import ProjectError, cloud_project_of
 
-        own = None if stack is None else self.project.cloud_project(stack, self.environ)
-        named = own or cloud_project_of(self.environ)
+        stack_project = None if stack is None else self.project.cloud_project(stack, self.environ)
+        named = stack_project or cloud_project_of(self.environ)
         if named is None:
             consequence = "no Google Cloud project is named."
             repair = "set GOOGLE_CLOUD_PROJECT, or name a stack whose file has gcp:project: --stack NAME."
@@ -117,8 +117,8 @@ class Context:
         """
         from bezel.operations.deployment.state_reader import stacks_in
 
-        held = stacks_in(self.folder, self.project.name, self.environ)
-        return [stack for stack in held if not self.scope or stack in self.scope]
+        names = stacks_in(self.folder, self.project.name, self.environ)
+        return [stack for stack in names if not self.scope or stack in self.scope]
 
     def deployment(self, stack: str) -> Deployment:
         """The deployment of a stack, as the backend records it.
@@ -137,16 +137,16 @@ class Context:
         is_hidden = bool(self.scope) and stack not in self.scope
         state = None if is_hidden else read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:
-            held = self.stacks()
+            stacks = self.stacks()
             from bezel_catalog import closest  # a list of tools needs no catalogue
 
-            near = closest(stack, held)
+            near = closest(stack, stacks)
             hint = f"did you mean {near}? " if near else ""
-            own = (
+            alternative = (
                 f"deploy it: `bezel deploy {shell_word(stack)}`"
                 if stack in self.project.stacks()
                 else f"write Pulumi.{stack}.yaml"
             )
-            repair = f"{hint}choose one of {', '.join(held) or '(none)'}, or {own}."
+            repair = f"{hint}choose one of {', '.join(stacks) or '(none)'}, or {alternative}."
             raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))
         return deployment_of(stack, state)

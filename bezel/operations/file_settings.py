@@ -85,14 +85,14 @@ def file_settings(context: Context, deployment: Deployment, live: Mapping[str, A
         file = {key: value for key, value in file.items() if key not in last.hidden}
         service = deployment.service
         state = service.inputs if service is not None and service.has_gpu else None
-        found = differences(file, last.config, project.name, state, None if state is None else live)
+        undeployed = differences(file, last.config, project.name, state, None if state is None else live)
     except UserError as error:
         return _unknown(clean_text(one_line(error), _TEXT))
     failed = None if deploys[0].is_done else deploys[0]
     if failed is not None:
-        found = [each for each in found if not _is_in_place(each, state)]
+        undeployed = [each for each in undeployed if not _is_in_place(each, state)]
     return FileSettings(
-        settings=tuple(found),
+        settings=tuple(undeployed),
         deployed_at=utc(last.at) if last.is_done else None,
         failed_at=utc(failed.at) if failed else None,
         unknown_because=None,
@@ -119,13 +119,13 @@ def differences(
     if mine is None or theirs is None:
         # A value that no plan can read: all are compared as they are written.
         mine, theirs = _as_written(file, project), _as_written(deployed, project)
-    found = []
+    undeployed = []
     for path in sorted({*mine, *theirs}):
         wanted, there = mine.get(path), theirs.get(path)
         if wanted == there or (wanted == _ENCRYPTED and there == _ENCRYPTED):
             continue
         cloud = None if live is None or state is None else _field(live, path)
-        found.append(
+        undeployed.append(
             UndeployedSetting(
                 setting=clean_text(path, _TEXT),
                 file=_value_text(wanted),
@@ -133,21 +133,21 @@ def differences(
                 cloud=None if cloud is None else _value_text(cloud),
             )
         )
-    return found
+    return undeployed
 
 
-def file_rows(stack: str, found: FileSettings | None) -> list[tuple[str, str]]:
+def file_rows(stack: str, settings: FileSettings | None) -> list[tuple[str, str]]:
     """Rows about what is not deployed."""
-    if found is None:
+    if settings is None:
         return []
     name = f"Pulumi.{stack}.yaml"
-    if found.unknown_because is not None:
-        return [("file", f"{name}: not judged whether it is deployed: {found.unknown_because}")]
-    rows = [("not deployed", each.line()) for each in found.settings]
-    if rows and found.failed_at is not None:
-        rows.append(("not deployed", f"the deploy of {found.failed_at:%Y-%m-%d %H:%M} UTC failed"))
+    if settings.unknown_because is not None:
+        return [("file", f"{name}: not judged whether it is deployed: {settings.unknown_because}")]
+    rows = [("not deployed", each.line()) for each in settings.settings]
+    if rows and settings.failed_at is not None:
+        rows.append(("not deployed", f"the deploy of {settings.failed_at:%Y-%m-%d %H:%M} UTC failed"))
     if rows:
-        when = "" if found.deployed_at is None else f" of {found.deployed_at:%Y-%m-%d %H:%M} UTC"
+        when = "" if settings.deployed_at is None else f" of {settings.deployed_at:%Y-%m-%d %H:%M} UTC"
         text = (
             f"`bezel deploy {shell_word(stack)}` deploys {name}; to keep the last deploy{when}, restore its values "
             "there."
@@ -158,9 +158,11 @@ def file_rows(stack: str, found: FileSettings | None) -> list[tuple[str, str]]:
 
 def _read(config: Mapping[str, Any], project: str) -> dict[str, Any] | None:
     """Each setting by its path, those of the project as a plan reads them; None where it cannot read one."""
-    own = _without_secrets({key.partition(":")[2]: value for key, value in config.items() if _is_own(key, project)})
+    project_values = _without_secrets(
+        {key.partition(":")[2]: value for key, value in config.items() if _is_own(key, project)}
+    )
     others = _without_secrets({key: value for key, value in config.items() if not _is_own(key, project)})
-    settings, problems = read_settings(own)
+    settings, problems = read_settings(project_values)
     if problems:
         return None
     return dict(_leaves(settings.model_dump(mode="json"), "")) | dict(_leaves(others, ""))
@@ -168,8 +170,8 @@ def _read(config: Mapping[str, Any], project: str) -> dict[str, Any] | None:
 
 def _as_written(config: Mapping[str, Any], project: str) -> dict[str, Any]:
     """Each setting by its path, as text."""
-    found = {key.partition(":")[2] if _is_own(key, project) else key: value for key, value in config.items()}
-    return {path: _value_text(value) for path, value in _leaves(_without_secrets(found), "")}
+    values = {key.partition(":")[2] if _is_own(key, project) else key: value for key, value in config.items()}
+    return {path: _value_text(value) for path, value in _leaves(_without_secrets(values), "")}
 
 
 def _is_own(key: str, project: str) -> bool:
@@ -203,13 +205,13 @@ def _field(service: Mapping[str, Any], path: str) -> Any:
     container = containers[0] if isinstance(containers[0], Mapping) else {}
     section, _, name = path.partition(".")
     if path in _FIELDS:
-        found = value_at({**service, "container": container}, _FIELDS[path])
-        return 0 if found is None and path in _ZERO else found
+        value = value_at({**service, "container": container}, _FIELDS[path])
+        return 0 if value is None and path in _ZERO else value
     if section == "labels":
         return value_at(service, "labels") and (service["labels"].get(name) or NOT_SET)
     if section == "vllm":
-        given = dict(_argument(text) for text in container.get("args") or () if str(text).startswith("--"))
-        return given.get(name, NOT_SET)
+        arguments = dict(_argument(text) for text in container.get("args") or () if str(text).startswith("--"))
+        return arguments.get(name, NOT_SET)
     if section == "variables":
         listed = [*(container.get("env") or ()), *(container.get("envs") or ())]
         return next((each.get("value") for each in listed if each.get("name") == name), NOT_SET)

@@ -24,13 +24,13 @@ def live_inputs(service: DeployedService, live: Mapping[str, Any] | None) -> dic
     declared = dict(service.inputs)
     if live is None:
         return declared
-    found = {key: value for key, value in declared.items() if key not in {*_OF_SERVICE, "annotations"}}
-    found |= {key: live[key] for key in _OF_SERVICE if live.get(key)}
-    template = dict(found.get("template") or {})
+    inputs = {key: value for key, value in declared.items() if key not in {*_OF_SERVICE, "annotations"}}
+    inputs |= {key: live[key] for key in _OF_SERVICE if live.get(key)}
+    template = dict(inputs.get("template") or {})
     if not template.get("containers"):
-        own = dict(declared.get("template") or {})
-        template = own | template
-    return {"location": service.location} | found | {"template": template}
+        declared_template = dict(declared.get("template") or {})
+        template = declared_template | template
+    return {"location": service.location} | inputs | {"template": template}
 
 
 def live_cost(

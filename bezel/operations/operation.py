@@ -54,11 +54,11 @@ class Operation:
 
     def load(self) -> Callable[[Context, Any], Result]:
         """The function; of a changing operation, the one that plans."""
-        return _loaded(self.function)
+        return _load(self.function)
 
     def load_apply(self) -> Callable[[Context, Any], Result]:
         """The function that carries out a plan: `apply(context: Context, plan: Plan) -> Outcome`."""
-        return _loaded(self.apply)
+        return _load(self.apply)
 
     def check_scope(self, context: Context, arguments: Arguments) -> None:
         """Check that arguments name nothing beyond the stack, for a caller that is limited to some stacks.
@@ -68,7 +68,7 @@ class Operation:
             UserError: The stack cannot be planned.
         """
         if self.touches is not None and self.touches.check:
-            _loaded(self.touches.check)(context, arguments)
+            _load(self.touches.check)(context, arguments)
 
     def arguments(self) -> type[Arguments]:
         """The model of its arguments."""
@@ -88,7 +88,7 @@ class Operation:
         return model
 
 
-def _loaded(place: str) -> Callable[[Context, Any], Result]:
+def _load(place: str) -> Callable[[Context, Any], Result]:
     module, _, name = place.partition(":")
     function: Callable[[Context, Any], Result] = getattr(importlib.import_module(f"bezel.operations.{module}"), name)
     return function

@@ -43,13 +43,13 @@ def outside_of(
     @cache
     def elsewhere() -> dict[str, set[Grant]]:
         """The grants that the backend's other stacks declare."""
-        found: defaultdict[str, set[Grant]] = defaultdict(set)
+        by_name: defaultdict[str, set[Grant]] = defaultdict(set)
         others = [name for name in context.stacks() if name != stack]
         with ThreadPoolExecutor(_READERS) as readers:
             for deployment in readers.map(context.deployment, others):
                 for name, grants in declared_by(deployment.resources).grants.items():
-                    found[name] |= grants
-        return found
+                    by_name[name] |= grants
+        return by_name
 
     limit = min(_REQUEST_SECONDS, seconds)
     with GoogleClient(context.credentials, timeout_seconds=limit, deadline_seconds=limit) as client:

@@ -29,9 +29,9 @@ class LineCleaner:
 
     def lines(self, text: str) -> list[str]:
         """The lines of the log's next text."""
-        return [self._cleaned(line) for line in printable(text[:MAX_TEXT]).split("\n")]
+        return [self._clean(line) for line in printable(text[:MAX_TEXT]).split("\n")]
 
-    def _cleaned(self, line: str) -> str:
+    def _clean(self, line: str) -> str:
         return clean_text(self._keys.line(line), self._limit, *self._secrets)
 
 

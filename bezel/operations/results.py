@@ -40,7 +40,7 @@ def lines(rows: Iterable[tuple[str, str | None]]) -> str:
     return "".join(f"  {name.ljust(width)}  {value}\n" for name, value in shown)
 
 
-def counted(count: int, thing: str) -> str:
+def format_count(count: int, thing: str) -> str:
     """A number of things: `1 quota`, `2 quotas`."""
     return f"{count} {thing}" + ("" if count == 1 else "s")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bezel.operations.config.commands_of_leases import instance_command
 from bezel.operations.config.commands_of_services import service_command
 from bezel.operations.config.config import LATER, Config, ConfigArguments, config
-from bezel.operations.config.flags import Flags, listed
+from bezel.operations.config.flags import Flags, list_value
 from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import DeployArguments, apply_deploy, plan_deploy
 from bezel_base.errors import UserError
@@ -37,7 +37,7 @@ def read_list(text: str) -> list[str]:
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="@;"), min_size=1, max_size=9), min_size=1))
 def test_a_list_of_a_flag_is_read_as_it_was_meant(items: list[str]) -> None:
     if not items[0].startswith("^"):
-        assert read_list(listed(items)) == items
+        assert read_list(list_value(items)) == items
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_shell_reads_each_value_as_it_was_meant(value: str) -> None:
     flags = Flags({"a": {"b": value}})
     flags.move("--flag", "a", "b")
     assert words_of(flags.command("gcloud", "x")) == ["gcloud", "x", f"--flag={value}"]
-    assert flags.left() == ()
+    assert flags.leftover_paths() == ()
 
 
 def service(**changes: Any) -> dict[str, Any]:

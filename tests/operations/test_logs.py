@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.operations.log_reading.bounds import LogsError
-from bezel.operations.log_reading.entries import level_of, quoted
+from bezel.operations.log_reading.entries import level_of, quote_value
 from bezel.operations.logs.logs import Logs, LogsArguments, logs
 from bezel_localcloud.services.logging.filters import parse_filter
 from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
@@ -114,7 +114,7 @@ def test_what_a_console_does_not_have_is_refused_by_its_name(log: LogServer, wro
 @settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_no_text_leaves_its_quotes_in_the_filter(text: str) -> None:
-    holds = parse_filter(f'textPayload:{quoted(text)} AND severity="ERROR"').holds
+    holds = parse_filter(f'textPayload:{quote_value(text)} AND severity="ERROR"').holds
     assert holds({"textPayload": f"a {text} b", "severity": "ERROR"})
     assert not holds({"textPayload": f"a {text} b", "severity": "INFO"})
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.memory.comparison import another_model, figures_of, findings_of, planned
+from bezel.operations.memory.comparison import another_model, figures_of, findings_of, planned_figures
 from bezel.operations.memory.memory import Memory, MemoryArguments, memory
-from bezel.operations.memory.reported import Reading, Reported, reported_by_log, reported_by_metrics
+from bezel.operations.memory.reported import Reported, ReportedFigure, reported_by_log, reported_by_metrics
 from bezel.planner import make_plan
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.operations.log_server import LogServer
@@ -53,7 +53,7 @@ def lines(*texts: str, instance: str | None = None, at: str = "2026-09-21T14:00:
 
 def values(reported: Reported) -> dict[str, float]:
     fields = {name: getattr(reported, name) for name in Reported.__dataclass_fields__}
-    return {name: reading.value for name, reading in fields.items() if isinstance(reading, Reading)}
+    return {name: reading.value for name, reading in fields.items() if isinstance(reading, ReportedFigure)}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def fit(**changes: Any) -> dict[str, Any]:
 
 def as_planned(plan: dict[str, Any]) -> tuple[str, ...]:
     """The lines of a server that is exactly as planned."""
-    known = planned(plan)
+    known = planned_figures(plan)
     return (
         STARTED,
         f"Using max model len {known['max_model_len']:.0f}",

@@ -9,7 +9,7 @@ import pytest
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.registry import OPERATIONS
-from bezel.operations.secret.secret_set import apply_set, checked, plan_set
+from bezel.operations.secret.secret_set import apply_set, plan_set, stored_value
 from bezel.operations.secret.secret_show import SecretArguments
 from bezel.rest import RestError
 from bezel_base.errors import UserError
@@ -104,13 +104,13 @@ def test_a_server_that_repeats_the_value_in_its_refusal_does_not_make_it_a_messa
     [(b"x", b"x"), (b"x\n", b"x"), (b"x\r\n", b"x"), (b"x\n\n", b"x\n"), (b" x ", b" x "), (b"\x00\xff", b"\x00\xff")],
 )
 def test_one_line_end_is_not_part_of_a_value(given: bytes, kept: bytes) -> None:
-    assert checked(given) == kept
+    assert stored_value(given) == kept
 
 
 @pytest.mark.parametrize("given", [b"", b"\n", b"\r\n", b"x" * 65_537])
 def test_no_value_and_too_large_a_one_are_refused_without_showing_it(given: bytes) -> None:
     with pytest.raises(UserError) as refused:
-        checked(given)
+        stored_value(given)
     assert "xxxx" not in str(refused.value)
 
 

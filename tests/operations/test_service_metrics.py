@@ -7,7 +7,7 @@ import pytest
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.deployment.deployment import DeployedService
-from bezel.operations.service_use.service_metrics import Instances, billed_time, running_instances
+from bezel.operations.service_use.service_metrics import SampledInstances, billed_time, running_instances
 from bezel.operations.service_use.service_use import service_use
 from bezel.operations.status.status import StatusArguments, status
 from tests.support.operations.deployed import (
@@ -80,7 +80,7 @@ def test_instances_are_those_of_the_newest_sample_of_all_revisions(cloud: Deploy
     monitoring.count("idle", (60, 1), (120, 9))
     monitoring.count("active", (60, 1), revision="llm-1")
     found = running_instances(cloud.context, service())
-    assert found == Instances(3, 1, NOW - 60)
+    assert found == SampledInstances(3, 1, NOW - 60)
     assert (found.count, found.is_running) == (4, True)
     asked = monitoring.calls[0].query["filter"]
     for term in ('project_id = "acme"', 'location = "us-east4"', 'service_name = "llm"', '"cloud_run_revision"'):
@@ -92,7 +92,7 @@ def test_a_sample_of_which_one_state_cannot_be_read_yet_counts_no_instance_twice
 ) -> None:
     monitoring.count("active", (120, 1), (180, 0))
     monitoring.count("idle", (60, 1), (120, 0), (180, 1))
-    assert running_instances(cloud.context, service()) == Instances(1, 0, NOW - 120)
+    assert running_instances(cloud.context, service()) == SampledInstances(1, 0, NOW - 120)
 
 
 def test_a_revision_that_ended_counts_no_more(cloud: Deployed, monitoring: Monitoring) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.operations.metrics.metrics import choose
 from bezel.operations.vllm_metrics import sample as names
-from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of, outcomes_of, shown
+from bezel.operations.vllm_metrics.figures import Figure, figure_text, figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import Sample, parse, why_not_comparable
 from bezel_catalog.vllm.options import vllm_options
 
@@ -62,7 +62,7 @@ def test_recorded_metrics_give_the_figures_that_follow_from_them() -> None:
 def test_a_server_without_speculation_has_no_acceptance_and_not_one_of_0() -> None:
     figures = by_name(figures_of(recorded("metrics.txt")))
     assert figures["acceptance_rate"].value is figures["acceptance_rate"].is_unhealthy is None
-    assert shown(figures["acceptance_length"]) == "unknown"
+    assert figure_text(figures["acceptance_length"]) == "unknown"
 
 
 def test_requests_are_counted_by_how_they_ended() -> None:

@@ -40,12 +40,12 @@ class Cleaning:
         """What may be shown now."""
         self._unmatched += self._printing.take(piece)
         self._held += self._without_secrets(is_end=False)
-        return self._released(is_end=False)
+        return self._release(is_end=False)
 
     def end(self) -> str:
         """The rest."""
         self._held += self._without_secrets(is_end=True)
-        return self._released(is_end=True)
+        return self._release(is_end=True)
 
     def _without_secrets(self, *, is_end: bool) -> str:
         """What has arrived, with each known value replaced; what may still become one stays in `_unmatched`."""
@@ -58,18 +58,18 @@ class Cleaning:
             rest = text[place:]
             if not is_end and any(len(rest) < len(secret) and secret.startswith(rest) for secret in self._secrets):
                 break
-            found = next((secret for secret in self._secrets if rest.startswith(secret)), None)
-            shown.append(text[place] if found is None else PLACEHOLDER)
-            place += 1 if found is None else len(found)
+            match = next((secret for secret in self._secrets if rest.startswith(secret)), None)
+            shown.append(text[place] if match is None else PLACEHOLDER)
+            place += 1 if match is None else len(match)
         self._unmatched = text[place:]
         return "".join(shown)
 
-    def _released(self, *, is_end: bool) -> str:
+    def _release(self, *, is_end: bool) -> str:
         shown = ""
         while self._key or FIRST_MARK in self._held:
             before, mark, rest = self._held.partition("\n" if self._key else FIRST_MARK)
             if not self._key:
-                shown += _cleaned(before)
+                shown += _replace_credentials(before)
                 self._key, self._held = PrivateKeys(), mark + rest
             elif mark or is_end:
                 shown += self._of_key(before, self._key, mark)
@@ -80,7 +80,7 @@ class Cleaning:
                 return shown
         cut = len(self._held) if is_end else _WORD.search(self._held).start()  # type: ignore[union-attr]
         whole, self._held = self._held[:cut], self._held[cut:]
-        return shown + _cleaned(whole)
+        return shown + _replace_credentials(whole)
 
     def _of_key(self, line: str, key: PrivateKeys, newline: str) -> str:
         """A line from the first one of a key on, whose lines together become one placeholder."""
@@ -93,7 +93,7 @@ class Cleaning:
             shown = shown.removeprefix(PLACEHOLDER)
         elif was_hidden:
             shown = f"\n{shown}"
-        return _cleaned(shown) + ("" if self._is_hidden else newline)
+        return _replace_credentials(shown) + ("" if self._is_hidden else newline)
 
 
 def clean(text: str, secrets: Iterable[str] = ()) -> str:
@@ -102,6 +102,6 @@ def clean(text: str, secrets: Iterable[str] = ()) -> str:
     return cleaning.take(text) + cleaning.end()
 
 
-def _cleaned(text: str) -> str:
+def _replace_credentials(text: str) -> str:
     """A text of whole words without credentials that have a form of their own."""
     return replace_forms(text, PLACEHOLDER)

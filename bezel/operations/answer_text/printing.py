@@ -22,9 +22,9 @@ class Printing:
 
     def take(self, piece: str) -> str:
         """The part of a piece that may be shown."""
-        return "".join(self._shown(character) for character in piece)
+        return "".join(self._visible_text(character) for character in piece)
 
-    def _shown(self, character: str) -> str:
+    def _visible_text(self, character: str) -> str:
         if self._state and (ended := self._within(character)) is not None:
             return ended
         if character in {_ESCAPE, _CSI}:

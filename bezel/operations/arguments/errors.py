@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bezel.operations.arguments.model import Arguments
-from bezel.operations.results import counted
+from bezel.operations.results import format_count
 from bezel.planner.base.parse import BOUNDS, EXPECTED
 from bezel_base.errors import NOT_SET, Problem
 
@@ -52,21 +52,21 @@ def _problem(
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     if kind == "extra_forbidden":
         near = difflib.get_close_matches(name, schemas, n=1)
-        known = ", ".join(names.get(each, each) for each in schemas)
-        repair = f"did you mean {near[0]}?" if near else f"choose of {known}." if known else "leave it out."
+        choices = ", ".join(names.get(each, each) for each in schemas)
+        repair = f"did you mean {near[0]}?" if near else f"choose of {choices}." if choices else "leave it out."
         return Problem(key, value, "there is no such argument.", repair)
     if kind == "missing":
         return Problem(key, NOT_SET, "it is required.", f"add it{meaning}.")
     if kind in BOUNDS:
-        bound, words = BOUNDS[kind]
-        return Problem(key, value, "it is out of range.", f"set it to {words} {context[bound]:g}{meaning}.")
+        bound, comparison = BOUNDS[kind]
+        return Problem(key, value, "it is out of range.", f"set it to {comparison} {context[bound]:g}{meaning}.")
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is not one of the known values.", f"choose {expected}{meaning}.")
     if (length := _LENGTHS.get(kind.removeprefix("string_"))) is not None:
-        bound, words = length
+        bound, comparison = length
         thing = "character" if kind.startswith("string_") else "item"
-        wanted = f"{words} {counted(context[bound], thing)}"
+        wanted = f"{comparison} {format_count(context[bound], thing)}"
         consequence = "it is empty." if not value else "it is too short." if "short" in kind else "it is too long."
         return Problem(key, value, consequence, f"write {wanted}{meaning}.")
     if kind == "string_pattern_mismatch":

@@ -38,7 +38,7 @@ sys.exit(main())
 """
 
 
-def measured(context: Context, arguments: Sequence[str], out: Path, seconds: float) -> Result:
+def measure(context: Context, arguments: Sequence[str], out: Path, seconds: float) -> Result:
     """Measure, and read the result.
 
     Args:
@@ -119,27 +119,27 @@ def _error_of(lines: Sequence[str], code: int) -> UserError:
     """The error of a command that measured nothing, as its last line of JSON says."""
     for line in reversed(lines):
         try:
-            found = json.loads(line)
+            message = json.loads(line)
         except ValueError:
             continue
-        if isinstance(found, dict) and (problems := found.get("problems")):
-            return UserError(*map(_problem, problems), title=clean_text(str(found.get("title") or ""), 300))
+        if isinstance(message, dict) and (problems := message.get("problems")):
+            return UserError(*map(_problem, problems), title=clean_text(str(message.get("title") or ""), 300))
     last = clean_text(lines[-1], 300) if lines else "it said nothing"
     consequence = f"the measurement ended with exit code {code}, and nothing was measured: {last}"
     return UserError(Problem("bezel bench", None, consequence, "run the command by hand to see why."))
 
 
-def _problem(given: dict[str, str | None]) -> Problem | str:
-    if "text" in given:
-        return clean_text(str(given["text"]), 1000)
-    parts = {name: clean_text(str(given.get(name) or ""), 1000) for name in ("key", "value", "consequence", "repair")}
+def _problem(fields: dict[str, str | None]) -> Problem | str:
+    if "text" in fields:
+        return clean_text(str(fields["text"]), 1000)
+    parts = {name: clean_text(str(fields.get(name) or ""), 1000) for name in ("key", "value", "consequence", "repair")}
     return Problem(parts["key"], parts["value"] or None, parts["consequence"], parts["repair"])
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
     """What differs once a file was written anew: a new file takes the place of the old one."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns

@@ -27,16 +27,16 @@ def existing(folder: Path, names: Iterable[str], key: str) -> list[Path]:
     Raises:
         UserError: One of them is no such file, is hidden, is outside of the folder or is larger than 64 MiB.
     """
-    found, problems = [], []
+    files, problems = [], []
     for name in names:
         file, refusal = _below(folder, name)
         refusal = refusal or _unreadable(file)
         if refusal:
             problems.append(Problem(key, name, refusal, "name a file below the project's folder."))
-        found.append(file)
+        files.append(file)
     if problems:
         raise UserError(*problems)
-    return found
+    return files
 
 
 def new(folder: Path, name: str, key: str, suffix: str, *, beside: str = "") -> Path:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bezel.operations.arguments.model import Reach
-from bezel.operations.bench.child import measured
+from bezel.operations.bench.child import measure
 from bezel.operations.bench.files import new
 from bezel.operations.bench.summary import BenchResult, summary_of
 from bezel.operations.bench.target import TargetArguments, options_of
@@ -48,14 +48,14 @@ def run_bench(context: Context, arguments: RunArguments) -> BenchResult:
         RestError: Cloud Run could not be asked.
     """
     out = new(context.folder, arguments.out, "--out", ".json", beside=".journal")
-    own = RunArguments.model_fields.keys() - TargetArguments.model_fields.keys() - {"slo"}
-    given = {name: getattr(arguments, name) for name in RunArguments.model_fields if name in own}
+    run_fields = RunArguments.model_fields.keys() - TargetArguments.model_fields.keys() - {"slo"}
+    values = {name: getattr(arguments, name) for name in RunArguments.model_fields if name in run_fields}
     options = [
         word
-        for name, value in given.items()
+        for name, value in values.items()
         if value is not None
         for word in (f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value))
     ]
     limits = [word for limit in arguments.slo for word in ("--slo", limit)]
-    result = measured(context, ["run", *options_of(context, arguments), *options, *limits], out, _LONGEST_SECONDS)
+    result = measure(context, ["run", *options_of(context, arguments), *options, *limits], out, _LONGEST_SECONDS)
     return summary_of(result, out, context.folder)

@@ -100,13 +100,13 @@ def _cell(cell: Cell) -> CellSummary:
         reason=clean_text(cell.reason, 300),
         requests=cell.requests,
         failures=cell.failures,
-        figures={name: _rounded(cell.value(name)) for name in _FIGURES if name in cell.metrics},
+        figures={name: _round(cell.value(name)) for name in _FIGURES if name in cell.metrics},
         failed_checks=tuple(check.name for check in cell.checks if check.state in {"failed", "suspect"}),
         usd=cell.cost_usd,
     )
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bezel.operations.arguments.model import Reach
-from bezel.operations.bench.child import measured
+from bezel.operations.bench.child import measure
 from bezel.operations.bench.files import new
 from bezel.operations.bench.summary import BenchResult, summary_of
 from bezel.operations.bench.target import TargetArguments, options_of
@@ -58,5 +58,5 @@ def sweep(context: Context, arguments: SweepArguments) -> BenchResult:
         if value is not None:
             options += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else value]
     seconds = arguments.max_minutes * 60 + _END_SECONDS
-    result = measured(context, ["sweep", *options_of(context, arguments), *options], out, seconds)
+    result = measure(context, ["sweep", *options_of(context, arguments), *options], out, seconds)
     return summary_of(result, out, context.folder)

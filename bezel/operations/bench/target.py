@@ -51,8 +51,8 @@ def options_of(context: Context, arguments: TargetArguments) -> list[str]:
         RestError: Cloud Run could not be asked.
     """
     if (arguments.stack is None) == (arguments.url is None):
-        given = NOT_SET if arguments.stack is None else "two are named"
-        raise UserError(Problem("--stack", given, "a benchmark loads one server.", "name a stack, or a url."))
+        value = NOT_SET if arguments.stack is None else "two are named"
+        raise UserError(Problem("--stack", value, "a benchmark loads one server.", "name a stack, or a url."))
     model = [*(["--model", arguments.model] if arguments.model else []), *(["--simulated"] * arguments.simulated)]
     if arguments.url is not None:
         if not _is_loopback(arguments.url):

@@ -116,25 +116,25 @@ class Confirmations:
         """
         number = token.partition(".")[0]
         with self._lock:
-            held = self._waiting.get(number)
-            if held is None:
+            entry = self._waiting.get(number)
+            if entry is None:
                 again = "plan again: a token is of use once, for ten minutes, in the process that gave it."
                 _refuse("unknown", "", "no plan waits for this confirmation", again)
-            signature = self._sign(number, held.plan, caller, held.until)
+            signature = self._sign(number, entry.plan, caller, entry.until)
             if not hmac.compare_digest(token.encode(), f"{number}.{signature}".encode()):
                 _refuse(
-                    "caller", held.plan.target, "the token was given to another caller, or was altered", "plan again."
+                    "caller", entry.plan.target, "the token was given to another caller, or was altered", "plan again."
                 )
-            if self.now() > held.until:
+            if self.now() > entry.until:
                 del self._waiting[number]
-                _refuse("late", held.plan.target, "the plan was to be confirmed within ten minutes", "plan again.")
-            meant = (operation or held.plan.operation, target or held.plan.target)
-            if meant != (held.plan.operation, held.plan.target):
-                planned = f"{held.plan.operation} {held.plan.target}"
+                _refuse("late", entry.plan.target, "the plan was to be confirmed within ten minutes", "plan again.")
+            meant = (operation or entry.plan.operation, target or entry.plan.target)
+            if meant != (entry.plan.operation, entry.plan.target):
+                planned = f"{entry.plan.operation} {entry.plan.target}"
                 _refuse("other", meant[1], f"the token confirms {planned}", f"plan {meant[0]} {meant[1]}.")
-            check_name(held.plan, name)
+            check_name(entry.plan, name)
             del self._waiting[number]
-            return held.plan
+            return entry.plan
 
     def _sign(self, number: str, plan: Plan, caller: str, until: float) -> str:
         bound = json.dumps([number, plan.digest, plan.operation, plan.target, caller, until])
@@ -142,7 +142,7 @@ class Confirmations:
 
     def _drop_late(self) -> None:
         now = self.now()
-        self._waiting = {number: held for number, held in self._waiting.items() if held.until >= now}
+        self._waiting = {number: entry for number, entry in self._waiting.items() if entry.until >= now}
 
 
 def check_name(plan: Plan, name: str) -> None:

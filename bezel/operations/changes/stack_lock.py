@@ -79,10 +79,10 @@ def under_lock(context: Context, stack: str, wait: Wait, step: Callable[[HeldLoc
     if backend.startswith("gs://"):
         with (
             StateBucket.of(backend, context.environ) as states,
-            hold(states, context.project.name, stack, wait.seconds, _around(context)) as held,
+            hold(states, context.project.name, stack, wait.seconds, _around(context)) as lock,
         ):
-            return step(held)
-    end, said = wait.clock() + wait.seconds, ("", 0.0)
+            return step(lock)
+    end, last_shown = wait.clock() + wait.seconds, ("", 0.0)
     while True:
         check_cancelled(context)
         try:
@@ -90,11 +90,11 @@ def under_lock(context: Context, stack: str, wait: Wait, step: Callable[[HeldLoc
         except EngineLockedError as error:
             now, owner = wait.clock(), str(error)
             if now >= end:
-                raise _locked(stack, owner) from None
-            if said[0] != owner or now - said[1] >= _SAY_SECONDS:
+                raise _locked_error(stack, owner) from None
+            if last_shown[0] != owner or now - last_shown[1] >= _SAY_SECONDS:
                 left = duration_text(end - now)
                 context.show(f"waiting for the lock of {stack}, {left} at most: the engine of {owner}")
-                said = (owner, now)
+                last_shown = (owner, now)
             context.cancelled.wait(min(_LOOK_SECONDS, end - now))
 
 
@@ -134,7 +134,7 @@ def _around(context: Context) -> Surroundings:
     return replace(around, say=context.show, sleep=sleep)
 
 
-def _locked(stack: str, owner: str) -> LockedError:
+def _locked_error(stack: str, owner: str) -> LockedError:
     consequence = f"it is locked by the engine of {owner}; nothing was changed."
     command = f"pulumi cancel --yes --stack {shell_word(stack)}"
     repair = (

@@ -31,7 +31,7 @@ def run_changes(
     context: Context,
     engine: Engine,
     operation: Operation,
-    held: HeldLock | None,
+    lock: HeldLock | None,
     *,
     packs: Sequence[Path] = (),
     plan: Path | None = None,
@@ -42,7 +42,7 @@ def run_changes(
         context: The context.
         engine: The stack's engine.
         operation: `up` or `destroy`.
-        held: The lock in the bucket; None where the engine alone locks.
+        lock: The lock in the bucket; None where the engine alone locks.
         packs: Policy packs.
         plan: The engine's plan that an `up` keeps to.
 
@@ -55,7 +55,7 @@ def run_changes(
     done = run_locked(
         quiet(context, engine),
         operation,
-        held,
+        lock,
         packs=packs,
         plan=plan,
         on_loss=context.cancelled.set,
@@ -93,7 +93,7 @@ def check_run(run: EngineRun) -> None:
         raise CancelledError("cancelled: nothing was changed")
 
 
-def planned(changes: Sequence[Change]) -> tuple[PlannedChange, ...]:
+def planned_changes(changes: Sequence[Change]) -> tuple[PlannedChange, ...]:
     """Changes in the cloud: no components, no default providers; an import is a new resource."""
     listed = [change for change in changes if change.custom and not change.is_default_provider]
     ops = ["create" if change.op == "import" else change.op for change in listed]

@@ -62,16 +62,16 @@ class Stay:
 
 def staying(entries: Iterable[Mapping[str, Any]]) -> tuple[Stay, ...]:
     """What stays of a state's custom resources, in their order."""
-    held = [entry for entry in entries if entry.get("custom")]
-    deleted = {str(entry.get("id")) for entry in held if entry["type"] == _BUCKET and not _why(entry)}
-    found = []
-    for entry in held:
+    custom_entries = [entry for entry in entries if entry.get("custom")]
+    deleted = {str(entry.get("id")) for entry in custom_entries if entry["type"] == _BUCKET and not _why(entry)}
+    stays = []
+    for entry in custom_entries:
         why = _why(entry)
         if entry["type"] == _MODEL and _values(entry).get("bucket") in deleted:
             why = ""  # the objects go with their bucket
         if why:
-            found.append(Stay(str(entry["urn"]), _what(entry), why, _cost(entry)))
-    return tuple(found)
+            stays.append(Stay(str(entry["urn"]), _what(entry), why, _cost(entry)))
+    return tuple(stays)
 
 
 def is_check(entry: Mapping[str, Any]) -> bool:
@@ -117,8 +117,8 @@ def _cost(entry: Mapping[str, Any]) -> str:
         return "it costs nothing by itself"
     if kind == _MODEL:
         size = _values(entry).get("total_bytes")
-        held = f" for {size / _GIB:.1f} GiB" if isinstance(size, int) and not isinstance(size, bool) else ""
-        return f"unknown USD a month of Cloud Storage{held}"
+        size_text = f" for {size / _GIB:.1f} GiB" if isinstance(size, int) and not isinstance(size, bool) else ""
+        return f"unknown USD a month of Cloud Storage{size_text}"
     cost = stack_cost(resources_in([entry]))
     if cost.count and isinstance(cost.monthly, Priced):
         return f"{text(cost.monthly, 2)} USD a month at most"

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bezel.operations.arguments.model import Arguments, Option, Reach
-from bezel.operations.compare.measured import Figure, measured, simulated
+from bezel.operations.compare.measured import ObservedFigure, measured_figures, simulated_figures
 from bezel.operations.compare.table import table
 from bezel.operations.context import Context
 from bezel.operations.results import Result
@@ -76,7 +76,7 @@ class Count(_Part):
     kind: Kind = "estimate"
 
 
-class Price(_Part):
+class SourcedPrice(_Part):
     """A price in USD."""
 
     value: float | str | None
@@ -103,7 +103,7 @@ class Machine(_Part):
     fits: Fit
     sequences_at_a_time: Count = Field(description="sequences of the compared context that the KV cache holds")
     longest_context: Count = Field(description="longest context, in tokens, of which one sequence fits")
-    usd_per_hour: Price
+    usd_per_hour: SourcedPrice
     users_at_a_time: Count
     tokens_per_second_alone: Span = Field(description="output tokens per second of one user")
     tokens_per_second_load: Span = Field(description="output tokens per second of the load")
@@ -118,8 +118,8 @@ class Comparison(Result):
     context: int = Field(description="longest request that must fit, in tokens")
     load: Load
     rows: tuple[Machine, ...]
-    simulated: tuple[Figure, ...]
-    measured: tuple[Figure, ...]
+    simulated: tuple[ObservedFigure, ...]
+    measured: tuple[ObservedFigure, ...]
     not_included: tuple[str, ...] = Field(description="costs that no row has")
     lines: tuple[str, ...] = Field(exclude=True, repr=False)
 
@@ -139,8 +139,8 @@ def compare(_: Context, arguments: CompareArguments) -> Comparison:
     models = checkpoints(name)
     _check(name, models, context)
     rows = [row for checkpoint in models for row in rows_of(checkpoint, context)]
-    of_simulation = tuple(simulated(rows, context)) if arguments.simulate else ()
-    of_measurements = tuple(measured(rows))
+    of_simulation = tuple(simulated_figures(rows, context)) if arguments.simulate else ()
+    of_measurements = tuple(measured_figures(rows))
     prompt, output = load_of(context)
     return Comparison(
         model=name,
@@ -177,7 +177,9 @@ def _machine(row: Row) -> Machine:
         fits=Fit(value=not (row.refused or row.breaks), because=row.refused or row.breaks),
         sequences_at_a_time=Count(value=row.sequences),
         longest_context=Count(value=row.longest),
-        usd_per_hour=Price(value=figure(offer.hourly, 4), kind=offer.price_kind, source=offer.source, reason=unpriced),
+        usd_per_hour=SourcedPrice(
+            value=figure(offer.hourly, 4), kind=offer.price_kind, source=offer.source, reason=unpriced
+        ),
         users_at_a_time=Count(value=speed.batch if speed else None),
         tokens_per_second_alone=_span(round_range(speed.tokens_per_second_alone, 1) if speed else None),
         tokens_per_second_load=_span(round_range(speed.tokens_per_second_served, 1) if speed else None),

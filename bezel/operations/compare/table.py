@@ -4,7 +4,7 @@ import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from bezel.operations.compare.measured import Figure
+from bezel.operations.compare.measured import ObservedFigure
 from bezel.planner.assemble.compare import USERS, Row, load_of
 from bezel.planner.base.money import UNKNOWN, Unpriced, text
 from bezel.planner.cost.service_cost import NOT_INCLUDED
@@ -20,7 +20,11 @@ _WIDTHS = (20, 18, 16, 8, 19, 10, 12, 13)
 
 
 def table(
-    name: str, context: int, rows: Sequence[Row], simulated: Sequence[Figure], measured: Sequence[Figure]
+    name: str,
+    context: int,
+    rows: Sequence[Row],
+    simulated: Sequence[ObservedFigure],
+    measured: Sequence[ObservedFigure],
 ) -> Iterator[str]:
     """Lines of the comparison.
 
@@ -46,7 +50,7 @@ def table(
             for row in members:
                 yield _line(_cells(row))
     yield ""
-    for note in [*_notes(rows), *_listed("Simulated", simulated), *_listed("Measured", measured)]:
+    for note in [*_notes(rows), *_figure_lines("Simulated", simulated), *_figure_lines("Measured", measured)]:
         yield from textwrap.wrap(note, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
 
 
@@ -79,23 +83,23 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
         "dense peak, no drafts; as many users at a time as the cache holds; traffic between several GPUs is not "
         "counted."
     )
-    for reason, members in _grouped((row.refused, row.checkpoint.id) for row in rows if row.refused):
+    for reason, members in _names_by_reason((row.refused, row.checkpoint.id) for row in rows if row.refused):
         yield f"Refused: {', '.join(members)} ({reason})."
-    for reason, members in _grouped(
+    for reason, members in _names_by_reason(
         (row.offer.hourly.reason, row.offer.machine) for row in rows if isinstance(row.offer.hourly, Unpriced)
     ):
         yield f"Unknown price of {', '.join(members)}: {reason.removeprefix('unpriced: ')}."
     yield f"Not included: {', '.join(NOT_INCLUDED)}; boot disks of other platforms and of TPUs."
 
 
-def _listed(kind: str, figures: Sequence[Figure]) -> Iterator[str]:
+def _figure_lines(kind: str, figures: Sequence[ObservedFigure]) -> Iterator[str]:
     """Lines of the figures of one kind, each with its own load."""
     if figures:
         texts = (f"{row.model} on {row.machine}: {row.text}" for row in figures)
         yield f"{kind}: {'; '.join(texts)}."
 
 
-def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+def _names_by_reason(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
     groups: dict[str, dict[str, None]] = {}
     for reason, name in pairs:
         groups.setdefault(reason.rstrip("."), {})[name] = None

@@ -7,7 +7,7 @@ Sources: references of `gcloud alpha compute tpus queued-resources create` and `
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.operations.config.flags import Flags, listed, pairs
+from bezel.operations.config.flags import Flags, list_value, pairs
 
 
 def queued_command(body: Mapping[str, Any], *, project: str, zone: str) -> tuple[str, tuple[str, ...]]:
@@ -40,10 +40,10 @@ def queued_command(body: Mapping[str, Any], *, project: str, zone: str) -> tuple
     flags.move("--subnetwork", *node, "networkConfig", "subnetwork")
     flags.move("--service-account", *node, "serviceAccount", "email")
     if scopes := flags.take(*node, "serviceAccount", "scope"):
-        flags.add("--scopes", listed(scopes))
-    _described(flags, flags.take(*node, "metadata"), flags.take(*node, "labels"), flags.take(*node, "tags"))
-    words = ("gcloud", "alpha", "compute", "tpus", "queued-resources", "create", name)
-    return flags.command(*words), flags.left()
+        flags.add("--scopes", list_value(scopes))
+    _add_descriptions(flags, flags.take(*node, "metadata"), flags.take(*node, "labels"), flags.take(*node, "tags"))
+    command = ("gcloud", "alpha", "compute", "tpus", "queued-resources", "create", name)
+    return flags.command(*command), flags.leftover_paths()
 
 
 def instance_command(body: Mapping[str, Any], *, project: str, zone: str) -> tuple[str, tuple[str, ...]]:
@@ -82,21 +82,21 @@ def instance_command(body: Mapping[str, Any], *, project: str, zone: str) -> tup
     flags.add("--no-address")  # an interface without accessConfigs
     flags.move("--service-account", "serviceAccounts", 0, "email")
     if scopes := flags.take("serviceAccounts", 0, "scopes"):
-        flags.add("--scopes", listed(scopes))
+        flags.add("--scopes", list_value(scopes))
     if (reservation := flags.take("reservationAffinity", "consumeReservationType")) is not None:
         flags.add("--reservation-affinity", {"NO_RESERVATION": "none"}.get(reservation, str(reservation).lower()))
     items = {item["key"]: item["value"] for item in flags.take("metadata", "items") or ()}
-    _described(flags, items, flags.take("labels"), flags.take("tags", "items"))
-    return flags.command("gcloud", "compute", "instances", "create", name), flags.left()
+    _add_descriptions(flags, items, flags.take("labels"), flags.take("tags", "items"))
+    return flags.command("gcloud", "compute", "instances", "create", name), flags.leftover_paths()
 
 
-def _described(flags: Flags, metadata: Mapping[str, str] | None, labels: Any, tags: Any) -> None:
+def _add_descriptions(flags: Flags, metadata: Mapping[str, str] | None, labels: Any, tags: Any) -> None:
     if metadata:
         flags.add("--metadata-from-file", pairs({key: key for key in metadata}))
     if labels:
         flags.add("--labels", pairs(labels))
     if tags:
-        flags.add("--tags", listed(tags))
+        flags.add("--tags", list_value(tags))
 
 
 def _last(name: object) -> str:

@@ -6,7 +6,7 @@ Source: reference of `gcloud beta run deploy`, 2026-11. What the command has no 
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.operations.config.flags import Flags, listed, pairs
+from bezel.operations.config.flags import Flags, list_value, pairs
 
 _INGRESS = {
     "INGRESS_TRAFFIC_ALL": "all",
@@ -42,7 +42,7 @@ def service_command(body: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
         flags.add("--no-allow-unauthenticated")
     if body.get("traffic") == [_LATEST]:
         flags.take("traffic")
-    return flags.command("gcloud", "beta", "run", "deploy", name), flags.left()
+    return flags.command("gcloud", "beta", "run", "deploy", name), flags.leftover_paths()
 
 
 def _container(flags: Flags) -> None:
@@ -50,9 +50,9 @@ def _container(flags: Flags) -> None:
     flags.take(*one, "name")  # gcloud names the only container itself
     flags.move("--image", *one, "image")
     if (command := flags.take(*one, "command")) is not None:
-        flags.add("--command", listed(command))
+        flags.add("--command", list_value(command))
     if (arguments := flags.take(*one, "args")) is not None:
-        flags.add("--args", listed(arguments))
+        flags.add("--args", list_value(arguments))
     plain, secret = {}, {}
     for variable in flags.take(*one, "env") or ():
         source = (variable.get("valueSource") or {}).get("secretKeyRef")
@@ -77,8 +77,8 @@ def _container(flags: Flags) -> None:
         values = {f"httpGet.{key}": flags.take(*one, probe, "httpGet", key) for key in ("path", "port")}
         values["tcpSocket.port"] = flags.take(*one, probe, "tcpSocket", "port")
         values |= {key: flags.take(*one, probe, key) for key in _PROBES}
-        if known := {key: value for key, value in values.items() if value is not None}:
-            flags.add(flag, pairs(known))
+        if present := {key: value for key, value in values.items() if value is not None}:
+            flags.add(flag, pairs(present))
     for mount in flags.take(*one, "volumeMounts") or ():
         flags.add("--add-volume-mount", pairs({"volume": mount["name"], "mount-path": mount["mountPath"]}))
 
@@ -109,6 +109,6 @@ def _revision(flags: Flags) -> None:
     flags.move("--network", *interface, "network")
     flags.move("--subnet", *interface, "subnetwork")
     if tags := flags.take(*interface, "tags"):
-        flags.add("--network-tags", listed(tags))
+        flags.add("--network-tags", list_value(tags))
     if (egress := flags.take(one, "vpcAccess", "egress")) is not None:
         flags.add("--vpc-egress", str(egress).lower().replace("_", "-"))

@@ -103,7 +103,7 @@ def _service(inputs: Mapping[str, Any]) -> Request:
     from bezel_pulumi_offline.resources import TYPES
 
     name, place = str(inputs["name"]), f"projects/{inputs['project']}/locations/{inputs['location']}"
-    shown = _shown(inputs)
+    shown = _display_value(inputs)
     sent = _without_nulls({"name": f"{place}/services/{name}", **body(TYPES[SERVICE_TYPE].fields, shown)})
     if labels := shown.get("labels"):
         sent["labels"] = labels  # the provider adds `goog-pulumi-provisioned: true`
@@ -114,7 +114,7 @@ def _service(inputs: Mapping[str, Any]) -> Request:
 
 
 def _lease(inputs: Mapping[str, Any]) -> Request:
-    shown = _shown(inputs)
+    shown = _display_value(inputs)
     choices = tuple(ZoneChoice(each["zone"], float(each["patience_seconds"])) for each in shown["zones"])
     spec = LeaseSpec(
         project=shown["project"],
@@ -134,14 +134,14 @@ def _lease(inputs: Mapping[str, Any]) -> Request:
     return Request(name=spec.name, method=method, body=sent, gcloud=command, without_flag=rest)
 
 
-def _shown(value: Any) -> Any:
+def _display_value(value: Any) -> Any:
     """A value of a preview: what is not known yet is said, and what has the form of a credential is hidden."""
     from bezel_pulumi_offline.lifecycle.values import unknown
 
     if isinstance(value, Mapping):
-        return {key: _shown(item) for key, item in value.items() if not key.startswith("__")}
+        return {key: _display_value(item) for key, item in value.items() if not key.startswith("__")}
     if isinstance(value, list | tuple):
-        return [_shown(item) for item in value]
+        return [_display_value(item) for item in value]
     if unknown(value):
         return LATER
     return redact(value) if isinstance(value, str) else value

@@ -45,16 +45,16 @@ class Flags:
         if value is not None:
             self.add(f"--{flag}" if value else f"--no-{flag}")
 
-    def command(self, *words: str) -> str:
+    def command(self, *parts: str) -> str:
         """The command, a line for each flag."""
-        return " \\\n  ".join([shlex.join(words), *map(shlex.quote, self._flags)])
+        return " \\\n  ".join([shlex.join(parts), *map(shlex.quote, self._flags)])
 
-    def left(self) -> tuple[str, ...]:
+    def leftover_paths(self) -> tuple[str, ...]:
         """Paths of what no flag took."""
         return tuple(_paths(self._rest, ""))
 
 
-def listed(items: Iterable[str]) -> str:
+def list_value(items: Iterable[str]) -> str:
     """A list of a flag: with another delimiter where an item has a comma."""
     texts = [str(item) for item in items]
     delimiter = next((mark for mark in _DELIMITERS if not any(mark in text for text in texts)), ",")
@@ -64,7 +64,7 @@ def listed(items: Iterable[str]) -> str:
 
 def pairs(values: Mapping[str, Any]) -> str:
     """A list of KEY=VALUE of a flag."""
-    return listed(f"{key}={value}" for key, value in values.items())
+    return list_value(f"{key}={value}" for key, value in values.items())
 
 
 def _item(inside: Any, key: str | int) -> Any:

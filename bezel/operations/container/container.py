@@ -19,7 +19,7 @@ from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, under_lock, wait_of
-from bezel.operations.container.machines import Machine, machines_of
+from bezel.operations.container.machines import LeasedMachine, machines_of
 from bezel.operations.container.request import RequestFailedError, carry_out
 from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import price_of
@@ -65,7 +65,7 @@ def plan_container(context: Context, arguments: ContainerArguments) -> Plan:
     deployment = context.deployment(arguments.stack)
     with new_client(context.clock) as client:
         machines = machines_of(client, deployment, arguments.lease)
-    chosen = _chosen(machines, arguments.action)
+    chosen = _machines_to_change(machines, arguments.action)
     interrupted = [machine for machine in chosen if arguments.action != "start" and machine.report.runs]
     cost = stack_cost(resources_in(deployment.resources))
     target = arguments.lease or arguments.stack
@@ -106,15 +106,17 @@ def apply_container(context: Context, plan: Plan) -> Outcome:
             if plan.is_empty:
                 return Outcome(operation=plan.operation, target=plan.target, verdict="unchanged", price=plan.price)
             check_cancelled(context)
-            return _carried_out(context, plan, _chosen(machines, arguments.action), arguments)
+            return _carried_out(context, plan, _machines_to_change(machines, arguments.action), arguments)
 
     check_place(context, plan)
     return under_lock(context, arguments.stack, wait_of(arguments.wait), step)
 
 
-def _carried_out(context: Context, plan: Plan, machines: Sequence[Machine], arguments: ContainerArguments) -> Outcome:
+def _carried_out(
+    context: Context, plan: Plan, machines: Sequence[LeasedMachine], arguments: ContainerArguments
+) -> Outcome:
     clock, show = stopping_clock(context), stopping_show(context)
-    done: list[Machine] = []
+    done: list[LeasedMachine] = []
     details: list[str] = []
     problems: list[str] = []
     cancelled = False
@@ -146,19 +148,19 @@ def _carried_out(context: Context, plan: Plan, machines: Sequence[Machine], argu
     )
 
 
-def _chosen(machines: Sequence[Machine], action: Action) -> list[Machine]:
+def _machines_to_change(machines: Sequence[LeasedMachine], action: Action) -> list[LeasedMachine]:
     """The machines whose container is not so already."""
     if action == "restart":
         return list(machines)
     return [machine for machine in machines if machine.report.runs == (action == "stop")]
 
 
-def _change(machine: Machine) -> PlannedChange:
+def _change(machine: LeasedMachine) -> PlannedChange:
     type_ = TYPES["flex_start_vm"] if machine.lease.kind == "flex_start_vm" else NODE_TYPE
     return PlannedChange(op="update", name=machine.place, type=type_, properties=("metadata.bezel-container",))
 
 
-def _summary(machines: Sequence[Machine], chosen: Sequence[Machine], action: Action) -> str:
+def _summary(machines: Sequence[LeasedMachine], chosen: Sequence[LeasedMachine], action: Action) -> str:
     shown = ", ".join(f"{machine.place} ({machine.report.line})" for machine in chosen or machines)
     return f"{action} the container of {shown}" if chosen else f"nothing to {action}: {shown}"
 
@@ -166,8 +168,8 @@ def _summary(machines: Sequence[Machine], chosen: Sequence[Machine], action: Act
 def _warnings(
     context: Context,
     deployment: Deployment,
-    machines: Sequence[Machine],
-    interrupted: Sequence[Machine],
+    machines: Sequence[LeasedMachine],
+    interrupted: Sequence[LeasedMachine],
     action: Action,
 ) -> Iterator[str]:
     if action == "stop":
@@ -198,6 +200,6 @@ def _use(context: Context, deployment: Deployment) -> str:
     return f"the server works on {running:g} requests now, and {waiting:g} wait"
 
 
-def _basis(context: Context, machines: Sequence[Machine]) -> dict[str, str]:
-    found = ", ".join(f"{machine.lease.id} {machine.report.runs}" for machine in machines)
-    return {**place_of(context), _MACHINES: found}
+def _basis(context: Context, machines: Sequence[LeasedMachine]) -> dict[str, str]:
+    states = ", ".join(f"{machine.lease.id} {machine.report.runs}" for machine in machines)
+    return {**place_of(context), _MACHINES: states}

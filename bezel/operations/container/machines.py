@@ -24,7 +24,7 @@ _LONGEST = 500
 
 
 @dataclass(frozen=True)
-class Machine:
+class LeasedMachine:
     """A leased machine with its container.
 
     Attributes:
@@ -52,7 +52,7 @@ class Machine:
         return f"{price} until {end}" if end else f"{price} until it is deleted"
 
 
-def machines_of(client: GoogleClient, deployment: Deployment, name: str | None) -> list[Machine]:
+def machines_of(client: GoogleClient, deployment: Deployment, name: str | None) -> list[LeasedMachine]:
     """The machines of a stack, or the one of a lease.
 
     Args:
@@ -64,21 +64,21 @@ def machines_of(client: GoogleClient, deployment: Deployment, name: str | None) 
         UserError: The stack has no such lease, or one of them takes no request; holds every problem.
         RestError: A machine could not be read.
     """
-    leases = _named(deployment, name)
-    machines: list[Machine] = []
+    leases = _chosen_leases(deployment, name)
+    machines: list[LeasedMachine] = []
     problems: list[Problem] = []
     for lease in leases:
-        found = _machine(client, deployment.stack, lease)
-        if isinstance(found, Machine):
-            machines.append(found)
+        result = _machine(client, deployment.stack, lease)
+        if isinstance(result, LeasedMachine):
+            machines.append(result)
         else:
-            problems.append(found)
+            problems.append(result)
     if problems:
         raise UserError(*problems)
     return machines
 
 
-def _named(deployment: Deployment, name: str | None) -> Sequence[DeployedLease]:
+def _chosen_leases(deployment: Deployment, name: str | None) -> Sequence[DeployedLease]:
     stack, leases = deployment.stack, deployment.leases
     if not leases:
         consequence = "it leases no machine; Cloud Run starts and stops the containers of a service by itself."
@@ -96,30 +96,34 @@ def _named(deployment: Deployment, name: str | None) -> Sequence[DeployedLease]:
     return chosen
 
 
-def _machine(client: GoogleClient, stack: str, lease: DeployedLease) -> Machine | Problem:
+def _machine(client: GoogleClient, stack: str, lease: DeployedLease) -> LeasedMachine | Problem:
     """The machine of a lease; or why it takes no request."""
     back_end = back_end_of(lease.back_end, client, lease.project)
     zones = dict.fromkeys(filter(None, (lease.zone, *lease.zones)))
     seen = [each for zone in zones if (each := back_end.observe(zone, lease.name)).exists and each.belongs_to(stack)]
-    found = next((each for each in seen if each.is_live), next(iter(seen), None))
-    if found is None or found.state is not State.ACTIVE or found.node_state not in _UP:
-        return _no_machine(stack, lease, found)
-    entries = back_end.guest_attributes(found.zone, found.name)
+    observation = next((each for each in seen if each.is_live), next(iter(seen), None))
+    if observation is None or observation.state is not State.ACTIVE or observation.node_state not in _UP:
+        return _no_machine(stack, lease, observation)
+    entries = back_end.guest_attributes(observation.zone, observation.name)
     report = report_of(entries)
     if report is None:
         return _no_report(
-            stack, found, back_end, clean_text(phase_line(phases_of(entries).values(), whole=True), _LONGEST)
+            stack, observation, back_end, clean_text(phase_line(phases_of(entries).values(), whole=True), _LONGEST)
         )
-    return Machine(back_end, found, report, lease.hourly_usd.get(found.zone))
+    return LeasedMachine(back_end, observation, report, lease.hourly_usd.get(observation.zone))
 
 
-def _no_machine(stack: str, lease: DeployedLease, found: Observation | None) -> Problem:
+def _no_machine(stack: str, lease: DeployedLease, observation: Observation | None) -> Problem:
     key = f"lease {lease.name}"
-    if found is None:
+    if observation is None:
         word = "absent from its zones"
     else:
-        word = found.word if found.state is not State.ACTIVE else f"{found.word}, its machine {found.node_state or '?'}"
-    if found is not None and found.state in _COMING:
+        word = (
+            observation.word
+            if observation.state is not State.ACTIVE
+            else f"{observation.word}, its machine {observation.node_state or '?'}"
+        )
+    if observation is not None and observation.state in _COMING:
         repair = f"ask again once it serves; `bezel status {shell_word(stack)}` shows its state."
         return Problem(key, clean_text(word, _LONGEST), "it has no machine yet, so there is no container.", repair)
     repair = (
@@ -128,14 +132,14 @@ def _no_machine(stack: str, lease: DeployedLease, found: Observation | None) -> 
     return Problem(key, clean_text(word, _LONGEST), "its machine does not run, so there is no container.", repair)
 
 
-def _no_report(stack: str, found: Observation, back_end: BackEnd, phases: str) -> Problem:
-    key = f"machine {found.zone}/{found.name}"
-    script = back_end.attributes(found.zone, found.name).get("startup-script", "")
+def _no_report(stack: str, observation: Observation, back_end: BackEnd, phases: str) -> Problem:
+    key = f"machine {observation.zone}/{observation.name}"
+    script = back_end.attributes(observation.zone, observation.name).get("startup-script", "")
     if ATTRIBUTE not in script:
         consequence = "its startup script is of an earlier release and takes no request for its container."
         return Problem(
             key, None, consequence, f"`bezel deploy {shell_word(stack)}` leases a machine with the present script."
         )
     consequence = f"its boot has not come to its end, so it takes no request: {phases}."
-    repair = f"ask again once it serves; `bezel tpu describe {shell_word(found.name)}` shows the boot."
+    repair = f"ask again once it serves; `bezel tpu describe {shell_word(observation.name)}` shows the boot."
     return Problem(key, None, consequence, repair)

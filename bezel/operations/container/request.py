@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bezel.leases.clock import PlatformClock
-    from bezel.operations.container.machines import Machine
+    from bezel.operations.container.machines import LeasedMachine
 
 TAKEN_SECONDS = 300.0
 """How long a machine may take to notice a request; it waits for one at any time, but during a `docker stop`."""
@@ -36,7 +36,9 @@ class RequestFailedError(Exception):
     """A machine did not do what it was asked for; the text says why and what is left."""
 
 
-def carry_out(machine: Machine, action: Action, clock: PlatformClock, show: Callable[[str], None]) -> ContainerReport:
+def carry_out(
+    machine: LeasedMachine, action: Action, clock: PlatformClock, show: Callable[[str], None]
+) -> ContainerReport:
     """Ask a machine, and wait until it has done it.
 
     Args:
@@ -70,31 +72,31 @@ def carry_out(machine: Machine, action: Action, clock: PlatformClock, show: Call
                     return report
                 if report.result == "failed":
                     raise RequestFailedError(clean_text(report.detail, _LONGEST) or "it gives no reason")
-                words, limit = clean_text(report.detail, _LONGEST), DONE_SECONDS
+                detail, limit = clean_text(report.detail, _LONGEST), DONE_SECONDS
             else:
-                words, limit = "the machine has not taken the request yet", TAKEN_SECONDS
+                detail, limit = "the machine has not taken the request yet", TAKEN_SECONDS
                 _check_there(machine)
             if elapsed > limit + clock.slack:
-                raise RequestFailedError(_too_late(machine, text, elapsed, words))
+                raise RequestFailedError(_too_late(machine, text, elapsed, detail))
         except RestError as error:
             if not is_transient(error) or elapsed > DONE_SECONDS + clock.slack:
                 raise
-            words, limit = one_line(error), DONE_SECONDS
+            detail, limit = one_line(error), DONE_SECONDS
         left = format_duration(limit - elapsed)
-        show(f"{machine.place}: {action}: {words}, {format_duration(elapsed)}, {left} left")
+        show(f"{machine.place}: {action}: {detail}, {format_duration(elapsed)}, {left} left")
         clock.sleep(_LOOK_SECONDS)
 
 
-def _check_there(machine: Machine) -> None:
+def _check_there(machine: LeasedMachine) -> None:
     """Refuse to wait for a machine that has ended."""
     lease = machine.back_end.observe(machine.lease.zone, machine.lease.name)
     if lease.state is not State.ACTIVE or lease.id != machine.lease.id:
         raise RequestFailedError(f"its lease ended meanwhile ({lease.word or lease.state})")
 
 
-def _too_late(machine: Machine, text: str, elapsed: float, words: str) -> str:
+def _too_late(machine: LeasedMachine, text: str, elapsed: float, detail: str) -> str:
     lease = machine.lease
     if machine.back_end.attributes(lease.zone, lease.name).get(ATTRIBUTE) != text:
         return "another request has replaced this one before the machine saw it"
     look = f"the request stands; `bezel tpu describe {shell_word(lease.name)}` shows the machine's console"
-    return f"not done after {format_duration(elapsed)} ({words}); {look}"
+    return f"not done after {format_duration(elapsed)} ({detail}); {look}"

@@ -24,7 +24,7 @@ from bezel.operations.changes.basis import ChangedError, basis_of, check, check_
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, under_lock, wait_of
-from bezel.operations.changes.stack_runs import is_pending, planned, quiet, run_changes, verdict_of
+from bezel.operations.changes.stack_runs import is_pending, planned_changes, quiet, run_changes, verdict_of
 from bezel.operations.context import Context
 from bezel.planner.base.money import Amount, Priced
 from bezel.resource_cost.price_line import price_line
@@ -83,11 +83,11 @@ def plan_stack(context: Context, operation: str, stack: str, arguments: Argument
         TemporaryDirectory(prefix=_PREFIX) as folder,
     ):
         refuse_pending(prepared, stack)
-        made = _previewed(context, prepared, Path(folder))
+        made = _preview(context, prepared, Path(folder))
         report = made.report
         if report.verdict == "failed":
             raise UserError(*plain_all(report.problems), title=f"The preview of {stack} failed")
-        changes = planned(report.changes)
+        changes = planned_changes(report.changes)
         again = [change for change in changes if change.op in ("delete", "replace")]
         outputs = f"outputs that change: {', '.join(report.outputs)}"
         return Plan(
@@ -124,7 +124,7 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str, edit: Edit 
         UserError: The backend cannot be used.
     """
 
-    def step(held: HeldLock | None) -> Outcome:
+    def step(lock: HeldLock | None) -> Outcome:
         file = context.project.stack_file(stack)
         before = _text(file)
         after = before if edit is None else edit(before)
@@ -136,11 +136,11 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str, edit: Edit 
             check(plan, {**plan.basis, **basis_of(context, stack, prepared.state)})
             if plan.is_empty:
                 return Outcome(operation=plan.operation, target=stack, verdict="unchanged")
-            made = _previewed(context, prepared, Path(folder))
+            made = _preview(context, prepared, Path(folder))
             if made.report.changes_digest != plan.basis["changes"] or made.report.verdict != "allowed":
                 raise _differs(plan, made.report)
-            with _written(file, before, after):
-                outcome = _up(context, plan, prepared, made, held)
+            with _write_or_restore(file, before, after):
+                outcome = _up(context, plan, prepared, made, lock)
             if after == before:
                 return outcome
             kept = f"{file.name} has the new values"
@@ -200,22 +200,22 @@ def _difference(name: str, before: str, after: str) -> str | None:
 
 
 @contextlib.contextmanager
-def _written(file: Path, before: str, after: str) -> Iterator[None]:
+def _write_or_restore(file: Path, before: str, after: str) -> Iterator[None]:
     """Write the file; put it back where the engine did not begin."""
     if after == before:
         yield
         return
-    held = file.resolve()
-    mode = stat.S_IMODE(held.stat().st_mode)
-    write_whole(held, after, mode=mode)
+    target = file.resolve()
+    mode = stat.S_IMODE(target.stat().st_mode)
+    write_whole(target, after, mode=mode)
     try:
         yield
     except (EngineLockedError, CancelledError):
-        write_whole(held, before, mode=mode)
+        write_whole(target, before, mode=mode)
         raise
 
 
-def _previewed(context: Context, prepared: StackEngine, folder: Path) -> Previewed:
+def _preview(context: Context, prepared: StackEngine, folder: Path) -> Previewed:
     context.show(f"previewing {prepared.engine.stack}")
     engine = StackEngine(quiet(context, prepared.engine), prepared.state)
     made = preview_on(engine, _HERE, packs_of(context.project, ()), folder, "deployment")
@@ -224,10 +224,10 @@ def _previewed(context: Context, prepared: StackEngine, folder: Path) -> Preview
     return made
 
 
-def _up(context: Context, plan: Plan, prepared: StackEngine, made: Previewed, held: HeldLock | None) -> Outcome:
+def _up(context: Context, plan: Plan, prepared: StackEngine, made: Previewed, lock: HeldLock | None) -> Outcome:
     report = made.report
     packs = packs_of(context.project, ())
-    run, open_changes = run_changes(context, prepared.engine, "up", held, packs=packs, plan=made.plan)
+    run, open_changes = run_changes(context, prepared.engine, "up", lock, packs=packs, plan=made.plan)
     finish(report, run)
     smoke = report.more.get("smoke")
     verdict = verdict_of(run, open_changes)
@@ -237,7 +237,7 @@ def _up(context: Context, plan: Plan, prepared: StackEngine, made: Previewed, he
         operation=plan.operation,
         target=plan.target,
         verdict=verdict,
-        changes=planned(report.changes),
+        changes=planned_changes(report.changes),
         price=plan.price,
         url=report.url,
         details=plain_all([f"smoke check: {smoke_line(smoke)}"] if smoke else []),

@@ -111,11 +111,11 @@ class Deployment:
     @property
     def services(self) -> tuple[DeployedService, ...]:
         """Its Cloud Run services, those with a GPU first."""
-        found = [
+        deployed = [
             DeployedService(str(entry["id"]), mask_secrets(entry.get("inputs") or {}))
             for entry in self._of(SERVICE_TYPE)
         ]
-        return tuple(sorted(found, key=lambda service: (not service.has_gpu, service.name)))
+        return tuple(sorted(deployed, key=lambda service: (not service.has_gpu, service.name)))
 
     @property
     def service(self) -> DeployedService | None:

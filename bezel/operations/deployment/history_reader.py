@@ -16,7 +16,7 @@ from typing import Any
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.foundation.state_files import ZSTD
 from bezel.leases.clock import unix
-from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpacked
+from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpack
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
 
@@ -79,7 +79,7 @@ def _newest(files: Iterable[str]) -> list[str] | None:
 
 
 def _deploys(names: Iterable[str], read: Callable[[str], bytes]) -> list[Deploy]:
-    rows = (read_json(unpacked(read(name))) for name in names)
+    rows = (read_json(unpack(read(name))) for name in names)
     return _until_done(_deploy(row, row.get("config") or {}) for row in rows)
 
 
@@ -90,12 +90,12 @@ def _printed(folder: Path, stack: str, environ: Mapping[str, str]) -> list[Deplo
 
 
 def _until_done(deploys: Iterable[Deploy | None]) -> list[Deploy]:
-    found: list[Deploy] = []
+    newest_deploys: list[Deploy] = []
     for deploy in deploys:
-        found += [] if deploy is None else [deploy]
+        newest_deploys += [] if deploy is None else [deploy]
         if deploy is not None and deploy.is_done:
             break
-    return found
+    return newest_deploys
 
 
 def _deploy(row: Mapping[str, Any], config: Any, hidden: frozenset[str] = frozenset()) -> Deploy | None:
@@ -111,7 +111,7 @@ def _deploy(row: Mapping[str, Any], config: Any, hidden: frozenset[str] = frozen
 
 def _of_engine(row: Mapping[str, Any]) -> Deploy | None:
     """A run as `pulumi stack history --json` prints it: each value as text, or as an object."""
-    given: Mapping[str, Any] = row.get("config") or {}
-    hidden = frozenset(key for key, value in given.items() if value.get("secret") is True)
-    config = {key: value.get("objectValue", value.get("value")) for key, value in given.items() if key not in hidden}
+    entries: Mapping[str, Any] = row.get("config") or {}
+    hidden = frozenset(key for key, value in entries.items() if value.get("secret") is True)
+    config = {key: value.get("objectValue", value.get("value")) for key, value in entries.items() if key not in hidden}
     return _deploy(row, config, hidden)

@@ -61,6 +61,6 @@ def access_of(deployment: Deployment) -> ServerAccess:
 
 def _check(deployment: Deployment) -> Mapping[str, Any]:
     """The properties of a smoke check, {} without one."""
-    found = {entry.get("type"): entry for entry in deployment.resources if not entry.get("delete")}
-    checks = [found[type_].get("outputs") or {} for type_ in _CHECKS if type_ in found]
+    by_type = {entry.get("type"): entry for entry in deployment.resources if not entry.get("delete")}
+    checks = [by_type[type_].get("outputs") or {} for type_ in _CHECKS if type_ in by_type]
     return next(iter(checks), {})

@@ -49,7 +49,7 @@ def read_state(folder: Path, project: str, stack: str, environ: Mapping[str, str
             return _from_engine(folder, stack, environ)
         if file is None or content is None:
             return None
-        return _from_engine(folder, stack, environ) if file.endswith(ZSTD) else latest_of(unpacked(content))
+        return _from_engine(folder, stack, environ) if file.endswith(ZSTD) else latest_of(unpack(content))
     except (OSError, EOFError, zlib.error, ValueError) as error:
         consequence = f"the state of {stack} cannot be read: {error!r}."
         raise StateError(Problem(BACKEND, backend, consequence, "`pulumi stack export` shows what is wrong.")) from None
@@ -97,7 +97,7 @@ def _from_bucket(backend: str, environ: Mapping[str, str], stack: str) -> tuple[
     return name, None if answer is None else answer[0]
 
 
-def unpacked(content: bytes) -> bytes:
+def unpack(content: bytes) -> bytes:
     """The content of a file that the engine may have packed with gzip."""
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 

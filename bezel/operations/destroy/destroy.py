@@ -16,11 +16,11 @@ from bezel.operations.changes.basis import basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange
 from bezel.operations.changes.stack_lock import under_lock, wait_of
-from bezel.operations.changes.stack_runs import planned, problems_of, run_changes, verdict_of
+from bezel.operations.changes.stack_runs import planned_changes, problems_of, run_changes, verdict_of
 from bezel.operations.changes.staying import is_check, refuses_deletion, staying
 from bezel.operations.context import Context, NotDeployedError
 from bezel.operations.deploy.deploy import price_of, refuse_pending
-from bezel.operations.results import counted
+from bezel.operations.results import format_count
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel_base.errors import Problem
@@ -49,13 +49,13 @@ def plan_destroy(context: Context, arguments: DestroyArguments) -> Plan:
             repair = "`bezel status` lists the stacks that are deployed."
             raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))
         refuse_pending(prepared, stack)
-        held = resources_of(prepared.state)
-        stay = staying(held)
+        entries = resources_of(prepared.state)
+        stay = staying(entries)
         kept = {each.urn for each in stay}
-        resources = [entry for entry in held if _is_deleted(entry) and str(entry["urn"]) not in kept]
+        resources = [entry for entry in entries if _is_deleted(entry) and str(entry["urn"]) not in kept]
         changes = tuple(_deletion(entry) for entry in resources)
-        before = stack_cost(resources_in(held))
-        after = stack_cost(resources_in([entry for entry in held if str(entry["urn"]) in kept]))
+        before = stack_cost(resources_in(entries))
+        after = stack_cost(resources_in([entry for entry in entries if str(entry["urn"]) in kept]))
         return Plan(
             operation="destroy",
             target=stack,
@@ -86,19 +86,19 @@ def apply_destroy(context: Context, plan: Plan) -> Outcome:
     arguments = DestroyArguments.model_validate(plan.arguments)
     stack = arguments.stack
 
-    def step(held: HeldLock | None) -> Outcome:
+    def step(lock: HeldLock | None) -> Outcome:
         with stack_engine(context.project, stack, context.environ) as prepared:
             check(plan, basis_of(context, stack, prepared.state))
             if plan.is_empty:
                 return Outcome(operation=plan.operation, target=stack, verdict="unchanged")
             stay = () if prepared.state is None else staying(resources_of(prepared.state))
             kept = {each.urn for each in stay}
-            run, open_changes = run_changes(context, prepared.engine, "destroy", held)
+            run, open_changes = run_changes(context, prepared.engine, "destroy", lock)
             return Outcome(
                 operation=plan.operation,
                 target=stack,
                 verdict=verdict_of(run, open_changes),
-                changes=planned([change for change in run.changes if change.urn not in kept]),
+                changes=planned_changes([change for change in run.changes if change.urn not in kept]),
                 price=plan.price,
                 details=tuple(f"stays: {each.line()}" for each in stay),
                 problems=(*problems_of(run), *open_changes),
@@ -117,7 +117,9 @@ def _is_deleted(entry: Mapping[str, Any]) -> bool:
 def _summary(deleted: int, stay: int) -> str:
     if not deleted and not stay:
         return "the stack holds no resources"
-    return f"{deleted} to delete" + (f", {counted(stay, 'resource')} of the state stay in the cloud" if stay else "")
+    return f"{deleted} to delete" + (
+        f", {format_count(stay, 'resource')} of the state stay in the cloud" if stay else ""
+    )
 
 
 def _deletion(entry: Mapping[str, Any]) -> PlannedChange:

@@ -118,7 +118,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         if reads is not None:  # before the metrics are read, which would start an instance that sleeps
             first = measure_first_token(context, deployment, reads, notes, is_awake=instances.is_awake)
         evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
-        found = findings_of(
+        log_findings = findings_of(
             evidence.lines,
             evidence.conditions,
             evidence.figures,
@@ -129,7 +129,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
             now=context.clock.now(),
             stack=deployment.stack,
         )
-        findings = (*slow_path(first), *found)
+        findings = (*slow_path(first), *log_findings)
 
         def data(limit: int, hidden: Sequence[str]) -> Sequence[str]:
             rules = findings if kind == "advise" else ()

@@ -17,7 +17,7 @@ from bezel.operations.diagnosis.prompt import MAX_CHARACTERS, request_text, secr
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.serving.server import DeployedServer, ServerError
-from bezel.operations.serving.streams import Stream, streamed
+from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
 
@@ -116,7 +116,7 @@ def _ask(server: DeployedServer, model: str, message: str, *, max_tokens: int, s
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return streamed(server, _PATH, body, seconds=seconds, max_characters=_MAX_ANSWER)
+    return read_stream(server, _PATH, body, seconds=seconds, max_characters=_MAX_ANSWER)
 
 
 def _limit(server: DeployedServer, max_tokens: int) -> int:
@@ -128,10 +128,10 @@ def _limit(server: DeployedServer, max_tokens: int) -> int:
         if isinstance(entries, list)
         else []
     )
-    known = [length for length in lengths if isinstance(length, int) and not isinstance(length, bool)]
+    valid_lengths = [length for length in lengths if isinstance(length, int) and not isinstance(length, bool)]
     if reply.status != 200:
-        raise server.refused("/v1/models", reply)
-    if not known:
+        raise server.refusal_error("/v1/models", reply)
+    if not valid_lengths:
         return MAX_CHARACTERS
-    room = int((min(known) - max_tokens - _FRAME_TOKENS) * _CHARACTERS_OF_A_TOKEN)
+    room = int((min(valid_lengths) - max_tokens - _FRAME_TOKENS) * _CHARACTERS_OF_A_TOKEN)
     return min(MAX_CHARACTERS, max(_LEAST, room))

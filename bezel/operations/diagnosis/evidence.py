@@ -16,7 +16,7 @@ from bezel.operations.deployment.deployment import DeployedService, Deployment
 from bezel.operations.diagnosis.request_log import LoggedRequest, requests_of
 from bezel.operations.log_reading import bounds
 from bezel.operations.log_reading.bounds import LogsError
-from bezel.operations.log_reading.entries import narrowed, read_entries, service_filter
+from bezel.operations.log_reading.entries import narrow_filter, read_entries, service_filter
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
 from bezel.operations.logs.logs import Logs, recent_lines
@@ -24,7 +24,7 @@ from bezel.operations.metrics.metrics import read_samples
 from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status.status import read_service
-from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of
+from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figures_of, notes_of, outcomes_of
 from bezel.rest import ApiError
 from bezel_base.errors import UserError, one_line
 
@@ -54,7 +54,7 @@ class Evidence:
     conditions: tuple[Condition, ...]
     requests: tuple[LoggedRequest, ...]
     figures: tuple[Figure, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RequestOutcome, ...]
     notes: tuple[str, ...]
 
 
@@ -89,7 +89,7 @@ def evidence_of(
     # A lease's service is its gateway; its log is that of the machines.
     revisions = () if deployment.leases else read_revisions(live or {})
     ready: dict[str, str] = {}
-    found: list[Logs] = []
+    all_logs: list[Logs] = []
     names = [each.name for each in revisions]
     share = -(-limit // max(1, len(names)))
     for name in names:
@@ -101,11 +101,11 @@ def evidence_of(
         if read is not None and read.is_cut:
             of = f" of {name}" if name else ""
             notes.append(f"the log{of} has more lines since {since}: the newest {len(read.lines)} were read")
-        found += [read] if read is not None else []
-    lines = [line for read in found for line in read.lines]
+        all_logs += [read] if read is not None else []
+    lines = [line for read in all_logs for line in read.lines]
     # Refused requests are in the request log as well, with all the others.
     lines = [line for line in lines if line.source != "requests"]
-    if len(found) > 1:
+    if len(all_logs) > 1:
         lines.sort(key=lambda line: unix(line.time) or 0.0)
     requests: tuple[LoggedRequest, ...] = ()
     if service is not None:
@@ -142,6 +142,6 @@ def _ready_since(context: Context, service: DeployedService, revision: str) -> s
 def _requests(context: Context, service: DeployedService, since: str) -> tuple[LoggedRequest, ...]:
     """The newest requests of a service, oldest first."""
     begin = bounds.since(since, context.clock.now())
-    query = narrowed(service_filter(service, (), ("requests",)), since=begin)
+    query = narrow_filter(service_filter(service, (), ("requests",)), since=begin)
     entries = list(islice(read_entries(context, service.project, query), _REQUESTS))
     return tuple(requests_of(entries[::-1]))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bezel.diagnosis.start_evidence import is_request
 from bezel.operations.diagnosis.rules import Finding
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.vllm_metrics.figures import Figure, shown
+from bezel.operations.vllm_metrics.figures import Figure, figure_text
 from bezel_base.credentials.names import holds_secret
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
@@ -82,7 +82,7 @@ def data_lines(
     """
     head = [f"rule: {each.cause} (evidence: {each.evidence})" for each in findings]
     head += [
-        f"metric: {each.title} {shown(each)}{' UNHEALTHY' if each.is_unhealthy else ''}"
+        f"metric: {each.title} {figure_text(each)}{' UNHEALTHY' if each.is_unhealthy else ''}"
         for each in figures
         if each.value is not None
     ]
@@ -110,13 +110,13 @@ def _of_log(lines: Sequence[LogLine], limit: int, named: set[str], secrets: Sequ
                 break
             kept.add(number)
             size += cost
-    found, last = [], -1
+    data_lines, last = [], -1
     for number in sorted(kept):
         if missing := sum(skipped in texts for skipped in range(last + 1, number)):
-            found.append(f"| [{missing} lines are left out]")
-        found.append(texts[number])
+            data_lines.append(f"| [{missing} lines are left out]")
+        data_lines.append(texts[number])
         last = number
-    return found
+    return data_lines
 
 
 def _log_line(line: LogLine) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bezel.leases.clock import unix
-from bezel.operations.log_reading.entries import Entry
+from bezel.operations.log_reading.entries import LogEntry
 from bezel_base.front.refusals import FrontRefusal, refusal_named
 
 _RECENT_SECONDS = 600.0
@@ -47,7 +47,7 @@ class FailedRequests:
     is_past: bool
 
 
-def requests_of(entries: Iterable[Entry]) -> Iterator[LoggedRequest]:
+def requests_of(entries: Iterable[LogEntry]) -> Iterator[LoggedRequest]:
     """The requests of entries of the request log."""
     for entry in entries:
         if entry.status is not None:
@@ -66,13 +66,13 @@ def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack:
         return ()
     end = now or unix(requests[-1].time) or 0.0
     recent = [each for each in requests if (unix(each.time) or 0.0) >= end - _RECENT_SECONDS]
-    found: dict[tuple[int, str], list[LoggedRequest]] = {}
+    failures: dict[tuple[int, str], list[LoggedRequest]] = {}
     for each in requests:
         if each.status >= 400:
             front = refusal_named(each.status, each.message, stack) if each.message else None
-            found.setdefault((each.status, front.kind if front else ""), []).append(each)
+            failures.setdefault((each.status, front.kind if front else ""), []).append(each)
     result = []
-    for (status, _), failed in found.items():
+    for (status, _), failed in failures.items():
         last = failed[-1]
         number = sum((unix(each.time) or 0.0) >= end - _RECENT_SECONDS for each in failed)
         least = 0.5 if status in _OF_CALLERS else _FEW

@@ -23,7 +23,7 @@ from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.log_reading.starts import Loop, Starts
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
-from bezel.operations.vllm_metrics.figures import Figure, Outcome, shown
+from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text
 
 _TEXT = 400
 _EVERYWHERE = ""
@@ -47,7 +47,7 @@ def findings_of(
     lines: Sequence[LogLine],
     conditions: Sequence[Condition] = (),
     figures: Sequence[Figure] = (),
-    outcomes: Sequence[Outcome] = (),
+    outcomes: Sequence[RequestOutcome] = (),
     *,
     requests: Sequence[LoggedRequest] = (),
     revisions: Sequence[ReadRevision] = (),
@@ -69,15 +69,17 @@ def findings_of(
         stack: Name of the stack, for commands.
     """
     starts = Starts(lines, ready, now)
-    own = [number for number, line in enumerate(lines) if not (is_request(line.text) or starts.is_of_asked_end(number))]
+    server_line_numbers = [
+        number for number, line in enumerate(lines) if not (is_request(line.text) or starts.is_of_asked_end(number))
+    ]
     newest = next((each.name for each in revisions if each.is_newest), _EVERYWHERE)
     present, past = list[Finding](), list[Finding]()
     names = [each.name for each in revisions]
     for name in names if len(names) > 1 else [_EVERYWHERE]:
-        of_it = [number for number in own if not name or lines[number].resource in {name, None}]
-        known = conditions if name == newest or not name else ()
+        of_it = [number for number in server_line_numbers if not name or lines[number].resource in {name, None}]
+        revision_conditions = conditions if name == newest or not name else ()
         part = next((each.part for each in revisions if each.name == name), "")
-        for each in _of_revision(lines, of_it, starts, known):
+        for each in _of_revision(lines, of_it, starts, revision_conditions):
             (past if each.is_past else present).append(
                 each.model_copy(update={"revision": name, "part": part}) if name else each
             )
@@ -99,11 +101,11 @@ def _of_revision(
     yield from present
     # Of an earlier start only what a text names: how it ended says nothing about the server that started after it.
     before = [lines[number] for number in numbers if number not in ended and starts.is_past(number)]
-    known = {(each.kind, each.cause) for each in present}
+    present_causes = {(each.kind, each.cause) for each in present}
     for cause in _once(named_causes(_texts(before))):
-        found = _of_text(cause, before, is_past=True)
-        if (found.kind, found.cause) not in known:
-            yield found
+        finding = _of_text(cause, before, is_past=True)
+        if (finding.kind, finding.cause) not in present_causes:
+            yield finding
 
 
 def _by_texts(lines: Sequence[LogLine], conditions: Sequence[Condition], loop: Loop | None) -> Iterator[Finding]:
@@ -111,12 +113,12 @@ def _by_texts(lines: Sequence[LogLine], conditions: Sequence[Condition], loop: L
     texts = _texts(lines)
     best = diagnose(Report(conditions=tuple(conditions), lines=texts))
     named = named_causes([*texts, *map(str, conditions)])
-    found = _once([*([best] if best.kind != "unknown" else []), *named])
-    for number, each in enumerate(found):
+    diagnoses = _once([*([best] if best.kind != "unknown" else []), *named])
+    for number, each in enumerate(diagnoses):
         # How often it ended belongs to what explains the end best.
         again = f"; {loop.words()}" if loop is not None and number == 0 else ""
         yield _of_text(each, lines, is_past=False, again=again)
-    if not found:
+    if not diagnoses:
         for condition in conditions:
             if condition.state == "CONDITION_FAILED":
                 unknown = "the platform reports a failure, and the log names no known cause"
@@ -125,22 +127,22 @@ def _by_texts(lines: Sequence[LogLine], conditions: Sequence[Condition], loop: L
                 return
 
 
-def _once(found: Iterable[Diagnosis]) -> list[Diagnosis]:
+def _once(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
     """The first of those of one kind that the same text names: a specific rule comes before a general one."""
     first: dict[tuple[str, str], Diagnosis] = {}
-    for each in found:
+    for each in diagnoses:
         first.setdefault((each.kind, each.evidence), each)
     return list(first.values())
 
 
-def _of_text(found: Diagnosis, lines: Sequence[LogLine], *, is_past: bool, again: str = "") -> Finding:
-    line = next((line for line in lines if line.text.strip() == found.evidence), None)
+def _of_text(diagnosis: Diagnosis, lines: Sequence[LogLine], *, is_past: bool, again: str = "") -> Finding:
+    line = next((line for line in lines if line.text.strip() == diagnosis.evidence), None)
     return Finding(
-        kind=found.kind,
+        kind=diagnosis.kind,
         source="platform" if line is None or line.source == "platform" else "log",
-        cause=clean_text(found.cause + again, _TEXT),
-        repair=clean_text(found.repair, _TEXT),
-        evidence=clean_text(found.evidence, _TEXT),
+        cause=clean_text(diagnosis.cause + again, _TEXT),
+        repair=clean_text(diagnosis.repair, _TEXT),
+        evidence=clean_text(diagnosis.evidence, _TEXT),
         at=None if line is None else line.time,
         is_past=is_past,
     )
@@ -170,15 +172,15 @@ def _by_figures(figures: Sequence[Figure]) -> Iterator[Finding]:
         involved = [*row.get("above", {}), *row.get("below", {})]
         if not explained & {*row.get("above", {})} and _holds(row, values):
             explained |= set(row["explains"])
-            evidence = ", ".join(f"{values[name].title} {shown(values[name])}" for name in involved)
+            evidence = ", ".join(f"{values[name].title} {figure_text(values[name])}" for name in involved)
             yield _of_metrics(row["kind"], row["cause"], row["repair"], evidence)
     for each in figures:
         if each.is_unhealthy and each.name not in explained:
-            evidence = f"{each.title} {shown(each)}, {each.basis}"
+            evidence = f"{each.title} {figure_text(each)}, {each.basis}"
             yield _of_metrics(each.name, f"{each.title} is unhealthy: {each.unhealthy_when}", each.repair, evidence)
 
 
-def _by_outcomes(outcomes: Iterable[Outcome]) -> Iterator[Finding]:
+def _by_outcomes(outcomes: Iterable[RequestOutcome]) -> Iterator[Finding]:
     """Requests that the server failed are a cause of their own only by the part that counted them."""
     for each in outcomes:
         if each.is_failure and each.requests and each.counted_by != "http":
@@ -195,8 +197,8 @@ def _holds(row: Mapping[str, Any], values: Mapping[str, Figure]) -> bool:
 
     above = [(value(name), limit) for name, limit in row.get("above", {}).items()]
     below = [(value(name), limit) for name, limit in row.get("below", {}).items()]
-    return all(known is not None and known > limit for known, limit in above) and all(
-        known is not None and known < limit for known, limit in below
+    return all(actual is not None and actual > limit for actual, limit in above) and all(
+        actual is not None and actual < limit for actual, limit in below
     )
 
 

@@ -14,19 +14,19 @@ _SHARE = 0.8  # of the whole deadline, so that what was answered by then is show
 def access_jobs(context: Context, stacks: Sequence[str], seconds: float) -> list[Job]:
     """A check for each of the stacks that is deployed; none where the backend cannot be read, which is reported."""
     try:
-        held = context.stacks()
+        deployed = context.stacks()
     except UserError:
         return []
-    return [Job("access", stack, partial(_access, context, stack, seconds)) for stack in stacks if stack in held]
+    return [Job("access", stack, partial(_access, context, stack, seconds)) for stack in stacks if stack in deployed]
 
 
 def _access(context: Context, stack: str, seconds: float) -> Iterable[Check]:
     declared = declared_by(context.deployment(stack).resources)
-    found = outside_of(context, stack, declared, seconds=seconds * _SHARE)
-    for change in found.changes:
+    outside = outside_of(context, stack, declared, seconds=seconds * _SHARE)
+    for change in outside.changes:
         yield check("access", stack, "problem" if change.kind == "access" else "warning", change.line(), change.repair)
-    for item in found.not_judged:
+    for item in outside.not_judged:
         repair = f"let the project's owner grant this identity {item.permission}, e.g. by roles/iam.securityReviewer."
         yield check("access", stack, "unknown", item.line(), repair if item.denied else "repeat it.")
-    if not found.changes and not found.not_judged and (declared.services or declared.machines):
+    if not outside.changes and not outside.not_judged and (declared.services or declared.machines):
         yield check("access", stack, "ok", "what costs money or opens access is as its program declares it")

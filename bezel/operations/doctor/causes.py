@@ -49,17 +49,17 @@ class Cause(Result):
     def lines(self) -> list[str]:
         """The cause with its repair, for people."""
         first, *others = self.checks
-        found = [f"{self.state}: {first}: {self.detail}"]
+        texts = [f"{self.state}: {first}: {self.detail}"]
         if others:
-            found.append(f"  The same cause: {'; '.join(others)}")
-        return [*found, *([f"  Repair: {self.repair}"] if self.repair else [])]
+            texts.append(f"  The same cause: {'; '.join(others)}")
+        return [*texts, *([f"  Repair: {self.repair}"] if self.repair else [])]
 
 
 def causes_of(checks: Iterable[Check]) -> tuple[Cause, ...]:
     """The causes of every outcome that is not ok, the most serious first, else in the order of the checks."""
     bad = [each for each in checks if each.state != "ok"]
     groups: dict[Key, list[Check]] = {}
-    for each, key in zip(bad, _joined(bad), strict=True):
+    for each, key in zip(bad, _cause_keys(bad), strict=True):
         groups.setdefault(key, []).append(each)
     causes = [_cause(group) for group in groups.values()]
     return tuple(sorted(causes, key=lambda cause: _WORST.index(cause.state)))
@@ -77,7 +77,7 @@ def rows_of(checks: Iterable[Check]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _joined(checks: Sequence[Check]) -> list[Key]:
+def _cause_keys(checks: Sequence[Check]) -> list[Key]:
     """The key of each check: of an API, that of the check which lists it as disabled; of a login, that of the login."""
     keys = [_key(each) for each in checks]
     listed: dict[str, Key] = {}
@@ -126,9 +126,9 @@ def _cause(group: Sequence[Check]) -> Cause:
 
 def _speaker(group: Sequence[Check], state: State) -> Check:
     """The check that names the cause itself: the list of APIs, the login, the tool; else the first of its state."""
-    own = [each for each in group if each.area in {"tools", "login"} or _LISTED.match(each.detail)]
+    root_checks = [each for each in group if each.area in {"tools", "login"} or _LISTED.match(each.detail)]
     return (
-        next((each for each in own if each.area == "tools"), None)
-        or next((each for each in own if each.state == state), own[0] if own else None)
+        next((each for each in root_checks if each.area == "tools"), None)
+        or next((each for each in root_checks if each.state == state), root_checks[0] if root_checks else None)
         or next(each for each in group if each.state == state)
     )

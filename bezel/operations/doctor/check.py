@@ -71,14 +71,14 @@ def run_all(jobs: Sequence[Job], seconds: float) -> list[Check]:
     try:
         futures = [pool.submit(_outcomes, job) for job in jobs]
         done, _ = wait(futures, timeout=seconds)
-        found: list[Check] = []
+        checks: list[Check] = []
         for job, future in zip(jobs, futures, strict=True):
             if future in done:
-                found += future.result()
+                checks += future.result()
             else:
                 late = f"no answer within {seconds:g} s"
-                found.append(check(job.area, job.subject, "unknown", late, "repeat it, or raise --deadline."))
-        return found
+                checks.append(check(job.area, job.subject, "unknown", late, "repeat it, or raise --deadline."))
+        return checks
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -56,8 +56,8 @@ def cloud_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job
     apis: defaultdict[str, set[str]] = defaultdict(set)
     for plan, project in named.values():
         apis[project] |= {*plan.apis}
-    quotas = _grouped(named, lambda plan, project: [(project, _needs(plan), isinstance(plan, LeasePlan))])
-    folders = _grouped(named, _folders)
+    quotas = _stacks_by_key(named, lambda plan, project: [(project, _needs(plan), isinstance(plan, LeasePlan))])
+    folders = _stacks_by_key(named, _folders)
     jobs = []
     for project in projects:
         jobs.append(Job("project", project, partial(_project, context, client, project)))
@@ -69,22 +69,22 @@ def cloud_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job
         jobs.append(Job("regions", stack, partial(_regions, client, stack, plan, project)))
     for folder, stacks in folders.items():
         jobs.append(Job("weights", folder.address, partial(_weights, context, client, folder, stacks[0])))
-    buckets = _grouped(named, lambda plan, _: [plan.weights.bucket] if plan.weights.bucket else [])
+    buckets = _stacks_by_key(named, lambda plan, _: [plan.weights.bucket] if plan.weights.bucket else [])
     for bucket, stacks in buckets.items():
         readers = {stack: named[stack][0] for stack in stacks}
         jobs.append(Job("weights", f"location of gs://{bucket}", partial(_places, context, client, bucket, readers)))
     return jobs
 
 
-def _grouped(
+def _stacks_by_key(
     named: Mapping[str, tuple[AnyPlan, str]], keys: Callable[[AnyPlan, str], Iterable[_K]]
 ) -> dict[_K, list[str]]:
     """The stacks of each key."""
-    found: defaultdict[_K, list[str]] = defaultdict(list)
+    stacks_by_key: defaultdict[_K, list[str]] = defaultdict(list)
     for stack, (plan, project) in named.items():
         for key in keys(plan, project):
-            found[key].append(stack)
-    return dict(found)
+            stacks_by_key[key].append(stack)
+    return dict(stacks_by_key)
 
 
 def _needs(plan: AnyPlan) -> tuple[Need, ...]:
@@ -97,25 +97,25 @@ def _folders(plan: AnyPlan, _project: str) -> list[_Folder]:
     weights = plan.weights
     if weights.bucket is None:
         return []
-    own = _Folder(weights.bucket, weights.path, is_draft=False, is_made=weights.create)
+    model_folder = _Folder(weights.bucket, weights.path, is_draft=False, is_made=weights.create)
     drafts = (_Folder(weights.bucket, path, is_draft=True, is_made=weights.create) for path in weights.drafts)
     adapters = (
         _Folder(weights.bucket, path, is_draft=False, is_made=weights.create, adapter_rank=rank)
         for path, rank in weights.adapters.items()
     )
-    return [own, *drafts, *adapters]
+    return [model_folder, *drafts, *adapters]
 
 
 def _project(context: Context, client: GoogleClient, project: str) -> Iterable[Check]:
     try:
-        found = client.get(f"{context.address('RESOURCE_MANAGER')}projects/{project}")
+        record = client.get(f"{context.address('RESOURCE_MANAGER')}projects/{project}")
     except ApiError as error:
         if error.status not in {403, 404}:
             raise
         # Google does not say whether a project exists to those who may not see it.
         repair = "check the id (`gcloud projects list`), and that this identity has a role in it."
         return [check("project", project, "problem", f"it does not exist, or may not be read: {error.message}", repair)]
-    state = str(found.get("lifecycleState") or "unknown")
+    state = str(record.get("lifecycleState") or "unknown")
     if state != "ACTIVE":
         repair = f"restore it: `gcloud projects undelete {shell_word(project)}`, or choose another one."
         return [check("project", project, "problem", f"its state is {state}", repair)]
@@ -232,9 +232,9 @@ def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str
         repair = f"create it, or correct `weights.bucket`; then {copy}."
         return [check("weights", subject, "problem", "the bucket does not exist", repair)]
     files = {str(row["name"]).removeprefix(f"{folder.path}/"): int(row.get("size") or 0) for row in rows}
-    own = {name: size for name, size in files.items() if "/" not in name}
+    top_files = {name: size for name, size in files.items() if "/" not in name}
     if folder.adapter_rank is not None:
-        problems = missing_adapter_parts(own)
+        problems = missing_adapter_parts(top_files)
         if not problems:
             name = quote(f"{folder.path}/{ADAPTER_CONFIG}", safe="")
             config = client.send("GET", f"{url}/{name}", params={"alt": "media"}).content
@@ -242,7 +242,7 @@ def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str
         if problems:
             repair = f"copy the adapter to {subject}, or correct lora-modules and max-lora-rank of {stack}."
             return [check("weights", subject, "problem", "; ".join(problems), repair)]
-        return [check("weights", subject, "ok", f"{len(own)} files of an adapter")]
-    if problems := missing_parts(own, draft=folder.is_draft):
+        return [check("weights", subject, "ok", f"{len(top_files)} files of an adapter")]
+    if problems := missing_parts(top_files, draft=folder.is_draft):
         return [check("weights", subject, "problem", "; ".join(problems), f"{copy} copies what is missing.")]
-    return [check("weights", subject, "ok", f"{len(own)} files")]
+    return [check("weights", subject, "ok", f"{len(top_files)} files")]

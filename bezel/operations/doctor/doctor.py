@@ -16,9 +16,9 @@ from bezel.operations.doctor.access_checks import access_jobs
 from bezel.operations.doctor.causes import NEEDS_LOGIN, Cause, causes_of, rows_of
 from bezel.operations.doctor.check import Area, Check, Job, check, of_error, run_all
 from bezel.operations.doctor.cloud_checks import cloud_jobs
-from bezel.operations.doctor.local_checks import local_jobs, planned, project_check
+from bezel.operations.doctor.local_checks import local_jobs, plan_stacks, project_check
 from bezel.operations.doctor.stack_choice import chosen_stacks
-from bezel.operations.results import Result, counted
+from bezel.operations.results import Result, format_count
 from bezel.rest import Credentials, GoogleClient
 from bezel_base.console import align_columns
 from bezel_base.errors import UserError
@@ -59,7 +59,7 @@ class Doctor(Result):
         for cause in self.causes:
             lines += ["", *cause.lines()]
         counts = {state: sum(cause.state == state for cause in self.causes) for state in ("problem", "warning")}
-        counted_causes = [counted(counts["problem"], "problem"), counted(counts["warning"], "warning")]
+        counted_causes = [format_count(counts["problem"], "problem"), format_count(counts["warning"], "warning")]
         ok, unknown = (sum(each.state == state for each in self.checks) for state in ("ok", "unknown"))
         lines += ["", ", ".join((f"{ok} ok", *counted_causes, f"{unknown} unknown"))]
         return "\n".join(lines) + "\n"
@@ -74,8 +74,8 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     if arguments.stack is not None:
         context.project.stack_file(arguments.stack)
     stacks, choice = chosen_stacks(context) if arguments.stack is None else ((arguments.stack,), [])
-    context.show(f"plans {counted(len(stacks), 'stack')}")
-    files, plans = planned(context, stacks)
+    context.show(f"plans {format_count(len(stacks), 'stack')}")
+    files, plans = plan_stacks(context, stacks)
     credentials = Credentials(environ=context.environ)
     context.show(f"checks tools and login, for {arguments.deadline:g} s at most")
     first = run_all([*local_jobs(context), Job("login", _GOOGLE, lambda: _login(credentials))], arguments.deadline)
@@ -83,7 +83,9 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     with GoogleClient(credentials, timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
         jobs = [*cloud_jobs(context, client, plans), *access_jobs(context, stacks, arguments.deadline)]
         if is_logged_in:
-            context.show(f"checks the cloud by {counted(len(jobs), 'question')}, for {arguments.deadline:g} s at most")
+            context.show(
+                f"checks the cloud by {format_count(len(jobs), 'question')}, for {arguments.deadline:g} s at most"
+            )
             cloud = run_all(jobs, arguments.deadline)
         else:
             cloud = [_needs_login(area) for area in _NEEDING_LOGIN if any(job.area == area for job in jobs)]

@@ -36,7 +36,7 @@ def local_jobs(context: Context) -> list[Job]:
     ]
 
 
-def planned(context: Context, stacks: Iterable[str]) -> tuple[list[Check], dict[str, tuple[AnyPlan, str | None]]]:
+def plan_stacks(context: Context, stacks: Iterable[str]) -> tuple[list[Check], dict[str, tuple[AnyPlan, str | None]]]:
     """Outcomes of stack files, and the plans of the valid ones by stack, each with its project; None without one."""
     quiet = replace(context, show=lambda _line: None)
     checks: list[Check] = []
@@ -65,8 +65,10 @@ def _foreign_keys(context: Context, stack: str) -> list[Check]:
     except (UserError, UnicodeDecodeError):
         return []  # the outcome of the file, or of the backend, says so
     providers = None if state is None else state.get("secrets_providers") or {}
-    found = foreign_key(file.name, text, providers, context.environ)
-    return [check("stack files", stack, "problem", f"{each.head}; {each.consequence}", each.repair) for each in found]
+    problems = foreign_key(file.name, text, providers, context.environ)
+    return [
+        check("stack files", stack, "problem", f"{each.head}; {each.consequence}", each.repair) for each in problems
+    ]
 
 
 def project_check(context: Context, plans: Mapping[str, tuple[AnyPlan, str | None]]) -> list[Check]:
@@ -75,9 +77,9 @@ def project_check(context: Context, plans: Mapping[str, tuple[AnyPlan, str | Non
     if not without:
         return []
     repair = "set GOOGLE_CLOUD_PROJECT, or `gcp:project` in the stack file."
-    known = cloud_project_of(context.environ)
+    environment_project = cloud_project_of(context.environ)
     detail = "no Google Cloud project is set, so APIs, quotas, regions and weights are not checked, for "
-    detail += f"{', '.join(without)}" + (f"; the environment has {known}" if known else "")
+    detail += f"{', '.join(without)}" + (f"; the environment has {environment_project}" if environment_project else "")
     return [check("project", "Google Cloud project", "problem", detail, repair)]
 
 
@@ -100,8 +102,8 @@ def _optional(context: Context, tool: str) -> Iterable[Check]:
 def _backend(context: Context) -> Iterable[Check]:
     backend = context.environ.get(BACKEND, "")
     try:
-        held = context.stacks()
+        deployed = context.stacks()
     except UserError as error:
         return of_error("login", "Pulumi backend", error, "problem")
     where = backend.partition("?")[0] or "the one that `pulumi login` chose"
-    return [check("login", "Pulumi backend", "ok", f"{where}: {len(held)} stacks are deployed from this project")]
+    return [check("login", "Pulumi backend", "ok", f"{where}: {len(deployed)} stacks are deployed from this project")]

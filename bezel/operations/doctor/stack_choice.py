@@ -30,8 +30,8 @@ def chosen_stacks(context: Context) -> tuple[tuple[str, ...], list[Check]]:
         named = [stack for stack in files if stack in pipeline.stacks]
         if pipeline.is_declared:
             checks.append(check("stack files", FILE, "ok", f"it names {', '.join(named) or 'no stack'}"))
-    if found := tuple(stack for stack in files if stack in deployed):
-        context.show(f"checks the deployed stacks ({', '.join(found)}); any other one: `bezel doctor STACK`")
-        return found, checks
+    if chosen := tuple(stack for stack in files if stack in deployed):
+        context.show(f"checks the deployed stacks ({', '.join(chosen)}); any other one: `bezel doctor STACK`")
+        return chosen, checks
     context.show("no stack is deployed: checks those that the pipeline deploys; any other one: `bezel doctor STACK`")
     return tuple(named), checks

@@ -1,7 +1,7 @@
 """Checkpoints and hardware of the catalogue: what each is, what it runs on, and why not elsewhere."""
 
-from bezel.operations.explain.entry import Entry, facts, listed
-from bezel.operations.results import counted
+from bezel.operations.explain.entry import Entry, facts, list_text
+from bezel.operations.results import format_count
 from bezel.planner.base.hardware import LeasedHardware, leased_hardware
 from bezel.planner.base.problems import setting
 from bezel_catalog import Model, accelerators, models, unservable_form
@@ -18,14 +18,14 @@ def names() -> list[str]:
 def entries(subject: str) -> list[Entry]:
     """What the catalogue says about a checkpoint or hardware."""
     name = subject.strip().removeprefix("hf:")
-    found = [_checkpoint(each) for each in models().values() if name in (each.id, each.hub_id)]
-    found += [_draft(name)] if any(each.assistant == name for each in models().values()) else []
-    if not found and "/" in name and (reason := unservable_form(name)):
+    checkpoint_entries = [_checkpoint(each) for each in models().values() if name in (each.id, each.hub_id)]
+    checkpoint_entries += [_draft(name)] if any(each.assistant == name for each in models().values()) else []
+    if not checkpoint_entries and "/" in name and (reason := unservable_form(name)):
         why = (f"vLLM does not serve it: {reason}.",)
-        found = [
+        checkpoint_entries = [
             Entry(kind="checkpoint", name=name, meaning="a form of weights", facts=(), why=why, source="catalogue")
         ]
-    return [*found, *_hardware(name)]
+    return [*checkpoint_entries, *_hardware(name)]
 
 
 def _checkpoint(model: Model) -> Entry:
@@ -34,25 +34,25 @@ def _checkpoint(model: Model) -> Entry:
     refusals = {machine: model.refused_on(_refused_as(machine)) for machine in machines}
     reasons = dict.fromkeys(reason for reason in refusals.values() if reason)
     estimate = "arithmetic, not measured" if model.derived else "resident once it is loaded"
-    found = {
+    rows = {
         "architecture": shape.id,
         "parameters": f"{shape.parameters / 1e9:.2f}B, of which {shape.active_parameters / 1e9:.2f}B active",
         "encoding": model.encoding,
         "weights": f"{model.weight_bytes / _GIB:.2f} GiB ({estimate})",
         "context": f"{shape.context} tokens at most",
-        "modalities": listed(shape.modalities),
+        "modalities": list_text(shape.modalities),
         "hub id": model.hub_id or "not published: a stack names its own folder (bezel:weights.path)",
         "draft model": model.assistant,
-        "not refused on": listed(machine for machine, reason in refusals.items() if not reason),
+        "not refused on": list_text(machine for machine, reason in refusals.items() if not reason),
         "written as": f"{setting('model')}: {model.id}",
     }
     return Entry(
         kind="checkpoint",
         name=model.id,
         meaning="whether it fits into memory depends on the options: `bezel plan` computes it",
-        facts=facts(found),
+        facts=facts(rows),
         why=tuple(
-            f"not on {listed(machine for machine, why in refusals.items() if why == reason)}: {reason}."
+            f"not on {list_text(machine for machine, why in refusals.items() if why == reason)}: {reason}."
             for reason in reasons
         ),
         source=f"{model.source}, {model.as_of}",
@@ -61,12 +61,12 @@ def _checkpoint(model: Model) -> Entry:
 
 def _draft(name: str) -> Entry:
     users = [each for each in models().values() if each.assistant == name]
-    found = {"drafts for": listed(each.id for each in users), "size": f"{users[0].assistant_bytes / _GIB:.2f} GiB"}
+    rows = {"drafts for": list_text(each.id for each in users), "size": f"{users[0].assistant_bytes / _GIB:.2f} GiB"}
     return Entry(
         kind="checkpoint",
         name=name,
         meaning="a draft model for speculative decoding",
-        facts=facts(found),
+        facts=facts(rows),
         why=(),
         source=f"{users[0].source}, {users[0].as_of}",
     )
@@ -78,43 +78,45 @@ def _refused_as(machine: str) -> str:
 
 
 def _hardware(name: str) -> list[Entry]:
-    found = []
+    hardware_entries = []
     if gpu := accelerators().get(name):
         rows = {
             "runs on": "Cloud Run",
             "memory": f"{gpu.memory_bytes / _GIB:.1f} GiB",
             "GPUs of an instance": str(gpu.gpus_per_instance),
             "least CPU and memory": f"{gpu.min_cpu} vCPUs, {gpu.min_memory_gib} GiB",
-            "regions": listed(gpu.regions),
-            "regions by invitation": listed(gpu.regions_on_invitation),
+            "regions": list_text(gpu.regions),
+            "regions by invitation": list_text(gpu.regions_on_invitation),
             "quota": f"{gpu.quota}, {gpu.quota_unit_per_gpu} for a GPU",
             "with zonal redundancy": gpu.quota_zonal_redundancy,
             "written as": f"{setting('accelerator')}: {gpu.id}",
         }
         why = (f"its price is unknown: {gpu.unpriced}",) if gpu.unpriced else ()
         source = f"{gpu.source}, {gpu.as_of}"
-        found.append(Entry(kind="hardware", name=name, meaning=gpu.title, facts=facts(rows), why=why, source=source))
+        hardware_entries.append(
+            Entry(kind="hardware", name=name, meaning=gpu.title, facts=facts(rows), why=why, source=source)
+        )
     if hardware := leased_hardware().get(name):
-        found.append(_leased(hardware))
-    return found
+        hardware_entries.append(_leased_entry(hardware))
+    return hardware_entries
 
 
 def _devices(hardware: LeasedHardware) -> str:
-    devices = counted(hardware.chips, "TPU chip" if hardware.device == "tpu" else "GPU")
+    devices = format_count(hardware.chips, "TPU chip" if hardware.device == "tpu" else "GPU")
     return devices if hardware.chips == 1 else f"{devices}, which share the model"
 
 
-def _leased(hardware: LeasedHardware) -> Entry:
+def _leased_entry(hardware: LeasedHardware) -> Entry:
     record = hardware.slice or hardware.gpu
     rows = {
-        "leased by": listed(hardware.back_ends),
+        "leased by": list_text(hardware.back_ends),
         "devices": _devices(hardware),
         "memory of the host": f"{hardware.host_memory_gib} GiB",
-        "zones": listed(hardware.zones),
-        "quotas": listed(dict.fromkeys(quota.id for both in hardware.quotas.values() for quota in both)),
+        "zones": list_text(hardware.zones),
+        "quotas": list_text(dict.fromkeys(quota.id for both in hardware.quotas.values() for quota in both)),
         "written as": f"{setting('accelerator')}: {hardware.id}, with {setting('lease')}",
     }
-    refused = listed(hardware.zones_refused)
+    refused = list_text(hardware.zones_refused)
     return Entry(
         kind="hardware",
         name=hardware.id,

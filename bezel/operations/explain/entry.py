@@ -39,8 +39,8 @@ def facts(rows: Mapping[str, str | None]) -> tuple[Fact, ...]:
     return tuple(Fact(name=name, value=value) for name, value in rows.items() if value)
 
 
-def listed(words: Iterable[object], most: int = 60) -> str | None:
+def list_text(items: Iterable[object], most: int = 60) -> str | None:
     """Words in one line; None without any."""
-    found = [str(word) for word in words]
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + more if found else None
+    texts = [str(word) for word in items]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more if texts else None

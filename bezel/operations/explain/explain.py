@@ -64,8 +64,8 @@ def explain(context: Context, arguments: ExplainArguments) -> Explanation:
     subject, version = arguments.subject, arguments.vllm_version
     if version not in vllm_versions():
         consequence = "no options of this release are recorded."
-        known = f"choose one of {', '.join(vllm_versions())}."
-        raise UserError(Problem("--vllm-version", version, consequence, known))
+        repair = f"choose one of {', '.join(vllm_versions())}."
+        raise UserError(Problem("--vllm-version", version, consequence, repair))
     try:
         entries = [
             *policies.entries(subject, context.folder),
@@ -94,10 +94,10 @@ def _near(subject: str, version: str) -> list[str]:
     spelled = {**{name.lower(): name for name in others}, **{name: flag for flag, name in options.items()}}
     word = subject.lower().lstrip("-").removeprefix("bezel:")
     candidates = {word, word.replace("_", "-")}
-    found = [
+    matches = [
         spelled[name]
         for candidate in sorted(candidates)
         for name in difflib.get_close_matches(candidate, spelled, n=_MOST_NEAR, cutoff=_LIKENESS)
         if agrees_in_numbers(candidate, name)
     ]
-    return list(dict.fromkeys(name for name in found if name.lower().lstrip("-") != word))[:_MOST_NEAR]
+    return list(dict.fromkeys(name for name in matches if name.lower().lstrip("-") != word))[:_MOST_NEAR]

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from bezel.operations.explain.entry import Entry, facts, listed
+from bezel.operations.explain.entry import Entry, facts, list_text
 
 RECORDS = "policies.json"
 
@@ -39,7 +39,7 @@ def _entry(record: dict[str, Any], project: Path) -> Entry:
     for file in sorted((project / "policies").glob(f"{stem}.*.json")):
         environment = file.name.split(".")[-2]
         configured = json.loads(file.read_text(encoding="utf-8")).get(record["policy"])
-        rows[f"in {environment}"] = None if configured is None else _shown(configured)
+        rows[f"in {environment}"] = None if configured is None else _configured_text(configured)
     return Entry(
         kind="policy",
         name=record["policy"],
@@ -50,6 +50,6 @@ def _entry(record: dict[str, Any], project: Path) -> Entry:
     )
 
 
-def _shown(configured: dict[str, Any]) -> str | None:
+def _configured_text(configured: dict[str, Any]) -> str | None:
     limits = configured.get("limits")
-    return json.dumps(configured) if limits is None else listed(json.dumps(limit) for limit in limits.values())
+    return json.dumps(configured) if limits is None else list_text(json.dumps(limit) for limit in limits.values())

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from bezel.operations.explain.entry import Entry, facts, listed
+from bezel.operations.explain.entry import Entry, facts, list_text
 from bezel.planner.base.problems import NAMESPACE, setting
 from bezel.planner.render.settings_schema import BOUNDS, Key, setting_keys
 
@@ -31,11 +31,13 @@ def _entry(path: str) -> Entry:
     is_section = bool(inner) and key.kind == "map"
     rows = {
         "takes": "a section" if is_section else key.form,
-        "choices": listed(key.choices),
-        "bounds": listed(f"{words} {key.schema[name]:g}" for name, words in BOUNDS.items() if name in key.schema),
+        "choices": list_text(key.choices),
+        "bounds": list_text(
+            f"{comparison} {key.schema[name]:g}" for name, comparison in BOUNDS.items() if name in key.schema
+        ),
         "default": None if key.default_text in ("empty", "none", "computed") else key.default_text,
-        "example": listed(_as_written(example) for example in key.schema.get("examples") or ()),
-        "keys": listed(inner),
+        "example": list_text(_as_written(example) for example in key.schema.get("examples") or ()),
+        "keys": list_text(inner),
     }
     return Entry(
         kind="setting",

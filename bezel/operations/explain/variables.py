@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bezel.operations.explain.entry import Entry, facts, listed
+from bezel.operations.explain.entry import Entry, facts, list_text
 from bezel.planner.base.problems import setting
 from bezel.planner.rules.env_checks import planned_variables
 from bezel.planner.rules.platform_checks import API_KEY, RESERVED
@@ -37,8 +37,8 @@ def entries(subject: str, version: str) -> list[Entry]:
     """
     options, plugin, name = vllm_options(version), tpu_variables(), subject.strip()
     read = [
-        found
-        for found, variables in (
+        program
+        for program, variables in (
             (f"vLLM {version}", options.variables),
             (f"tpu-inference {plugin.version}", plugin.variables),
         )
@@ -53,7 +53,7 @@ def entries(subject: str, version: str) -> list[Entry]:
             kind="variable",
             name=name,
             meaning=f"read by {' and '.join(read)}" if read else _OF_THE_HUB.get(name, "of the container"),
-            facts=facts({**values, "written as": _written(name)}),
+            facts=facts({**values, "written as": _stack_file_form(name)}),
             why=tuple(_reasons(name)),
             source=_source(name, options),
         )
@@ -64,14 +64,14 @@ def _values(variable: Variable) -> dict[str, str | None]:
     strict = "any other word is refused" if variable.strict else "any other word counts as one of the two"
     return {
         "takes": _KINDS[variable.kind] + (", several of them with commas" if variable.listed else ""),
-        "choices": listed(variable.choices),
-        "on": listed(repr(word) for word in variable.on),
-        "off": listed(repr(word) for word in variable.off),
+        "choices": list_text(variable.choices),
+        "on": list_text(repr(word) for word in variable.on),
+        "off": list_text(repr(word) for word in variable.off),
         "other words": strict if variable.kind == "switch" else None,
     }
 
 
-def _written(name: str) -> str:
+def _stack_file_form(name: str) -> str:
     if name in (*_set_by_others(), API_KEY):
         return "not written in a stack file"
     if is_secret(name, "x" * 20):
@@ -82,8 +82,8 @@ def _written(name: str) -> str:
 def _reasons(name: str) -> Iterable[str]:
     if name in RESERVED:
         yield "Cloud Run sets it: a stack that sets it is refused."
-    if name in _planned():
-        yield f"the plan sets it, to {_planned()[name]!r} where it applies: a stack that sets it too is refused."
+    if name in _planned_values():
+        yield f"the plan sets it, to {_planned_values()[name]!r} where it applies: a stack that sets it too is refused."
     if name == API_KEY:
         yield "the plan refuses it: callers are admitted by their identity, and vLLM's key would take its header."
     risk = vllm_risks().get(name)
@@ -94,12 +94,12 @@ def _reasons(name: str) -> Iterable[str]:
         )
 
 
-def _planned() -> dict[str, str]:
+def _planned_values() -> dict[str, str]:
     return planned_variables(None, offline=True) | {"VLLM_ENABLE_CUDA_COMPATIBILITY": "1"}
 
 
 def _set_by_others() -> tuple[str, ...]:
-    return (*RESERVED, *_planned())
+    return (*RESERVED, *_planned_values())
 
 
 def _unread() -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bezel.operations.explain.entry import Entry, facts, listed
+from bezel.operations.explain.entry import Entry, facts, list_text
 from bezel.planner.base.problems import setting
 from bezel.planner.vllm.argument_conflicts import NEEDS
 from bezel.planner.vllm.option_checks import OWNED
@@ -76,24 +76,26 @@ def entries(subject: str, version: str) -> list[Entry]:
 
 def _option(option: VllmOption, options: VllmOptions) -> Entry:
     schema = options.values.get(option.dest, {})
-    words = option.choices or options.registered.get(option.name, ()) or tuple(_words(schema))
+    choices = option.choices or options.registered.get(option.name, ()) or tuple(_words(schema))
     taken = _KINDS[option.kind].format(_TYPES[option.type])
-    found = {
-        "takes": "one of the choices" if words and option.type in ("str", "any") and option.kind == "value" else taken,
-        "choices": listed(words),
+    rows = {
+        "takes": "one of the choices"
+        if choices and option.type in ("str", "any") and option.kind == "value"
+        else taken,
+        "choices": list_text(choices),
         "bounds": _bounds(schema),
-        "default": _shown(option.default),
-        "flags": listed(option.flags),
-        "keys": listed(sorted(_keys(schema)), _MOST_KEYS),
+        "default": _default_text(option.default),
+        "flags": list_text(option.flags),
+        "keys": list_text(sorted(_keys(schema)), _MOST_KEYS),
         "written as": f"{setting('vllm')}: {{{option.name}: VALUE}}",
         "needs": NEEDS.get(option.name),
-        "releases": listed(version for version in _releases() if vllm_options(version).find(f"--{option.name}")),
+        "releases": list_text(version for version in _releases() if vllm_options(version).find(f"--{option.name}")),
     }
     return Entry(
         kind="vLLM option",
         name=f"--{option.name}",
         meaning="deprecated by vLLM" if option.deprecated else "",
-        facts=facts(found),
+        facts=facts(rows),
         why=tuple(_reasons(option.name, options)),
         source=_source(options),
     )
@@ -103,14 +105,14 @@ def _key(option: VllmOption, path: str, options: VllmOptions) -> Entry | None:
     """A key of an option that is a map; None where the recording does not have it."""
     schema: Mapping[str, Any] = options.values.get(option.dest, {})
     for part in path.split("."):
-        found = _keys(schema)
-        if part not in found:
+        keys = _keys(schema)
+        if part not in keys:
             return None
-        schema = found[part]
+        schema = keys[part]
     name = f"{option.name}.{path}"
     found_facts = {
-        "takes": listed(dict.fromkeys(str(kind) for kind in _types(schema))),
-        "choices": listed(_words(schema)),
+        "takes": list_text(dict.fromkeys(str(kind) for kind in _types(schema))),
+        "choices": list_text(_words(schema)),
         "bounds": _bounds(schema),
         "written as": f"{setting('vllm')}: {{{option.name}: {{{path}: VALUE}}}}",
     }
@@ -134,7 +136,7 @@ def _reasons(name: str, options: VllmOptions) -> Iterable[str]:
     for risk in risks.values():
         if risk.kind == "option" and (risk.name == name or risk.name.startswith(f"{name}.")):
             when = "set" if risk.when == "set" else "on"
-            only = f" to {listed(risk.only)}" if risk.only else ""
+            only = f" to {list_text(risk.only)}" if risk.only else ""
             yield (
                 f"a risk if {risk.name} is {when}{only}: {risk.consequence}; refused unless accepted: "
                 f"`{setting('access')}: {{accepted_risks: [{risk.name}]}}`."
@@ -160,12 +162,15 @@ def _types(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _bounds(schema: Mapping[str, Any]) -> str | None:
-    return listed(
-        f"{words} {part[key]:g}" for part in _branches(schema) for key, words in _BOUNDS.items() if key in part
+    return list_text(
+        f"{comparison} {part[key]:g}"
+        for part in _branches(schema)
+        for key, comparison in _BOUNDS.items()
+        if key in part
     )
 
 
-def _shown(default: object) -> str | None:
+def _default_text(default: object) -> str | None:
     return None if default is None else default if isinstance(default, str) else json.dumps(default)
 
 

@@ -36,7 +36,7 @@ PAGE, _MAX_PAGES = 1000, 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """One entry. `instance` is the platform's id of an instance, `resource` the revision or the node; "" if unknown.
 
     An entry of the request log has the `status` and the `url` of its request as well, and in `message` what the
@@ -61,12 +61,12 @@ class Entry:
 class Page:
     """Entries of one response, the token of the next page ("" for none), and the server's time, unix seconds."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LogEntry, ...]
     token: str
     at: float | None
 
 
-def quoted(text: str) -> str:
+def quote_value(text: str) -> str:
     """A text as a value of Logging's query language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
@@ -76,20 +76,20 @@ def service_filter(service: DeployedService, revisions: Sequence[str], sources: 
     """Entries of a service's containers, of the platform, or of requests; of all revisions where none is named."""
     terms = [
         'resource.type="cloud_run_revision"',
-        f"resource.labels.service_name={quoted(service.name)}",
-        f"resource.labels.location={quoted(service.location)}",
+        f"resource.labels.service_name={quote_value(service.name)}",
+        f"resource.labels.location={quote_value(service.location)}",
     ]
-    of_revisions = [f"resource.labels.revision_name={quoted(revision)}" for revision in revisions]
+    of_revisions = [f"resource.labels.revision_name={quote_value(revision)}" for revision in revisions]
     terms += [f"({' OR '.join(of_revisions)})"] if of_revisions else []
-    named = [f"logName:{quoted(log)}" for source, log in _LOGS.items() if source in sources]
+    named = [f"logName:{quote_value(log)}" for source, log in _LOGS.items() if source in sources]
     if "container" in sources:
-        others = [f"NOT logName:{quoted(log)}" for log in _LOGS.values()]
+        others = [f"NOT logName:{quote_value(log)}" for log in _LOGS.values()]
         named.append(f"({' AND '.join(others)})")
     if "refused" in sources:
         # Only those have a message of the platform beside the request.
-        named.append(f"(logName:{quoted(_LOGS['requests'])} AND httpRequest.status>=400 AND textPayload:*)")
+        named.append(f"(logName:{quote_value(_LOGS['requests'])} AND httpRequest.status>=400 AND textPayload:*)")
     if "asked to end" in sources:
-        named.append(f"textPayload:{quoted(ASKED_TO_END)}")
+        named.append(f"textPayload:{quote_value(ASKED_TO_END)}")
     terms += [f"({' OR '.join(named)})"]
     return " AND ".join(terms)
 
@@ -98,33 +98,33 @@ def node_filter(lease: DeployedLease) -> str:
     """Entries of a leased machine: its console, and what its agents log."""
     if lease.back_end == "flex_start_vm":
         # Google's instance_id is a number; the name is a label of the entry.
-        name = quoted(lease.name)
+        name = quote_value(lease.name)
         named = f'(labels."compute.googleapis.com/resource_name"={name} OR resource.labels.instance_id={name})'
         terms = ['resource.type="gce_instance"', named]
     else:
-        terms = ['resource.type="tpu_worker"', f"resource.labels.node_id={quoted(lease.name)}"]
-    terms += [f"resource.labels.zone={quoted(lease.zone)}"] if lease.zone else []
+        terms = ['resource.type="tpu_worker"', f"resource.labels.node_id={quote_value(lease.name)}"]
+    terms += [f"resource.labels.zone={quote_value(lease.zone)}"] if lease.zone else []
     return " AND ".join(terms)
 
 
-def narrowed(base: str, *, since: str = "", until: str = "", severity: str = "", text: str = "") -> str:
+def narrow_filter(base: str, *, since: str = "", until: str = "", severity: str = "", text: str = "") -> str:
     """A filter with bounds: times are RFC 3339, `severity` a lower bound, `text` a part of the message.
 
     With a severity, lines of standard error without a level match as well: they may belong to a traceback
     (bezel.operations.log_reading.levels).
     """
     terms = [base]
-    terms += [f"timestamp>={quoted(since)}"] if since else []
-    terms += [f"timestamp<={quoted(until)}"] if until else []
-    terms += [f"(textPayload:{quoted(text)} OR jsonPayload.message:{quoted(text)})"] if text else []
+    terms += [f"timestamp>={quote_value(since)}"] if since else []
+    terms += [f"timestamp<={quote_value(until)}"] if until else []
+    terms += [f"(textPayload:{quote_value(text)} OR jsonPayload.message:{quote_value(text)})"] if text else []
     if severity:
         levels = "|".join(level for level in SEVERITIES if SEVERITIES.index(level) >= SEVERITIES.index(severity))
-        unlevelled = f"(severity=DEFAULT AND NOT logName:{quoted('%2Fstdout')} AND textPayload:*)"
-        terms += [f"(severity>={severity} OR textPayload=~{quoted(f'(^|[)] |: )({levels})[ :]')} OR {unlevelled})"]
+        unlevelled = f"(severity=DEFAULT AND NOT logName:{quote_value('%2Fstdout')} AND textPayload:*)"
+        terms += [f"(severity>={severity} OR textPayload=~{quote_value(f'(^|[)] |: )({levels})[ :]')} OR {unlevelled})"]
     return " AND ".join(terms)
 
 
-def read_entries(context: Context, project: str, query: str, *, newest_first: bool = True) -> Iterator[Entry]:
+def read_entries(context: Context, project: str, query: str, *, newest_first: bool = True) -> Iterator[LogEntry]:
     """The entries that match a filter, page by page, 20,000 at most.
 
     Raises:
@@ -179,7 +179,7 @@ def level_of(text: str) -> str:
     return match[1] if match else ""
 
 
-def _entry(row: Mapping[str, Any]) -> Entry:
+def _entry(row: Mapping[str, Any]) -> LogEntry:
     resource = row.get("resource") or {}
     labels = resource.get("labels") or {}
     log = str(row.get("logName") or "")
@@ -191,7 +191,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         text = _request_line(request) + (f" {text}" if text else "")
     elif not text and (payload := row.get("jsonPayload") or row.get("protoPayload")):
         text = json.dumps(payload, ensure_ascii=False)
-    return Entry(
+    return LogEntry(
         id=str(row.get("insertId") or ""),
         time=str(row.get("timestamp") or ""),
         severity=str(row.get("severity") or "") or level_of(text),
@@ -209,5 +209,5 @@ def _entry(row: Mapping[str, Any]) -> Entry:
 def _request_line(request: Mapping[str, Any]) -> str:
     """A request without its parameters, which may hold a key."""
     url = str(request.get("requestUrl") or "").partition("?")[0]
-    words = (request.get("requestMethod"), url, request.get("status"), request.get("latency"))
-    return " ".join(str(word) for word in words if word)
+    parts = (request.get("requestMethod"), url, request.get("status"), request.get("latency"))
+    return " ".join(str(word) for word in parts if word)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bezel.operations.log_reading.entries import Entry, level_of
+from bezel.operations.log_reading.entries import LogEntry, level_of
 
 _TRACEBACK = re.compile(r"^[\s|+-]*(?:Exception Group )?Traceback \(most recent call last\):")
 # An error's first line that no traceback precedes: a parser's, the interpreter's, the C++ runtime's, the kernel's.
@@ -21,7 +21,7 @@ _ERRORS = frozenset({"ERROR", "CRITICAL", "ALERT", "EMERGENCY"})
 _PROGRESS = re.compile(r"\d+%(?:\||\s+Completed)|\bit/s\]|^usage: ")
 
 
-def with_levels(entries: Iterable[Entry]) -> list[Entry]:
+def with_levels(entries: Iterable[LogEntry]) -> list[LogEntry]:
     """The entries, oldest first, with the severity ERROR for every line of an error that has none of its own.
 
     A stream of one instance is read by itself: what another one prints meanwhile does not end its traceback.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel.operations.log_reading.entries import Entry, Source
+from bezel.operations.log_reading.entries import LogEntry, Source
 from bezel.operations.redaction import LineCleaner
 
 
@@ -29,7 +29,7 @@ def line_text(line: LogLine, *, with_resource: bool = False) -> str:
     return " ".join(filter(None, (stamp, f"[{line.source}]", resource, severity, line.text)))
 
 
-def lines_of(entries: Iterable[Entry]) -> Iterator[LogLine]:
+def lines_of(entries: Iterable[LogEntry]) -> Iterator[LogLine]:
     """Each entry as its cleaned lines; a private key over several entries is hidden as a whole."""
     clean = LineCleaner()
     for entry in entries:

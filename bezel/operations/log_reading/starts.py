@@ -119,12 +119,12 @@ class Starts:
 
     def loop_of(self, revision: str) -> Loop | None:
         """How often a revision's server has ended; None for less than twice, and where it has served well since."""
-        own = [start for start in self.all if start.revision == revision]
-        ended = [start for start in own if start.end is not None]
+        starts = [start for start in self.all if start.revision == revision]
+        ended = [start for start in starts if start.end is not None]
         if len(ended) < 2:
             return None
         ends = sorted(start.end for start in ended if start.end is not None)
-        well = [start for start in own if start.good is not None and start.begin > ends[-1]]
+        well = [start for start in starts if start.good is not None and start.begin > ends[-1]]
         if well and self._now is not None:
             lives = [self._time(start.end or 0) - self._time(start.begin) for start in ended]
             served = self._now - self._time(well[0].good or 0)

@@ -21,10 +21,10 @@ from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.entries import (
     SEVERITIES,
     Chosen,
-    Entry,
+    LogEntry,
     Source,
     level_of,
-    narrowed,
+    narrow_filter,
     node_filter,
     read_entries,
     service_filter,
@@ -137,11 +137,13 @@ def logs(context: Context, arguments: LogsArguments) -> Logs:
         entries = _console(context, leases, arguments, since, until)
     else:
         project, query, revisions = _service_query(context, deployment, arguments)
-        bounded = narrowed(query, since=since, until=until, severity=severity, text=at_source)
+        bounded = narrow_filter(query, since=since, until=until, severity=severity, text=at_source)
         entries = read_entries(context, project, bounded)
         if severity:
-            entries = iter(_of_severity(_bounded(entries, _MAX_ENTRIES, _MAX_READ)[0][::-1], severity, text)[::-1])
-    newest, is_cut = _bounded(_after_page(entries, until, skipped), arguments.limit)
+            entries = iter(
+                _of_severity(_first_entries(entries, _MAX_ENTRIES, _MAX_READ)[0][::-1], severity, text)[::-1]
+            )
+    newest, is_cut = _first_entries(_after_page(entries, until, skipped), arguments.limit)
     lines = tuple(lines_of(with_levels(newest[::-1])))
     result = Logs(
         stack=deployment.stack,
@@ -155,11 +157,11 @@ def logs(context: Context, arguments: LogsArguments) -> Logs:
     )
     if not arguments.follow:
         return result
-    narrowed_query = narrowed(query, severity=severity, text=at_source)
+    narrowed_query = narrow_filter(query, severity=severity, text=at_source)
     batches = further_entries(context, project, narrowed_query, newest, seconds=arguments.deadline, is_cut=is_cut)
     if severity:
         batches = (_of_severity(batch, severity, text) for batch in batches)
-    return _followed(context, arguments, result, batches)
+    return _follow(context, arguments, result, batches)
 
 
 def recent_lines(
@@ -169,7 +171,7 @@ def recent_lines(
     return logs(context, LogsArguments(stack=deployment.stack, since=since, limit=limit, revision=revision))
 
 
-def _of_severity(entries: Sequence[Entry], severity: str, text: str) -> list[Entry]:
+def _of_severity(entries: Sequence[LogEntry], severity: str, text: str) -> list[LogEntry]:
     """Those of a least severity that hold a text, oldest first; the lines of a traceback have that of their error."""
     least = SEVERITIES.index(severity)
     return [
@@ -193,13 +195,13 @@ def _leases(deployment: Deployment, arguments: LogsArguments) -> tuple[DeployedL
     """The machines whose consoles are read; () where a service's log is."""
     leases = deployment.leases
     if arguments.node is not None:
-        found = tuple(lease for lease in leases if lease.name == arguments.node)
-        if not found:
-            known = ", ".join(lease.name for lease in leases) or "(none)"
+        machines = tuple(lease for lease in leases if lease.name == arguments.node)
+        if not machines:
+            names = ", ".join(lease.name for lease in leases) or "(none)"
             raise LogsError(
-                Problem("--node", arguments.node, "the stack has no such machine.", f"name one of: {known}.")
+                Problem("--node", arguments.node, "the stack has no such machine.", f"name one of: {names}.")
             )
-        return found
+        return machines
     if arguments.source == "console" and not leases:
         repair = "leave out --source: a service's containers have a log."
         raise LogsError(Problem("--source", "console", "the stack has no leased machine.", repair))
@@ -217,23 +219,23 @@ def _service_query(
         raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
     revisions: tuple[ReadRevision, ...] = ()
     if arguments.revision != ANY_REVISION:
-        known = read_revisions(read_service(context, service) or {})
+        serving_revisions = read_revisions(read_service(context, service) or {})
         name = arguments.revision or ""
         asked = ReadRevision(name=name, percent=0, is_newest=False)
-        revisions = tuple(each for each in known if name in {"", each.name}) or ((asked,) if name else ())
+        revisions = tuple(each for each in serving_revisions if name in {"", each.name}) or ((asked,) if name else ())
     sources: tuple[Chosen, ...] = (arguments.source,) if arguments.source else ("container", "platform", "refused")
     return service.project, service_filter(service, [each.name for each in revisions], sources), revisions
 
 
 def _console(
     context: Context, leases: Sequence[DeployedLease], arguments: LogsArguments, since: str, until: str
-) -> Iterator[Entry]:
+) -> Iterator[LogEntry]:
     """Entries of the machines' consoles, newest first: from the serial port where there is one, else from the log."""
     for lease in leases:
         if rows := _serial_port(context, lease):
             yield from (entry for entry in rows if _holds(entry, arguments, since, until))
         else:
-            query = narrowed(
+            query = narrow_filter(
                 node_filter(lease),
                 since=since,
                 until=until,
@@ -243,7 +245,7 @@ def _console(
             yield from read_entries(context, lease.project, query)
 
 
-def _serial_port(context: Context, lease: DeployedLease) -> list[Entry]:
+def _serial_port(context: Context, lease: DeployedLease) -> list[LogEntry]:
     """Lines of a live machine's serial port, newest first; none where its API has no such port, or it is gone."""
     if lease.back_end != "flex_start_vm" or not lease.zone:
         return []
@@ -256,11 +258,11 @@ def _serial_port(context: Context, lease: DeployedLease) -> list[Entry]:
     rows, stamp = [], ""
     for number, line in enumerate(text.splitlines()):
         stamp = match[0] if (match := _STAMP.match(line)) else stamp
-        rows.append(Entry(str(number), stamp, level_of(line), "console", lease.name, "", line))
+        rows.append(LogEntry(str(number), stamp, level_of(line), "console", lease.name, "", line))
     return with_levels(rows)[::-1]
 
 
-def _holds(entry: Entry, arguments: LogsArguments, since: str, until: str) -> bool:
+def _holds(entry: LogEntry, arguments: LogsArguments, since: str, until: str) -> bool:
     """Whether an entry that Cloud Logging did not filter matches."""
     if arguments.text and arguments.text.lower() not in entry.text.lower():
         return False
@@ -270,9 +272,9 @@ def _holds(entry: Entry, arguments: LogsArguments, since: str, until: str) -> bo
     return moment is None or (unix(since) or 0) <= moment <= (unix(until) or moment if until else moment)
 
 
-def _bounded(entries: Iterable[Entry], limit: int, most: int = _MAX_BYTES) -> tuple[list[Entry], bool]:
+def _first_entries(entries: Iterable[LogEntry], limit: int, most: int = _MAX_BYTES) -> tuple[list[LogEntry], bool]:
     """The first entries, within the limits of lines and bytes, and whether there are more."""
-    taken: list[Entry] = []
+    taken: list[LogEntry] = []
     size = lines = 0
     for entry in entries:
         size += min(len(entry.text), 4 * _MAX_BYTES)
@@ -283,7 +285,7 @@ def _bounded(entries: Iterable[Entry], limit: int, most: int = _MAX_BYTES) -> tu
     return taken, False
 
 
-def _followed(context: Context, arguments: LogsArguments, begun: Logs, batches: Iterator[list[Entry]]) -> Logs:
+def _follow(context: Context, arguments: LogsArguments, begun: Logs, batches: Iterator[list[LogEntry]]) -> Logs:
     """The lines of a result and those that come until the deadline, each shown when it comes."""
     show = context.output or context.show
     several = len(begun.revisions) > 1
@@ -306,7 +308,7 @@ def _followed(context: Context, arguments: LogsArguments, begun: Logs, batches: 
     return begun.model_copy(update={"lines": kept, "is_followed": True, "is_cut": is_cut, "notes": (*begun.notes, why)})
 
 
-def _after_page(entries: Iterable[Entry], until: str, skipped: int) -> Iterator[Entry]:
+def _after_page(entries: Iterable[LogEntry], until: str, skipped: int) -> Iterator[LogEntry]:
     """Entries without those of the page's instant that an earlier page showed."""
     for entry in entries:
         if skipped and entry.time == until:
@@ -315,7 +317,7 @@ def _after_page(entries: Iterable[Entry], until: str, skipped: int) -> Iterator[
         yield entry
 
 
-def _older(newest: Sequence[Entry], until: str, skipped: int) -> str | None:
+def _older(newest: Sequence[LogEntry], until: str, skipped: int) -> str | None:
     """The page that continues: an instant, and the number of its entries that were shown."""
     oldest = newest[-1].time if newest else ""
     return bounds.page_after(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bezel.operations.memory.reported import Reading, Reported
+from bezel.operations.memory.reported import Reported, ReportedFigure
 from bezel.operations.results import Result
 
 TOLERANCE = 0.05
@@ -105,7 +105,7 @@ def figures_of(
         "max_model_len": reported.length,
         "gpu_memory_utilization": reported.utilization,
     }
-    values = planned(fit)
+    values = planned_figures(fit)
     missing = f"not a figure of the {origin}" if fit else origin
     return tuple(
         _figure(name, measured[name], values.get(name), origin if name in values else missing, unread, not_judged)
@@ -113,7 +113,7 @@ def figures_of(
     )
 
 
-def planned(fit: Mapping[str, Any]) -> dict[str, float]:
+def planned_figures(fit: Mapping[str, Any]) -> dict[str, float]:
     """The plan's figures by their names here; a fit of a GPU counts its cache as vLLM reports it at its start."""
     total, budget = _of(fit, "accelerator_gib", "slice_gib"), _of(fit, "budget_gib")
     weights, overhead = _sum(fit, "weights_gib", "draft_gib", "adapters_gib"), _of(fit, "overhead_gib")
@@ -123,7 +123,7 @@ def planned(fit: Mapping[str, Any]) -> dict[str, float]:
         concurrency = tokens / length
     elif concurrency is not None and length:
         tokens = float(int(concurrency * length))
-    found = {
+    figures = {
         "total": total,
         "cap": budget,
         "weights": weights,
@@ -135,10 +135,10 @@ def planned(fit: Mapping[str, Any]) -> dict[str, float]:
         "max_model_len": length,
         "gpu_memory_utilization": round(budget / total, 2) if budget is not None and total else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
-def sequences(reported: Reported) -> Reading | None:
+def sequences(reported: Reported) -> ReportedFigure | None:
     """Sequences of full length that the server's cache holds at a time, at least.
 
     It is the whole part of vLLM's concurrency, which counts every sequence as if it were just being admitted. A closer
@@ -146,22 +146,24 @@ def sequences(reported: Reported) -> Reading | None:
     """
     if reported.concurrency is None:
         return None
-    return Reading(float(int(reported.concurrency.value)), f"at least, {reported.concurrency.origin}")
+    return ReportedFigure(float(int(reported.concurrency.value)), f"at least, {reported.concurrency.origin}")
 
 
 def findings_of(figures: tuple[MemoryFigure, ...]) -> tuple[str, ...]:
     """Sentences on where the plan was wrong, in the order in which memory is taken; () where it was right."""
-    found = []
+    sentences = []
     for each in figures:
         if not each.is_plan_wrong or each.measured is None or each.planned is None or each.deviation is None:
             continue
         shown = f"{each.title}: planned {number(each.planned, each.unit)}, measured {number(each.measured, each.unit)}"
         if each.name in _SETTINGS:
-            found.append(f"{shown}: the server runs with another setting than the plan; deploy the stack, then compare")
+            sentences.append(
+                f"{shown}: the server runs with another setting than the plan; deploy the stack, then compare"
+            )
         else:
             more, less = _CONSEQUENCES[each.name]
-            found.append(f"{shown} ({each.deviation:+.0%}): {more if each.deviation > 0 else less}")
-    return tuple(found)
+            sentences.append(f"{shown} ({each.deviation:+.0%}): {more if each.deviation > 0 else less}")
+    return tuple(sentences)
 
 
 def number(value: float, unit: str) -> str:
@@ -172,7 +174,7 @@ def number(value: float, unit: str) -> str:
 
 
 def _figure(
-    name: Name, measured: Reading | None, planned: float | None, origin: str, unread: str, not_judged: str
+    name: Name, measured: ReportedFigure | None, planned: float | None, origin: str, unread: str, not_judged: str
 ) -> MemoryFigure:
     title, unit = _TITLES[name]
     deviation = None if measured is None or not planned else measured.value / planned - 1

@@ -22,7 +22,7 @@ from bezel.operations.memory.comparison import MemoryFigure, another_model, figu
 from bezel.operations.memory.reported import (
     LOG_TEXTS,
     Reported,
-    combined,
+    combine,
     disagreement,
     reported_by_log,
     reported_by_metrics,
@@ -79,8 +79,8 @@ class Memory(Result):
         rows = [
             (
                 each.title,
-                _shown(each.measured, each.unit),
-                _shown(each.planned, each.unit),
+                _number_text(each.measured, each.unit),
+                _number_text(each.planned, each.unit),
                 "-" if each.deviation is None else f"{each.deviation:+.1%}",
                 {None: "-", False: "ok", True: "WRONG"}[each.is_plan_wrong],
             )
@@ -88,8 +88,8 @@ class Memory(Result):
         ]
         lines = [head, *(f"note: {text}" for text in self.notes)]
         lines += align_columns(("figure", "measured", "planned", "deviation", "plan"), rows)
-        known = sum(each.deviation is not None for each in self.figures)
-        right = f"the plan was right within 5% in the {known} figures that both know" if known else ""
+        comparable = sum(each.deviation is not None for each in self.figures)
+        right = f"the plan was right within 5% in the {comparable} figures that both know" if comparable else ""
         lines += ["", *(self.findings or ((right or "nothing can be compared"),)), "", f"planned: {self.plan_origin}"]
         origins: dict[str, list[str]] = {}
         for each in self.figures:
@@ -106,13 +106,13 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
     """
     bounds.since(arguments.since, context.clock.now())
     deployment = context.deployment(arguments.stack)
-    fit, model, origin = _planned(context, deployment)
+    fit, model, origin = _plan_facts(context, deployment)
     notes: list[str] = []
     by_log = _by_log(context, deployment, arguments.since, notes)
     by_metrics = _by_metrics(context, deployment, notes, wake=arguments.wake)
     if note := disagreement(by_log, by_metrics):
         notes.append(note)
-    reported = combined(by_log, by_metrics)
+    reported = combine(by_log, by_metrics)
     if not_judged := another_model(reported, model):
         notes.append(not_judged)
     figures = figures_of(reported, fit, origin, _UNREAD, not_judged=not_judged)
@@ -127,7 +127,7 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
     )
 
 
-def _planned(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str, str]:
+def _plan_facts(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str, str]:
     """The plan's fit, its model argument ("" where it is not recorded), and where it is from."""
     recorded = deployment.outputs.get("plan")
     fit = recorded.get("fit") if isinstance(recorded, Mapping) else None
@@ -145,15 +145,15 @@ def _planned(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any
 
 def _by_log(context: Context, deployment: Deployment, since: str, notes: list[str]) -> Reported:
     """The log's figures; a log that cannot be read is a note, as the metrics have figures too."""
-    found: list[LogLine] = []
+    lines: list[LogLine] = []
     try:
         for text in LOG_TEXTS:
             asked = LogsArguments(stack=deployment.stack, since=since, text=text, limit=_MOST_LINES)
-            found += logs(context, asked).lines
+            lines += logs(context, asked).lines
     except UserError as error:
         notes.append(f"the log could not be read: {one_line(error)}")
         return Reported()
-    reported = reported_by_log(sorted(dict.fromkeys(found), key=lambda line: line.time or ""))
+    reported = reported_by_log(sorted(dict.fromkeys(lines), key=lambda line: line.time or ""))
     if replace(reported, model="") == Reported():
         of_machines = ": the console of a machine has the lines of its container only if that ended"
         notes.append(f"the log has no line about memory since {since}{of_machines if deployment.leases else ''}")
@@ -172,7 +172,7 @@ def _by_metrics(context: Context, deployment: Deployment, notes: list[str], *, w
             reply = server.ask("/metrics", max_bytes=MAX_BYTES, seconds=seconds)
             sample = parse(reply.text, time.monotonic()) if reply.status == 200 else None
             if sample is None:
-                raise server.refused("/metrics", reply)
+                raise server.refusal_error("/metrics", reply)
             model = _served_model(server)
     except UserError as error:
         notes.append(f"the metrics could not be read: {one_line(error)}")
@@ -191,5 +191,5 @@ def _served_model(server: DeployedServer) -> str:
     return clean_text(roots[0], _NOTE) if roots and isinstance(roots[0], str) else ""
 
 
-def _shown(value: float | None, unit: str) -> str:
+def _number_text(value: float | None, unit: str) -> str:
     return "unknown" if value is None else number(value, unit)

@@ -61,7 +61,7 @@ class Line(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReportedFigure:
     """A figure and its origin."""
 
     value: float
@@ -85,15 +85,15 @@ class Reported:
         model: vLLM's model argument, a path or a hub id; "" is unknown.
     """
 
-    total: Reading | None = None
-    cap: Reading | None = None
-    weights: Reading | None = None
-    used: Reading | None = None
-    cache: Reading | None = None
-    tokens: Reading | None = None
-    concurrency: Reading | None = None
-    length: Reading | None = None
-    utilization: Reading | None = None
+    total: ReportedFigure | None = None
+    cap: ReportedFigure | None = None
+    weights: ReportedFigure | None = None
+    used: ReportedFigure | None = None
+    cache: ReportedFigure | None = None
+    tokens: ReportedFigure | None = None
+    concurrency: ReportedFigure | None = None
+    length: ReportedFigure | None = None
+    utilization: ReportedFigure | None = None
     model: str = ""
 
 
@@ -108,13 +108,15 @@ def reported_by_log(lines: Iterable[Line]) -> Reported:
             starts[instance] = {}
             named = _MODEL.search(line.text)
             models[instance] = named["path"] if named else ""
-        found = _figures(line.text)
-        if found or _START.search(line.text):
+        figures = _figures(line.text)
+        if figures or _START.search(line.text):
             newest = instance
-        for name, value in found.items():
-            known = starts[instance].get(name)
-            if known is None or (value > known.value if name in _LARGEST else value < known.value):
-                starts[instance][name] = Reading(value, f"the server's log{f', {line.time}' if line.time else ''}")
+        for name, value in figures.items():
+            previous = starts[instance].get(name)
+            if previous is None or (value > previous.value if name in _LARGEST else value < previous.value):
+                starts[instance][name] = ReportedFigure(
+                    value, f"the server's log{f', {line.time}' if line.time else ''}"
+                )
     return Reported(**starts[newest], model=models.get(newest, ""))
 
 
@@ -124,15 +126,17 @@ def reported_by_metrics(config: Mapping[str, str]) -> Reported:
     Args:
         config: Labels of `vllm:cache_config_info`; a label that is absent or "None" is unknown.
     """
-    found = {name: _number(config.get(label, "")) for name, label in _LABELS.items()}
-    readings: dict[str, Any] = {name: Reading(value, _METRICS) for name, value in found.items() if value is not None}
+    values = {name: _number(config.get(label, "")) for name, label in _LABELS.items()}
+    readings: dict[str, Any] = {
+        name: ReportedFigure(value, _METRICS) for name, value in values.items() if value is not None
+    }
     explicit = _number(config.get("kv_cache_memory_bytes", ""))
     if explicit is not None:
-        readings["cache"] = Reading(explicit / GIB, _METRICS)
+        readings["cache"] = ReportedFigure(explicit / GIB, _METRICS)
     return Reported(**readings)
 
 
-def combined(log: Reported, metrics: Reported) -> Reported:
+def combine(log: Reported, metrics: Reported) -> Reported:
     """Both together: the running process is preferred, and the log has what it does not report."""
     names = Reported.__dataclass_fields__
     return replace(log, **{name: value for name in names if (value := getattr(metrics, name))})
@@ -149,13 +153,13 @@ def disagreement(log: Reported, metrics: Reported) -> str | None:
 
 
 def _figures(text: str) -> dict[str, float]:
-    found = {}
+    figures = {}
     for name, pattern in _PATTERNS.items():
         if match := pattern.search(text):
             value = next(group for group in match.groups() if group is not None)
             if (number := _number(value.replace(",", ""))) is not None:
-                found[name] = number
-    return found
+                figures[name] = number
+    return figures
 
 
 def _number(text: str) -> float | None:

@@ -18,7 +18,7 @@ from bezel.operations.context import Context
 from bezel.operations.results import Result, utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of, shown
+from bezel.operations.vllm_metrics.figures import Figure, RequestOutcome, figure_text, figures_of, notes_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
 from bezel_base.console import align_columns
 
@@ -54,7 +54,7 @@ class Metrics(Result):
     engines: int | None = Field(description="engines of that process, over which the figures are summed")
     interval_seconds: float | None = Field(description="time between the two readings; null: figures since the start")
     figures: tuple[Figure, ...]
-    outcomes: tuple[Outcome, ...] = Field(description="requests by how they ended")
+    outcomes: tuple[RequestOutcome, ...] = Field(description="requests by how they ended")
     notes: tuple[str, ...] = Field(description="what limits the figures")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
@@ -64,7 +64,7 @@ class Metrics(Result):
         lines = [head, *(f"note: {text}" for text in self.notes)]
         if self.is_read:
             basis = f"of {self.interval_seconds:g} s" if self.interval_seconds else "since the start"
-            rows = [(figure.title, shown(figure), _health(figure), figure.meaning) for figure in self.figures]
+            rows = [(figure.title, figure_text(figure), _health(figure), figure.meaning) for figure in self.figures]
             lines += [f"means and rates {basis}", *align_columns(("figure", "value", "health", "meaning"), rows)]
             ended = [
                 (f"{item.counted_by} {item.outcome}", item.requests, "failed" if item.is_failure else "", item.meaning)
@@ -74,7 +74,7 @@ class Metrics(Result):
             lines += ["", *align_columns(("requests", "number", "", "meaning"), ended)] if ended else []
             for figure in self.figures:
                 if figure.is_unhealthy:
-                    lines += ["", f"{figure.title} is {shown(figure)}: unhealthy when {figure.unhealthy_when}."]
+                    lines += ["", f"{figure.title} is {figure_text(figure)}: unhealthy when {figure.unhealthy_when}."]
                     lines += [f"  Repair: {figure.repair}"]
         return "\n".join(lines) + "\n"
 
@@ -136,8 +136,8 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
 
 def asleep(instances: Instances) -> str:
     """The note on a server that was not asked."""
-    known = "no instance runs" if instances.count == 0 else "no instance is known to run"
-    return f"{known} ({instances.why}): not asked, as that would start one; --wake asks nevertheless"
+    state = "no instance runs" if instances.count == 0 else "no instance is known to run"
+    return f"{state} ({instances.why}): not asked, as that would start one; --wake asks nevertheless"
 
 
 def read_samples(server: DeployedServer, *, reads: int = _READS, seconds: float = _SECONDS) -> list[Sample]:
@@ -158,7 +158,7 @@ def read_samples(server: DeployedServer, *, reads: int = _READS, seconds: float 
         reply = server.ask("/metrics", max_bytes=MAX_BYTES, seconds=limit, fresh=True)
         sample = parse(reply.text, time.monotonic()) if reply.status == 200 else None
         if sample is None:
-            raise server.refused("/metrics", reply)
+            raise server.refusal_error("/metrics", reply)
         samples.append(sample)
     return samples
 

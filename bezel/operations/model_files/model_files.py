@@ -14,7 +14,7 @@ from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Reach, Word
 from bezel.operations.context import Context
-from bezel.operations.doctor.local_checks import planned
+from bezel.operations.doctor.local_checks import plan_stacks
 from bezel.operations.model_files.registry import RegistryModel, registry_of
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
@@ -121,7 +121,7 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
     Raises:
         UserError: There is neither such a stack nor can a bucket have this name, or the named bucket cannot be read.
     """
-    bucket, plans = _asked(context, arguments.stack)
+    bucket, plans = _bucket_and_plans(context, arguments.stack)
     owners: dict[str, dict[str, list[_Owner]]] = {bucket: {}} if bucket else {}
     for stack, (plan, _) in plans.items():
         for folder, owner in _folders(stack, plan):
@@ -130,14 +130,14 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
     context.show(f"lists {', '.join(f'{_GS}{name}' for name in sorted(owners)) or 'no bucket'}")
     folders: list[ModelFolder] = []
     notes: list[str] = []
-    for name, own in sorted(owners.items()):
+    for name, bucket_owners in sorted(owners.items()):
         try:
-            folders += _listed(name, own)
+            folders += _model_folders(name, bucket_owners)
         except RestError as error:
             if name == bucket:
                 raise
             notes.append(f"{_GS}{name}: {one_line(error)}")
-            folders += [_unread(name, folder, each) for folder, each in sorted(own.items())]
+            folders += [_unread(name, folder, each) for folder, each in sorted(bucket_owners.items())]
     if context.scope:
         folders = [each for each in folders if each.stacks]
         notes.append(_SCOPED)
@@ -151,23 +151,23 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
     )
 
 
-def _asked(context: Context, named: str | None) -> tuple[str | None, Plans]:
+def _bucket_and_plans(context: Context, named: str | None) -> tuple[str | None, Plans]:
     """(the only bucket, None for those of the stacks; the plans that are meant or that load from it)."""
     stacks = context.project.stacks()
     if named is not None and named in stacks:
         context.project.configuration(named)
-        found = planned(context, (named,))
-        if not found[1]:
-            raise UserError(*(f"{each.subject}: {each.detail}" for each in found[0]))
-        return None, found[1]
+        checks, plans = plan_stacks(context, (named,))
+        if not plans:
+            raise UserError(*(f"{each.subject}: {each.detail}" for each in checks))
+        return None, plans
     if named is None:
-        return None, planned(context, stacks)[1]
+        return None, plan_stacks(context, stacks)[1]
     bucket = named.removeprefix(_GS).rstrip("/")
     if not _is_bucket(bucket):
         consequence = "it is neither a stack with a file in this folder nor the name of a bucket."
         repair = f"choose one of {', '.join(stacks) or '(no stacks)'}, or write gs://BUCKET."
         raise UserError(Problem("STACK", named, consequence, repair))
-    return bucket, planned(context, stacks)[1]
+    return bucket, plan_stacks(context, stacks)[1]
 
 
 def _is_bucket(name: str) -> bool:
@@ -184,13 +184,13 @@ def _folders(stack: str, plan: AnyPlan) -> Iterable[tuple[str, _Owner]]:
             yield folder, _Owner(stack, source, is_draft=True)
 
 
-def _listed(bucket: str, owners: Mapping[str, list[_Owner]]) -> list[ModelFolder]:
+def _model_folders(bucket: str, owners: Mapping[str, list[_Owner]]) -> list[ModelFolder]:
     """The models of a bucket, and the folders that stacks load and that are not there."""
-    drafts = {folder for folder, found in owners.items() if all(owner.is_draft for owner in found)}
+    drafts = {folder for folder, folder_owners in owners.items() if all(owner.is_draft for owner in folder_owners)}
     with closing(Bucket(bucket, Watch(_BUCKET_SECONDS))) as reached:
-        held = {model.folder: model for model in stored_models(reached, drafts)}
-    there = [_of(bucket, model, owners.get(model.folder, ())) for model in held.values()]
-    lacking = [folder for folder in sorted(owners) if folder not in held]
+        stored = {model.folder: model for model in stored_models(reached, drafts)}
+    there = [_of(bucket, model, owners.get(model.folder, ())) for model in stored.values()]
+    lacking = [folder for folder in sorted(owners) if folder not in stored]
     return [*there, *(_missing(bucket, folder, owners[folder]) for folder in lacking)]
 
 

@@ -35,13 +35,13 @@ def registry_of(context: Context, places: Sequence[tuple[str, str]]) -> tuple[li
     if not places:
         return [], []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = list(pool.map(lambda place: _asked(context, *place), places))
+        answers = list(pool.map(lambda place: _models_of_region(context, *place), places))
     return [model for models, _ in answers for model in models], [note for _, notes in answers for note in notes]
 
 
-def _asked(context: Context, project: str, region: str) -> tuple[list[RegistryModel], list[str]]:
+def _models_of_region(context: Context, project: str, region: str) -> tuple[list[RegistryModel], list[str]]:
     try:
-        found = registered_models(context.google, project, region)
+        models = registered_models(context.google, project, region)
     except ApiError as error:
         enable = (
             f"; `gcloud services enable aiplatform.googleapis.com --project={shell_word(project)}`"
@@ -51,7 +51,7 @@ def _asked(context: Context, project: str, region: str) -> tuple[list[RegistryMo
         return [], [f"the registry of {project} in {region} is unknown: {error.status} {error.message}{enable}"]
     except RestError as error:
         return [], [f"the registry of {project} in {region} is unknown: {error}"]
-    return [_of(model, project, region) for model in found], []
+    return [_of(model, project, region) for model in models], []
 
 
 def _of(model: RegisteredModel, project: str, region: str) -> RegistryModel:

@@ -85,8 +85,8 @@ def models(context: Context, arguments: ModelsArguments) -> Models:
             reply = server.ask(_PATH, max_bytes=_MAX_BYTES, seconds=_WAKE_SECONDS if arguments.wake else _SECONDS)
             entries = reply.json().get("data")
             if reply.status != 200 or not isinstance(entries, list):
-                raise server.refused(_PATH, reply)
-        served = tuple(_served(entry) for entry in entries[:_MOST] if isinstance(entry, Mapping))
+                raise server.refusal_error(_PATH, reply)
+        served = tuple(_served_model(entry) for entry in entries[:_MOST] if isinstance(entry, Mapping))
         if len(entries) > _MOST:
             notes = (f"{len(entries)} are listed; the first {_MOST} are shown",)
     declared = deployment.model or None
@@ -105,7 +105,7 @@ def models(context: Context, arguments: ModelsArguments) -> Models:
     )
 
 
-def _served(entry: Mapping[str, Any]) -> ServedModel:
+def _served_model(entry: Mapping[str, Any]) -> ServedModel:
     length, created = entry.get("max_model_len"), entry.get("created")
     return ServedModel(
         id=clean_text(str(entry.get("id") or ""), _NAME),

@@ -20,9 +20,9 @@ from bezel.operations.metrics.metrics import asleep
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, lines
 from bezel.operations.service_use.instances import instances_of
-from bezel.operations.serving.first_token import FirstToken, measured
+from bezel.operations.serving.first_token import FirstToken, readings_around
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.serving.streams import Stream, streamed
+from bezel.operations.serving.streams import Stream, read_stream
 from bezel_base.errors import Problem, UserError
 
 _PATH = "/v1/chat/completions"
@@ -100,12 +100,12 @@ class Answer(Result):
         if stats is not None:
             rows = [
                 ("model", f"{self.model or 'unknown'}{' (simulated server)' if self.simulated else ''}"),
-                ("tokens in, out", f"{_shown(stats.prompt_tokens)}, {_shown(stats.output_tokens)}"),
+                ("tokens in, out", f"{_number_text(stats.prompt_tokens)}, {_number_text(stats.output_tokens)}"),
                 ("TTFT", stats.first_token().line()),
                 ("slow path", stats.between or None),
                 ("repair", stats.repair or None),
                 ("total", f"{stats.total_seconds:g} s"),
-                ("output tokens/s", _shown(stats.output_tokens_per_second)),
+                ("output tokens/s", _number_text(stats.output_tokens_per_second)),
                 ("finish reason", self.finish_reason or "none: the answer broke off"),
             ]
         return body + "".join(f"note: {text}\n" for text in self.notes) + lines(rows)
@@ -136,10 +136,10 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         }
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
         with DeployedServer(context, deployment) as server:
-            with measured(
+            with readings_around(
                 server, is_awake=instances.is_awake, seconds=_READ_SECONDS, reads=arguments.stats
             ) as readings:
-                stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
+                stream = read_stream(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
                 ended = time.monotonic()
                 shown.end()
             if arguments.stats:
@@ -188,7 +188,7 @@ def _content(folder: Path, arguments: QueryArguments) -> Any:
 def _image(folder: Path, name: str) -> tuple[str, bytes]:
     """Type and content of an image file; none from outside of the project's folder, which may be an agent's wish."""
 
-    def refused(consequence: str) -> UserError:
+    def refusal(consequence: str) -> UserError:
         repair = "name a PNG, JPEG, GIF or WebP file below the project's folder."
         return UserError(Problem("--image", name, consequence, repair))
 
@@ -196,15 +196,15 @@ def _image(folder: Path, name: str) -> tuple[str, bytes]:
         root = folder.resolve()
         file = (root / name).resolve(strict=True)
         if not file.is_relative_to(root) or any(part.startswith(".") for part in file.relative_to(root).parts):
-            raise refused("it is outside of the project's folder, or hidden.")
+            raise refusal("it is outside of the project's folder, or hidden.")
         if not file.is_file() or file.stat().st_size > _MAX_IMAGE:
-            raise refused("it is a folder, or larger than 20 MiB.")
+            raise refusal("it is a folder, or larger than 20 MiB.")
         data = file.read_bytes()
     except (OSError, ValueError, RuntimeError):
-        raise refused("it cannot be read.") from None
+        raise refusal("it cannot be read.") from None
     media = next((media for begin, media in _IMAGES.items() if data.startswith(begin)), None)
     if media is None:
-        raise refused("it does not begin as an image does.")
+        raise refusal("it does not begin as an image does.")
     return media, data
 
 
@@ -230,5 +230,5 @@ class _Shown:
             self._write(text)
 
 
-def _shown(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "unknown" if value is None else f"{value:g}"

@@ -44,20 +44,20 @@ def known_quotas() -> tuple[KnownQuota, ...]:
 
 
 def _of_cloud_run() -> list[KnownQuota]:
-    found, everywhere = [], set()
+    quotas, everywhere = [], set()
     for gpu in accelerators().values():
         places = (*gpu.regions, *gpu.regions_on_invitation)
         everywhere |= {*places}
         for redundant in (False, True):
             title = f"{gpu.title} on Cloud Run" + (", zonal redundancy" if redundant else "")
             quota = gpu_quota(gpu.id, zonal_redundancy=redundant)
-            found.append(KnownQuota(title, quota, "region", tuple(sorted(places))))
+            quotas.append(KnownQuota(title, quota, "region", tuple(sorted(places))))
     for title, quota in (
         ("CPUs on Cloud Run", Quota(RUN_API, CPU_QUOTA, "vCPU", 1000)),
         ("memory on Cloud Run", Quota(RUN_API, MEMORY_QUOTA, "GiB", 1 << 30)),
     ):
-        found.append(KnownQuota(title, quota, "region", tuple(sorted(everywhere))))
-    return found
+        quotas.append(KnownQuota(title, quota, "region", tuple(sorted(everywhere))))
+    return quotas
 
 
 def _of_leases() -> list[KnownQuota]:

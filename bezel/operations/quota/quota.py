@@ -20,7 +20,7 @@ from bezel.operations.quota.known import KnownQuota, PlaceKind, known_by_id, kno
 from bezel.operations.quota.places import is_in, refuse_both
 from bezel.operations.quota.requests_made import QuotaRequest, requests_of
 from bezel.operations.redaction import clean_text
-from bezel.operations.results import Result, counted
+from bezel.operations.results import Result, format_count
 from bezel.planner import Plan
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need
 from bezel.planner.assemble.quota import request as gcloud_request
@@ -98,10 +98,10 @@ class QuotaReport(Result):
             (
                 row.title,
                 row.place,
-                _shown(row, math.inf if row.is_unlimited else row.limit),
-                _shown(row, row.used)
+                _amount_text(row, math.inf if row.is_unlimited else row.limit),
+                _amount_text(row, row.used)
                 + ("" if row.used_seconds_ago is None else f", {duration_text(row.used_seconds_ago)} ago"),
-                *((f"{_shown(row, row.needed)}{' SHORT' if row.is_short else ''}",) if self.stack else ()),
+                *((f"{_amount_text(row, row.needed)}{' SHORT' if row.is_short else ''}",) if self.stack else ()),
                 row.quota,
             )
             for row in self.quotas
@@ -113,7 +113,7 @@ class QuotaReport(Result):
         return "\n".join(lines) + "\n"
 
 
-def _shown(row: QuotaRow, amount: float | None) -> str:
+def _amount_text(row: QuotaRow, amount: float | None) -> str:
     if amount is None:
         return "unknown"
     return "no limit" if amount == math.inf else Quota("", "", row.thing).things(round(amount, 3))
@@ -129,9 +129,9 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
     project = context.cloud_project(arguments.stack)
     plan = None if arguments.stack is None else plan_of(context, arguments.stack)[0]
     needs = () if plan is None else needs_of(plan)
-    wanted = _wanted(needs, arguments)
+    wanted = _quotas_to_ask(needs, arguments)
     notes: list[str] = []
-    context.show(f"asks Cloud Quotas and Cloud Monitoring about {counted(len(wanted), 'quota')} of {project}")
+    context.show(f"asks Cloud Quotas and Cloud Monitoring about {format_count(len(wanted), 'quota')} of {project}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asked = [pool.submit(_answers, context, project, each) for each, _ in wanted]
         made = _or_note(lambda: preferences_of(context.google, project), notes, "requests for quotas are unknown")
@@ -156,7 +156,7 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
     )
 
 
-def _wanted(needs: tuple[Need, ...], arguments: QuotaArguments) -> list[tuple[KnownQuota, dict[str, int]]]:
+def _quotas_to_ask(needs: tuple[Need, ...], arguments: QuotaArguments) -> list[tuple[KnownQuota, dict[str, int]]]:
     """The quotas to ask for, each with the needed amount by place; {} without a stack."""
     by_id = known_by_id(known_quotas())
     if arguments.stack is None:
@@ -179,16 +179,18 @@ _Answers = tuple[Mapping[str, Any] | None, Mapping[str, Counted] | None, list[st
 def _answers(context: Context, project: str, each: KnownQuota) -> _Answers:
     """The description of a quota, its use by place, and why one of them is unknown."""
     notes: list[str] = []
-    client, known = context.google, each.quota
-    info = _or_note(lambda: info_of(client, project, known.service, known.id), notes, "limits are unknown", project)
+    client, definition = context.google, each.quota
+    info = _or_note(
+        lambda: info_of(client, project, definition.service, definition.id), notes, "limits are unknown", project
+    )
     if info is None:
         return None, None, notes
-    if known.dimensions:
-        names = ", ".join(name for name, _ in known.dimensions)
-        return info, None, [f"the use of {known.id} is unknown: Cloud Monitoring does not count it by {names}"]
+    if definition.dimensions:
+        names = ", ".join(name for name, _ in definition.dimensions)
+        return info, None, [f"the use of {definition.id} is unknown: Cloud Monitoring does not count it by {names}"]
     metric, now = str(info.get("metric") or ""), datetime.fromtimestamp(context.clock.now(), UTC)
     used = _or_note(
-        lambda: counted_everywhere(client, project, known.service, metric, now), notes, "use is unknown", project
+        lambda: counted_everywhere(client, project, definition.service, metric, now), notes, "use is unknown", project
     )
     return info, used, notes
 
@@ -208,7 +210,7 @@ def _or_note(ask: Callable[[], _T], notes: list[str], what: str, project: str = 
 def _of_deploy(context: Context, project: str, plan: Plan, rows: Iterable[QuotaRow]) -> list[str]:
     """What a deploy of the service needs at its worst moment, beside the services that are there."""
     notes: list[str] = []
-    region, own = plan.service.region, plan.service.name
+    region, service_name = plan.service.region, plan.service.name
     address = context.address("CLOUD_RUN_V2")
     unknown = f"what an old revision and other services of {region} may hold is not judged"
     services = _or_note(lambda: services_of(context.google, address, project, region), notes, unknown)
@@ -217,7 +219,7 @@ def _of_deploy(context: Context, project: str, plan: Plan, rows: Iterable[QuotaR
     limits = {row.quota: row.limit for row in rows if row.place == region}
     for need in needs_of(plan):
         limit = limits.get(need.quota.id)
-        moment = worst_moment(need, services, own)
+        moment = worst_moment(need, services, service_name)
         if limit is not None and (warning := tight_deploy(moment, limit * need.quota.unit, project)):
             notes.append(warning.partition("\n")[0])
     return notes
@@ -231,31 +233,35 @@ def _rows(
     arguments: QuotaArguments,
     project: str,
 ) -> Iterable[QuotaRow]:
-    known = each.quota
+    definition = each.quota
     for place in needed or [place for place in each.places if _is_asked(place, arguments)]:
-        allowed = None if info is None else value_in(info, Limit(known.service, known.id, place, known.dimensions))
+        allowed = (
+            None
+            if info is None
+            else value_in(info, Limit(definition.service, definition.id, place, definition.dimensions))
+        )
         limit = None if allowed is None else allowed.value
         counted, need = (used or {}).get(place), needed.get(place)
-        more = need or (int(limit) * 2 if limit and limit != math.inf else 0) or known.unit
+        more = need or (int(limit) * 2 if limit and limit != math.inf else 0) or definition.unit
         yield QuotaRow(
             title=each.title,
-            service=known.service,
-            quota=known.id,
+            service=definition.service,
+            quota=definition.id,
             place_kind=each.kind,
             place=place,
-            thing=known.thing,
-            unit=known.unit,
-            limit=None if limit is None or limit == math.inf else limit / known.unit,
+            thing=definition.thing,
+            unit=definition.unit,
+            limit=None if limit is None or limit == math.inf else limit / definition.unit,
             is_unlimited=limit == math.inf,
-            used=None if counted is None else counted.used / known.unit,
+            used=None if counted is None else counted.used / definition.unit,
             used_seconds_ago=None if counted is None else int(counted.age),
-            needed=None if need is None else need / known.unit,
+            needed=None if need is None else need / definition.unit,
             is_short=need is not None and limit is not None and need > limit,
-            request=_request(known, more / known.unit, each.kind, place),
-            gcloud_request=gcloud_request(Need(known, place, more, 1), project, more),
+            request=_request(definition, more / definition.unit, each.kind, place),
+            gcloud_request=gcloud_request(Need(definition, place, more, 1), project, more),
         )
 
 
-def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
-    command = f"bezel quota request {shell_word(known.id)} --amount {shell_word(f'{amount:g}')}"
+def _request(definition: Quota, amount: float, kind: PlaceKind, place: str) -> str:
+    command = f"bezel quota request {shell_word(definition.id)} --amount {shell_word(f'{amount:g}')}"
     return f"{command} --zone {shell_word(place)}" if kind == "zone" else f"{command} --region {shell_word(place)}"

@@ -60,7 +60,7 @@ class QuotaRequestArguments(Arguments):
 class _Target:
     """A quota in a place of a project: its limit in the API's unit, and the request that it has already."""
 
-    known: KnownQuota
+    known_quota: KnownQuota
     project: str
     limit: Limit
     allowed: float
@@ -79,7 +79,7 @@ def plan_request(context: Context, arguments: QuotaRequestArguments) -> Plan:
         UserError: The quota or the place is unknown, or the project cannot be asked.
     """
     target = _target(context, arguments)
-    value, quota, existing = _value(target, arguments.amount), target.known.quota, target.existing
+    value, quota, existing = _value(target, arguments.amount), target.known_quota.quota, target.existing
     refusals = [target.ineligible] if target.ineligible else []
     enough = value <= target.allowed
     waits = existing is not None and existing.state == "pending" and existing.preferred == value
@@ -89,7 +89,7 @@ def plan_request(context: Context, arguments: QuotaRequestArguments) -> Plan:
     elif waits:
         summary = f"nothing to request: {quota.things(value)} are requested already, and Google has not decided"
     else:
-        summary = f"request {quota.things(value)}, now {present}, of {target.project}: {target.known.title}"
+        summary = f"request {quota.things(value)}, now {present}, of {target.project}: {target.known_quota.title}"
     change = PlannedChange(op="update" if existing else "create", name=target.name, type=_TYPE)
     return Plan(
         operation=_NAME,
@@ -125,7 +125,7 @@ def apply_request(context: Context, plan: Plan) -> Outcome:
         email=arguments.email,
         justification=arguments.justification,
     )
-    shown = request_of(made, target.known)
+    shown = request_of(made, target.known_quota)
     state = plain(shown.line)
     look = "look at its state later: `bezel quota`"
     return Outcome(
@@ -152,23 +152,25 @@ def check_scope(context: Context, arguments: QuotaRequestArguments) -> None:
     if (arguments.quota, place) in counted:
         return
     if arguments.quota not in {quota for quota, _ in counted}:
-        known = ", ".join(sorted({quota for quota, _ in counted}))
-        raise BeyondStackError("QUOTA", arguments.quota, arguments.stack, f"choose one of {known or '(none)'}.")
-    kind = "zone" if arguments.zone or _known(arguments).kind == "zone" else "region"
-    known = ", ".join(sorted(there for quota, there in counted if quota == arguments.quota))
-    raise BeyondStackError(f"--{kind}", place or NOT_SET, arguments.stack, f"name one of {known}.")
+        choices = ", ".join(sorted({quota for quota, _ in counted}))
+        raise BeyondStackError("QUOTA", arguments.quota, arguments.stack, f"choose one of {choices or '(none)'}.")
+    kind = "zone" if arguments.zone or _known_quota(arguments).kind == "zone" else "region"
+    choices = ", ".join(sorted(there for quota, there in counted if quota == arguments.quota))
+    raise BeyondStackError(f"--{kind}", place or NOT_SET, arguments.stack, f"name one of {choices}.")
 
 
 def _target(context: Context, arguments: QuotaRequestArguments) -> _Target:
     refuse_both(arguments.region, arguments.zone)
-    known = _known(arguments)
-    place = arguments.zone if known.kind == "zone" else arguments.region
+    known_quota = _known_quota(arguments)
+    place = arguments.zone if known_quota.kind == "zone" else arguments.region
     if place is None:
-        given = arguments.region or arguments.zone
-        text = f"{arguments.quota} has a value for each {known.kind}."
-        raise UserError(Problem(f"--{known.kind}", given, text, f"name one of {', '.join(known.places)}."))
+        other_place = arguments.region or arguments.zone
+        text = f"{arguments.quota} has a value for each {known_quota.kind}."
+        raise UserError(
+            Problem(f"--{known_quota.kind}", other_place, text, f"name one of {', '.join(known_quota.places)}.")
+        )
     project = context.cloud_project(arguments.stack)
-    limit = Limit(known.quota.service, known.quota.id, place, known.quota.dimensions)
+    limit = Limit(known_quota.quota.service, known_quota.quota.id, place, known_quota.quota.dimensions)
     info = info_of(context.google, project, limit.service, limit.quota_id)
     allowed = None if info is None else value_in(info, limit)
     if info is None or allowed is None:
@@ -187,10 +189,10 @@ def _target(context: Context, arguments: QuotaRequestArguments) -> _Target:
     elif eligibility and not eligibility.get("isEligible"):
         reason = plain(str(eligibility.get("ineligibilityReason") or "no reason stated"))
         ineligible = f"{project} may not request more of {limit.quota_id}: {reason}"
-    return _Target(known, project, limit, allowed.value, next(iter(same), None), ineligible)
+    return _Target(known_quota, project, limit, allowed.value, next(iter(same), None), ineligible)
 
 
-def _known(arguments: QuotaRequestArguments) -> KnownQuota:
+def _known_quota(arguments: QuotaRequestArguments) -> KnownQuota:
     quotas = {each.quota.id: each for each in known_quotas()}
     if arguments.quota not in quotas:
         text = "it is none of those that deployments count in."
@@ -204,19 +206,19 @@ def _value(target: _Target, amount: float) -> int:
     Raises:
         UserError: It is no whole number of that unit.
     """
-    value = amount * target.known.quota.unit
+    value = amount * target.known_quota.quota.unit
     if not math.isclose(value, round(value), abs_tol=1e-6):
-        text = f"{target.limit.quota_id} counts whole {target.known.quota.thing}s."
+        text = f"{target.limit.quota_id} counts whole {target.known_quota.quota.thing}s."
         raise UserError(Problem("--amount", amount, text, f"request {math.ceil(amount)}."))
     return round(value)
 
 
 def _warnings(arguments: QuotaRequestArguments, existing: QuotaPreference | None) -> tuple[str, ...]:
-    found = [] if arguments.email else ["without --email Google denies a request that it has a question about"]
+    warnings = [] if arguments.email else ["without --email Google denies a request that it has a question about"]
     if existing is not None and existing.state == "denied":
         detail = f" ({plain(existing.detail)})" if existing.detail else ""
-        found.append(f"an earlier request of {existing.updated} was denied{detail}")
-    return tuple(found)
+        warnings.append(f"an earlier request of {existing.updated} was denied{detail}")
+    return tuple(warnings)
 
 
 def _basis(context: Context, target: _Target) -> dict[str, str]:

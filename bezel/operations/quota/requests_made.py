@@ -35,16 +35,16 @@ class QuotaRequest(Result):
         return f"request: {self.quota} in {self.place}: {preferred} {self.state}{granted}{detail}"
 
 
-def request_of(made: QuotaPreference, known: KnownQuota) -> QuotaRequest:
+def request_of(made: QuotaPreference, known_quota: KnownQuota) -> QuotaRequest:
     """One request, in things."""
 
     def things(amount: int | None) -> float | None:
-        return None if amount is None or amount < 0 else amount / known.quota.unit
+        return None if amount is None or amount < 0 else amount / known_quota.quota.unit
 
     return QuotaRequest(
         quota=made.quota_id,
-        place=dict(made.dimensions).get(known.kind, "all"),
-        thing=known.quota.thing,
+        place=dict(made.dimensions).get(known_quota.kind, "all"),
+        thing=known_quota.quota.thing,
         preferred=things(made.preferred),
         granted=things(made.granted),
         state=made.state,
@@ -55,11 +55,13 @@ def request_of(made: QuotaPreference, known: KnownQuota) -> QuotaRequest:
 
 def requests_of(
     made: Iterable[QuotaPreference],
-    known: Mapping[tuple[str, str], KnownQuota],
+    known_quotas: Mapping[tuple[str, str], KnownQuota],
     region: str | None = None,
     zone: str | None = None,
 ) -> tuple[QuotaRequest, ...]:
     """The requests of some quotas in some places, newest first."""
-    found = [request_of(each, known[key]) for each in made if (key := (each.service, each.quota_id)) in known]
-    there = [each for each in found if each.place == "all" or is_in(each.place, region, zone)]
+    requests = [
+        request_of(each, known_quotas[key]) for each in made if (key := (each.service, each.quota_id)) in known_quotas
+    ]
+    there = [each for each in requests if each.place == "all" or is_in(each.place, region, zone)]
     return tuple(sorted(there, key=lambda each: each.updated, reverse=True))

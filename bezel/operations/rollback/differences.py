@@ -37,11 +37,11 @@ def difference_notes(serving: Mapping[str, Any], target: Mapping[str, Any]) -> l
         return ["what differs from the serving revision is not judged: it is not in the list of revisions"]
     # Both sides are compared over the fields that either has.
     wanted = {field: target.get(field) for field in _FIELDS if target.get(field) or serving.get(field)}
-    found = [text.replace(" is planned", " after the rollback") for text in differences(wanted, serving)]
-    if not found:
+    texts = [text.replace(" is planned", " after the rollback") for text in differences(wanted, serving)]
+    if not texts:
         return ["it has the same settings as the serving revision"]
-    more = [f"and {len(found) - _MOST} more settings differ"] if len(found) > _MOST else []
-    return [*(f"differs: {text}" for text in found[:_MOST]), *more]
+    more = [f"and {len(texts) - _MOST} more settings differ"] if len(texts) > _MOST else []
+    return [*(f"differs: {text}" for text in texts[:_MOST]), *more]
 
 
 def model_warnings(present: str, target: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[str]:

@@ -61,14 +61,14 @@ def move(
             if error.status in _CHANGED and number < _ATTEMPTS:
                 context.cancelled.wait(_LOOK_SECONDS)
                 continue
-            said = str(error)
+            message = str(error)
             if error.status < 500:
                 raise NotMovedError(_refusal(name, rollback, error)) from None
         except RestError as error:
-            said = one_line(error)
+            message = one_line(error)
         else:
-            said = _ended(context, operation, say)
-        return _moved_service(context, url, rollback, said)
+            message = _wait_for_end(context, operation, say)
+        return _moved_service(context, url, rollback, message)
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -98,7 +98,7 @@ def is_moved(service: Mapping[str, Any], rollback: Rollback) -> bool:
     return recorded and shares(service) == {rollback.revision: 100} and routed == {rollback.revision}
 
 
-def _ended(context: Context, operation: Mapping[str, Any], say: Callable[[str], None]) -> str:
+def _wait_for_end(context: Context, operation: Mapping[str, Any], say: Callable[[str], None]) -> str:
     """Wait for the end of an operation; what it says of a failure, "" for none."""
     waited = 0.0
     while not operation.get("done"):
@@ -116,7 +116,7 @@ def _ended(context: Context, operation: Mapping[str, Any], say: Callable[[str], 
     return str((operation.get("error") or {}).get("message") or "")
 
 
-def _moved_service(context: Context, url: str, rollback: Rollback, said: str) -> Mapping[str, Any]:
+def _moved_service(context: Context, url: str, rollback: Rollback, message: str) -> Mapping[str, Any]:
     """The service after the attempt.
 
     Raises:
@@ -128,11 +128,13 @@ def _moved_service(context: Context, url: str, rollback: Rollback, said: str) ->
         service = context.google.get(url)
     except RestError as error:
         consequence = "whether it was moved is unknown, as the service cannot be read"
-        raise NotMovedError(caused_by(error, what, f"{consequence} ({said})" if said else consequence, again)) from None
+        raise NotMovedError(
+            caused_by(error, what, f"{consequence} ({message})" if message else consequence, again)
+        ) from None
     if is_moved(service, rollback):
         return service
     serving = ", ".join(f"{percent} % to {name}" for name, percent in shares(service).items())
-    consequence = f"it was not moved ({said or 'something else moved it back'}); the traffic goes {serving}."
+    consequence = f"it was not moved ({message or 'something else moved it back'}); the traffic goes {serving}."
     raise NotMovedError(Problem(what, None, consequence, again))
 
 

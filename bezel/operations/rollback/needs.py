@@ -28,12 +28,12 @@ class Needs:
     """What was found of everything that a revision needs.
 
     Attributes:
-        found: What exists.
+        existing: What exists.
         gone: What does not, as a sentence without a full stop: it cannot start.
         not_judged: What could not be read, with the reason.
     """
 
-    found: tuple[str, ...]
+    existing: tuple[str, ...]
     gone: tuple[str, ...]
     not_judged: tuple[str, ...]
 
@@ -49,7 +49,7 @@ def needs_of(context: Context, revision: Mapping[str, Any]) -> Needs:
         context: The context.
         revision: The revision in run v2's description.
     """
-    found: list[str] = []
+    existing: list[str] = []
     gone: list[str] = []
     not_judged: list[str] = []
     for what, ask in dict(_questions(context, revision)).items():
@@ -63,8 +63,8 @@ def needs_of(context: Context, revision: Mapping[str, Any]) -> Needs:
         except (RestError, _NotJudgedError) as error:
             not_judged.append(f"{what}: not judged, {one_line(error)}")
         else:
-            (found if answer is None else gone).append(what if answer is None else f"{what} {answer}")
-    return Needs(tuple(found), tuple(gone), tuple(not_judged))
+            (existing if answer is None else gone).append(what if answer is None else f"{what} {answer}")
+    return Needs(tuple(existing), tuple(gone), tuple(not_judged))
 
 
 def _questions(context: Context, revision: Mapping[str, Any]) -> Iterator[tuple[str, _Ask]]:
@@ -95,11 +95,11 @@ def _image(context: Context, image: str) -> str | None:
         raise _NotJudgedError("it is in no repository of Artifact Registry by a digest")
     region, project, repository, path, digest = parts.groups()
     base = f"{context.address('ARTIFACT_REGISTRY')}projects/{project}/locations/{region}/repositories/{repository}"
-    held = context.google.get(base)
+    repository_record = context.google.get(base)
     try:
         context.google.get(f"{base}/dockerImages/{quote(path, safe='')}@{digest}")
     except ApiError as error:
-        if error.status == 404 and held.get("mode") == _REMOTE:
+        if error.status == 404 and repository_record.get("mode") == _REMOTE:
             raise _NotJudgedError("its repository holds no copy now, and pulls it from upstream again") from None
         raise
     return None
@@ -149,5 +149,5 @@ def _files(context: Context, bucket: str, folder: str) -> str | None:
 
 def _account(context: Context, project: str, account: str) -> str | None:
     name = f"projects/{project}/serviceAccounts/{quote(account, safe='@')}"
-    found = context.google.get(f"{context.address('IAM_BETA')}{name}")
-    return "is disabled" if found.get("disabled") else None
+    record = context.google.get(f"{context.address('IAM_BETA')}{name}")
+    return "is disabled" if record.get("disabled") else None

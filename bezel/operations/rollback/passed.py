@@ -14,11 +14,11 @@ from bezel.outside_changes.rollback import Rollback, in_force
 
 def passed_revisions(deployment: Deployment) -> dict[str, dict[str, Any]]:
     """Short name of each revision that passed -> what its check kept: `model` and `start`. The newest last."""
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for outputs in _outputs(deployment, TOKEN):
         for entry in passed_in(outputs):
-            found[str(entry.get("revision") or "").rpartition("/")[2]] = entry
-    return {name: entry for name, entry in found.items() if name}
+            by_name[str(entry.get("revision") or "").rpartition("/")[2]] = entry
+    return {name: entry for name, entry in by_name.items() if name}
 
 
 def ended_rollback(deployment: Deployment) -> str:

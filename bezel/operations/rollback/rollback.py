@@ -105,18 +105,18 @@ def apply_rollback(context: Context, plan: Plan) -> Outcome:
     """
     arguments = RollbackArguments.model_validate(plan.arguments)
 
-    def step(held: HeldLock | None) -> Outcome:
+    def step(lock: HeldLock | None) -> Outcome:
         seen = _look(context, arguments.stack)
         check(plan, _basis(context, seen, _choose(seen, arguments).target))
         if plan.is_empty:
             return Outcome(operation=plan.operation, target=plan.target, verdict="unchanged", price=plan.price)
         check_cancelled(context)
-        if held is None:
+        if lock is None:
             check_engine(context, arguments.stack)
         else:
-            held.look()
-            held.check()
-        return _moved(context, plan, seen, arguments)
+            lock.look()
+            lock.check()
+        return _move_traffic(context, plan, seen, arguments)
 
     check_place(context, plan)
     return under_lock(context, arguments.stack, wait_of(arguments.wait), step)
@@ -154,8 +154,8 @@ def _look(context: Context, stack: str) -> _Seen:
 
 
 def _choose(seen: _Seen, arguments: RollbackArguments) -> Choice:
-    known, revisions = list(seen.passed), list(seen.revisions.values())
-    return choose(arguments.stack, seen.live, revisions, known, seen.pin, arguments.to)
+    passed, revisions = list(seen.passed), list(seen.revisions.values())
+    return choose(arguments.stack, seen.live, revisions, passed, seen.pin, arguments.to)
 
 
 def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> Plan:
@@ -190,7 +190,7 @@ def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> P
 
 
 def _found_notes(needs: Needs) -> list[str]:
-    return [f"exists still: {', '.join(needs.found)}"] if needs.found else []
+    return [f"exists still: {', '.join(needs.existing)}"] if needs.existing else []
 
 
 def _state_warnings(seen: _Seen) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _standing_notes(seen: _Seen, target: str) -> Iterator[str]:
         yield f"its schedule of minimum instances continues, and then counts for {target}"
 
 
-def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArguments) -> Outcome:
+def _move_traffic(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArguments) -> Outcome:
     origin = sorted(shares(seen.live), key=lambda name: -shares(seen.live)[name])[:_MOST_ORIGINS]
     since = datetime.fromtimestamp(context.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     rollback = new_rollback(seen.live, plan.basis["target"], since, origin)

@@ -9,7 +9,7 @@ from typing import Any
 
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
-from bezel.operations.results import counted
+from bezel.operations.results import format_count
 from bezel.operations.service_use.service_metrics import running_instances
 from bezel_catalog.quantities import duration_text
 
@@ -33,20 +33,20 @@ def start_notes(
         serving: Short names of the revisions that have the traffic now.
     """
     name = str(revision.get("name") or "").rpartition("/")[2]
-    found = running_instances(context, service, name)
-    if found.count:
-        return (f"{name} runs {counted(found.count, 'instance')}, by Cloud Monitoring a moment ago: no start",)
+    instances = running_instances(context, service, name)
+    if instances.count:
+        return (f"{name} runs {format_count(instances.count, 'instance')}, by Cloud Monitoring a moment ago: no start",)
     took = start_text(start)
     head = f"{name} must start, it has no instance: the first requests wait, {took}"
-    if found.count is None:
-        head = f"whether {name} must start is unknown ({found.unknown_because}); a start takes: {took}"
+    if instances.count is None:
+        head = f"whether {name} must start is unknown ({instances.unknown_because}); a start takes: {took}"
     minimum = max(int((each.get("scaling") or {}).get("minInstanceCount") or 0) for each in (revision, live))
     notes = [head]
     if minimum:
-        notes.append(f"it keeps {counted(minimum, 'instance')} at least, started with the move")
-    held = " and ".join(serving)
+        notes.append(f"it keeps {format_count(minimum, 'instance')} at least, started with the move")
+    holders = " and ".join(serving)
     notes.append(
-        f"idle instances of {held} hold their GPUs for up to 15 minutes more: where the quota has no room for both, "
+        f"idle instances of {holders} hold their GPUs for up to 15 minutes more: where the quota has no room for both, "
         f"{name} starts after them"
     )
     return tuple(notes)

@@ -27,22 +27,24 @@ def plan_set(context: Context, arguments: SecretArguments) -> Plan:
         RestError: Secret Manager refused.
     """
     project = context.cloud_project(arguments.stack)
-    found = secret_of(context.google, project, arguments.name)
-    newest = found.newest if found else None
-    changes = [] if found else [PlannedChange(op="create", name=arguments.name, type=_SECRET)]
+    secret = secret_of(context.google, project, arguments.name)
+    newest = secret.newest if secret else None
+    changes = [] if secret else [PlannedChange(op="create", name=arguments.name, type=_SECRET)]
     number = newest.number + 1 if newest else 1
     changes.append(PlannedChange(op="create", name=f"{arguments.name}, version {number}", type=_VERSION))
-    warnings = [] if found is None or is_bezels(found) else ["it was not created by bezel: its labels stay as they are"]
+    warnings = (
+        [] if secret is None or is_bezels(secret) else ["it was not created by bezel: its labels stay as they are"]
+    )
     if newest is not None and newest.state == ENABLED:
         warnings.append(f"version {newest.number} stays, and is no longer the latest")
     return Plan(
         operation=NAME,
         target=arguments.name,
-        summary=f"create it in {project}, with a value" if found is None else f"add version {number}, in {project}",
+        summary=f"create it in {project}, with a value" if secret is None else f"add version {number}, in {project}",
         arguments=arguments.model_dump(mode="json"),
         changes=tuple(changes),
         warnings=tuple(warnings),
-        basis=_basis(context, project, found),
+        basis=_basis(context, project, secret),
     )
 
 
@@ -52,7 +54,7 @@ def apply_set(context: Context, plan: Plan, value: bytes) -> Outcome:
     Args:
         context: The context.
         plan: What was planned.
-        value: The value, as `checked` returns it.
+        value: The value, as `stored_value` returns it.
 
     Raises:
         ChangedError: The secret has changed since; nothing was done.
@@ -61,9 +63,9 @@ def apply_set(context: Context, plan: Plan, value: bytes) -> Outcome:
     arguments = SecretArguments.model_validate(plan.arguments)
     check_place(context, plan)
     project = context.cloud_project(arguments.stack)
-    found = secret_of(context.google, project, arguments.name)
-    check(plan, _basis(context, project, found))
-    if found is None:
+    secret = secret_of(context.google, project, arguments.name)
+    check(plan, _basis(context, project, secret))
+    if secret is None:
         create_secret(context.google, project, arguments.name, labels_of(context, arguments.stack))
     made = add_version(context.google, project, arguments.name, value)
     users = users_of(context, arguments.name)
@@ -76,7 +78,7 @@ def apply_set(context: Context, plan: Plan, value: bytes) -> Outcome:
     )
 
 
-def checked(value: bytes) -> bytes:
+def stored_value(value: bytes) -> bytes:
     """A value as it is stored: without the one line end that `echo` and editors add.
 
     Raises:
@@ -97,9 +99,9 @@ def labels_of(context: Context, stack: str | None) -> dict[str, str]:
 
     It has no stack's label: several stacks may read it, and destroying one of them must leave it.
     """
-    given = {} if stack is None else context.project.configuration(stack)
-    own, environment = given.get("labels"), given.get("environment")
-    labels = {str(key): str(value) for key, value in own.items()} if isinstance(own, dict) else {}
+    configuration = {} if stack is None else context.project.configuration(stack)
+    own_labels, environment = configuration.get("labels"), configuration.get("environment")
+    labels = {str(key): str(value) for key, value in own_labels.items()} if isinstance(own_labels, dict) else {}
     return {**labels, MANAGED_BY: PREFIX, **({"environment": str(environment)} if environment else {})}
 
 
@@ -111,7 +113,7 @@ def _next(name: str, users: tuple[str, ...]) -> tuple[str, ...]:
     return (f"read by {', '.join(users)}: instances and machines that start from now on get it, running ones do not",)
 
 
-def _basis(context: Context, project: str, found: SecretState | None) -> dict[str, str]:
-    newest = found.newest if found else None
-    state = f"{newest.number} {newest.state}" if newest else "no version" if found else "none"
+def _basis(context: Context, project: str, secret: SecretState | None) -> dict[str, str]:
+    newest = secret.newest if secret else None
+    state = f"{newest.number} {newest.state}" if newest else "no version" if secret else "none"
     return {**place_of(context), "secret_project": project, "secret": state}

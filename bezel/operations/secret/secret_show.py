@@ -82,18 +82,18 @@ def show(context: Context, arguments: SecretArguments) -> Secret:
         RestError: Secret Manager refused.
     """
     project = context.cloud_project(arguments.stack)
-    found = secret_of(context.google, project, arguments.name)
-    newest = found.newest if found else None
+    secret = secret_of(context.google, project, arguments.name)
+    newest = secret.newest if secret else None
     option = f" --stack {shell_word(arguments.stack)}" if arguments.stack else ""
     return Secret(
         name=arguments.name,
         project=project,
-        exists=found is not None,
+        exists=secret is not None,
         has_value=newest is not None and newest.state == ENABLED,
         version=newest.number if newest else None,
         version_state=newest.state if newest else None,
         set_at=newest.created if newest else None,
-        is_bezels=is_bezels(found),
+        is_bezels=is_bezels(secret),
         used_by=users_of(context, arguments.name),
         command=f"bezel secret set {shell_word(arguments.name)}{option}",
     )
@@ -110,6 +110,6 @@ def check_scope(context: Context, arguments: SecretArguments) -> None:
         raise BeyondStackError("NAME", arguments.name, arguments.stack, repair)
 
 
-def is_bezels(found: SecretState | None) -> bool:
+def is_bezels(secret: SecretState | None) -> bool:
     """Whether a secret has Bezel's label."""
-    return found is not None and found.labels.get(MANAGED_BY) == PREFIX
+    return secret is not None and secret.labels.get(MANAGED_BY) == PREFIX

@@ -13,12 +13,12 @@ def users_of(context: Context, name: str) -> tuple[str, ...]:
 
 def named_by(context: Context, name: str) -> tuple[tuple[str, str], ...]:
     """(stack, variable) of each stack file that names a secret; a file that cannot be read names none."""
-    found: list[tuple[str, str]] = []
+    users: list[tuple[str, str]] = []
     for stack in context.project.stacks():
         try:
-            given = context.project.configuration(stack).get(SETTING)
+            variables = context.project.configuration(stack).get(SETTING)
         except UserError:
             continue
-        if isinstance(given, dict):
-            found += [(stack, str(variable)) for variable, secret in given.items() if secret == name]
-    return tuple(found)
+        if isinstance(variables, dict):
+            users += [(stack, str(variable)) for variable, secret in variables.items() if secret == name]
+    return tuple(users)

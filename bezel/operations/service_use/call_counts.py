@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from bezel.leases.clock import format_duration
-from bezel.operations.results import Result, counted, utc
+from bezel.operations.results import Result, format_count, utc
 from bezel.operations.service_use.service_metrics import RequestSample
 
 Source = Literal["request log", "Cloud Monitoring"]
@@ -96,7 +96,7 @@ class Calls(Result):
         """The servers that end again and again; "" without one."""
         if not self.loops:
             return ""
-        number = counted(sum(loop.ends for loop in self.loops), "instance")
+        number = format_count(sum(loop.ends for loop in self.loops), "instance")
         by = ", ".join(f"{loop.name}: {loop.ends}" for loop in self.loops)
         of_which = f" ({by})" if len(self.loops) > 1 or len(self.revisions) > 1 else ""
         text = f"{number} ended by themselves in {self.period()}{of_which}"
@@ -109,42 +109,42 @@ class Calls(Result):
         sources = " and ".join(self.read)
         if not self.number:
             return f"none in {self.period()} ({sources})"
-        words = [f"{self.failed} failed" if self.failed else "none failed"]
+        parts = [f"{self.failed} failed" if self.failed else "none failed"]
         others = {"refused": self.refused, "abandoned": self.abandoned}
-        words += [f"{count} {word}" for word, count in others.items() if count]
+        parts += [f"{count} {word}" for word, count in others.items() if count]
         kinds = ", ".join(f"{count} x {status}" for status, count in self.statuses.items())
         age = "" if self.age_seconds is None else f"; newest {format_duration(self.age_seconds)} ago"
         more = "at least " if self.is_cut else ""
         of_kinds = f" ({kinds})" if kinds else ""
-        return f"{more}{self.number} in {self.period()}, {', '.join(words)}{of_kinds}{age} ({sources})"
+        return f"{more}{self.number} in {self.period()}, {', '.join(parts)}{of_kinds}{age} ({sources})"
 
     def shares(self) -> str:
         """Failures of each revision; "" where one has all of the traffic."""
         if len(self.revisions) < 2:
             return ""
-        each = [(held.name, held.failed, held.succeeded + held.failed) for held in self.revisions]
+        each = [(revision.name, revision.failed, revision.succeeded + revision.failed) for revision in self.revisions]
         return ", ".join(f"{name}: {failed} of {answered} failed" for name, failed, answered in each)
 
 
 def missing_calls(logged: Iterable[Call], samples: Iterable[RequestSample]) -> list[Call]:
     """What Monitoring counted and the log lacks, of each revision and status: newest samples first."""
-    known: dict[tuple[str, int], list[float]] = {}
+    logged_times: dict[tuple[str, int], list[float]] = {}
     for call in logged:
-        known.setdefault((call.revision, call.status), []).append(call.at)
+        logged_times.setdefault((call.revision, call.status), []).append(call.at)
     counted_by: dict[tuple[str, int], list[RequestSample]] = {}
     for sample in samples:
         counted_by.setdefault((sample.revision, sample.status), []).append(sample)
-    found = []
-    for key, held in counted_by.items():
-        times = known.get(key, [])
-        left = sum(sample.number for sample in held) - len(times)
-        for sample in sorted(held, key=lambda each: each.end, reverse=True):
+    missing = []
+    for key, group in counted_by.items():
+        times = logged_times.get(key, [])
+        left = sum(sample.number for sample in group) - len(times)
+        for sample in sorted(group, key=lambda each: each.end, reverse=True):
             of_log = sum(sample.start < at <= sample.end for at in times)
             number = min(left, sample.number - of_log)
             if number > 0:
                 left -= number
-                found.append(Call(sample.end, key[1], "", key[0], number=number))
-    return found
+                missing.append(Call(sample.end, key[1], "", key[0], number=number))
+    return missing
 
 
 def counted_calls(
@@ -168,21 +168,21 @@ def counted_calls(
         loops: Revisions whose server ends again and again.
         is_cut: Whether there were more.
     """
-    held = [call for call in calls if not call.path or _runs_the_model(call.path)]
-    if not held:
+    judged_calls = [call for call in calls if not call.path or _runs_the_model(call.path)]
+    if not judged_calls:
         # No request asked the model; a probe or a scraper that fails tells nevertheless.
         others = [call for call in calls if _outcome(call) in {"succeeded", "failed"}]
-        held = others if any(_outcome(call) == "failed" for call in others) else []
+        judged_calls = others if any(_outcome(call) == "failed" for call in others) else []
     total, statuses = Counter[Outcome](), Counter[int]()
     by_revision: dict[str, Counter[Outcome]] = {}
-    for call in held:
+    for call in judged_calls:
         outcome = _outcome(call)
         total[outcome] += call.number
         by_revision.setdefault(call.revision, Counter())[outcome] += call.number
         if outcome != "succeeded":
             statuses[call.status] += call.number
-    newest = max((call.at for call in held), default=None)
-    recent = _recent(held, newest)
+    newest = max((call.at for call in judged_calls), default=None)
+    recent = _recent(judged_calls, newest)
     return Calls(
         window_seconds=window,
         read=read,
@@ -191,7 +191,7 @@ def counted_calls(
         failed=total["failed"],
         refused=total["refused"],
         abandoned=total["abandoned"],
-        platform_says=_words(held),
+        platform_says=_words(judged_calls),
         statuses={str(status): number for status, number in sorted(statuses.items())},
         revisions=tuple(
             RevisionCalls(name=name, succeeded=each["succeeded"], failed=each["failed"])
@@ -209,26 +209,26 @@ def counted_calls(
 
 def failed_share(calls: Calls) -> str:
     """The failed share in words: `3 of 12 requests`."""
-    return f"{calls.failed} of {counted(calls.failed + calls.succeeded, 'request')}"
+    return f"{calls.failed} of {format_count(calls.failed + calls.succeeded, 'request')}"
 
 
 def _recent(calls: Iterable[Call], newest: float | None) -> Counter[Outcome]:
     """Outcomes of the newest answered requests: those of the last minute with requests, and three at least."""
-    found = Counter[Outcome]()
+    outcomes = Counter[Outcome]()
     for call in sorted(calls, key=lambda each: each.at, reverse=True):
         outcome = _outcome(call)
         if outcome in {"refused", "abandoned"} or newest is None:
             continue
-        if newest - call.at > _RECENT_SECONDS and found.total() >= _RECENT_LEAST:
+        if newest - call.at > _RECENT_SECONDS and outcomes.total() >= _RECENT_LEAST:
             break
-        found[outcome] += call.number
-    return found
+        outcomes[outcome] += call.number
+    return outcomes
 
 
 def _words(calls: Iterable[Call]) -> str | None:
     """The first sentence of what the platform says most often of failed requests."""
-    said = Counter(call.message for call in calls if call.message and _outcome(call) == "failed")
-    return said.most_common(1)[0][0].partition(". ")[0].rstrip(".") if said else None
+    messages = Counter(call.message for call in calls if call.message and _outcome(call) == "failed")
+    return messages.most_common(1)[0][0].partition(". ")[0].rstrip(".") if messages else None
 
 
 def _runs_the_model(path: str) -> bool:

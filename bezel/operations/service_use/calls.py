@@ -16,7 +16,7 @@ from bezel.leases.clock import unix
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.log_reading.bounds import rfc3339
-from bezel.operations.log_reading.entries import PAGE, Chosen, Entry, Page, narrowed, read_page, service_filter
+from bezel.operations.log_reading.entries import PAGE, Chosen, LogEntry, Page, narrow_filter, read_page, service_filter
 from bezel.operations.log_reading.lines import lines_of
 from bezel.operations.log_reading.starts import Starts
 from bezel.operations.redaction import clean_text
@@ -43,11 +43,11 @@ _ENDS: tuple[Chosen, ...] = ("platform", "asked to end")
 
 
 @dataclass
-class _Found:
+class _Traffic:
     """What the sources gave."""
 
-    entries: tuple[Entry, ...] = ()
-    ends: tuple[Entry, ...] = ()
+    entries: tuple[LogEntry, ...] = ()
+    ends: tuple[LogEntry, ...] = ()
     is_cut: bool = False
     samples: list[RequestSample] = field(default_factory=list)
     now: float = 0.0
@@ -63,56 +63,56 @@ def calls_of(context: Context, service: DeployedService, revisions: Collection[s
         service: The service.
         revisions: Short names of the revisions that have traffic: what another one answered at its tag does not count.
     """
-    found = _read(context, service)
-    logged = [call for entry in found.entries if (call := _call(entry)) is not None]
-    calls = [call for call in (*logged, *missing_calls(logged, found.samples)) if call.revision in {*revisions, ""}]
+    traffic = _read(context, service)
+    logged = [call for entry in traffic.entries if (call := _call(entry)) is not None]
+    calls = [call for call in (*logged, *missing_calls(logged, traffic.samples)) if call.revision in {*revisions, ""}]
     return counted_calls(
         calls,
         window=int(WINDOW),
-        now=found.now,
-        read=tuple(found.read),
-        unread=tuple(found.unread),
-        loops=_loops(found.ends, revisions, found.now),
-        is_cut=found.is_cut,
+        now=traffic.now,
+        read=tuple(traffic.read),
+        unread=tuple(traffic.unread),
+        loops=_loops(traffic.ends, revisions, traffic.now),
+        is_cut=traffic.is_cut,
     )
 
 
-def _read(context: Context, service: DeployedService) -> _Found:
+def _read(context: Context, service: DeployedService) -> _Traffic:
     """Both sources at the same time; again where this machine's clock differs from Google's."""
-    found = _Found(now=context.clock.now())
+    traffic = _Traffic(now=context.clock.now())
     with (
         GoogleClient(context.credentials, deadline_seconds=_SECONDS, timeout_seconds=_SECONDS) as client,
         ThreadPoolExecutor(1) as beside,
     ):
-        counted = beside.submit(request_samples, context, service, found.now - WINDOW, found.now)
+        counted = beside.submit(request_samples, context, service, traffic.now - WINDOW, traffic.now)
 
         def read(*sources: Chosen) -> Page:
-            query = narrowed(service_filter(service, "", sources), since=rfc3339(found.now - WINDOW))
+            query = narrow_filter(service_filter(service, "", sources), since=rfc3339(traffic.now - WINDOW))
             return read_page(context, client, service.project, query)
 
         try:
             page = read("requests", *_ENDS)
-            if page.at is not None and abs(page.at - found.now) > _SKEW:
-                found.now = page.at
+            if page.at is not None and abs(page.at - traffic.now) > _SKEW:
+                traffic.now = page.at
                 page = read("requests", *_ENDS)
                 counted.exception()
-                counted = beside.submit(request_samples, context, service, found.now - WINDOW, found.now)
-            found.is_cut = len(page.entries) == PAGE
+                counted = beside.submit(request_samples, context, service, traffic.now - WINDOW, traffic.now)
+            traffic.is_cut = len(page.entries) == PAGE
             # Among so many requests the newest page goes back for less than the window.
-            found.ends = read(*_ENDS).entries if found.is_cut else page.entries
-            found.entries = page.entries
-            found.read.append(LOG)
+            traffic.ends = read(*_ENDS).entries if traffic.is_cut else page.entries
+            traffic.entries = page.entries
+            traffic.read.append(LOG)
         except RestError as error:
-            found.unread.append(_why(f"Cloud Logging: {_words(error)}", error, "logging.logEntries.list"))
+            traffic.unread.append(_why(f"Cloud Logging: {_words(error)}", error, "logging.logEntries.list"))
         try:
-            found.samples = counted.result()
-            found.read.append(MONITORING)
+            traffic.samples = counted.result()
+            traffic.read.append(MONITORING)
         except RestError as error:
-            found.unread.append(_why(reason(error), error, "monitoring.timeSeries.list"))
-    return found
+            traffic.unread.append(_why(reason(error), error, "monitoring.timeSeries.list"))
+    return traffic
 
 
-def _loops(entries: Iterable[Entry], revisions: Collection[str], now: float) -> tuple[RevisionLoop, ...]:
+def _loops(entries: Iterable[LogEntry], revisions: Collection[str], now: float) -> tuple[RevisionLoop, ...]:
     """Those of the revisions whose server ends again and again, by the platform's lines, newest first."""
     lines = list(lines_of(entry for entry in reversed(tuple(entries)) if entry.source != "requests"))
     starts = Starts(lines, now=now)
@@ -120,7 +120,7 @@ def _loops(entries: Iterable[Entry], revisions: Collection[str], now: float) -> 
     return tuple(RevisionLoop(name=name, ends=loop.ends) for name, loop in loops if loop is not None)
 
 
-def _call(entry: Entry) -> Call | None:
+def _call(entry: LogEntry) -> Call | None:
     """A request of the log; None for an entry without a status."""
     at = unix(entry.time)
     if entry.status is None or at is None:

@@ -48,9 +48,9 @@ def instances_of(context: Context, deployment: Deployment) -> Instances:
     if not service.has_gpu:
         return Instances(None, "the model runs on leased machines, behind a gateway", is_awake=True)
     minimum = min_instances(read_service(context, service) or {})
-    found = running_instances(context, service)
-    count = found.count
-    why = found.unknown_because or f"{_METRIC}, {rfc3339(found.sampled_at)}"
+    running = running_instances(context, service)
+    count = running.count
+    why = running.unknown_because or f"{_METRIC}, {rfc3339(running.sampled_at)}"
     if count is None and minimum > 0:
         return Instances(None, f"the service keeps {minimum} instances at least; {why}", is_awake=True)
     return Instances(count, why, is_awake=bool(count) or minimum > 0)

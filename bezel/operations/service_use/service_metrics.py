@@ -30,7 +30,7 @@ _SECONDS = 5.0  # of a request, with its retries: Monitoring must not keep a sta
 
 
 @dataclass(frozen=True)
-class Instances:
+class SampledInstances:
     """Instances of a service at its newest sample.
 
     Attributes:
@@ -82,7 +82,7 @@ class RequestSample:
     number: int
 
 
-def running_instances(context: Context, service: DeployedService, revision: str = "") -> Instances:
+def running_instances(context: Context, service: DeployedService, revision: str = "") -> SampledInstances:
     """The instances of a service as of the newest sample. Never raises for Monitoring's refusals.
 
     Args:
@@ -94,15 +94,17 @@ def running_instances(context: Context, service: DeployedService, revision: str 
     try:
         series = list(_series(context, service, INSTANCE_COUNT, now - _LOOK_BACK, now))
     except RestError as error:
-        return Instances(unknown_because=reason(error))
-    held: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        return SampledInstances(unknown_because=reason(error))
+    points_by_key: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for each in series:
         if points := _points(each):
-            held[_key(each)] = sorted((*held.get(_key(each), ()), *points), reverse=True)
-    if not held:
-        return Instances(unknown_because=f"Cloud Monitoring has no sample of the last {_LOOK_BACK / 60:.0f} minutes")
-    newest = max(points[0][0] for points in held.values())
-    current = {key: points for key, points in held.items() if newest - points[0][0] <= _SAME_SAMPLE}
+            points_by_key[_key(each)] = sorted((*points_by_key.get(_key(each), ()), *points), reverse=True)
+    if not points_by_key:
+        return SampledInstances(
+            unknown_because=f"Cloud Monitoring has no sample of the last {_LOOK_BACK / 60:.0f} minutes"
+        )
+    newest = max(points[0][0] for points in points_by_key.values())
+    current = {key: points for key, points in points_by_key.items() if newest - points[0][0] <= _SAME_SAMPLE}
     # States are sampled together but can be read one after the other: the newest moment that all of them have.
     moment = min(points[0][0] for points in current.values())
     counts = [
@@ -111,7 +113,7 @@ def running_instances(context: Context, service: DeployedService, revision: str 
         if revision in ("", name)
     ]
     idle = sum(value for state, value in counts if state == "idle")
-    return Instances(sum(value for _, value in counts) - idle, idle, moment)
+    return SampledInstances(sum(value for _, value in counts) - idle, idle, moment)
 
 
 def billed_time(context: Context, service: DeployedService, since: float) -> Billed:
@@ -136,7 +138,7 @@ def request_samples(context: Context, service: DeployedService, start: float, en
     Raises:
         RestError: Cloud Monitoring refused, or did not answer.
     """
-    found = []
+    samples = []
     for series in _series(context, service, _REQUESTS, start, end):
         metric, resource = ((series.get(part) or {}).get("labels") or {} for part in ("metric", "resource"))
         code = str(metric.get("response_code") or "")
@@ -147,8 +149,8 @@ def request_samples(context: Context, service: DeployedService, start: float, en
             began, ended = unix(interval.get("startTime")), unix(interval.get("endTime"))
             if value is None or began is None or ended is None or began < start:
                 continue
-            found.append(RequestSample(str(resource.get("revision_name") or ""), int(code), began, ended, int(value)))
-    return found
+            samples.append(RequestSample(str(resource.get("revision_name") or ""), int(code), began, ended, int(value)))
+    return samples
 
 
 def _series(
@@ -182,7 +184,7 @@ def _series(
 
 def _points(series: Mapping[str, Any]) -> list[tuple[float, float]]:
     """(time, value) of each point, newest first."""
-    found = []
+    pairs = []
     for point in series.get("points") or ():
         value = point.get("value") or {}
         number, at = (
@@ -190,8 +192,8 @@ def _points(series: Mapping[str, Any]) -> list[tuple[float, float]]:
             unix((point.get("interval") or {}).get("endTime")),
         )
         if number is not None and at is not None:
-            found.append((at, float(number)))
-    return sorted(found, reverse=True)
+            pairs.append((at, float(number)))
+    return sorted(pairs, reverse=True)
 
 
 def _key(series: Mapping[str, Any]) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from pydantic import Field
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.results import Result, Usd, utc
-from bezel.operations.service_use.service_metrics import Billed, Instances, billed_time, running_instances
+from bezel.operations.service_use.service_metrics import Billed, SampledInstances, billed_time, running_instances
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.resource_cost.inputs import InputError, Inputs
 from bezel.resource_cost.prices.gpu_service import GpuService
@@ -73,15 +73,15 @@ def service_use(
         )
 
 
-def _instances(context: Context, found: Instances) -> InstancesNow:
-    at = found.sampled_at
+def _instances(context: Context, instances: SampledInstances) -> InstancesNow:
+    at = instances.sampled_at
     return InstancesNow(
-        count=found.count,
-        active=found.active,
-        idle=found.idle,
+        count=instances.count,
+        active=instances.active,
+        idle=instances.idle,
         sampled_at=utc(at),
         age_seconds=None if at is None else max(0, int(context.clock.now() - at)),
-        unknown_because=found.unknown_because or None,
+        unknown_because=instances.unknown_because or None,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from bezel.operations.metrics.metrics import read_samples
 from bezel.operations.redaction import clean_text
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.serving.streams import Stream, streamed
+from bezel.operations.serving.streams import Stream, read_stream
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.sample import Sample, why_not_comparable
 from bezel_base.errors import UserError, one_line
@@ -90,7 +90,9 @@ class Measurement:
 
 
 @contextmanager
-def measured(server: DeployedServer, *, is_awake: bool, seconds: float, reads: bool = True) -> Iterator[Measurement]:
+def readings_around(
+    server: DeployedServer, *, is_awake: bool, seconds: float, reads: bool = True
+) -> Iterator[Measurement]:
     """Read the metrics around the requests of a block. A server without an instance is not read before them.
 
     Args:
@@ -100,10 +102,10 @@ def measured(server: DeployedServer, *, is_awake: bool, seconds: float, reads: b
         reads: Whether to read at all.
     """
     asleep = Reading(why="no instance ran before")
-    found = Measurement(_reading(server, seconds) if reads and is_awake else asleep)
-    yield found
+    measurement = Measurement(_reading(server, seconds) if reads and is_awake else asleep)
+    yield measurement
     if reads:
-        found.after = _reading(server, seconds)
+        measurement.after = _reading(server, seconds)
 
 
 def probe(server: DeployedServer, model: str, *, is_awake: bool, seconds: float) -> FirstToken:
@@ -120,8 +122,8 @@ def probe(server: DeployedServer, model: str, *, is_awake: bool, seconds: float)
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    with measured(server, is_awake=is_awake, seconds=seconds) as readings:
-        stream = streamed(server, _CHAT, body, seconds=_PROBE_SECONDS, max_characters=_NOTE)
+    with readings_around(server, is_awake=is_awake, seconds=seconds) as readings:
+        stream = read_stream(server, _CHAT, body, seconds=_PROBE_SECONDS, max_characters=_NOTE)
     return readings.result(stream)
 
 

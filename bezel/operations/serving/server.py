@@ -125,11 +125,11 @@ class DeployedServer:
                 if response.status_code == 401 and not fresh:
                     continue
                 if response.status_code != 200:
-                    raise self.refused(path, Reply(response.status_code, _begin(response)))
+                    raise self.refusal_error(path, Reply(response.status_code, _begin(response)))
                 yield from self._lines(response, time.monotonic() + seconds)
                 return
 
-    def refused(self, path: str, reply: Reply) -> ServerError:
+    def refusal_error(self, path: str, reply: Reply) -> ServerError:
         """The error of an answer that is not a 200: the server's own, or that of a front end in its place."""
         front = refusal_of(reply.status, reply.text, self._stack)
         if front is not None:

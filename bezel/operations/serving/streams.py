@@ -45,7 +45,7 @@ class Stream:
     notes: tuple[str, ...] = ()
 
 
-def streamed(
+def read_stream(
     server: DeployedServer,
     path: str,
     body: dict[str, Any],

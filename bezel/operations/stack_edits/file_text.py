@@ -43,13 +43,13 @@ def with_setting(text: str, file: str, project: str, path: Sequence[str], value:
     if problems:
         raise UserError(*problems)
     config = (content or {}).get(_CONFIG) if isinstance(content or {}, dict) else None
-    given = config if isinstance(config, dict) else {}
+    settings = config if isinstance(config, dict) else {}
     # The engine takes a key without a namespace as one of the project's own.
-    first = path[0] if path[0] in given else f"{project}:{path[0]}"
+    first = path[0] if path[0] in settings else f"{project}:{path[0]}"
     keys = (_CONFIG, first, *path[1:])
     try:
-        changed = _edited(text, keys, value)
-        is_meant = read_stack_file(changed, file) == (_meant(content, keys, value), [])
+        changed = _edit_text(text, keys, value)
+        is_meant = read_stack_file(changed, file) == (_content_with(content, keys, value), [])
     except (_NoPlaceError, StackFileError, yaml.YAMLError):
         is_meant = False
     if not is_meant:
@@ -57,7 +57,7 @@ def with_setting(text: str, file: str, project: str, path: Sequence[str], value:
     return changed
 
 
-def _meant(content: Any, keys: Sequence[str], value: Value) -> Any:
+def _content_with(content: Any, keys: Sequence[str], value: Value) -> Any:
     meant = deepcopy(content) if content is not None else {}
     inside = meant
     for key in keys[:-1]:
@@ -72,7 +72,7 @@ def _meant(content: Any, keys: Sequence[str], value: Value) -> Any:
     return meant
 
 
-def _edited(text: str, keys: Sequence[str], value: Value) -> str:
+def _edit_text(text: str, keys: Sequence[str], value: Value) -> str:
     """The text with the value at its place, or with a new entry at the end of the deepest mapping that is there."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
@@ -81,10 +81,10 @@ def _edited(text: str, keys: Sequence[str], value: Value) -> str:
     for number, key in enumerate(keys):
         if not isinstance(node, yaml.MappingNode):
             raise _NoPlaceError(key)
-        found = [below for name, below in node.value if getattr(name, "value", None) == key]
-        if not found:
+        values = [below for name, below in node.value if getattr(name, "value", None) == key]
+        if not values:
             return _with_entry(text, node, keys[number:], value)
-        (node,) = found
+        (node,) = values
         if _is_null(node):
             return _put(text, node, _flow(keys[number + 1 :], value))
     if not isinstance(node, yaml.ScalarNode):

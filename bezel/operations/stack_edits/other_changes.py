@@ -14,27 +14,29 @@ _RECORD = f'annotations["{ROLLBACK}"]'
 _OF_ROLLBACK = ("annotations", "effectiveAnnotations", "traffics")
 
 
-def other_changes(changes: Iterable[PlannedChange], *own: str) -> tuple[str, ...]:
+def other_changes(changes: Iterable[PlannedChange], *paths: str) -> tuple[str, ...]:
     """A warning that names the resources which change otherwise; () where there is none.
 
     Args:
         changes: Planned changes.
-        own: Paths of the properties that are meant to change, with all below them.
+        paths: Paths of the properties that are meant to change, with all below them.
     """
     others = [
         change.name
         for change in changes
         if not change.type.endswith(_FOLLOWING)
-        and not (change.op == "update" and all(_is_within(path, _meant(change, own)) for path in change.properties))
+        and not (
+            change.op == "update" and all(_is_within(path, _meant_paths(change, paths)) for path in change.properties)
+        )
     ]
     if not others:
         return ()
     return (f"file or program have changed since the last deploy: it changes {', '.join(others)} otherwise too",)
 
 
-def _meant(change: PlannedChange, own: Iterable[str]) -> tuple[str, ...]:
+def _meant_paths(change: PlannedChange, paths: Iterable[str]) -> tuple[str, ...]:
     """Paths of what is meant to change with a resource."""
-    return (*own, *_WITH_ANY, *(_OF_ROLLBACK if _RECORD in change.properties else ()))
+    return (*paths, *_WITH_ANY, *(_OF_ROLLBACK if _RECORD in change.properties else ()))
 
 
 def _is_within(path: str, parents: Iterable[str]) -> bool:

@@ -173,8 +173,8 @@ def status(context: Context, arguments: StatusArguments) -> Status:
         return Status(stacks=(stack_status(context, context.deployment(arguments.stack)),))
     with ThreadPoolExecutor(_READERS) as readers:
         deployments = list(readers.map(context.deployment, context.stacks()))
-        held = [deployment for deployment in deployments if deployment.services or deployment.leases]
-        return Status(stacks=tuple(readers.map(lambda each: stack_status(context, each), held)))
+        deployed = [deployment for deployment in deployments if deployment.services or deployment.leases]
+        return Status(stacks=tuple(readers.map(lambda each: stack_status(context, each), deployed)))
 
 
 def stack_status(context: Context, deployment: Deployment) -> StackStatus:
@@ -193,7 +193,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     with ThreadPoolExecutor(4) as beside:
         declared = declared_by(deployment.resources)
         services = {} if service is None or live is None else {service.id: live}
-        found = beside.submit(outside_of, context, deployment.stack, declared, services=services)
+        outside = beside.submit(outside_of, context, deployment.stack, declared, services=services)
         others = beside.submit(_revisions_beside, context, live)
         beside_file = beside.submit(file_settings, context, deployment, live)
         called = None
@@ -202,7 +202,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         instances, spent = None, None
         if service is not None and live is not None and service.has_gpu:
             instances, spent = service_use(context, service, created, live_inputs(service, live))
-    findings, calls = found.result(), None if called is None else called.result()
+    findings, calls = outside.result(), None if called is None else called.result()
     verdict, reasons = verdict_of(deployment, live, leases, calls)
     cost = live_cost(deployment, live, others.result())
     live_template = (live or {}).get("template") or {}
@@ -245,8 +245,8 @@ def newest_row(stack: StackStatus) -> Iterator[tuple[str, str]]:
     if newest is not None and (newest.state != "serving" or newest.reason):
         reason = None if newest.reason in stack.reasons else newest.reason
         # Google adds the address of a log to its sentences, in a paragraph of its own.
-        said = f": {reason.splitlines()[0]}" if reason else ""
-        yield "newest", f"{newest.name}, {newest.state}{said}"
+        suffix = f": {reason.splitlines()[0]}" if reason else ""
+        yield "newest", f"{newest.name}, {newest.state}{suffix}"
 
 
 def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
@@ -262,14 +262,14 @@ def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
 
 def _revisions_beside(context: Context, live: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """The revisions that the traffic names beside the newest one."""
-    found = []
+    revisions = []
     for name in () if live is None else beside_the_newest(live):
         try:
-            found.append(context.google.get(f"{context.address('CLOUD_RUN_V2')}{name}"))
+            revisions.append(context.google.get(f"{context.address('CLOUD_RUN_V2')}{name}"))
         except ApiError as error:
             if error.status != 404:
                 raise
-    return found
+    return revisions
 
 
 def _idle(cost: StackCost, leases: Sequence[LeaseStatus]) -> Decimal | None:
@@ -303,7 +303,7 @@ def min_instances(live: Mapping[str, Any]) -> int:
 def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
     back_end = back_end_of(lease.back_end, context.google, lease.project)
     zones = tuple(dict.fromkeys(filter(None, (lease.zone, *lease.zones))))
-    observed = next((found for zone in zones if (found := back_end.observe(zone, lease.name)).exists), None)
+    observed = next((observation for zone in zones if (observation := back_end.observe(zone, lease.name)).exists), None)
     now = context.clock.now()
     active_at, ends_at = _times(lease, observed)
     zone = lease.zone if observed is None else observed.zone
@@ -416,8 +416,8 @@ _LEASE_VERDICTS: tuple[tuple[frozenset[str], Verdict], ...] = (
 
 
 def _sum(amounts: Sequence[Decimal | None]) -> Decimal | None:
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known, Decimal(0)) if known and len(known) == len(amounts) else None
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return sum(known_amounts, Decimal(0)) if known_amounts and len(known_amounts) == len(amounts) else None
 
 
 def _block(stack: StackStatus) -> str:

@@ -97,12 +97,12 @@ def service_verdict(live: Mapping[str, Any], calls: Calls | None, stack: str) ->
         if platform[0] == "ready":
             return "failed", ("no revision has traffic, so no request is served",)
         return platform
-    found = calls_verdict(calls, stack)
+    by_calls = calls_verdict(calls, stack)
     newest = newest_revision(live, revisions)
-    if found[0] in BY_REQUESTS or platform[0] == "ready":
-        return found
+    if by_calls[0] in BY_REQUESTS or platform[0] == "ready":
+        return by_calls
     if platform[0] == "failed" and newest is not None and newest.state == "failed":
-        return found[0], (*found[1], f"the newest revision failed, and {_names(revisions)} has the traffic")
+        return by_calls[0], (*by_calls[1], f"the newest revision failed, and {_names(revisions)} has the traffic")
     # A roll-out, or a route or a setting of the service itself, and no request came since.
     return platform
 
@@ -137,9 +137,9 @@ def _requests_verdict(calls: Calls, stack: str) -> Judgement:
         text = (
             f"{failed_share(calls)} of {calls.period()} failed, {calls.recent_failed} of the newest {recent} ({kinds})"
         )
-        words = f"Cloud Run's words: {calls.platform_says}" if calls.platform_says else ""
+        platform_reason = f"Cloud Run's words: {calls.platform_says}" if calls.platform_says else ""
         unread = () if LOG in calls.read else _unread(calls, "requests that the platform refused are not among these")
-        reasons = tuple(filter(None, (text, words, calls.shares(), *unread, look)))
+        reasons = tuple(filter(None, (text, platform_reason, calls.shares(), *unread, look)))
         return ("failing" if calls.recent_failed >= _FAILING * recent else "degraded"), reasons
     if calls.abandoned > answered:
         text = f"callers gave up {calls.abandoned} requests of {calls.period()}, {answered} were answered"
@@ -170,8 +170,8 @@ def short_name(name: object) -> str | None:
 
 
 def _not_judged(calls: Calls, consequence: str) -> tuple[str, ...]:
-    known = () if not calls.number else (f"requests that were counted: {calls.line()}",)
-    return (*_unread(calls, consequence), *known)
+    count_lines = () if not calls.number else (f"requests that were counted: {calls.line()}",)
+    return (*_unread(calls, consequence), *count_lines)
 
 
 def _unread(calls: Calls, consequence: str) -> tuple[str, ...]:

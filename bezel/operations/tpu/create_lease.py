@@ -47,25 +47,27 @@ def plan_create(context: Context, arguments: CreateArguments) -> Plan:
         present = _present(client, request.spec)
         warnings = list(_warnings(client, request))
     spec, price = request.spec, _price(request)
-    held = [lease for lease in present if lease.is_live and lease.spec == spec.hash and lease.belongs_to(BY_HAND)]
-    kept = [lease for lease in present if lease not in held]
+    existing = [lease for lease in present if lease.is_live and lease.spec == spec.hash and lease.belongs_to(BY_HAND)]
+    kept = [lease for lease in present if lease not in existing]
     zones = ", then ".join(spec.all_zones)
     return Plan(
         operation="tpu_create",
         target=arguments.name,
-        summary=f"it exists: {held[0].zone}, {held[0].word}" if held else f"one {request.hardware.id} in {zones}",
+        summary=f"it exists: {existing[0].zone}, {existing[0].word}"
+        if existing
+        else f"one {request.hardware.id} in {zones}",
         arguments=arguments.model_dump(mode="json"),
-        changes=() if held else (PlannedChange(op="create", name=spec.name, type=TYPES[spec.back_end]),),
+        changes=() if existing else (PlannedChange(op="create", name=spec.name, type=TYPES[spec.back_end]),),
         price=price_line(StackCost(), price),
         price_before=price_of(StackCost()),
         price_after=price_of(price),
-        warnings=plain_all([] if held else warnings),
+        warnings=plain_all([] if existing else warnings),
         refusals=plain_all(
             f"{lease.zone} has another {lease.name} ({lease.word}): delete it first, or choose another name"
             for lease in kept
         ),
         basis=_basis(context, spec, present),
-        is_empty=bool(held),
+        is_empty=bool(existing),
     )
 
 

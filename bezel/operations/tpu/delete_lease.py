@@ -15,7 +15,7 @@ from bezel.operations.changes.stack_lock import CancelledError, check_cancelled
 from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import price_of
 from bezel.operations.redaction import clean_text
-from bezel.operations.tpu.records import NODE_TYPE, TYPES, LeaseName, PlaceArguments, hourly_of, inventory, named
+from bezel.operations.tpu.records import NODE_TYPE, TYPES, LeaseName, PlaceArguments, hourly_of, inventory, leases_named
 from bezel.planner.base.money import Unpriced, lasting, total
 from bezel.resource_cost.price_line import price_line
 from bezel.resource_cost.stack_cost import StackCost
@@ -40,29 +40,29 @@ def plan_delete(context: Context, arguments: DeleteArguments) -> Plan:
         RestError: A zone could not be read.
     """
     with inventory(context, arguments) as leases:
-        found = named(leases, arguments.name)
-    before = _price(found)
+        targets = leases_named(leases, arguments.name)
+    before = _price(targets)
     return Plan(
         operation="tpu_delete",
         target=arguments.name,
-        summary=f"{len(found)} to delete: {', '.join(lease.zone for lease in found)}",
+        summary=f"{len(targets)} to delete: {', '.join(lease.zone for lease in targets)}",
         arguments=arguments.model_dump(mode="json"),
-        changes=tuple(_change(lease) for lease in found),
+        changes=tuple(_change(lease) for lease in targets),
         price=price_line(before, StackCost()),
         price_before=price_of(before),
         price_after=price_of(StackCost()),
         destroyed=plain_all(
-            f"{lease.zone}/{lease.name} ({lease.hardware or 'unknown hardware'}): {lease.word}" for lease in found
+            f"{lease.zone}/{lease.name} ({lease.hardware or 'unknown hardware'}): {lease.word}" for lease in targets
         ),
         lost=("the machine with its disk; new capacity may not be granted",),
-        warnings=plain_all(_stack_warnings(context, found)),
+        warnings=plain_all(_stack_warnings(context, targets)),
         refusals=plain_all(
             f"the labels of {lease.zone}/{lease.name} contradict its name or name no stack, so its owner is unknown"
-            for lease in found
+            for lease in targets
             if not _is_owned(lease)
         ),
         confirm_name=arguments.name,
-        basis=_basis(context, found),
+        basis=_basis(context, targets),
     )
 
 
@@ -79,11 +79,11 @@ def apply_delete(context: Context, plan: Plan) -> Outcome:
     gone: list[Observation] = []
     problems: list[str] = []
     with inventory(context, arguments) as leases:
-        found = [lease for lease in leases.list() if lease.name == arguments.name]
-        check(plan, _basis(context, found))
+        targets = [lease for lease in leases.list() if lease.name == arguments.name]
+        check(plan, _basis(context, targets))
         check_cancelled(context)
         try:
-            for lease in found:
+            for lease in targets:
                 try:
                     leases.delete(lease)
                     gone.append(lease)
@@ -91,14 +91,14 @@ def apply_delete(context: Context, plan: Plan) -> Outcome:
                     problems.append(f"{lease.zone}/{lease.name}: {one_line(error)}")
         except CancelledError as error:
             problems.append(str(error))
-    left = _price([lease for lease in found if lease not in gone])
-    cancelled = context.cancelled.is_set() and len(gone) < len(found)
+    left = _price([lease for lease in targets if lease not in gone])
+    cancelled = context.cancelled.is_set() and len(gone) < len(targets)
     return Outcome(
         operation=plan.operation,
         target=plan.target,
         verdict="cancelled" if cancelled else "failed" if problems else "done",
         changes=tuple(_change(lease) for lease in gone),
-        price=price_line(_price(found), left),
+        price=price_line(_price(targets), left),
         problems=plain_all(problems),
     )
 
@@ -121,13 +121,13 @@ def _price(leases: Sequence[Observation]) -> StackCost:
     return StackCost(hourly, until_end, hourly, missing)
 
 
-def _basis(context: Context, found: Sequence[Observation]) -> dict[str, str]:
-    return {**place_of(context), _LEASES: ", ".join(sorted(f"{lease.id} {lease.is_live}" for lease in found))}
+def _basis(context: Context, leases: Sequence[Observation]) -> dict[str, str]:
+    return {**place_of(context), _LEASES: ", ".join(sorted(f"{lease.id} {lease.is_live}" for lease in leases))}
 
 
-def _stack_warnings(context: Context, found: Sequence[Observation]) -> list[str]:
+def _stack_warnings(context: Context, leases: Sequence[Observation]) -> list[str]:
     """What a deletion means for the stacks that requested the leases."""
-    stacks = sorted({lease.stack for lease in found if lease.stack and lease.stack != BY_HAND})
+    stacks = sorted({lease.stack for lease in leases if lease.stack and lease.stack != BY_HAND})
     if not stacks:
         return []
     try:

@@ -8,7 +8,7 @@ from bezel.leases.clock import rfc3339
 from bezel.operations.context import Context
 from bezel.operations.redaction import clean_text, cleaned_lines
 from bezel.operations.results import Result, lines, utc
-from bezel.operations.tpu.records import LeaseName, LeaseRecord, PlaceArguments, inventory, named, record_of
+from bezel.operations.tpu.records import LeaseName, LeaseRecord, PlaceArguments, inventory, leases_named, record_of
 from bezel.planner.base.money import rounded
 
 
@@ -68,7 +68,7 @@ def describe_lease(context: Context, arguments: DescribeArguments) -> LeaseDescr
                     ),
                     console=tuple(cleaned_lines(["\n".join(console)])) if console else (),
                 )
-                for lease in named(leases, arguments.name)
+                for lease in leases_named(leases, arguments.name)
                 for boot, console in [leases.boot(lease)]
             )
         )

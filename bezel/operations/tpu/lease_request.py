@@ -84,9 +84,9 @@ def request_of(client: GoogleClient, project: str, arguments: CreateArguments) -
     hardware = leased(arguments.hardware)
     problems: list[Problem] = []
     if hardware is None:
-        known = ", ".join(leased_hardware())
+        choices = ", ".join(leased_hardware())
         problems.append(
-            Problem("--hardware", arguments.hardware, "the catalogue has none of that name.", f"choose of {known}.")
+            Problem("--hardware", arguments.hardware, "the catalogue has none of that name.", f"choose of {choices}.")
         )
     run, patience = (_seconds(arguments, option, problems) for option in ("duration", "patience"))
     zones = tuple(dict.fromkeys(arguments.zone))
@@ -120,14 +120,14 @@ def request_of(client: GoogleClient, project: str, arguments: CreateArguments) -
 def _body(
     arguments: CreateArguments, hardware: LeasedHardware, back_end: BackEndName, run: int, network: str
 ) -> dict[str, object]:
-    given = labels(arguments.name, BY_HAND)
+    lease_labels = labels(arguments.name, BY_HAND)
     if back_end == "queued_resource" and hardware.slice is not None:
         return queued_body(
             arguments.name,
             accelerator_type=hardware.slice.id,
             runtime_version=hardware.slice.runtime_version,
             network=network,
-            labels=given,
+            labels=lease_labels,
             metadata={},
             service_account=arguments.service_account,
             provisioning_model=_MODEL,
@@ -137,7 +137,7 @@ def _body(
         machine_type=hardware.machine_type,
         source_image=hardware.machine_image,
         disk_type=hardware.disk_type,
-        labels=given,
+        labels=lease_labels,
         metadata={},
         service_account=arguments.service_account,
         provisioning_model=_MODEL,
@@ -146,10 +146,10 @@ def _body(
 
 
 def _seconds(arguments: CreateArguments, option: str, problems: list[Problem]) -> int:
-    given = str(getattr(arguments, option))
-    seconds = parse_duration(given)
+    text = str(getattr(arguments, option))
+    seconds = parse_duration(text)
     if not seconds:
-        problems.append(Problem(f"--{option}", given, "expected a duration above 0.", "write e.g. 30m or 4h."))
+        problems.append(Problem(f"--{option}", text, "expected a duration above 0.", "write e.g. 30m or 4h."))
     return seconds or 0
 
 
@@ -157,7 +157,7 @@ def _subnetworks(
     client: GoogleClient, project: str, arguments: CreateArguments, zones: Sequence[str], problems: list[Problem]
 ) -> dict[str, str]:
     """Region -> the subnetwork of the named network there; a region without one, or with several, is a problem."""
-    found: dict[str, str] = {}
+    subnetworks: dict[str, str] = {}
     wanted, suffix = arguments.subnetwork, f"projects/{project}/global/networks/{arguments.network}"
     for region in dict.fromkeys(zone.rpartition("-")[0] for zone in zones):
         path = f"projects/{project}/regions/{region}/subnetworks"
@@ -169,9 +169,9 @@ def _subnetworks(
         names = [str(each["name"]) for each in listed if str(each.get("network") or "").endswith(suffix)]
         chosen = [name for name in names if wanted in (None, name)]
         if len(chosen) == 1:
-            found[region] = f"{path}/{chosen[0]}"
+            subnetworks[region] = f"{path}/{chosen[0]}"
         else:
             there = f"{region} has {', '.join(names) or 'no subnetwork'} of it."
             repair = "name one with --subnetwork." if names else "choose another network or other zones."
             problems.append(Problem("--network", arguments.network, there, repair))
-    return found
+    return subnetworks

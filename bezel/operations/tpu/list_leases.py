@@ -48,10 +48,10 @@ def list_leases(context: Context, arguments: ListArguments) -> Leases:
     """
     notes: list[str] = []
     with inventory(context, arguments, notes.append) as leases:
-        found = leases.list()
-    if len(found) > _MOST:
-        notes.append(f"{len(found) - _MOST} further leases: name zones to see them")
-    records = tuple(record_of(lease) for lease in found[:_MOST])
+        observations = leases.list()
+    if len(observations) > _MOST:
+        notes.append(f"{len(observations) - _MOST} further leases: name zones to see them")
+    records = tuple(record_of(lease) for lease in observations[:_MOST])
     return Leases(leases=records, notes=tuple(clean_text(note, 500) for note in notes))
 
 

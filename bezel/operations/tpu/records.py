@@ -104,13 +104,13 @@ def hourly_of(lease: Observation) -> Amount:
     return lease_cost(hardware, zone=lease.zone, provisioning=model).hourly
 
 
-def project_of(context: Context, given: str | None) -> str:
+def project_of(context: Context, project: str | None) -> str:
     """The Google Cloud project that an argument names, else the environment.
 
     Raises:
         UserError: None is named, or its name cannot be that of a project.
     """
-    return checked_cloud_project(given or cloud_project_of(context.environ))
+    return checked_cloud_project(project or cloud_project_of(context.environ))
 
 
 @contextmanager
@@ -134,18 +134,18 @@ def inventory(
         yield LeaseInventory(client, clock, project, zones, note or stopping_show(context), named=bool(arguments.zone))
 
 
-def named(leases: LeaseInventory, name: str) -> list[Observation]:
+def leases_named(leases: LeaseInventory, name: str) -> list[Observation]:
     """The leases of that name, in whatever zone.
 
     Raises:
         UserError: There is none.
         RestError: A zone could not be read.
     """
-    found = [lease for lease in leases.list() if lease.name == name]
-    if not found:
+    matches = [lease for lease in leases.list() if lease.name == name]
+    if not matches:
         repair = "choose a lease of `bezel tpu list`."
         raise UserError(Problem("NAME", name, "these zones contain no such lease of this program.", repair))
-    return found
+    return matches
 
 
 def _text(value: str, limit: int = _WORD) -> str | None:

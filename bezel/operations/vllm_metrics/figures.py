@@ -54,7 +54,7 @@ class Figure(BaseModel):
     repair: str = Field(description="what to do where it is unhealthy")
 
 
-class Outcome(BaseModel):
+class RequestOutcome(BaseModel):
     """Requests that ended in one way."""
 
     model_config = ConfigDict(frozen=True)
@@ -75,10 +75,10 @@ def figures_of(last: Sample, first: Sample | None = None) -> tuple[Figure, ...]:
     )
 
 
-def outcomes_of(last: Sample, first: Sample | None = None) -> tuple[Outcome, ...]:
+def outcomes_of(last: Sample, first: Sample | None = None) -> tuple[RequestOutcome, ...]:
     """Requests by their outcome, since `first` or since the server's start."""
     return tuple(
-        Outcome(
+        RequestOutcome(
             counted_by=_COUNTED_BY[metric],
             outcome=outcome,
             requests=int(count - (first.outcomes.get((metric, outcome), 0.0) if first else 0.0)),
@@ -98,7 +98,7 @@ def notes_of(last: Sample, first: Sample | None = None) -> tuple[str, ...]:
     return (f"{what}: TTFT and queue time are not judged",)
 
 
-def shown(figure: Figure) -> str:
+def figure_text(figure: Figure) -> str:
     """The value of a figure with its unit, for people."""
     if figure.value is None:
         return "unknown"
@@ -144,9 +144,9 @@ def _is_unhealthy(row: Mapping[str, Any], value: float | None) -> bool | None:
 
 
 def _values(last: Sample, first: Sample | None) -> dict[str, float | None]:
-    gained = {name: _gained(name, last, first) for name in _counted()}
+    gained = {name: _gain(name, last, first) for name in _counter_names()}
     seconds = last.read_at - first.read_at if first else 0.0
-    well, failed = _ended(last, first)
+    well, failed = _ended_requests(last, first)
     beams = beam_share(last, first)
     drafts = gained[names.DRAFTS]
     return {
@@ -169,12 +169,12 @@ def _values(last: Sample, first: Sample | None) -> dict[str, float | None]:
     }
 
 
-def _counted() -> tuple[str, ...]:
-    own = (names.ENGINE_REQUESTS, names.ONE_TOKEN, names.ONE_TOKEN_ASKED)
-    return (*names.COUNTERS, *own, *(f"{name}_{part}" for name in names.HISTOGRAMS for part in ("sum", "count")))
+def _counter_names() -> tuple[str, ...]:
+    others = (names.ENGINE_REQUESTS, names.ONE_TOKEN, names.ONE_TOKEN_ASKED)
+    return (*names.COUNTERS, *others, *(f"{name}_{part}" for name in names.HISTOGRAMS for part in ("sum", "count")))
 
 
-def _gained(name: str, last: Sample, first: Sample | None) -> float | None:
+def _gain(name: str, last: Sample, first: Sample | None) -> float | None:
     after, before = last.get(name), first.get(name) if first else 0.0
     return None if after is None or before is None else after - before
 
@@ -187,7 +187,7 @@ def beam_share(last: Sample, first: Sample | None = None) -> float:
     token that no call over HTTP accounts for; a list of prompts with answers of one token looks the same.
     """
     calls = _calls(last, first)
-    engine, one = (_gained(name, last, first) for name in (names.ENGINE_REQUESTS, names.ONE_TOKEN_ASKED))
+    engine, one = (_gain(name, last, first) for name in (names.ENGINE_REQUESTS, names.ONE_TOKEN_ASKED))
     if calls is None or not engine or one is None:
         return 0.0
     return max(0.0, min(one, engine - calls[0])) / engine
@@ -199,7 +199,7 @@ def _tpot(gained: Mapping[str, float | None]) -> float | None:
     return None if count is None or single is None else _ratio(gained[f"{names.TPOT}_sum"], count - single)
 
 
-def _ended(last: Sample, first: Sample | None) -> tuple[float, float]:
+def _ended_requests(last: Sample, first: Sample | None) -> tuple[float, float]:
     """Requests that ended well, and those that the server failed: by its engine, its queue, or with a 5xx.
 
     Counted as calls over HTTP where the server reports these: of the engine's requests, n > 1 answers are several, and

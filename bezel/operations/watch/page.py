@@ -21,7 +21,7 @@ from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.status.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.status.verdict import AS_DECLARED, verdict_text
-from bezel.operations.vllm_metrics.figures import Figure, shown
+from bezel.operations.vllm_metrics.figures import Figure, figure_text
 from bezel.planner.base.money import rounded
 from bezel_base.errors import UserError, one_line
 
@@ -73,19 +73,19 @@ class Watch(Result):
         if self.status is not None:
             head += f"  {verdict_text(self.status.verdict, None)}"
             head += "  (simulated server)" if self.status.simulated else ""
-        found = [head, *self._of_status(), "", *self._of_metrics()]
+        page = [head, *self._of_status(), "", *self._of_metrics()]
         for note in self.notes:
-            found += _folded(f"note: {note}")
+            page += _wrap(f"note: {note}")
         if self.status is not None:
             for name, text in (*outside_rows(self.status), *file_rows(self.stack, self.status.file)):
-                found += _folded(f"{name}: {text}") if name not in {"repair", "file"} else ()
-        return [line[:WIDTH].rstrip() for line in found]
+                page += _wrap(f"{name}: {text}") if name not in {"repair", "file"} else ()
+        return [line[:WIDTH].rstrip() for line in page]
 
     def _of_status(self) -> list[str]:
         status = self.status
         if status is None:
             return []
-        found = [line for reason in status.reasons for line in _folded(f"because: {reason}")]
+        lines = [line for reason in status.reasons for line in _wrap(f"because: {reason}")]
         traffic = ", ".join(f"{each.name} {each.percent}%" for each in status.revisions)
         rows = [("revision", traffic)] if traffic and not status.leases else []
         rows += newest_row(status)
@@ -100,26 +100,26 @@ class Watch(Result):
         price = "unknown" if hourly is None else f"{rounded(hourly, 4)} USD/h with everything running"
         rows.append(("price", price))
         rows.append(("cost so far", "unknown" if so_far is None else f"{rounded(so_far, 4)} USD"))
-        return found + [line for name, value in rows for line in _folded(f"{name:<12}  {value}")]
+        return lines + [line for name, value in rows for line in _wrap(f"{name:<12}  {value}")]
 
     def _of_metrics(self) -> list[str]:
         if self.metrics is None:
             return []
         if not self.metrics.is_read:
-            return [line for note in self.metrics.notes for line in _folded(note)]
+            return [line for note in self.metrics.notes for line in _wrap(note)]
         figures = {figure.name: figure for figure in self.metrics.figures}
-        found = []
+        lines = []
         for names in _FIGURES:
             cells = [_cell(figures[name]) for name in names if name in figures]
-            found.append("".join(f"{cell:<40}" for cell in cells))
+            lines.append("".join(f"{cell:<40}" for cell in cells))
         usage = figures.get("kv_cache_usage")
         if usage is not None and usage.value is not None:
             filled = round(min(1.0, max(0.0, usage.value)) * _BAR)
-            found.append(f"{'KV cache':<19}[{'#' * filled}{'.' * (_BAR - filled)}]")
+            lines.append(f"{'KV cache':<19}[{'#' * filled}{'.' * (_BAR - filled)}]")
         unhealthy = [figure for figure in self.metrics.figures if figure.is_unhealthy]
         for figure in unhealthy:
-            found += _folded(f"! {figure.title}: {figure.repair}")
-        return found + [line for note in self.metrics.notes for line in _folded(f"note: {note}")]
+            lines += _wrap(f"! {figure.title}: {figure.repair}")
+        return lines + [line for note in self.metrics.notes for line in _wrap(f"note: {note}")]
 
 
 def watch(context: Context, arguments: WatchArguments) -> Watch:
@@ -129,14 +129,14 @@ def watch(context: Context, arguments: WatchArguments) -> Watch:
         UserError: The backend has no such stack.
     """
     deployment = context.deployment(arguments.stack)
-    given = MetricsArguments(stack=arguments.stack, seconds=arguments.interval, wake=arguments.wake)
+    metrics_arguments = MetricsArguments(stack=arguments.stack, seconds=arguments.interval, wake=arguments.wake)
     notes: list[str] = []
     with ThreadPoolExecutor(2) as readers:
         of_status = readers.submit(_part, lambda: stack_status(context, deployment), "the status", notes)
-        of_metrics = readers.submit(_part, lambda: metrics(context, given), "the metrics", notes)
-        found = of_status.result(), of_metrics.result()
+        of_metrics = readers.submit(_part, lambda: metrics(context, metrics_arguments), "the metrics", notes)
+        read_status, read_metrics = of_status.result(), of_metrics.result()
     at = datetime.fromtimestamp(int(context.clock.now()), UTC)
-    return Watch(stack=deployment.stack, at=at, status=found[0], metrics=found[1], notes=tuple(notes))
+    return Watch(stack=deployment.stack, at=at, status=read_status, metrics=read_metrics, notes=tuple(notes))
 
 
 def _part(read: Callable[[], _T], what: str, notes: list[str]) -> _T | None:
@@ -148,9 +148,9 @@ def _part(read: Callable[[], _T], what: str, notes: list[str]) -> _T | None:
 
 
 def _cell(figure: Figure) -> str:
-    return f"{figure.title:<19}{shown(figure)}{' !' if figure.is_unhealthy else ''}"[:39]
+    return f"{figure.title:<19}{figure_text(figure)}{' !' if figure.is_unhealthy else ''}"[:39]
 
 
-def _folded(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     """A text in lines of the page's width."""
     return textwrap.wrap(text, WIDTH, subsequent_indent="  ", drop_whitespace=True, break_on_hyphens=False)

@@ -48,7 +48,7 @@ class Opened:
 
 
 @contextmanager
-def opened(
+def open_source(
     context: Context, plan: AnyPlan, origin: str, target: Bucket, watch: Watch, progress: Progress
 ) -> Iterator[Opened]:
     """Open a source.
@@ -68,11 +68,11 @@ def opened(
     journal = Journal(state_folder("uploads", context.environ))
     if origin.startswith(GARDEN):
         folder = _garden_folder(context, origin, watch)
-        with _of_bucket(folder, target, journal, watch, progress, label=origin) as found:
-            yield Opened(f"{origin} ({folder})", found.content, found.model)
+        with _of_bucket(folder, target, journal, watch, progress, label=origin) as garden_source:
+            yield Opened(f"{origin} ({folder})", garden_source.content, garden_source.model)
     elif origin.startswith(CLOUD_STORAGE):
-        with _of_bucket(origin, target, journal, watch, progress) as found:
-            yield found
+        with _of_bucket(origin, target, journal, watch, progress) as garden_source:
+            yield garden_source
     else:
         repository = Repository.of(origin.removeprefix(HUB))
         with closing(Hub(watch, lambda: _token(context, plan), context.environ)) as hub:

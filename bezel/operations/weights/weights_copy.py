@@ -21,7 +21,7 @@ from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, Verdict,
 from bezel.operations.context import Context
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.touches import BeyondStackError
-from bezel.operations.weights.sources import CLOUD_STORAGE, HUB, opened
+from bezel.operations.weights.sources import CLOUD_STORAGE, HUB, open_source
 from bezel.planner import AnyPlan
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.copy import Item, copy_model
@@ -67,8 +67,8 @@ def check_scope(context: Context, arguments: CopyArguments) -> None:
     origin = (arguments.origin or "").strip()
     if not origin.startswith(CLOUD_STORAGE):
         return
-    own = plan_of(context, arguments.stack)[0].weights.bucket
-    if own is None or origin.removeprefix(CLOUD_STORAGE).strip("/").partition("/")[0] != own:
+    own_bucket = plan_of(context, arguments.stack)[0].weights.bucket
+    if own_bucket is None or origin.removeprefix(CLOUD_STORAGE).strip("/").partition("/")[0] != own_bucket:
         repair = "copy from the hub (hf:OWNER/NAME) or from Model Garden (garden:PUBLISHER/MODEL@VERSION)."
         raise BeyondStackError("--from", arguments.origin, arguments.stack, repair)
 
@@ -92,21 +92,21 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
         for folder, origin in sources.items():
             context.show(f"lists {origin}")
             address = f"gs://{bucket.name}/{folder}"
-            with opened(context, plan, origin, bucket, watch, quiet) as source:
+            with open_source(context, plan, origin, bucket, watch, quiet) as source:
                 items = [item for item in source.model.items() if is_wanted(item.path)]
-                held = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
-                found = _Compared.of(items, {item.path: held.get(f"{folder}/{item.path}") for item in items})
+                present = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
+                comparison = _Compared.of(items, {item.path: present.get(f"{folder}/{item.path}") for item in items})
             basis[f"source of {folder}"] = source.content
-            is_empty = is_empty and not (found.missing or found.replaced or found.unread)
-            replaced += found.replaced
-            unread += found.unread
-            summary.append(f"{source.shown} -> {address}: {found.text()}")
+            is_empty = is_empty and not (comparison.missing or comparison.replaced or comparison.unread)
+            replaced += comparison.replaced
+            unread += comparison.unread
+            summary.append(f"{source.shown} -> {address}: {comparison.text()}")
             if problems := missing_parts({item.path: item.size for item in items}, draft=folder in plan.weights.drafts):
                 refusals.append(
                     f"{source.shown} is not a complete model ({'; '.join(problems)}): vLLM could not load it"
                 )
             if items:
-                changes.append(PlannedChange(op="update" if held else "create", name=address, type=_TYPE))
+                changes.append(PlannedChange(op="update" if present else "create", name=address, type=_TYPE))
     return Plan(
         operation=NAME,
         target=arguments.stack,
@@ -137,15 +137,15 @@ def apply_copy(context: Context, plan: Plan) -> Outcome:
     done: list[str] = []
     problems: list[str] = []
     with closing(Bucket(str(made.weights.bucket), watch)) as bucket, ExitStack() as open_sources:
-        found = {
-            folder: open_sources.enter_context(opened(context, made, origin, bucket, watch, progress))
+        opened_sources = {
+            folder: open_sources.enter_context(open_source(context, made, origin, bucket, watch, progress))
             for folder, origin in sources.items()
         }
-        present = {f"source of {folder}": source.content for folder, source in found.items()}
+        present = {f"source of {folder}": source.content for folder, source in opened_sources.items()}
         check(plan, {**_basis(context, made), **present})
         if plan.is_empty:
             return Outcome(operation=NAME, target=plan.target, verdict="unchanged", details=(plan.summary,))
-        for folder, source in found.items():
+        for folder, source in opened_sources.items():
             context.show(f"{source.shown} -> gs://{bucket.name}/{folder}")
             draft = folder in made.weights.drafts
             try:
@@ -211,33 +211,33 @@ class _Compared:
     equal: list[Item]
 
     @classmethod
-    def of(cls, items: list[Item], held: Mapping[str, Stored | None]) -> "_Compared":
-        found = cls([], [], [], [])
+    def of(cls, items: list[Item], stored_by_path: Mapping[str, Stored | None]) -> "_Compared":
+        comparison = cls([], [], [], [])
         for item in items:
-            stored = held[item.path]
+            stored = stored_by_path[item.path]
             if stored is None:
-                found.missing.append(item)
+                comparison.missing.append(item)
             elif stored.size != item.size:
-                found.replaced.append(item)
+                comparison.replaced.append(item)
             elif not stored.metadata and not item.is_cheap:
-                found.unread.append(item)
+                comparison.unread.append(item)
             else:
-                (found.equal if item.same(stored) else found.replaced).append(item)
-        return found
+                (comparison.equal if item.same(stored) else comparison.replaced).append(item)
+        return comparison
 
     def text(self) -> str:
         """The counts."""
         parts = {"to copy": self.missing, "to replace": self.replaced, "to compare": self.unread, "there": self.equal}
-        return ", ".join(f"{_counted(items)} {what}" for what, items in parts.items() if items) or "no files"
+        return ", ".join(f"{_files_text(items)} {what}" for what, items in parts.items() if items) or "no files"
 
 
 def _warnings(unread: list[Item]) -> tuple[str, ...]:
     if not unread:
         return ()
-    return (f"{_counted(unread)} of the same size note no hash: each is read, and replaced if its content differs",)
+    return (f"{_files_text(unread)} of the same size note no hash: each is read, and replaced if its content differs",)
 
 
-def _counted(items: list[Item]) -> str:
+def _files_text(items: list[Item]) -> str:
     return f"{len(items)} files ({size(sum(item.size for item in items))})"
 
 

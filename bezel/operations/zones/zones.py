@@ -72,8 +72,8 @@ def zones(context: Context, arguments: ZonesArguments) -> Zones:
         consequence = "the stack leases nothing: Cloud Run owns its accelerator."
         raise UserError(Problem("STACK", arguments.stack, consequence, "choose a stack with `bezel:lease`."))
     hardware = plan.terms.hardware
-    known = {*hardware.zones, *hardware.zones_refused, *(choice.zone for choice in plan.terms.zones)}
-    wanted = tuple(dict.fromkeys(arguments.zone)) or tuple(sorted(known))
+    hardware_zones = {*hardware.zones, *hardware.zones_refused, *(choice.zone for choice in plan.terms.zones)}
+    wanted = tuple(dict.fromkeys(arguments.zone)) or tuple(sorted(hardware_zones))
     notes: list[str] = []
     rows = find(plan, wanted, context.clock, probe_seconds=None, show=notes.append)
     notes.append("no API states capacity: `bezel tpu find` with `--probe` requests a lease and returns it at once")
