@@ -11,5 +11,5 @@ from tests.support.operations.deployed import Deployed, deployed
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Deployed]:
-    with deployed(tmp_path) as held:
-        yield held
+    with deployed(tmp_path) as deployment:
+        yield deployment

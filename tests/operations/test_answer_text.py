@@ -71,7 +71,7 @@ def test_what_is_only_named_like_a_credential_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "and on"])
-def test_a_private_key_is_hidden_as_a_whole_and_up_to_the_end_where_it_is_cut_off(end: str) -> None:
+def test_a_private_key_is_hidden_whole_or_up_to_its_cut_end(end: str) -> None:
     assert clean(f"It is\n{KEY}{end}") == f"It is\n[redacted]\n{end}"
     assert clean(f"It is\n{KEY[:50]}") == "It is\n[redacted]"
 

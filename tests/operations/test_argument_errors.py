@@ -20,14 +20,14 @@ class Given(Arguments):
     wake: bool = False
 
 
-def problems(**given: Any) -> list[str]:
+def problems(**arguments: Any) -> list[str]:
     with pytest.raises(ValidationError) as refused:
-        Given.model_validate(given)
+        Given.model_validate(arguments)
     return [str(problem) for problem in argument_problems(refused.value, Given, {"stack": "STACK"})]
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("arguments", "text"),
     [
         ({}, "STACK = (not set)\n   it is required.\n   Repair: add it (name of the stack)."),
         (
@@ -68,8 +68,8 @@ def problems(**given: Any) -> list[str]:
         ),
     ],
 )
-def test_a_wrong_argument_is_named_with_what_to_write_instead(given: dict[str, Any], text: str) -> None:
-    assert problems(**given) == [text]
+def test_a_wrong_argument_is_named_with_what_to_write_instead(arguments: dict[str, Any], text: str) -> None:
+    assert problems(**arguments) == [text]
 
 
 def test_every_wrong_argument_is_reported_at_once_and_a_right_one_is_not() -> None:
@@ -84,12 +84,12 @@ def patterns(schema: object, examples: bool = False) -> list[str]:
     """Patterns of a schema that have no example beside them."""
     if isinstance(schema, dict):
         has = examples or "examples" in schema
-        own = [schema["pattern"]] if "pattern" in schema and not has else []
-        return own + [found for part in schema.values() for found in patterns(part, has)]
-    return [found for part in schema for found in patterns(part, examples)] if isinstance(schema, list) else []
+        own_patterns = [schema["pattern"]] if "pattern" in schema and not has else []
+        return own_patterns + [pattern for part in schema.values() for pattern in patterns(part, has)]
+    return [pattern for part in schema for pattern in patterns(part, examples)] if isinstance(schema, list) else []
 
 
 def test_whatever_has_a_form_has_an_example_of_it() -> None:
     missing = {each.name: patterns(each.arguments().model_json_schema()) for each in OPERATIONS}
-    assert {name: found for name, found in missing.items() if found} == {}
+    assert {name: lacking for name, lacking in missing.items() if lacking} == {}
     assert patterns({"properties": {"a": {"pattern": "x"}}}) == ["x"]

@@ -15,10 +15,10 @@ GRID = grid({16384: [31.9, 31.9, 31.9, 31.9]})
 
 def test_an_impossible_figure_is_found_with_its_arithmetic(tmp_path: Path) -> None:
     (tmp_path / "grid.csv").write_text(GRID)
-    found = audit(Context(tmp_path, {}), AuditArguments(files=("grid.csv",), machine="l4", model="gemma-4-12b"))
-    assert (len(found.files_read), found.unreadable, found.exit_code) == (1, (), 0)
-    assert any("FLOP" in each.arithmetic for each in found.findings)
-    assert found.findings[0].repair in found.text().replace("\n   ", " ")
+    report = audit(Context(tmp_path, {}), AuditArguments(files=("grid.csv",), machine="l4", model="gemma-4-12b"))
+    assert (len(report.files_read), report.unreadable, report.exit_code) == (1, (), 0)
+    assert any("FLOP" in each.arithmetic for each in report.findings)
+    assert report.findings[0].repair in report.text().replace("\n   ", " ")
 
 
 def test_a_label_that_the_catalogue_does_not_have_is_refused(tmp_path: Path) -> None:
@@ -27,8 +27,8 @@ def test_a_label_that_the_catalogue_does_not_have_is_refused(tmp_path: Path) -> 
         audit(Context(tmp_path, {}), AuditArguments(files=("grid.csv",), machine="h999"))
 
 
-def test_a_file_that_cannot_be_read_as_results_is_named_and_the_others_are_audited(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named_and_the_others_are_audited(tmp_path: Path) -> None:
     (tmp_path / "grid.csv").write_text(GRID)
     (tmp_path / "odd.json").write_text("[1")
-    found = audit(Context(tmp_path, {}), AuditArguments(files=("odd.json", "grid.csv"), machine="8 x l4"))
-    assert (len(found.files_read), len(found.unreadable), found.exit_code) == (1, 1, 2)
+    report = audit(Context(tmp_path, {}), AuditArguments(files=("odd.json", "grid.csv"), machine="8 x l4"))
+    assert (len(report.files_read), len(report.unreadable), report.exit_code) == (1, 1, 2)

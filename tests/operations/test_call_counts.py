@@ -34,9 +34,9 @@ def counts(*calls: Call) -> Calls:
 )
 def test_a_status_says_what_became_of_a_request(statuses: tuple[int, ...], outcome: str) -> None:
     for status in statuses:
-        found = counts(call(status))
-        assert (getattr(found, outcome), found.number) == (1, 1), status
-        assert found.statuses == ({} if outcome == "succeeded" else {str(status): 1})
+        calls = counts(call(status))
+        assert (getattr(calls, outcome), calls.number) == (1, 1), status
+        assert calls.statuses == ({} if outcome == "succeeded" else {str(status): 1})
 
 
 def test_a_response_that_broke_off_failed_whatever_its_status() -> None:
@@ -57,10 +57,10 @@ def test_requests_beside_the_model_count_only_where_they_fail_alone() -> None:
 
 
 def test_the_newest_are_those_of_a_minute_and_three_at_least() -> None:
-    found = counts(call(500, 5), call(500, 60), *(call(200, ago) for ago in (66, 70, 400)))
-    assert (found.failed, found.recent_failed, found.recent_succeeded) == (2, 2, 1)
-    found = counts(*(call(200, second) for second in range(50)), call(500, 300))
-    assert (found.failed, found.recent_failed, found.recent_succeeded) == (1, 0, 50)
+    calls = counts(call(500, 5), call(500, 60), *(call(200, ago) for ago in (66, 70, 400)))
+    assert (calls.failed, calls.recent_failed, calls.recent_succeeded) == (2, 2, 1)
+    calls = counts(*(call(200, second) for second in range(50)), call(500, 300))
+    assert (calls.failed, calls.recent_failed, calls.recent_succeeded) == (1, 0, 50)
     assert counts(call(500)).recent_failed == 1
     assert counts(call(403), call(499)).recent_failed == 0
 
@@ -88,8 +88,8 @@ def test_a_log_without_its_newest_requests_is_filled_up_with_the_newest() -> Non
 
 
 def test_the_line_has_numbers_window_age_and_sources() -> None:
-    found = counts(call(200, 12), call(429), call(503), call(503), call(401), call(499))
-    assert found.line() == (
+    calls = counts(call(200, 12), call(429), call(503), call(503), call(401), call(499))
+    assert calls.line() == (
         "6 in 10 minutes, 3 failed, 1 refused, 1 abandoned (1 x 401, 1 x 429, 1 x 499, 2 x 503); newest 12 s ago "
         "(request log and Cloud Monitoring)"
     )

@@ -20,7 +20,7 @@ FAMILIES = sorted({checkpoint.architecture.id for checkpoint in models().values(
 
 
 @functools.cache
-def said(*arguments):
+def run_compare(*arguments):
     """Exit code, standard output and standard error of the command."""
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
@@ -29,7 +29,7 @@ def said(*arguments):
 
 
 def rows_of(*arguments):
-    code, out, _ = said(*arguments, "--json")
+    code, out, _ = run_compare(*arguments, "--json")
     assert code == 0
     return json.loads(out)
 
@@ -38,19 +38,19 @@ def test_the_document_shows_what_the_command_prints():
     shown = re.search(r"<!-- output of (.*?) -->\n```text\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
     command = shown[1].split()
     assert command[:2] == ["bezel", "compare"]
-    _, out, _ = said(*command[2:])
+    _, out, _ = run_compare(*command[2:])
     assert shown[2] == out, f"put what `.venv/bin/{shown[1]}` prints into docs/compare.md"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_checkpoint_stands_on_every_machine_in_a_fixed_order_within_120_columns(name):
-    code, out, _ = said("--model", name)
+def test_every_checkpoint_has_a_row_for_every_machine_in_a_fixed_order(name):
+    code, out, _ = run_compare("--model", name)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 120
     machines = [*sorted(accelerators()), *tpus(), *sorted(compared_machines())]
-    found = rows_of("--model", name)["rows"]
+    rows = rows_of("--model", name)["rows"]
     wanted = [checkpoint.id for checkpoint in models().values() if checkpoint.architecture.id == name]
-    assert [(row["model"], row["machine"]) for row in found] == [(one, other) for one in wanted for other in machines]
+    assert [(row["model"], row["machine"]) for row in rows] == [(one, other) for one in wanted for other in machines]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -72,15 +72,15 @@ def test_every_figure_has_a_kind_and_what_is_not_known_has_no_value(name):
 
 
 def test_known_answers_come_out():
-    found = {(row["model"], row["machine"]): row for row in rows_of("--model", "gemma-4-12b")["rows"]}
+    rows = {(row["model"], row["machine"]): row for row in rows_of("--model", "gemma-4-12b")["rows"]}
     qat, bf16 = "gemma-4-12b-it-qat-w4a16", "gemma-4-12b-it"
-    assert found[qat, "nvidia-l4"]["usd_per_hour"]["value"] == 1.0465
-    assert found[qat, "nvidia-l4"]["usd_per_hour"]["kind"] == "derived"
-    assert found[bf16, "v6e-4"]["usd_per_hour"]["value"] == 5.4
-    assert found[bf16, "nvidia-l4"]["fits"]["because"] == "weights"
-    assert "tpu-inference" in found[qat, "v6e-1"]["fits"]["because"]
-    assert found[bf16, "v6e-1"]["longest_context"]["value"] == 8192
-    assert {row["machine"] for row in found.values() if not row["deployable"]} == set(compared_machines())
+    assert rows[qat, "nvidia-l4"]["usd_per_hour"]["value"] == 1.0465
+    assert rows[qat, "nvidia-l4"]["usd_per_hour"]["kind"] == "derived"
+    assert rows[bf16, "v6e-4"]["usd_per_hour"]["value"] == 5.4
+    assert rows[bf16, "nvidia-l4"]["fits"]["because"] == "weights"
+    assert "tpu-inference" in rows[qat, "v6e-1"]["fits"]["because"]
+    assert rows[bf16, "v6e-1"]["longest_context"]["value"] == 8192
+    assert {row["machine"] for row in rows.values() if not row["deployable"]} == set(compared_machines())
 
 
 def test_measured_figures_stand_apart_with_their_own_load():
@@ -88,16 +88,16 @@ def test_measured_figures_stand_apart_with_their_own_load():
     assert {row["kind"] for row in measured} == {"measured"}
     assert any("990 tokens/s (64 users" in row["text"] for row in measured)
     assert not any("458240" in row["text"] for row in rows_of("--model", "gemma-4-26b-a4b")["measured"])
-    assert "Measured" not in said("--model", "gemma-4-31b")[1]
+    assert "Measured" not in run_compare("--model", "gemma-4-31b")[1]
 
 
 @pytest.mark.slow
-def test_the_simulated_server_is_asked_only_on_request_and_only_for_machines_that_it_knows():
+def test_the_simulated_server_is_asked_only_on_request_for_known_machines():
     asked = rows_of("--model", "gemma-4-31b-it", "--simulate")["simulated"]
     assert [(row["machine"], row["kind"]) for row in asked] == [("nvidia-rtx-pro-6000", "simulated")]
     assert "(within the estimate)" in asked[0]["text"]
     assert rows_of("--model", "gemma-4-31b-it")["simulated"] == []
-    assert "Simulated" not in said("--model", "gemma-4-31b-it")[1]
+    assert "Simulated" not in run_compare("--model", "gemma-4-31b-it")[1]
 
 
 def test_a_longer_context_fits_no_more_often():
@@ -121,7 +121,7 @@ def test_a_longer_context_fits_no_more_often():
     ],
 )
 def test_a_wrong_question_is_answered_with_its_repair(arguments, consequence, repair):
-    code, out, error = said(*arguments)
+    code, out, error = run_compare(*arguments)
     assert (code, out) == (1, "")
     assert consequence in error
     assert repair in error

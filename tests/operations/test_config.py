@@ -28,8 +28,8 @@ def words_of(command: str) -> list[str]:
 
 def read_list(text: str) -> list[str]:
     """The items of a list as gcloud reads it (`gcloud topic escaping`)."""
-    if found := re.match(r"\^([^^]+)\^", text):
-        return text[found.end() :].split(found.group(1))
+    if match := re.match(r"\^([^^]+)\^", text):
+        return text[match.end() :].split(match.group(1))
     return text.split(",")
 
 
@@ -61,12 +61,12 @@ def service(**changes: Any) -> dict[str, Any]:
     return {"name": NAME, "template": {"containers": [container]}, **changes}
 
 
-def test_a_service_s_variables_and_secrets_are_flags_and_what_has_none_is_named() -> None:
+def test_variables_and_secrets_are_flags_and_fields_without_one_are_named() -> None:
     command, rest = service_command(service(customAudiences=["a"], binaryAuthorization={"useDefault": True}))
-    words = words_of(command)
-    assert words[:5] == ["gcloud", "beta", "run", "deploy", "llm"]
-    assert {"--region=us-east4", "--set-env-vars=^@^A=1,2", "--set-secrets=HF_TOKEN=hf:latest"} <= {*words}
-    assert {"--cpu-throttling", "--cpu-boost", "--no-allow-unauthenticated"} <= {*words}
+    words_of_command = words_of(command)
+    assert words_of_command[:5] == ["gcloud", "beta", "run", "deploy", "llm"]
+    assert {"--region=us-east4", "--set-env-vars=^@^A=1,2", "--set-secrets=HF_TOKEN=hf:latest"} <= {*words_of_command}
+    assert {"--cpu-throttling", "--cpu-boost", "--no-allow-unauthenticated"} <= {*words_of_command}
     assert rest == ("customAudiences[0]", "binaryAuthorization.useDefault")
 
 
@@ -116,27 +116,27 @@ def context(pipeline: Pipeline) -> Context:
     return Context(pipeline.folder, pipeline.environment, show=lambda _line: None)
 
 
-def shown(pipeline: Pipeline, stack: str, **arguments: Any) -> Config:
+def shown_config(pipeline: Pipeline, stack: str, **arguments: Any) -> Config:
     return config(context(pipeline), ConfigArguments(stack=stack, **arguments))
 
 
-def differences(wanted: Any, found: Any, path: str = "") -> Iterator[str]:
+def differences(wanted: Any, actual: Any, path: str = "") -> Iterator[str]:
     """Paths of what was shown and is not in the cloud."""
-    if isinstance(wanted, dict) and isinstance(found, dict):
+    if isinstance(wanted, dict) and isinstance(actual, dict):
         for key, value in wanted.items():
-            yield from differences(value, found.get(key), f"{path}.{key}")
-    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
+            yield from differences(value, actual.get(key), f"{path}.{key}")
+    elif isinstance(wanted, list) and isinstance(actual, list) and len(wanted) == len(actual):
+        for number, (one, other) in enumerate(zip(wanted, actual, strict=True)):
             yield from differences(one, other, f"{path}[{number}]")
-    elif wanted != found:
-        yield f"{path}: {wanted!r} is {found!r}"
+    elif wanted != actual:
+        yield f"{path}: {wanted!r} is {actual!r}"
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_service_is_in_the_cloud_as_it_was_shown(pipeline: Pipeline) -> None:
     pipeline.seed("l4-qat")
-    before = shown(pipeline, "l4-qat")
+    before = shown_config(pipeline, "l4-qat")
     (request,) = before.requests
     assert pipeline.cloud.get(f"/run/v2/{request.body['name']}").status_code in (403, 404)
     assert [*yaml.safe_load_all(before.text())] == [request.body]
@@ -148,21 +148,21 @@ def test_a_service_is_in_the_cloud_as_it_was_shown(pipeline: Pipeline) -> None:
     live = pipeline.cloud.get(f"/run/v2/{request.body['name']}").json()
     assert [*differences(request.body, live)] == []
     assert [*differences({**request.body, "ingress": "INGRESS_TRAFFIC_INTERNAL_ONLY"}, live)] != []
-    assert shown(pipeline, "l4-qat").requests == before.requests
+    assert shown_config(pipeline, "l4-qat").requests == before.requests
 
 
 @pytest.mark.wide
 @pytest.mark.slow
 def test_a_lease_is_shown_as_a_node_gets_it_with_its_gateway(pipeline: Pipeline) -> None:
     pipeline.seed("v6e4-moe")
-    found = {each.method: each for each in shown(pipeline, "v6e4-moe").requests}
-    node = found["tpu.projects.locations.queuedResources.create"]
+    requests = {each.method: each for each in shown_config(pipeline, "v6e4-moe").requests}
+    node = requests["tpu.projects.locations.queuedResources.create"]
     asked = node.body["tpu"]["nodeSpec"][0]["node"]
     assert (node.body["provisioningModel"], node.body["runDuration"]) == ("FLEX_START", {"maxRunDuration": "14400s"})
     assert asked["metadata"]["startup-script"].startswith("#!/bin/bash")
     assert node.without_flag == ()
     assert {"--provisioning-model=flex-start", "--zone=europe-west4-a"} <= {*words_of(node.gcloud)}
-    gateway = found["run.projects.locations.services.create"]
+    gateway = requests["run.projects.locations.services.create"]
     assert gateway.body["template"]["containers"][0]["env"][0]["value"] == LATER
 
 
@@ -170,6 +170,6 @@ def test_a_lease_is_shown_as_a_node_gets_it_with_its_gateway(pipeline: Pipeline)
 def test_what_cannot_be_previewed_is_refused_with_its_reason(pipeline: Pipeline) -> None:
     pipeline.set("bezel:region", "mars-east1", "l4-e2b")
     with pytest.raises(UserError, match="mars-east1"):
-        shown(pipeline, "l4-e2b")
+        shown_config(pipeline, "l4-e2b")
     run = pipeline.bezel("config", "nothing")
     assert (run.code, "there is no Pulumi.nothing.yaml" in run.text) == (1, True)

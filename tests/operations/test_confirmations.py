@@ -30,9 +30,9 @@ def confirmations(clock: Clock) -> Confirmations:
     return Confirmations(clock)
 
 
-def reason_of(confirmations: Confirmations, token: str, caller: str = "a", **given: str) -> str:
+def reason_of(confirmations: Confirmations, token: str, caller: str = "a", **differing: str) -> str:
     with pytest.raises(ConfirmationError, match="nothing was changed") as refused:
-        confirmations.take(token, caller, **given)
+        confirmations.take(token, caller, **differing)
     assert refused.value.exit_code == 3
     return refused.value.reason
 
@@ -71,10 +71,12 @@ def test_another_caller_cannot_use_it_nor_use_it_up(confirmations: Confirmations
     assert confirmations.take(token, "a").target == "dev"
 
 
-@pytest.mark.parametrize("given", [{"target": "prod"}, {"operation": "destroy"}])
-def test_it_confirms_no_other_stack_and_no_other_operation(confirmations: Confirmations, given: dict[str, str]) -> None:
+@pytest.mark.parametrize("differing", [{"target": "prod"}, {"operation": "destroy"}])
+def test_it_confirms_no_other_stack_and_no_other_operation(
+    confirmations: Confirmations, differing: dict[str, str]
+) -> None:
     token = confirmations.offer(a_plan(), "a").token
-    assert reason_of(confirmations, token, **given) == "other"
+    assert reason_of(confirmations, token, **differing) == "other"
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def machines(tmp_path: Path, trial: LeaseHarness) -> Iterator[Machines]:
     return made
 
 
-def test_a_stop_says_that_the_lease_goes_on_and_what_it_costs_and_changes_nothing_before_it_is_confirmed(
+def test_a_stop_warns_of_the_lease_s_cost_and_waits_for_confirmation(
     machines: Machines,
 ) -> None:
     plan = machines.plan("stop")
@@ -119,7 +119,7 @@ def test_a_stop_needs_the_stack_s_name_and_a_start_does_not(machines: Machines) 
 
 
 @pytest.mark.slow
-def test_a_container_is_stopped_started_and_restarted_and_the_other_attributes_stay(machines: Machines) -> None:
+def test_a_container_is_stopped_and_started_beside_unchanged_attributes(machines: Machines) -> None:
     before = dict(machines.trial.spec().body_in(machines.trial.spec().zones[0]))
     stopped = machines.do("stop")
     assert (stopped.verdict, stopped.problems) == ("done", ())
@@ -156,7 +156,7 @@ def test_what_is_so_already_is_left_alone(machines: Machines, before: str | None
 
 
 @pytest.mark.slow
-def test_another_state_of_the_container_or_another_lease_is_not_what_was_planned(machines: Machines) -> None:
+def test_a_plan_is_refused_after_a_container_or_lease_has_changed(machines: Machines) -> None:
     plan = machines.plan("stop")
     machines.do("stop")
     asked = dict(machines.attributes)
@@ -166,7 +166,7 @@ def test_another_state_of_the_container_or_another_lease_is_not_what_was_planned
 
 
 @pytest.mark.slow
-def test_a_start_that_fails_is_told_in_the_machine_s_words_and_the_exit_code_says_so(machines: Machines) -> None:
+def test_a_failed_start_has_the_machine_s_reason_and_exit_code(machines: Machines) -> None:
     machines.do("stop")
     machines.machine.failure = "vLLM ended with exit code 1 before it served, 3 restarts (ValueError: no memory)"
     outcome = machines.do("start")
@@ -272,7 +272,7 @@ def fleet(machines: Machines) -> Machines:
 
 
 @pytest.mark.slow
-def test_a_fleet_is_restarted_one_machine_after_the_other_once_each_serves_again(fleet: Machines) -> None:
+def test_machines_of_a_fleet_restart_one_after_the_other(fleet: Machines) -> None:
     plan = fleet.plan("restart")
     assert [change.name for change in plan.changes] == [f"{ZONES[0]}/{NAME}", f"{ZONES[0]}/{OTHER}"]
     assert [text for text in plan.warnings if "503" in text] == []  # the other machine serves
@@ -292,7 +292,7 @@ def test_a_fleet_whose_first_machine_fails_keeps_the_others_as_they_are(fleet: M
 
 
 @pytest.mark.slow
-def test_one_machine_of_a_fleet_is_stopped_by_its_own_name_and_a_start_is_for_those_that_do_not_run(
+def test_one_machine_of_a_fleet_is_stopped_by_its_name(
     fleet: Machines,
 ) -> None:
     plan = fleet.plan("stop", lease=OTHER)

@@ -31,32 +31,32 @@ def costs(folder: Path, stack: str, more: str = "", **changed: object) -> Cost:
 
 
 def test_a_service_costs_what_its_plan_says(tmp_path: Path) -> None:
-    found = costs(tmp_path, "l4-qat")
+    report = costs(tmp_path, "l4-qat")
     planned = plan(Context(tmp_path, {}, show=lambda _line: None), PlanArguments(stack="l4-qat")).values["cost"]
-    assert found.usd_per_hour is not None
-    assert rounded(found.usd_per_hour, 4) == str(planned["usd_per_hour"])
-    assert (found.usd_per_hour_idle, found.usd_per_lease, found.lease_seconds) == (0, None, None)
-    assert found.usd_per_hour_at_most is not None
-    assert found.usd_per_month_at_most == found.usd_per_hour_at_most * 730
-    assert found.usd_per_million_output_tokens is not None
-    assert found.usd_per_million_output_tokens.low is not None
-    low = rounded(found.usd_per_million_output_tokens.low, 3)
+    assert report.usd_per_hour is not None
+    assert rounded(report.usd_per_hour, 4) == str(planned["usd_per_hour"])
+    assert (report.usd_per_hour_idle, report.usd_per_lease, report.lease_seconds) == (0, None, None)
+    assert report.usd_per_hour_at_most is not None
+    assert report.usd_per_month_at_most == report.usd_per_hour_at_most * 730
+    assert report.usd_per_million_output_tokens is not None
+    assert report.usd_per_million_output_tokens.low is not None
+    low = rounded(report.usd_per_million_output_tokens.low, 3)
     assert low == f"{planned['usd_per_million_output_tokens'][0]:.3f}"
-    assert sum((line.usd_per_hour or 0) for line in found.lines) == pytest.approx(
-        found.usd_per_hour, abs=Decimal("0.001")
+    assert sum((line.usd_per_hour or 0) for line in report.lines) == pytest.approx(
+        report.usd_per_hour, abs=Decimal("0.001")
     )
-    assert all(line.source and line.as_of for line in found.lines)
+    assert all(line.source and line.as_of for line in report.lines)
 
 
 def test_a_lease_costs_until_its_end_and_without_traffic_too(tmp_path: Path) -> None:
-    found = costs(tmp_path, "v6e4-moe")
-    assert found.usd_per_hour_idle == found.usd_per_hour
-    assert found.lease_seconds == 14400
-    assert found.usd_per_lease is not None
-    assert found.usd_per_hour_at_most is not None
-    assert found.usd_per_lease == pytest.approx(found.usd_per_hour_at_most * 4, abs=Decimal("0.01"))
-    assert found.usd_per_month_at_most is None
-    assert "per month" not in found.text()
+    report = costs(tmp_path, "v6e4-moe")
+    assert report.usd_per_hour_idle == report.usd_per_hour
+    assert report.lease_seconds == 14400
+    assert report.usd_per_lease is not None
+    assert report.usd_per_hour_at_most is not None
+    assert report.usd_per_lease == pytest.approx(report.usd_per_hour_at_most * 4, abs=Decimal("0.01"))
+    assert report.usd_per_month_at_most is None
+    assert "per month" not in report.text()
 
 
 SCHEDULE = """
@@ -80,12 +80,12 @@ def test_a_month_of_a_schedule_or_of_hours_is_shown_with_what_it_saves(tmp_path:
 
 
 def test_without_a_schedule_or_hours_nothing_is_saved(tmp_path: Path) -> None:
-    found = costs(tmp_path, "v6e1-12b")
-    assert (found.usd_per_month_without_traffic, found.usd_per_month_saved) == (None, None)
-    assert "month" not in found.text()
+    report = costs(tmp_path, "v6e1-12b")
+    assert (report.usd_per_month_without_traffic, report.usd_per_month_saved) == (None, None)
+    assert "month" not in report.text()
 
 
-def test_what_has_no_price_is_refused_with_the_missing_row_and_costs_never_0(tmp_path: Path) -> None:
+def test_a_missing_price_row_is_refused_and_never_costs_0(tmp_path: Path) -> None:
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
     stack = yaml.safe_load((ROOT / "Pulumi.v6e4-moe.yaml").read_text())
     stack["config"]["bezel:lease"]["zones"] = [{"zone": "southamerica-west1-a", "patience": "30m"}]
@@ -107,25 +107,25 @@ STACKS = sorted({path.name.split(".")[1] for path in ROOT.glob("Pulumi.?*.yaml")
 @pytest.mark.parametrize("stack", STACKS)
 def test_cost_and_plan_show_the_same_amounts(stack: str, tmp_path: Path) -> None:
     """Both round the same exact amount once: 1.046520 x 730 h is 763.96, of 1.0465 USD/h it would be 763.94."""
-    found = costs(tmp_path, stack)
+    report = costs(tmp_path, stack)
     made, _ = plan_of(Context(tmp_path, {}, show=lambda _line: None), stack)
     shown = plan_summary(made)
     of = made.cost
     if isinstance(of, LeaseTotal):
-        amounts = {found.usd_per_lease: (of.lease_at_max, 2), found.usd_per_hour_at_most: (of.hourly_at_max, 4)}
+        amounts = {report.usd_per_lease: (of.lease_at_max, 2), report.usd_per_hour_at_most: (of.hourly_at_max, 4)}
     else:
         amounts = {
-            found.usd_per_hour: (of.hourly, 4),
-            found.usd_per_month_at_most: (of.monthly_at_max, 2),
-            found.usd_per_month_without_traffic: (of.monthly_without_traffic, 2),
+            report.usd_per_hour: (of.hourly, 4),
+            report.usd_per_month_at_most: (of.monthly_at_max, 2),
+            report.usd_per_month_without_traffic: (of.monthly_without_traffic, 2),
         }
     for amount, (planned, digits) in amounts.items():
         assert amount == exact_of(planned), "not rounded before it is shown"
         assert amount is not None
         assert rounded(amount, digits) in shown or of.max_instances > 1
     for ends, planned_ends in (
-        (found.usd_per_million_input_tokens, made.token_cost.input),
-        (found.usd_per_million_output_tokens, made.token_cost.output),
+        (report.usd_per_million_input_tokens, made.token_cost.input),
+        (report.usd_per_million_output_tokens, made.token_cost.output),
     ):
         assert ends is not None
         assert (ends.low, ends.high) == tuple(map(exact_of, planned_ends))

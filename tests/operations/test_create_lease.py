@@ -25,7 +25,7 @@ def leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         yield LeaseCloud(cloud)
 
 
-def test_a_plan_says_what_is_requested_where_and_at_what_price_and_requests_nothing(leases: LeaseCloud) -> None:
+def test_a_plan_shows_lease_zones_and_price_and_requests_nothing(leases: LeaseCloud) -> None:
     plan = leases.plan(duration="2h")
     assert plan.summary == f"one v6e-1 in {ZONE}, then {OTHER}"
     assert [change.line for change in plan.changes] == ["+  dev-one (tpu.googleapis.com/QueuedResource)"]
@@ -138,7 +138,7 @@ def test_a_caller_that_gives_up_first_requests_nothing(leases: LeaseCloud) -> No
     assert leases.cloud.left() == set()
 
 
-def test_a_caller_that_gives_up_later_is_told_that_the_request_may_be_stored(leases: LeaseCloud) -> None:
+def test_a_caller_that_gives_up_learns_that_the_request_may_be_stored(leases: LeaseCloud) -> None:
     plan = leases.plan()
 
     def give_up(call: Call) -> Answer | None:

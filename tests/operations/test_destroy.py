@@ -94,9 +94,7 @@ def test_types_that_google_keeps_are_types_of_the_provider() -> None:
     assert {kept["type"] for kept, _ in WAYS if kept["type"].startswith("gcp:")} <= tokens
 
 
-def test_everything_that_the_state_holds_is_named_with_its_price_and_its_loss(
-    cloud: Deployed, context: Context
-) -> None:
+def test_a_plan_names_each_resource_with_its_price_and_loss(cloud: Deployed, context: Context) -> None:
     keep(cloud, bucket(), service_resource())
     plan = plan_destroy(context, DestroyArguments(stack="dev", wait="0s"))
     assert [(change.op, change.name) for change in plan.changes] == [("delete", "data"), ("delete", "service")]

@@ -86,19 +86,19 @@ def google(cloud: Deployed, monkeypatch: pytest.MonkeyPatch) -> Google:
     return Google(cloud, monkeypatch)
 
 
-def refused(status: int = 403) -> Answer:
+def refusal(status: int = 403) -> Answer:
     reason = {403: "PERMISSION_DENIED", 404: "NOT_FOUND"}[status]
     return Answer(status=status, json={"error": {"code": status, "message": "denied", "status": reason}})
 
 
 @pytest.mark.slow
 def test_where_all_is_well_nothing_is_to_be_done(google: Google) -> None:
-    found = google.doctor()
-    bad = [each for each in found.checks if each.state != "ok" and each.area != "tools"]
+    report = google.doctor()
+    bad = [each for each in report.checks if each.state != "ok" and each.area != "tools"]
     assert bad == []
-    assert (found.exit_code, found.is_logged_in, found.stacks) == (0, True, ("one",))
+    assert (report.exit_code, report.is_logged_in, report.stacks) == (0, True, ("one",))
     areas = {"tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights"}
-    assert {each.area for each in found.checks} == areas
+    assert {each.area for each in report.checks} == areas
     assert [call for call in google.cloud.server.calls if call.method != "GET"] == []
 
 
@@ -108,12 +108,12 @@ def test_without_a_login_the_rest_is_checked_and_the_cloud_is_unknown(google: Go
     environ.pop("GOOGLE_OAUTH_ACCESS_TOKEN")
     environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(google.cloud.folder / "gone.json")
     google.write("two", L4.replace("nvidia-l4", "nvidia-l5"))
-    found = google.doctor()
-    states = {(each.area, each.state) for each in found.checks}
+    report = google.doctor()
+    states = {(each.area, each.state) for each in report.checks}
     assert {("login", "problem"), ("stack files", "ok"), ("stack files", "problem"), ("quotas", "unknown")} <= states
-    assert not found.is_logged_in
-    assert found.exit_code == 1
-    assert all(each.repair for each in found.checks if each.state != "ok")
+    assert not report.is_logged_in
+    assert report.exit_code == 1
+    assert all(each.repair for each in report.checks if each.state != "ok")
     assert google.cloud.server.calls == []
 
 
@@ -130,47 +130,47 @@ def test_every_problem_of_every_stack_file_is_reported(google: Google) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("part", "answer", "area", "state", "said"),
+    ("part", "answer", "area", "state", "text"),
     [
-        ("/RESOURCE_MANAGER/", refused(), "project", "problem", "gcloud projects list"),
+        ("/RESOURCE_MANAGER/", refusal(), "project", "problem", "gcloud projects list"),
         ("/RESOURCE_MANAGER/", Answer(json={"lifecycleState": "DELETE_REQUESTED"}), "project", "problem", "undelete"),
-        ("/SERVICE_USAGE/", refused(), "APIs", "unknown", "roles/viewer"),
+        ("/SERVICE_USAGE/", refusal(), "APIs", "unknown", "roles/viewer"),
         ("/SERVICE_USAGE/", Answer(json={}), "APIs", "warning", "gcloud services enable"),
-        ("/CLOUD_QUOTAS/", refused(), "quotas", "unknown", "roles/viewer"),
+        ("/CLOUD_QUOTAS/", refusal(), "quotas", "unknown", "roles/viewer"),
         ("/CLOUD_QUOTAS/", Answer(json={}), "quotas", "unknown", "in the console"),
         ("/CLOUD_QUOTAS/", Answer(json={"dimensionsInfos": 7}), "quotas", "unknown", "repeat it"),
-        ("/STORAGE/", refused(404), "weights", "problem", "bezel weights copy one"),
+        ("/STORAGE/", refusal(404), "weights", "problem", "bezel weights copy one"),
         ("/STORAGE/", Answer(json={}), "weights", "problem", "bezel weights copy one"),
-        ("/STORAGE/", refused(), "weights", "unknown", "roles/viewer"),
+        ("/STORAGE/", refusal(), "weights", "unknown", "roles/viewer"),
     ],
 )
 def test_each_failure_is_a_finding_with_what_to_do_and_the_others_stay(
-    google: Google, part: str, answer: Answer, area: str, state: str, said: str
+    google: Google, part: str, answer: Answer, area: str, state: str, text: str
 ) -> None:
     google.changed[part] = answer
-    found = google.doctor()
-    first = next(each for each in found.checks if each.area == area)
+    report = google.doctor()
+    first = next(each for each in report.checks if each.area == area)
     assert first.state == state
-    assert said in (first.repair or "")
-    assert f"Repair: {first.repair}" in found.text()
-    assert found.exit_code == (1 if state == "problem" else 0)
-    others = {each.area for each in found.checks if each.state == "ok"}
+    assert text in (first.repair or "")
+    assert f"Repair: {first.repair}" in report.text()
+    assert report.exit_code == (1 if state == "problem" else 0)
+    others = {each.area for each in report.checks if each.state == "ok"}
     assert len(others) >= 6
 
 
 @pytest.mark.slow
 def test_a_quota_that_is_too_small_comes_with_the_request_that_raises_it(google: Google) -> None:
     google.quota = 0
-    found = google.of("quotas")
-    assert {each.state for each in found} == {"problem"}
-    assert all("gcloud beta quotas preferences create --project=acme" in (each.repair or "") for each in found)
+    checks = google.of("quotas")
+    assert {each.state for each in checks} == {"problem"}
+    assert all("gcloud beta quotas preferences create --project=acme" in (each.repair or "") for each in checks)
 
 
 @pytest.mark.slow
 def test_missing_weights_are_named(google: Google) -> None:
     google.files.pop("config.json")
-    (found, _) = google.of("weights")
-    assert "config.json is missing" in found.detail
+    (check, _) = google.of("weights")
+    assert "config.json is missing" in check.detail
 
 
 @pytest.mark.slow
@@ -178,19 +178,19 @@ def test_an_adapter_is_looked_for_and_its_rank_compared(google: Google) -> None:
     options = "  bezel:vllm: {enable-lora: true, max-lora-rank: 16, lora-modules: [sql=/mnt/models/sql]}\n"
     google.write("one", L4 + options)
     subject = "gs://acme-models/sql"
-    (found,) = [each for each in google.of("weights") if each.subject == subject]
-    assert (found.state, found.detail) == (
+    (check,) = [each for each in google.of("weights") if each.subject == subject]
+    assert (check.state, check.detail) == (
         "problem",
         "adapter_config.json is missing; there are no weights (adapter_model.safetensors)",
     )
     google.files |= {"adapter_config.json": 99, "adapter_model.safetensors": 9}
     config = {"r": 64, "lora_alpha": 16, "target_modules": ["q_proj"]}
     google.changed["adapter_config"] = Answer(json=config)
-    (found,) = [each for each in google.of("weights") if each.subject == subject]
-    assert (found.state, found.detail) == ("problem", "its rank is 64, above max-lora-rank=16")
+    (check,) = [each for each in google.of("weights") if each.subject == subject]
+    assert (check.state, check.detail) == ("problem", "its rank is 64, above max-lora-rank=16")
     google.changed["adapter_config"] = Answer(json=config | {"r": 8})
-    (found,) = [each for each in google.of("weights") if each.subject == subject]
-    assert found.state == "ok"
+    (check,) = [each for each in google.of("weights") if each.subject == subject]
+    assert check.state == "ok"
 
 
 @pytest.mark.slow
@@ -208,8 +208,8 @@ def test_what_stacks_share_is_asked_once(google: Google) -> None:
 @pytest.mark.slow
 def test_a_stack_without_a_project_says_so(google: Google) -> None:
     google.write("one", L4.replace("  gcp:project: acme\n", ""))
-    found = google.of("project")
-    assert [(each.state, "GOOGLE_CLOUD_PROJECT" in (each.repair or "")) for each in found] == [("problem", True)]
+    checks = google.of("project")
+    assert [(each.state, "GOOGLE_CLOUD_PROJECT" in (each.repair or "")) for each in checks] == [("problem", True)]
 
 
 @pytest.mark.slow
@@ -223,13 +223,13 @@ def test_what_does_not_answer_is_unknown_after_the_deadline(google: Google) -> N
 
     google.cloud.server.routes.insert(0, hang)
     try:
-        found = google.doctor(deadline=4.0)
+        report = google.doctor(deadline=4.0)
     finally:
         release.set()
-    states = {each.area: each.state for each in found.checks}
+    states = {each.area: each.state for each in report.checks}
     assert states["weights"] == "unknown"
     assert states["project"] == "ok"
-    assert "no answer within 4 s" in found.text()
+    assert "no answer within 4 s" in report.text()
 
 
 @pytest.mark.slow
@@ -239,8 +239,8 @@ def test_no_secret_is_in_a_finding(google: Google) -> None:
     google.changed["/SERVICE_USAGE/"] = Answer(
         status=403, json={"error": {"code": 403, "message": f"Authorization: Bearer {secret}"}}
     )
-    found = google.doctor()
-    assert secret not in found.text() + json.dumps(found.model_dump(mode="json"))
+    report = google.doctor()
+    assert secret not in report.text() + json.dumps(report.model_dump(mode="json"))
 
 
 PIPELINE = """
@@ -254,26 +254,26 @@ dev = "policies/security.dev.json"
 
 
 @pytest.mark.slow
-def test_deployed_stacks_are_checked_then_those_of_the_pipeline_and_no_example(google: Google) -> None:
+def test_deployed_stacks_are_checked_then_pipeline_stacks_and_no_example(google: Google) -> None:
     folder = google.cloud.folder
     shutil.copytree(ROOT / "policies", folder / "policies")
     (folder / "bezel.toml").write_text(PIPELINE)
     google.write("two", L4)
     shutil.copy(ROOT / "Pulumi.gce-l4x8.yaml", folder)
-    found = google.doctor()
-    assert (found.stacks, found.exit_code) == (("one",), 0), found.text()
+    report = google.doctor()
+    assert (report.stacks, report.exit_code) == (("one",), 0), report.text()
     assert google.doctor(stack="gce-l4x8").exit_code == 1, "an example that is named is judged"
     state = state_of(service_resource())
     google.cloud.keep("two", state)
     google.cloud.keep("gone", state)
-    found = google.doctor()
-    assert (found.stacks, found.exit_code) == (("two",), 0), found.text()
-    files = {each.subject: each for each in found.checks if each.area == "stack files"}
+    report = google.doctor()
+    assert (report.stacks, report.exit_code) == (("two",), 0), report.text()
+    files = {each.subject: each for each in report.checks if each.area == "stack files"}
     assert (files["gone"].state, "Pulumi.gone.yaml" in files["gone"].detail) == ("warning", True)
     (folder / "bezel.toml").write_text(PIPELINE.replace("one", "once"))
-    found = google.doctor()
-    assert [each.subject for each in found.checks if each.state == "problem"] == ["bezel.toml"]
-    assert "there is no Pulumi.once.yaml" in found.text()
+    report = google.doctor()
+    assert [each.subject for each in report.checks if each.state == "problem"] == ["bezel.toml"]
+    assert "there is no Pulumi.once.yaml" in report.text()
 
 
 LEASE = """
@@ -297,8 +297,8 @@ def test_leased_hardware_is_looked_for_in_each_zone(google: Google, there: tuple
     for zone in ("europe-west4-a", "us-east5-a"):
         types = [{"type": "v6e-4"}] if zone in there else []
         google.changed[f"{zone}/acceleratorTypes"] = Answer(json={"acceleratorTypes": types})
-    (found,) = google.of("regions")
-    assert found.state == state
+    (check,) = google.of("regions")
+    assert check.state == state
 
 
 @pytest.mark.slow
@@ -319,15 +319,15 @@ def test_a_salt_that_is_not_the_stacks_own_is_a_problem_with_its_repair(google: 
     google.write("one", L4)
     assert not [each for each in google.of("stack files") if "encryptionsalt" in each.detail]
     google.write("one", f"{L4}encryptionsalt: v1:eA==:v1:eA==:eA==\n")
-    (found,) = [each for each in google.of("stack files") if "encryptionsalt" in each.detail]
-    assert (found.subject, found.state) == ("one", "problem")
-    assert found.repair is not None
-    assert "remove the line encryptionsalt from Pulumi.one.yaml" in found.repair
+    (check,) = [each for each in google.of("stack files") if "encryptionsalt" in each.detail]
+    assert (check.subject, check.state) == ("one", "problem")
+    assert check.repair is not None
+    assert "remove the line encryptionsalt from Pulumi.one.yaml" in check.repair
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("place", "state", "said"),
+    ("place", "state", "text"),
     [
         ({"location": "US-EAST4"}, "ok", "a start pays 0.00 USD"),
         ({"location": "US"}, "ok", "an unknown amount: no price of reading the multi-region us"),
@@ -339,24 +339,24 @@ def test_a_salt_that_is_not_the_stacks_own_is_a_problem_with_its_repair(google: 
     ],
 )
 def test_a_bucket_far_from_the_service_is_warned_of(
-    google: Google, place: dict[str, Any], state: str, said: str
+    google: Google, place: dict[str, Any], state: str, text: str
 ) -> None:
     google.place = place
-    (found,) = [each for each in google.of("weights") if "location of gs://acme-models" in each.subject]
-    assert (found.state, said in found.detail) == (state, True), found
-    assert (found.repair is None) is (state == "ok")
+    (check,) = [each for each in google.of("weights") if "location of gs://acme-models" in each.subject]
+    assert (check.state, text in check.detail) == (state, True), check
+    assert (check.repair is None) is (state == "ok")
 
 
 @pytest.mark.slow
 def test_a_bucket_that_may_not_be_described_is_not_judged(google: Google) -> None:
-    google.cloud.server.routes.insert(0, lambda call: refused() if call.path == "/STORAGE/b/acme-models" else None)
-    (found,) = [each for each in google.of("weights") if "location of" in each.subject]
-    assert (found.state, "not known" in found.detail) == ("unknown", True)
+    google.cloud.server.routes.insert(0, lambda call: refusal() if call.path == "/STORAGE/b/acme-models" else None)
+    (check,) = [each for each in google.of("weights") if "location of" in each.subject]
+    assert (check.state, "not known" in check.detail) == ("unknown", True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("region", "state"), [("us-central1", "warning"), ("us-east4", "ok")])
 def test_a_region_on_invitation_is_warned_of(google: Google, region: str, state: str) -> None:
     google.write("one", L4.replace("us-east4", region))
-    (found,) = google.of("regions")
-    assert (found.state, "on invitation only" in found.detail) == (state, state == "warning")
+    (check,) = google.of("regions")
+    assert (check.state, "on invitation only" in check.detail) == (state, state == "warning")

@@ -17,7 +17,7 @@ from tests.support.rest.fake_google import Answer
 QUOTAS, RUN = "cloudquotas.googleapis.com", "run.googleapis.com"
 
 
-def disabled(api: str, title: str = "Cloud Quotas API") -> str:
+def disabled_message(api: str, title: str = "Cloud Quotas API") -> str:
     url = f"https://console.developers.google.com/apis/api/{api}/overview?project=acme"
     return (
         f"GET {url}: 403 PERMISSION_DENIED: {title} has not been used in project acme before or it is disabled. "
@@ -39,7 +39,10 @@ DENIED = (
 )
 # Of each cause: every check that fails of it, and words of the one that is said.
 CAUSES: dict[str, tuple[list[Check], str]] = {
-    "disabled API": ([LISTED, *(unknown(f"stack-{n}", disabled(QUOTAS)) for n in range(5))], "gcloud services enable"),
+    "disabled API": (
+        [LISTED, *(unknown(f"stack-{n}", disabled_message(QUOTAS)) for n in range(5))],
+        "gcloud services enable",
+    ),
     "no login": ([LOGIN, *(unknown("Google Cloud", NEEDS_LOGIN, area) for area in ("project", "quotas"))], "log in."),
     "no network": ([unknown(f"gs://b{n}", NO_RESPONSE, "weights") for n in range(4)], "no response"),
     "no CLI": (
@@ -57,10 +60,10 @@ CAUSES: dict[str, tuple[list[Check], str]] = {
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_a_cause_is_said_once_with_each_of_its_checks(name: str) -> None:
-    checks, said = CAUSES[name]
+    checks, text = CAUSES[name]
     (cause,) = causes_of(checks)
     assert {*cause.checks} == {f"{each.area}, {each.subject}" for each in checks}
-    assert "\n".join(cause.lines()).count(said) == 1
+    assert "\n".join(cause.lines()).count(text) == 1
     assert cause.repair
 
 
@@ -74,9 +77,9 @@ def test_two_causes_stay_two(one: str, other: str) -> None:
 
 def test_another_api_and_another_permission_are_causes_of_their_own() -> None:
     other = DENIED.replace("objects.list", "buckets.get")
-    found = causes_of([LISTED, unknown("a", disabled(QUOTAS)), unknown("b", disabled(RUN)), unknown("c", DENIED),
-                       unknown("d", other)])  # fmt: skip
-    assert [cause.checks for cause in found] == [
+    details = (disabled_message(QUOTAS), disabled_message(RUN), DENIED, other)
+    separate = causes_of([LISTED, *(unknown(name, detail) for name, detail in zip("abcd", details, strict=True))])
+    assert [cause.checks for cause in separate] == [
         ("APIs, acme", "quotas, a"), ("quotas, b",), ("quotas, c",), ("quotas, d",)
     ]  # fmt: skip
 
@@ -108,21 +111,21 @@ def google(cloud: Deployed, monkeypatch: pytest.MonkeyPatch) -> Google:
     return made
 
 
-def causes(found: Doctor, *words: str) -> list[int]:
+def causes(report: Doctor, *texts: str) -> list[int]:
     """How often each text is said, of a whole report."""
-    return [found.text().count(word) for word in words]
+    return [report.text().count(word) for word in texts]
 
 
 @pytest.mark.slow
 def test_a_disabled_api_is_one_cause_for_all_that_ask_it(google: Google) -> None:
     google.enabled.remove("cloudquotas")
-    error = {"code": 403, "status": "PERMISSION_DENIED", "message": disabled(QUOTAS).partition("DENIED: ")[2]}
+    error = {"code": 403, "status": "PERMISSION_DENIED", "message": disabled_message(QUOTAS).partition("DENIED: ")[2]}
     google.changed["/CLOUD_QUOTAS/"] = Answer(status=403, json={"error": error})
-    found = google.doctor()
-    failed = [each for each in found.checks if "has not been used" in each.detail]
+    report = google.doctor()
+    failed = [each for each in report.checks if "has not been used" in each.detail]
     assert len(failed) >= 1
-    assert causes(found, "has not been used", "--project=acme`") == [0, 1]
-    assert any({"quotas, " + each.subject for each in failed} <= {*cause.checks} for cause in found.causes)
+    assert causes(report, "has not been used", "--project=acme`") == [0, 1]
+    assert any({"quotas, " + each.subject for each in failed} <= {*cause.checks} for cause in report.causes)
 
 
 @pytest.mark.slow
@@ -130,8 +133,8 @@ def test_no_network_is_one_cause(google: Google) -> None:
     environ: Any = google.cloud.context.environ
     for name in [name for name in environ if name.endswith("_CUSTOM_ENDPOINT")]:
         environ[name] = "http://127.0.0.1:1/"
-    found = google.doctor(deadline=30.0)
-    unread = [cause for cause in found.causes if "no response" in cause.detail]
+    report = google.doctor(deadline=30.0)
+    unread = [cause for cause in report.causes if "no response" in cause.detail]
     assert len(unread) == 1
     assert len(unread[0].checks) >= 6
 
@@ -140,8 +143,8 @@ def test_no_network_is_one_cause(google: Google) -> None:
 def test_a_permission_that_is_missing_everywhere_is_one_cause(google: Google) -> None:
     error = {"code": 403, "message": "Permission 'storage.objects.list' denied on resource 'b'."}
     google.changed["/STORAGE/"] = Answer(status=403, json={"error": error})
-    found = google.doctor()
-    (cause,) = [each for each in found.causes if "storage.objects.list" in each.detail]
+    report = google.doctor()
+    (cause,) = [each for each in report.causes if "storage.objects.list" in each.detail]
     assert len(cause.checks) == 8  # the folder and the location of four buckets
 
 
@@ -150,12 +153,12 @@ def test_no_login_and_no_project_are_one_cause_each(google: Google) -> None:
     environ: Any = google.cloud.context.environ
     environ.pop("GOOGLE_OAUTH_ACCESS_TOKEN")
     environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(google.cloud.folder / "gone.json")
-    found = google.doctor()
-    (cause,) = [each for each in found.causes if each.checks[0] == "login, Google Cloud"]
+    report = google.doctor()
+    (cause,) = [each for each in report.causes if each.checks[0] == "login, Google Cloud"]
     assert len(cause.checks) == 6
-    assert NEEDS_LOGIN not in found.text()
+    assert NEEDS_LOGIN not in report.text()
     environ["GOOGLE_OAUTH_ACCESS_TOKEN"] = "planted-token-0"
     for name in ("one", "more0", "more1", "more2"):
         google.write(name, L4.replace("  gcp:project: acme\n", ""))
-    found = google.doctor()
-    assert len([each for each in found.causes if "no Google Cloud project is set" in each.detail]) == 1
+    report = google.doctor()
+    assert len([each for each in report.causes if "no Google Cloud project is set" in each.detail]) == 1

@@ -84,10 +84,10 @@ def test_every_other_known_name_is_explained() -> None:
     ],
 )
 def test_a_name_in_any_spelling_is_explained(subject: str, kind: str, name: str, says: str) -> None:
-    found = of(subject)
-    assert (kind, name) in {(entry.kind, entry.name) for entry in found.entries}
-    assert says in found.text()
-    assert all(entry.source for entry in found.entries)
+    explanation = of(subject)
+    assert (kind, name) in {(entry.kind, entry.name) for entry in explanation.entries}
+    assert says in explanation.text()
+    assert all(entry.source for entry in explanation.entries)
 
 
 def test_a_name_of_several_kinds_is_explained_for_each() -> None:
@@ -129,8 +129,8 @@ def test_a_key_that_a_map_does_not_have_is_not_invented() -> None:
 
 def test_every_risk_is_told_where_its_option_or_variable_is_explained() -> None:
     for risk in vllm_risks().values():
-        found = options.entries(f"--{risk.name}", VERSION) + variables.entries(risk.name, VERSION)
-        assert any(risk.consequence in why for entry in found for why in entry.why), risk.name
+        entries_of_risk = options.entries(f"--{risk.name}", VERSION) + variables.entries(risk.name, VERSION)
+        assert any(risk.consequence in why for entry in entries_of_risk for why in entry.why), risk.name
 
 
 def test_a_checkpoint_says_why_it_is_refused_where_the_catalogue_does() -> None:
@@ -144,10 +144,10 @@ def test_a_checkpoint_says_why_it_is_refused_where_the_catalogue_does() -> None:
 @given(st.text(max_size=30))
 def test_any_other_text_is_refused_or_explained_by_its_own_name(text: str) -> None:
     try:
-        found = of(text)
+        explanation = of(text)
     except (UserError, ValidationError):
         return
-    assert found.entries
+    assert explanation.entries
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_the_records_of_the_policies_are_those_of_the_packs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "subject", "json_wanted"),
+    ("arguments", "subject", "json_wanted"),
     [
         (["--max-model-len"], "--max-model-len", False),
         (["--json", "--max-model-len"], "--max-model-len", True),
@@ -168,8 +168,10 @@ def test_the_records_of_the_policies_are_those_of_the_packs() -> None:
         (["nvidia-l4"], "nvidia-l4", False),
     ],
 )
-def test_an_option_of_vllm_is_a_value_on_the_command_line(words: list[str], subject: str, *, json_wanted: bool) -> None:
-    read = parse(["explain", *words])
+def test_an_option_of_vllm_is_a_value_on_the_command_line(
+    arguments: list[str], subject: str, *, json_wanted: bool
+) -> None:
+    read = parse(["explain", *arguments])
     assert (read.subject.strip(), read.json) == (subject, json_wanted)
 
 

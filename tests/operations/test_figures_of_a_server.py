@@ -26,14 +26,14 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "real":
         with real_vllm(folder, *OPTIONS) as (url, _):
-            yield warmed(Client(url, "tiny-gemma4"))
+            yield warm_up(Client(url, "tiny-gemma4"))
     else:
         limits = (f"--max-num-seqs={SEQUENCES}", "--max-model-len=4096")
         with simulated_vllm(folder, *limits, *OPTIONS) as url:
-            yield warmed(Client(url, NAME))
+            yield warm_up(Client(url, NAME))
 
 
-def warmed(client: Client) -> Client:
+def warm_up(client: Client) -> Client:
     client.whole(max_tokens=4)
     return client
 
@@ -147,15 +147,15 @@ SPECULATING = (
 def test_acceptance_is_that_of_the_answers(tmp_path: Path) -> None:
     """On a real server alone: the simulated one reports no speculation by request."""
     with real_vllm(tmp_path, *SPECULATING) as (url, _):
-        client = warmed(Client(url, "tiny-gemma4"))
+        client = warm_up(Client(url, "tiny-gemma4"))
         window = Window(client)
-        told = [
+        speculations = [
             client.whole(prompt=f"{word} " * 40, max_tokens=60, temperature=0)["metrics"]["speculative_decoding"]
             for word in ("one", "two", "three")
         ]
         figures = window.end()
         steps, drafted, accepted = (
-            sum(each[name] for each in told)
+            sum(each[name] for each in speculations)
             for name in ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
         )
         assert accepted > 0

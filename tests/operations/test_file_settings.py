@@ -36,30 +36,30 @@ VALUES = (
 
 def paths(model: type[BaseModel], above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Paths of all settings: those of sections, and each section's own."""
-    found = []
+    paths_below = []
     for name, field in model.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            found += paths(kind, (*above, name))
+            paths_below += paths(kind, (*above, name))
         else:
-            found.append((*above, name))
-    return found
+            paths_below.append((*above, name))
+    return paths_below
 
 
 def with_value(path: tuple[str, ...], value: object) -> dict[str, Any]:
-    found = json.loads(json.dumps(BASE))
-    place = found
+    settings = json.loads(json.dumps(BASE))
+    place = settings
     for part in path[:-1]:
         place = place.setdefault(part, {})
     place[path[-1]] = value
-    return found
+    return settings
 
 
 def config(values: dict[str, Any]) -> dict[str, Any]:
     return {f"bezel:{key}": value for key, value in values.items()}
 
 
-def named(file: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
+def differing_names(file: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
     return [each.setting for each in differences(config(file), config(deployed), "bezel")]
 
 
@@ -74,37 +74,39 @@ def test_each_setting_that_differs_is_named_and_no_other() -> None:
         else:
             pytest.fail(f"no value for {'.'.join(path)}")
         for file, deployed in ((changed, BASE), (BASE, changed)):
-            (found,) = named(file, deployed)
-            assert f"{found}.".startswith(f"{'.'.join(path)}."), path
-        assert named(changed, changed) == []
+            (setting,) = differing_names(file, deployed)
+            assert f"{setting}.".startswith(f"{'.'.join(path)}."), path
+        assert differing_names(changed, changed) == []
     assert len(paths(Settings)) > 70
 
 
 def test_a_default_that_is_written_out_is_no_difference() -> None:
     written = {key: value for key, value in Settings(**BASE).model_dump(mode="json").items() if value is not None}
-    assert named(written, BASE) == []
-    assert named({**BASE, "scaling": {"max_instances": "1"}}, {**BASE, "scaling": {"max_instances": 1}}) == []
+    assert differing_names(written, BASE) == []
+    assert differing_names({**BASE, "scaling": {"max_instances": "1"}}, {**BASE, "scaling": {"max_instances": 1}}) == []
 
 
 def test_an_option_that_removes_a_default_is_a_difference() -> None:
-    assert named({**BASE, "vllm": {"dtype": None}}, BASE) == ["vllm.dtype"]
+    assert differing_names({**BASE, "vllm": {"dtype": None}}, BASE) == ["vllm.dtype"]
 
 
 def test_a_value_that_no_plan_can_read_is_compared_as_written() -> None:
-    assert named({**BASE, "scaling": {"max_instances": "many"}}, BASE) == ["scaling.max_instances"]
-    assert named({**BASE, "gone": 1, "scaling": {"max_instances": 2}}, {**BASE, "gone": 1}) == ["scaling.max_instances"]
+    assert differing_names({**BASE, "scaling": {"max_instances": "many"}}, BASE) == ["scaling.max_instances"]
+    assert differing_names({**BASE, "gone": 1, "scaling": {"max_instances": 2}}, {**BASE, "gone": 1}) == [
+        "scaling.max_instances"
+    ]
 
 
 def test_other_namespaces_and_secrets_are_compared_without_being_shown() -> None:
     secure = [{"bezel:variables": {"A": {"secure": text}}, "gcp:project": text} for text in ("v1:abc", "v1:def")]
-    (found,) = differences(config(BASE) | secure[0], config(BASE) | secure[1], "bezel")
-    assert (found.setting, found.file, found.deployed) == ("gcp:project", "v1:abc", "v1:def")
-    (found,) = differences(
+    (setting,) = differences(config(BASE) | secure[0], config(BASE) | secure[1], "bezel")
+    assert (setting.setting, setting.file, setting.deployed) == ("gcp:project", "v1:abc", "v1:def")
+    (setting,) = differences(
         config(BASE) | {"bezel:variables": {"A": "x"}},
         config(BASE) | {"bezel:variables": {"A": {"secure": "v1:q"}}},
         "bezel",
     )
-    assert (found.file, found.deployed) == ("x", "(encrypted)")
+    assert (setting.file, setting.deployed) == ("x", "(encrypted)")
 
 
 class Stack:
@@ -129,16 +131,16 @@ class Stack:
     def ran(self, kind: str = "update", result: str = "succeeded", **values: Any) -> None:
         """A run of the engine, after those before."""
         self.runs += 1
-        held = self.cloud.folder / "state/.pulumi/history/bezel/dev"
-        held.mkdir(parents=True, exist_ok=True)
+        history = self.cloud.folder / "state/.pulumi/history/bezel/dev"
+        history.mkdir(parents=True, exist_ok=True)
         end = 1_789_990_000 + self.runs
         run = {"kind": kind, "result": result, "endTime": end, "config": config({**BASE, **values})}
-        (held / f"dev-{end}000000000.history.json").write_text(json.dumps(run))
-        (held / f"dev-{end}000000000.history.json.attrs").write_text("{}")
+        (history / f"dev-{end}000000000.history.json").write_text(json.dumps(run))
+        (history / f"dev-{end}000000000.history.json.attrs").write_text("{}")
 
     def status(self) -> tuple[StackStatus, str]:
-        found = status(self.cloud.context, StatusArguments(stack="dev"))
-        return found.stacks[0], "\n".join(" ".join(line.split()) for line in found.text().splitlines())
+        report = status(self.cloud.context, StatusArguments(stack="dev"))
+        return report.stacks[0], "\n".join(" ".join(line.split()) for line in report.text().splitlines())
 
 
 @pytest.fixture
@@ -151,21 +153,21 @@ def test_status_names_file_deployed_and_cloud(stack: Stack) -> None:
     stack.write(scaling={"max_instances": 1})
     stack.ran(scaling={"max_instances": 2})
     stack.ran(kind="refresh", scaling={"max_instances": 9})
-    found, text = stack.status()
+    stack_status, text = stack.status()
     assert "not deployed scaling.max_instances: file 1, deployed 2, cloud 2" in text
     assert "repair `bezel deploy dev` deploys Pulumi.dev.yaml" in text
-    assert found.outside == ()
+    assert stack_status.outside == ()
     # Somebody else changed it as well: all three differ.
     stack.service(maximum=3)
-    found, text = stack.status()
+    stack_status, text = stack.status()
     assert "not deployed scaling.max_instances: file 1, deployed 2, cloud 3" in text
     assert "template.scaling.maxInstanceCount: cloud 3, program 2" in text
-    assert found.verdict == "ready"
+    assert stack_status.verdict == "ready"
     # Beside another stack, and on the page of `watch`.
     stack.cloud.keep("prod", state_of(service_resource()))
     table = status(stack.cloud.context, StatusArguments(stack=None)).text()
     assert "dev: not deployed: scaling.max_instances: file 1, deployed 2, cloud 3" in table
-    page = Watch(stack="dev", at=datetime.now(UTC), status=found, metrics=None, notes=())
+    page = Watch(stack="dev", at=datetime.now(UTC), status=stack_status, metrics=None, notes=())
     assert "not deployed: scaling.max_instances: file 1, deployed 2, cloud 3" in page.lines()
 
 
@@ -173,25 +175,25 @@ def test_a_file_as_it_was_deployed_has_no_row(stack: Stack) -> None:
     stack.write(scaling={"max_instances": 2})
     stack.ran(scaling={"max_instances": 1})
     stack.ran(scaling={"max_instances": 2})
-    found, text = stack.status()
-    assert found.file is not None
-    assert (found.file.settings, found.file.unknown_because) == ((), None)
+    stack_status, text = stack.status()
+    assert stack_status.file is not None
+    assert (stack_status.file.settings, stack_status.file.unknown_because) == ((), None)
     assert "not deployed" not in text
     # A change outside alone is not the file's.
     stack.service(maximum=3)
-    found, text = stack.status()
+    stack_status, text = stack.status()
     assert "not deployed" not in text
-    assert [each.setting for each in found.outside] == ["template.scaling.maxInstanceCount"]
+    assert [each.setting for each in stack_status.outside] == ["template.scaling.maxInstanceCount"]
 
 
 def test_a_deploy_that_failed_is_not_the_deployed_one(stack: Stack) -> None:
     stack.write(scaling={"max_instances": 2}, vllm={"max-num-seqs": 4})
     stack.ran(scaling={"max_instances": 1}, vllm={"max-num-seqs": 8})
     stack.ran(result="failed", scaling={"max_instances": 2}, vllm={"max-num-seqs": 4})
-    found, text = stack.status()
-    assert found.file is not None
+    stack_status, text = stack.status()
+    assert stack_status.file is not None
     # The state has the maximum of the deploy that failed, and the arguments of the one before.
-    assert [each.setting for each in found.file.settings] == ["vllm.max-num-seqs"]
+    assert [each.setting for each in stack_status.file.settings] == ["vllm.max-num-seqs"]
     assert "not deployed vllm.max-num-seqs: file 4, deployed 8" in text
     assert "not deployed the deploy of 2026-09-21 11:26 UTC failed" in text
 
@@ -199,9 +201,9 @@ def test_a_deploy_that_failed_is_not_the_deployed_one(stack: Stack) -> None:
 def test_without_a_record_it_is_not_judged_and_without_a_file_nothing(stack: Stack) -> None:
     assert stack.status()[0].file is None
     stack.write()
-    found, text = stack.status()
+    stack_status, text = stack.status()
     assert "file Pulumi.dev.yaml: not judged whether it is deployed: the backend has no record of a deploy" in text
-    assert found.file is not None
+    assert stack_status.file is not None
     stack.ran()
     next(Path(stack.cloud.folder, "state/.pulumi/history/bezel/dev").glob("*.json")).write_text("{")
     assert "the history of dev cannot be read" in stack.status()[1]

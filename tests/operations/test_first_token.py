@@ -23,11 +23,11 @@ SENT = 2_000_000_000.0
 
 
 def sample(*, count: float = 0.0, total: float = 0.0, prompts: float = 0.0, **changes: Any) -> Sample:
-    found = parse(TEXT, 0.0)
-    assert found is not None
+    recorded_sample = parse(TEXT, 0.0)
+    assert recorded_sample is not None
     gained = {f"{names.TTFT}_count": count, f"{names.TTFT}_sum": total, names.PROMPT: prompts}
-    sums = {**found.sums, **{name: found.sums[name] + value for name, value in gained.items()}}
-    return replace(found, sums=sums, **changes)
+    sums = {**recorded_sample.sums, **{name: recorded_sample.sums[name] + value for name, value in gained.items()}}
+    return replace(recorded_sample, sums=sums, **changes)
 
 
 def fresh(count: float = 1.0, started: float = SENT + 11) -> Sample:
@@ -44,10 +44,10 @@ BEFORE, AFTER = Reading(0.02, sample()), Reading(0.03, sample(count=1, total=0.0
 
 
 def test_both_times_are_known_where_one_request_ran() -> None:
-    found = judge(0.1, BEFORE, AFTER, prompt=9)
-    assert found.server_seconds == pytest.approx(0.084)
-    assert (found.not_judged, found.between, found.repair) == ("", "", "")
-    assert found.line() == "0.1 s here, 0.084 s at the server"
+    judgement = judge(0.1, BEFORE, AFTER, prompt=9)
+    assert judgement.server_seconds == pytest.approx(0.084)
+    assert (judgement.not_judged, judgement.between, judgement.repair) == ("", "", "")
+    assert judgement.line() == "0.1 s here, 0.084 s at the server"
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_both_times_are_known_where_one_request_ran() -> None:
 def test_what_lies_between_is_named_where_it_is_slow(
     seconds: float, before: Reading, after: Reading, between: str
 ) -> None:
-    found = judge(seconds, before, after)
-    assert found.between.startswith(between)
-    assert found.repair
+    judgement = judge(seconds, before, after)
+    assert judgement.between.startswith(between)
+    assert judgement.repair
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_what_lies_between_is_named_where_it_is_slow(
     [(SLOW_SECONDS + 0.083, 0.084), (12.0, 6.5)],  # below a second outside; most of it is the server's
 )
 def test_a_path_that_is_not_slow_is_not_named(seconds: float, total: float) -> None:
-    found = judge(seconds, BEFORE, Reading(0.02, sample(count=1, total=total)))
-    assert found.server_seconds == pytest.approx(total)
-    assert found.between == ""
+    judgement = judge(seconds, BEFORE, Reading(0.02, sample(count=1, total=total)))
+    assert judgement.server_seconds == pytest.approx(total)
+    assert judgement.between == ""
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_a_path_that_is_not_slow_is_not_named(seconds: float, total: float) -> N
     ],
 )
 def test_the_server_s_time_is_not_judged_where_others_may_be_in_it(before: Reading, after: Reading, why: str) -> None:
-    found = judge(13.0, before, after, prompt=9)
-    assert found.server_seconds is None
-    assert why in found.not_judged
-    assert found.between == ""
-    assert "at the server not judged: " in found.line()
+    judgement = judge(13.0, before, after, prompt=9)
+    assert judgement.server_seconds is None
+    assert why in judgement.not_judged
+    assert judgement.between == ""
+    assert "at the server not judged: " in judgement.line()
 
 
 def test_an_answer_without_a_token_has_no_time() -> None:
@@ -140,7 +140,7 @@ def test_without_stats_the_metrics_are_not_read(server: ModelServer) -> None:
 def test_thoughts_and_the_end_token_are_tokens_of_the_time(server: ModelServer) -> None:
     thought = {"model": "gemma", "choices": [{"delta": {"reasoning": "Hm."}}]}
     server.streams(thought, piece("", finish_reason="stop"), usage(9, 4))
-    found = ask(server, stats=True)
-    assert found.stats is not None
-    assert found.stats.ttft_seconds is not None
-    assert found.answer == ""
+    result = ask(server, stats=True)
+    assert result.stats is not None
+    assert result.stats.ttft_seconds is not None
+    assert result.answer == ""

@@ -37,7 +37,7 @@ def server(cloud: Deployed) -> ModelServer:
     return ModelServer(cloud)
 
 
-def asked(server: ModelServer, command: str) -> str:
+def answer_text(server: ModelServer, command: str) -> str:
     context: Any = server.cloud.context
     try:
         if command == "query":
@@ -58,20 +58,20 @@ def test_every_command_says_in_words_what_refused_it(server: ModelServer, status
     for command in ("query", "metrics", "models"):
         if command == "query" and status == 200:
             continue  # a stream without an event: its note says that it is incomplete
-        said = asked(server, command)
-        assert "answered by the platform, not by the server" in said, (command, said)
-        assert "<" not in said.replace("<= ", ""), (command, said)
-        assert kind == "no_service" or "bezel status" not in said
-    assert "<" not in asked(server, "memory")
+        text = answer_text(server, command)
+        assert "answered by the platform, not by the server" in text, (command, text)
+        assert "<" not in text.replace("<= ", ""), (command, text)
+        assert kind == "no_service" or "bezel status" not in text
+    assert "<" not in answer_text(server, "memory")
 
 
 def test_an_answer_of_the_server_itself_stays_the_servers(server: ModelServer) -> None:
     error = {"error": {"message": "The model `x` does not exist.", "code": 404}}
     server.answers |= {path: Answer(status=404, json=error) for path in PATHS}
-    said = asked(server, "query")
-    assert "it answered HTTP 404: The model `x` does not exist." in said
-    assert "`bezel models dev` lists what it serves" in said
-    assert "answered by the platform" not in said
+    text = answer_text(server, "query")
+    assert "it answered HTTP 404: The model `x` does not exist." in text
+    assert "`bezel models dev` lists what it serves" in text
+    assert "answered by the platform" not in text
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), [row for row in ANSWERS if row[0] >= 400])
@@ -79,9 +79,9 @@ def test_smoke_and_benchmark_say_it_too(cloud: Deployed, status: int, body: str,
     server = ModelServer(cloud)
     server.answers |= {path: answer_of(status, body) for path in PATHS}
     with Server(cloud.server.url, None) as client:
-        said = error_text(client.send("GET", "/health"))
-    assert said.startswith(f"HTTP {status}: ")
-    assert "<" not in said, kind
+        smoke_text = error_text(client.send("GET", "/health"))
+    assert smoke_text.startswith(f"HTTP {status}: ")
+    assert "<" not in smoke_text, kind
     ask = asker(Target(cloud.server.url, "gemma", "chat", public=True), dict)
     with pytest.raises(UserError) as refused:
         _served_model(ask, cloud.server.url)

@@ -24,12 +24,12 @@ RUN = {
 
 def runs(*changes: dict[str, Any]) -> dict[str, bytes]:
     """Objects of runs, oldest first."""
-    found = {}
+    objects = {}
     for number, change in enumerate(changes):
         name = f"{FOLDER}/dev-{1795773656893203092 + number}.history.json"
-        found[name] = json.dumps({**RUN, **change}).encode()
-        found[f"{name}.attrs"] = b"{}"
-    return found
+        objects[name] = json.dumps({**RUN, **change}).encode()
+        objects[f"{name}.attrs"] = b"{}"
+    return objects
 
 
 def write(folder: Path, objects: dict[str, bytes]) -> dict[str, str]:

@@ -44,8 +44,8 @@ def read(trial: LeaseHarness, tmp_path: Path) -> Any:
         clock: PlatformClock = trial.world.clock
         with Context(tmp_path, environ, clock=clock, show=lambda _line: None) as context:
             Deployed(tmp_path, trial.world.server, context).keep("v6e4", state_of(*lease_resources(trial, **node)))
-            (found,) = status(context, StatusArguments(stack="v6e4")).stacks
-        return found
+            (stack_status,) = status(context, StatusArguments(stack="v6e4")).stacks
+        return stack_status
 
     return reading
 
@@ -63,18 +63,18 @@ def test_an_active_lease_is_shown_with_its_zone_the_time_left_and_its_cost(trial
 def test_a_container_that_was_stopped_or_loads_its_model_is_not_ready(trial: LeaseHarness, read: Any) -> None:
     trial.run()
     machine = trial.world.zone(ZONES[0]).machine
-    found = read()
-    assert (found.reasons, found.leases[0].container, found.leases[0].serves) == (NO_GATEWAY, "running", True)
+    stack = read()
+    assert (stack.reasons, stack.leases[0].container, stack.leases[0].serves) == (NO_GATEWAY, "running", True)
     (lease,) = trial.remaining()
     lease.set_attributes(trial.world.now, {ATTRIBUTE: request_text("1" * 32, "stop")})
     trial.world.now += machine.take_seconds
-    found = read()
-    assert (found.verdict, found.leases[0].container, found.leases[0].serves) == ("stopped", "exited", False)
-    assert found.reasons == (f"the container of {NAME} is exited: `bezel container start v6e4` starts it",)
+    stack = read()
+    assert (stack.verdict, stack.leases[0].container, stack.leases[0].serves) == ("stopped", "exited", False)
+    assert stack.reasons == (f"the container of {NAME} is exited: `bezel container start v6e4` starts it",)
     lease.set_attributes(trial.world.now, {ATTRIBUTE: request_text("2" * 32, "start")})
     trial.world.now += machine.take_seconds
-    found = read()
-    assert (found.verdict, found.reasons) == ("deploying", (f"the container of {NAME} does not serve yet",))
+    stack = read()
+    assert (stack.verdict, stack.reasons) == ("deploying", (f"the container of {NAME} does not serve yet",))
     trial.world.now += machine.load_seconds
     assert read().reasons == NO_GATEWAY
 
@@ -87,40 +87,40 @@ def test_a_container_that_cannot_be_read_is_unknown(trial: LeaseHarness, read: A
 
 
 def test_a_lease_that_is_gone_before_its_end_has_an_unknown_cost(read: Any) -> None:
-    found = read(zone=ZONES[0], active_at=rfc3339(START - 60), ends_at=rfc3339(START + 7200))
-    assert (found.verdict, found.leases[0].state, found.leases[0].usd_so_far) == ("ended", "absent", None)
-    assert found.usd_so_far is None
+    stack = read(zone=ZONES[0], active_at=rfc3339(START - 60), ends_at=rfc3339(START + 7200))
+    assert (stack.verdict, stack.leases[0].state, stack.leases[0].usd_so_far) == ("ended", "absent", None)
+    assert stack.usd_so_far is None
 
 
 def test_a_lease_that_reached_its_end_has_its_whole_cost(read: Any) -> None:
-    found = read(zone=ZONES[0], active_at=rfc3339(START - 7200), ends_at=rfc3339(START - 3600))
-    assert (found.verdict, found.usd_so_far) == ("ended", Decimal("10.8"))
+    stack = read(zone=ZONES[0], active_at=rfc3339(START - 7200), ends_at=rfc3339(START - 3600))
+    assert (stack.verdict, stack.usd_so_far) == ("ended", Decimal("10.8"))
 
 
 # The world begins on a Monday at 14:13 UTC.
 INSIDE, OUTSIDE = [["0 14 * * *", "0 18 * * *", "UTC"]], [["0 18 * * *", "0 14 * * *", "UTC"]]
 
 
-def test_a_lease_that_is_not_there_outside_its_hours_is_as_declared_and_the_next_start_is_named(read: Any) -> None:
-    found = read(zone=ZONES[0], hours=OUTSIDE)
-    assert found.verdict == "off-hours"
+def test_an_absent_lease_outside_its_hours_is_expected_and_names_its_start(read: Any) -> None:
+    stack = read(zone=ZONES[0], hours=OUTSIDE)
+    assert stack.verdict == "off-hours"
     at = "2026-09-21 18:00 UTC"
-    assert found.reasons == (f"lease {NAME} is outside its hours: the next one is requested at {at}",)
-    assert (found.leases[0].is_in_hours, found.leases[0].state) == (False, "absent")
-    assert Status(stacks=(found,)).exit_code == 0
-    assert f"next start {at}" in Status(stacks=(found,)).text()
+    assert stack.reasons == (f"lease {NAME} is outside its hours: the next one is requested at {at}",)
+    assert (stack.leases[0].is_in_hours, stack.leases[0].state) == (False, "absent")
+    assert Status(stacks=(stack,)).exit_code == 0
+    assert f"next start {at}" in Status(stacks=(stack,)).text()
 
 
 def test_a_lease_that_is_not_there_in_its_hours_has_ended(read: Any) -> None:
-    found = read(zone=ZONES[0], hours=INSIDE)
-    assert (found.verdict, found.leases[0].is_in_hours) == ("ended", True)
-    assert Status(stacks=(found,)).exit_code == 1
+    stack = read(zone=ZONES[0], hours=INSIDE)
+    assert (stack.verdict, stack.leases[0].is_in_hours) == ("ended", True)
+    assert Status(stacks=(stack,)).exit_code == 1
 
 
 def test_a_lease_that_runs_is_shown_whatever_its_hours(trial: LeaseHarness, read: Any) -> None:
     trial.run()
-    found = read(zone=ZONES[0], hours=OUTSIDE)
-    assert (found.leases[0].state, found.reasons) == ("active", NO_GATEWAY)
+    stack = read(zone=ZONES[0], hours=OUTSIDE)
+    assert (stack.leases[0].state, stack.reasons) == ("active", NO_GATEWAY)
 
 
 def test_a_lease_without_a_price_has_an_unknown_cost(trial: LeaseHarness, read: Any) -> None:
@@ -168,18 +168,18 @@ def test_requests_to_the_gateway_decide_while_a_lease_serves(
     }
     now = trial.world.now
     with Context(tmp_path, environ, clock=trial.world.clock, show=lambda _line: None) as context:
-        held = Deployed(tmp_path, server, context, live={SERVICE: live_service()})
-        held.requests = [logged_request(status, NOW - now + 30) for status in requests]
+        deployment = Deployed(tmp_path, server, context, live={SERVICE: live_service()})
+        deployment.requests = [logged_request(status, NOW - now + 30) for status in requests]
         server.set_clock(lambda: now)
         monitoring = Answer(json={})
-        server.routes[:0] = [lambda call: monitoring if call.path.endswith("/timeSeries") else None, held.answer]
+        server.routes[:0] = [lambda call: monitoring if call.path.endswith("/timeSeries") else None, deployment.answer]
         resources = lease_resources(trial, zone=ZONES[0], active_at=rfc3339(START))
-        held.keep("v6e4", state_of(GATEWAY, *resources))
-        (found,) = status(context, StatusArguments(stack="v6e4")).stacks
-    assert found.verdict == verdict
-    assert Status(stacks=(found,)).exit_code == (verdict not in {"ready", "no-callers"})
-    assert found.calls is not None
-    assert found.calls.number == len(requests)
+        deployment.keep("v6e4", state_of(GATEWAY, *resources))
+        (stack,) = status(context, StatusArguments(stack="v6e4")).stacks
+    assert stack.verdict == verdict
+    assert Status(stacks=(stack,)).exit_code == (verdict not in {"ready", "no-callers"})
+    assert stack.calls is not None
+    assert stack.calls.number == len(requests)
 
 
 def lease(name: str, **changes: Any) -> LeaseStatus:

@@ -24,13 +24,13 @@ def test_every_lease_of_ours_is_listed_with_its_price_and_nobody_elses(leases: L
     leases.cloud.lease("bezel-one")
     leases.cloud.lease("bezel-two", vm=True)
     leases.cloud.lease("research-box", ours=False)
-    found = leases.list()
-    assert [(each.name, each.kind, each.state) for each in found.leases] == [
+    listing = leases.list()
+    assert [(each.name, each.kind, each.state) for each in listing.leases] == [
         ("bezel-one", "queued_resource", "active"),
         ("bezel-two", "flex_start_vm", "active"),
     ]
-    assert {each.usd_per_hour for each in found.leases} == {found.leases[0].usd_per_hour}
-    assert found.leases[0].usd_per_hour is not None
+    assert {each.usd_per_hour for each in listing.leases} == {listing.leases[0].usd_per_hour}
+    assert listing.leases[0].usd_per_hour is not None
     assert leases.cloud.written == []
 
 

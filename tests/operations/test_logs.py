@@ -26,8 +26,8 @@ def read(log: LogServer, **arguments: Any) -> Logs:
     return logs(log.cloud.context, LogsArguments(stack="dev", **arguments))
 
 
-def texts(found: Logs) -> list[str]:
-    return [line.text for line in found.lines]
+def texts(logs: Logs) -> list[str]:
+    return [line.text for line in logs.lines]
 
 
 def test_the_newest_lines_of_the_newest_revision_come_oldest_first(log: LogServer) -> None:
@@ -35,9 +35,9 @@ def test_the_newest_lines_of_the_newest_revision_come_oldest_first(log: LogServe
     for number in range(5):
         log.add(f"line {number}", 10 + number)
     log.add("GET /v1/models", 20, log=REQUESTS, httpRequest={"status": 200})
-    found = read(log, limit=3)
-    assert texts(found) == ["line 2", "line 3", "line 4"]
-    assert (found.revision, found.is_cut) == ("llm-00002-abc", True)
+    page = read(log, limit=3)
+    assert texts(page) == ["line 2", "line 3", "line 4"]
+    assert (page.revision, page.is_cut) == ("llm-00002-abc", True)
     assert texts(read(log, revision="all", limit=9))[0] == "of an older revision"
     assert texts(read(log, revision="llm-00001-abc")) == ["of an older revision"]
 
@@ -50,9 +50,9 @@ def test_pages_show_every_line_once_though_many_have_the_same_instant(log: LogSe
     shown: list[str] = []
     page = None
     for _ in range(9):
-        found = read(log, limit=3, page=page)
-        shown = [*texts(found), *shown]
-        page = found.older
+        logs_page = read(log, limit=3, page=page)
+        shown = [*texts(logs_page), *shown]
+        page = logs_page.older
         if page is None:
             break
     assert shown == [f"line {number}" for number in range(23)]
@@ -125,19 +125,19 @@ def test_lines_are_bounded_printable_and_without_credentials(log: LogServer) -> 
     log.add("planted+key+body", 3)
     log.add("-----END PRIVATE KEY-----", 4)
     log.add("x" * 9000, 5)
-    found = read(log)
-    assert texts(found)[:2] == ["token [redacted]", "second line"]
-    assert len(texts(found)[-1]) < 2010
-    assert "planted" not in found.text() + found.model_dump_json()
+    page = read(log)
+    assert texts(page)[:2] == ["token [redacted]", "second line"]
+    assert len(texts(page)[-1]) < 2010
+    assert "planted" not in page.text() + page.model_dump_json()
 
 
 @pytest.mark.slow
 def test_a_log_of_any_size_gives_a_bounded_result(log: LogServer) -> None:
     for number in range(120):
         log.add("word " * 1000 + str(number), number)
-    found = read(log, limit=5000)
-    assert found.is_cut
-    assert sum(map(len, texts(found))) < 300_000
+    page = read(log, limit=5000)
+    assert page.is_cut
+    assert sum(map(len, texts(page))) < 300_000
 
 
 @pytest.mark.slow
@@ -146,11 +146,11 @@ def test_following_shows_each_further_line_once_until_the_deadline(log: LogServe
     shown: list[str] = []
     object.__setattr__(log.cloud.context, "output", shown.append)
     threading.Timer(0.1, lambda: (log.add("second", 12), log.add("late", 9))).start()
-    found = read(log, follow=True, deadline=0.4)
-    assert texts(found) == ["first", "late", "second"] or texts(found) == ["first", "second", "late"]
+    page = read(log, follow=True, deadline=0.4)
+    assert texts(page) == ["first", "late", "second"] or texts(page) == ["first", "second", "late"]
     assert len(shown) == 3
-    assert found.notes == ("ended after 0.4 s",)
-    assert "first" not in found.text()  # it was shown already
+    assert page.notes == ("ended after 0.4 s",)
+    assert "first" not in page.text()  # it was shown already
 
 
 @pytest.mark.slow
@@ -190,10 +190,10 @@ def test_the_serving_revision_is_read_beside_a_refused_newest_one(log: LogServer
     log.add("it serves", 1, revision="llm-00001-abc")
     log.add("it failed", 2)
     log.add("of a third", 3, revision="llm-00000-abc")
-    found = read(log)
-    assert texts(found) == ["it serves", "it failed"]
-    assert found.revision is None
-    shown = found.text().splitlines()
+    page = read(log)
+    assert texts(page) == ["it serves", "it failed"]
+    assert page.revision is None
+    shown = page.text().splitlines()
     assert shown[0] == "llm-00001-abc: 100 % of the traffic"
     assert shown[1] == "llm-00002-abc: the newest one, which did not become ready, no traffic"
     assert [line.split("[container] ")[1] for line in shown[2:]] == [
@@ -244,9 +244,9 @@ def test_lines_of_a_traceback_without_a_level_are_errors(log: LogServer) -> None
         log.add("(APIServer pid=7) INFO 11-21 10:00:00 [core.py:7] meanwhile", 10 + number)
     log.add("INFO:     Shutting down", 50, log=STDERR)
     log.add("a word of no error", 51, log=STDERR)
-    found = read(log, severity="ERROR")
-    assert texts(found) == list(TRACEBACK)
-    assert {line.severity for line in found.lines} == {"ERROR"}
+    page = read(log, severity="ERROR")
+    assert texts(page) == list(TRACEBACK)
+    assert {line.severity for line in page.lines} == {"ERROR"}
     assert texts(read(log, severity="ERROR", text="ENGINE CORE")) == [TRACEBACK[-1]]
     assert texts(read(log, severity="ERROR", limit=2)) == list(TRACEBACK[-2:])
     # Without a severity the same lines have that of their error, and no other.

@@ -116,15 +116,15 @@ def fit(**changes: Any) -> dict[str, Any]:
 
 def as_planned(plan: dict[str, Any]) -> tuple[str, ...]:
     """The lines of a server that is exactly as planned."""
-    known = planned_figures(plan)
+    figures = planned_figures(plan)
     return (
         STARTED,
-        f"Using max model len {known['max_model_len']:.0f}",
-        f"Model loading took {known['weights']:.2f} GiB memory and 1.0 seconds",
-        f"Available KV cache memory: {known['kv_cache']:.2f} GiB",
+        f"Using max model len {figures['max_model_len']:.0f}",
+        f"Model loading took {figures['weights']:.2f} GiB memory and 1.0 seconds",
+        f"Available KV cache memory: {figures['kv_cache']:.2f} GiB",
         (
-            f"GPU KV cache size: {known['kv_tokens']:,.0f} tokens, Maximum concurrency for "
-            f"{known['max_model_len']:,.0f} tokens per request: {known['concurrency']:.2f}x"
+            f"GPU KV cache size: {figures['kv_tokens']:,.0f} tokens, Maximum concurrency for "
+            f"{figures['max_model_len']:,.0f} tokens per request: {figures['concurrency']:.2f}x"
         ),
     )
 
@@ -142,19 +142,19 @@ def test_a_server_that_is_as_planned_shows_no_mistake_of_the_plan() -> None:
     assert {each.is_plan_wrong for each in figures if each.name in unknown} == {None}
 
 
-def test_a_plan_that_was_wrong_is_told_with_both_figures_and_the_consequence() -> None:
+def test_a_wrong_plan_is_reported_with_both_figures_and_the_consequence() -> None:
     plan = fit()
     texts = [text.replace("Model loading took ", "Model loading took 1") for text in as_planned(plan)]
-    found = findings_of(figures_of(reported_by_log(lines(*texts)), plan, "plan", "unknown"))
-    assert len(found) == 1
-    assert f"planned {plan['weights_gib'] + plan['draft_gib']:.2f} GiB, measured 1" in found[0]
-    assert "less is left for the KV cache" in found[0]
+    findings = findings_of(figures_of(reported_by_log(lines(*texts)), plan, "plan", "unknown"))
+    assert len(findings) == 1
+    assert f"planned {plan['weights_gib'] + plan['draft_gib']:.2f} GiB, measured 1" in findings[0]
+    assert "less is left for the KV cache" in findings[0]
 
 
 def test_another_setting_is_no_mistake_of_the_plan() -> None:
     reported = reported_by_metrics({"gpu_memory_utilization": "0.5"})
-    (found,) = findings_of(figures_of(reported, fit(), "plan", "unknown"))
-    assert "another setting than the plan" in found
+    (finding,) = findings_of(figures_of(reported, fit(), "plan", "unknown"))
+    assert "another setting than the plan" in finding
 
 
 OTHER = STARTED.replace("{", "{'model': '/models/other', ")
@@ -221,16 +221,16 @@ def test_log_and_metrics_are_joined_and_each_figure_says_where_it_is_from(server
         log.add(f'INFO: 169.254.1.1:{number} - "GET /health HTTP/1.1" 200 OK', 700)
     for text in GPU:
         log.add(text, 60)
-    found = of(server)
-    figures = {each.name: each for each in found.figures}
+    report = of(server)
+    figures = {each.name: each for each in report.figures}
     assert figures["weights"].measured == 9.10
     assert "the server's log, 2026-09-21T14:01:00" in figures["weights"].measured_origin
     assert "/metrics" in figures["kv_tokens"].measured_origin
     assert figures["total"].measured_origin.startswith("unknown")
-    assert (found.is_read, found.exit_code, found.plan_origin) == (True, 0, "plan of the last deploy")
-    assert "two starts or two instances" in " ".join(found.notes)
-    assert "WRONG" in found.text()
-    assert all(len(line) < 400 for line in found.text().splitlines())
+    assert (report.is_read, report.exit_code, report.plan_origin) == (True, 0, "plan of the last deploy")
+    assert "two starts or two instances" in " ".join(report.notes)
+    assert "WRONG" in report.text()
+    assert all(len(line) < 400 for line in report.text().splitlines())
 
 
 @pytest.mark.slow
@@ -240,9 +240,9 @@ def test_the_model_that_a_server_states_decides_where_its_log_has_no_start(serve
     server.cloud.keep("dev", state_of(service_resource(), url=server.cloud.server.url, model="gemma", plan=planned_by))
     adapter = {"id": "adapter", "root": "/lora", "parent": "gemma"}
     server.answers["/v1/models"] = Answer(json={"data": [adapter, {"id": "gemma", "root": "/models/other"}]})
-    found = of(server)
-    assert "not judged" in found.text()
-    assert {each.is_plan_wrong for each in found.figures} == {None}
+    report = of(server)
+    assert "not judged" in report.text()
+    assert {each.is_plan_wrong for each in report.figures} == {None}
     server.answers["/v1/models"] = Answer(json={"data": [{"id": "gemma", "root": "/mnt/models/planned"}]})
     assert any(each.is_plan_wrong is not None for each in of(server).figures)
 
@@ -252,25 +252,25 @@ def test_a_server_that_sleeps_is_not_woken_and_its_log_still_tells(server: Model
     log = LogServer(server.cloud)
     for text in GPU:
         log.add(text, 60)
-    found = of(server)
+    report = of(server)
     assert server.calls == []
-    assert found.is_read
-    assert "--wake" in found.text()
+    assert report.is_read
+    assert "--wake" in report.text()
 
 
 @pytest.mark.slow
 def test_a_server_that_reports_nothing_is_unknown_and_a_failure(server: ModelServer) -> None:
     LogServer(server.cloud)
     server.answers["/metrics"] = Answer(status=503, text="engine died")
-    found = of(server)
-    assert (found.is_read, found.exit_code) == (False, 1)
-    assert {each.measured for each in found.figures} == {None}
-    assert "nothing can be compared" in found.text()
-    assert "engine died" in " ".join(found.notes)
+    report = of(server)
+    assert (report.is_read, report.exit_code) == (False, 1)
+    assert {each.measured for each in report.figures} == {None}
+    assert "nothing can be compared" in report.text()
+    assert "engine died" in " ".join(report.notes)
 
 
 @pytest.mark.slow
-def test_a_begin_of_the_log_that_is_none_is_a_wrong_argument_and_no_unread_log(server: ModelServer) -> None:
+def test_a_wrong_begin_of_the_log_is_an_argument_error(server: ModelServer) -> None:
     LogServer(server.cloud)
     with pytest.raises(LogsError, match="expected an age or a time") as refused:
         of(server, since="1x")

@@ -44,7 +44,7 @@ class Vllm:
         return [call.path for call in self.calls]
 
 
-def counted(value: int, moment: str = "2026-09-21T14:12:00Z") -> dict[str, Any]:
+def counts_of(value: int, moment: str = "2026-09-21T14:12:00Z") -> dict[str, Any]:
     return {"timeSeries": [{"points": [{"interval": {"endTime": moment}, "value": {"int64Value": str(value)}}]}]}
 
 
@@ -52,22 +52,22 @@ def read(cloud: Deployed, **arguments: Any) -> Metrics:
     return metrics(cloud.context, MetricsArguments(stack="dev", **arguments))
 
 
-def value(found: Metrics, name: str) -> float | None:
-    return next(figure.value for figure in found.figures if figure.name == name)
+def value(report: Metrics, name: str) -> float | None:
+    return next(figure.value for figure in report.figures if figure.name == name)
 
 
 def test_a_server_is_read_with_the_caller_s_identity_and_explained(cloud: Deployed, tmp_path: Path) -> None:
     vllm = Vllm(cloud, tmp_path)
-    found = read(cloud)
-    assert (found.is_read, found.processes_seen, found.engines, found.exit_code) == (True, 1, 1, 0)
-    assert value(found, "ttft") == pytest.approx(16.19 / 13, rel=1e-3)
+    report = read(cloud)
+    assert (report.is_read, report.processes_seen, report.engines, report.exit_code) == (True, 1, 1, 0)
+    assert value(report, "ttft") == pytest.approx(16.19 / 13, rel=1e-3)
     asked = [call for call in vllm.calls if call.path == "/metrics"]
     assert all(call.headers["authorization"].startswith("Bearer eyJ") for call in asked)
     assert len({call.headers["connection"] for call in asked} - {"close"}) == 0  # a connection each
-    text = found.text()
+    text = report.text()
     assert "TTFT" in text
     assert "engine length" in text
-    assert "planted" not in text + found.model_dump_json()
+    assert "planted" not in text + report.model_dump_json()
 
 
 @pytest.mark.slow
@@ -75,47 +75,47 @@ def test_figures_are_of_the_interval_that_was_asked_for(cloud: Deployed, tmp_pat
     later = TEXT.replace('generation_tokens_total{engine="0",model_name="tiny-gemma4"} 64.0',
                          'generation_tokens_total{engine="0",model_name="tiny-gemma4"} 164.0')  # fmt: skip
     Vllm(cloud, tmp_path, TEXT, TEXT, TEXT, later)
-    found = read(cloud, seconds=0.05)
-    assert found.interval_seconds
-    assert value(found, "generation_throughput") == pytest.approx(100 / found.interval_seconds, rel=0.01)
-    assert found.notes == ()
+    report = read(cloud, seconds=0.05)
+    assert report.interval_seconds
+    assert value(report, "generation_throughput") == pytest.approx(100 / report.interval_seconds, rel=0.01)
+    assert report.notes == ()
 
 
 @pytest.mark.slow
 def test_two_instances_behind_one_address_are_reported_and_not_subtracted(cloud: Deployed, tmp_path: Path) -> None:
     other = TEXT.replace("process_start_time_seconds 1.79521977258e+09", "process_start_time_seconds 1.6e+09")
     Vllm(cloud, tmp_path, TEXT, TEXT, TEXT, other)
-    found = read(cloud, seconds=0.01)
-    assert found.processes_seen == 2
-    assert (found.interval_seconds, value(found, "generation_throughput")) == (None, None)
-    assert "2 server processes answered" in found.notes[0]
+    report = read(cloud, seconds=0.01)
+    assert report.processes_seen == 2
+    assert (report.interval_seconds, value(report, "generation_throughput")) == (None, None)
+    assert "2 server processes answered" in report.notes[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "points", [counted(0), {}, Answer(403, {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})]
+    "points", [counts_of(0), {}, Answer(403, {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})]
 )
 def test_a_service_that_is_not_known_to_run_is_not_started(cloud: Deployed, tmp_path: Path, points: Any) -> None:
     vllm = Vllm(cloud, tmp_path, minimum=0, points=points)
-    found = read(cloud)
+    report = read(cloud)
     assert "/metrics" not in vllm.paths
-    assert (found.is_read, found.figures, found.exit_code) == (False, (), 1)
-    assert "--wake" in found.text()
+    assert (report.is_read, report.figures, report.exit_code) == (False, (), 1)
+    assert "--wake" in report.text()
     assert read(cloud, wake=True).is_read
 
 
 @pytest.mark.slow
 def test_a_running_instance_is_asked_though_the_service_may_scale_to_zero(cloud: Deployed, tmp_path: Path) -> None:
-    vllm = Vllm(cloud, tmp_path, minimum=0, points=counted(2))
-    found = read(cloud)
-    assert (found.is_read, found.instances) == (True, 2)
+    vllm = Vllm(cloud, tmp_path, minimum=0, points=counts_of(2))
+    report = read(cloud)
+    assert (report.is_read, report.instances) == (True, 2)
     query = vllm.calls[0].query
     assert '"run.googleapis.com/container/instance_count"' in query["filter"]
     assert query["interval.endTime"] == "2026-09-21T14:13:20Z"
 
 
 def test_only_the_newest_sample_of_the_count_is_taken(cloud: Deployed, tmp_path: Path) -> None:
-    both = counted(0)["timeSeries"] + counted(3, "2026-09-21T14:10:00Z")["timeSeries"]
+    both = counts_of(0)["timeSeries"] + counts_of(3, "2026-09-21T14:10:00Z")["timeSeries"]
     Vllm(cloud, tmp_path, minimum=0, points={"timeSeries": both})
     assert read(cloud).instances == 0
 

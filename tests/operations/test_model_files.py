@@ -22,8 +22,8 @@ REGISTRY = "/aiplatform/v1/projects/bezel-local/locations/us-east4/models"
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
-    with one_project(tmp_path, monkeypatch) as found:
-        yield found
+    with one_project(tmp_path, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def of(cloud: OneProject, stack: str | None = "l4-qat") -> ModelFiles:
@@ -31,11 +31,11 @@ def of(cloud: OneProject, stack: str | None = "l4-qat") -> ModelFiles:
         return model_files(context, ModelFilesArguments(stack=stack))
 
 
-def folders(found: ModelFiles) -> dict[str, ModelFolder]:
-    return {each.address: each for each in found.folders}
+def folders(report: ModelFiles) -> dict[str, ModelFolder]:
+    return {each.address: each for each in report.folders}
 
 
-def stored(cloud: OneProject, folder: str = FOLDER, *, without: str = "") -> dict[str, bytes]:
+def store_model(cloud: OneProject, folder: str = FOLDER, *, without: str = "") -> dict[str, bytes]:
     files = {name: content for name, content in synthetic(f"google/{FOLDER}").items() if name != without}
     for name, content in files.items():
         cloud.put(BUCKET, f"{folder}/{name}", content, bezel_source=f"hf:google/{FOLDER}@{COMMIT}")
@@ -44,78 +44,80 @@ def stored(cloud: OneProject, folder: str = FOLDER, *, without: str = "") -> dic
 
 @pytest.mark.slow
 def test_a_complete_folder_has_its_size_revision_and_stacks(cloud: OneProject) -> None:
-    files = stored(cloud)
-    found = of(cloud)
-    folder = folders(found)[ADDRESS]
+    files = store_model(cloud)
+    report = of(cloud)
+    folder = folders(report)[ADDRESS]
     assert (folder.files, folder.bytes) == (len(files), sum(map(len, files.values())))
     assert (folder.is_complete, folder.problems, folder.stacks) == (True, (), ("l4-qat",))
     assert (folder.source, folder.revision) == (f"hf:google/{FOLDER}", COMMIT)
-    assert found.exit_code == 0
-    assert f"{COMMIT[:12]}" in found.text()
+    assert report.exit_code == 0
+    assert f"{COMMIT[:12]}" in report.text()
     assert cloud.written == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("without", ["config.json", "tokenizer.json", "model-00001-of-00002.safetensors"])
 def test_a_folder_without_one_of_its_files_is_incomplete_and_says_which(cloud: OneProject, without: str) -> None:
-    stored(cloud, without=without)
+    store_model(cloud, without=without)
     if without == "tokenizer.json":
         cloud.project.call("DELETE", f"/storage/v1/b/{BUCKET}/o/{FOLDER}%2Ftokenizer_config.json")
-    found = of(cloud)
-    folder = folders(found)[ADDRESS]
+    report = of(cloud)
+    folder = folders(report)[ADDRESS]
     assert not folder.is_complete
     assert any(without.partition(".")[0] in problem for problem in folder.problems)
-    assert found.exit_code == 1
+    assert report.exit_code == 1
 
 
 @pytest.mark.slow
-def test_a_stacks_folder_that_is_not_there_is_shown_as_missing_with_its_repair(cloud: OneProject) -> None:
+def test_a_stack_s_missing_folder_is_shown_with_its_repair(cloud: OneProject) -> None:
     cloud.put(BUCKET, "notes.txt", b"no model")
-    found = of(cloud)
-    assert [(each.address, each.files) for each in found.folders] == [(ADDRESS, 0)]
-    assert "`bezel weights copy l4-qat` copies it" in found.text()
-    assert found.exit_code == 1
+    report = of(cloud)
+    assert [(each.address, each.files) for each in report.folders] == [(ADDRESS, 0)]
+    assert "`bezel weights copy l4-qat` copies it" in report.text()
+    assert report.exit_code == 1
 
 
 @pytest.mark.slow
 def test_a_bucket_shows_all_its_models_and_the_stacks_that_load_each(cloud: OneProject) -> None:
-    stored(cloud)
-    stored(cloud, "mine/other")
-    found = folders(of(cloud, f"gs://{BUCKET}"))
-    assert found[f"gs://{BUCKET}/mine/other"].stacks == ()
-    assert "l4-qat" in found[ADDRESS].stacks
-    assert folders(of(cloud, BUCKET)).keys() == found.keys()
+    store_model(cloud)
+    store_model(cloud, "mine/other")
+    folders_by_address = folders(of(cloud, f"gs://{BUCKET}"))
+    assert folders_by_address[f"gs://{BUCKET}/mine/other"].stacks == ()
+    assert "l4-qat" in folders_by_address[ADDRESS].stacks
+    assert folders(of(cloud, BUCKET)).keys() == folders_by_address.keys()
 
 
 @pytest.mark.slow
-def test_without_a_name_every_stack_is_shown_and_a_bucket_that_is_missing_is_a_note(cloud: OneProject) -> None:
-    found = of(cloud, None)
-    assert len({stack for each in found.folders for stack in each.stacks}) > 10
-    assert any(f"gs://{BUCKET}" in note and "does not exist" in note for note in found.notes)
-    assert found.exit_code == 1
+def test_without_a_name_all_stacks_are_shown_and_a_missing_bucket_noted(cloud: OneProject) -> None:
+    report = of(cloud, None)
+    assert len({stack for each in report.folders for stack in each.stacks}) > 10
+    assert any(f"gs://{BUCKET}" in note and "does not exist" in note for note in report.notes)
+    assert report.exit_code == 1
 
 
 @pytest.mark.slow
-def test_the_registered_models_of_the_stacks_region_are_listed_and_others_not(cloud: OneProject) -> None:
-    stored(cloud)
+def test_registered_models_of_the_stack_s_region_alone_are_listed(cloud: OneProject) -> None:
+    store_model(cloud)
     model = {"displayName": "gemma", "artifactUri": ADDRESS}
     cloud.project.ok("POST", f"{REGISTRY}:upload", {"model": model, "modelId": "gemma"})
     other = REGISTRY.replace("us-east4", "us-west1")
     cloud.project.ok("POST", f"{other}:upload", {"model": model, "modelId": "elsewhere"})
-    found = of(cloud)
-    assert [(each.name, each.region, each.artifact_uri, each.version) for each in found.registry] == [
+    report = of(cloud)
+    assert [(each.name, each.region, each.artifact_uri, each.version) for each in report.registry] == [
         ("gemma", "us-east4", ADDRESS, "1")
     ]
-    assert "gemma" in found.text()
+    assert "gemma" in report.text()
 
 
 @pytest.mark.slow
 def test_a_registry_that_refuses_is_a_note_with_its_repair(cloud: OneProject) -> None:
-    stored(cloud)
+    store_model(cloud)
     cloud.project.cloud.store.put("api", "aiplatform.googleapis.com", {"state": "DISABLED"})
-    found = of(cloud)
-    assert (found.registry, found.exit_code) == ((), 0)
-    assert any("gcloud services enable aiplatform.googleapis.com --project=bezel-local" in note for note in found.notes)
+    report = of(cloud)
+    assert (report.registry, report.exit_code) == ((), 0)
+    assert any(
+        "gcloud services enable aiplatform.googleapis.com --project=bezel-local" in note for note in report.notes
+    )
 
 
 @pytest.mark.slow
@@ -152,14 +154,14 @@ def test_a_region_has_an_address_of_its_own_unless_it_is_overridden(override: di
 
 
 @pytest.mark.slow
-def test_a_bucket_that_cannot_be_read_is_unknown_and_nothing_is_to_be_copied(cloud: OneProject) -> None:
-    stored(cloud)
+def test_an_unreadable_bucket_is_unknown_and_nothing_is_to_be_copied(cloud: OneProject) -> None:
+    store_model(cloud)
     refused = {"error": {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}}
     cloud.server.routes.insert(0, lambda call: Answer(403, refused) if f"/b/{BUCKET}/" in call.path else None)
-    found = of(cloud)
-    folder = folders(found)[ADDRESS]
+    report = of(cloud)
+    folder = folders(report)[ADDRESS]
     assert (folder.files, folder.bytes, folder.is_complete, folder.problems) == (None, None, None, ())
-    assert found.exit_code == 1
-    assert "unknown" in found.text()
-    assert "weights copy" not in found.text()
-    assert any(note.startswith(f"gs://{BUCKET}: ") and "\n" not in note for note in found.notes)
+    assert report.exit_code == 1
+    assert "unknown" in report.text()
+    assert "weights copy" not in report.text()
+    assert any(note.startswith(f"gs://{BUCKET}: ") and "\n" not in note for note in report.notes)

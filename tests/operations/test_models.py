@@ -22,29 +22,29 @@ def of(cloud: Deployed, *entries: Any, minimum: int = 1, wake: bool = False) -> 
 
 @pytest.mark.slow
 def test_a_server_s_models_are_listed_with_their_details(cloud: Deployed) -> None:
-    found, server = of(cloud, ENTRY, {"id": "adapter", "parent": "gemma"})
-    assert [(each.id, each.max_model_len, each.parent) for each in found.models] == [
+    listing, server = of(cloud, ENTRY, {"id": "adapter", "parent": "gemma"})
+    assert [(each.id, each.max_model_len, each.parent) for each in listing.models] == [
         ("gemma", 8192, None),
         ("adapter", None, "gemma"),
     ]
-    assert (found.is_declared_served, found.exit_code, len(server.calls)) == (True, 0, 1)
-    assert "8192" in found.text()
-    assert "unknown" in found.text()
+    assert (listing.is_declared_served, listing.exit_code, len(server.calls)) == (True, 0, 1)
+    assert "8192" in listing.text()
+    assert "unknown" in listing.text()
 
 
 def test_a_declared_model_that_is_not_served_fails(cloud: Deployed) -> None:
-    found, _ = of(cloud, {**ENTRY, "id": "other"})
-    assert (found.is_declared_served, found.exit_code) == (False, 1)
-    assert "the stack declares gemma" in found.text()
+    listing, _ = of(cloud, {**ENTRY, "id": "other"})
+    assert (listing.is_declared_served, listing.exit_code) == (False, 1)
+    assert "the stack declares gemma" in listing.text()
 
 
 @pytest.mark.slow
 def test_no_instance_is_started_to_list_its_models(cloud: Deployed) -> None:
-    found, server = of(cloud, ENTRY, minimum=0)
-    assert (found.is_read, found.is_declared_served, found.exit_code, server.calls) == (False, None, 1, [])
-    assert "--wake asks nevertheless" in found.text()
-    found, server = of(cloud, ENTRY, minimum=0, wake=True)
-    assert (found.is_read, len(server.calls)) == (True, 1)
+    listing, server = of(cloud, ENTRY, minimum=0)
+    assert (listing.is_read, listing.is_declared_served, listing.exit_code, server.calls) == (False, None, 1, [])
+    assert "--wake asks nevertheless" in listing.text()
+    listing, server = of(cloud, ENTRY, minimum=0, wake=True)
+    assert (listing.is_read, len(server.calls)) == (True, 1)
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,10 @@ def test_no_instance_is_started_to_list_its_models(cloud: Deployed) -> None:
         {},
     ],
 )
-def test_what_is_no_value_of_its_field_is_unknown_and_never_an_escape_sequence(
-    cloud: Deployed, entry: dict[str, Any]
-) -> None:
-    found, _ = of(cloud, entry, "no model", 7)
-    assert [(each.max_model_len, each.created_at, each.root) for each in found.models] == [(None, None, None)]
-    assert "\x1b" not in found.text()
+def test_a_wrong_field_value_is_unknown_and_never_an_escape_sequence(cloud: Deployed, entry: dict[str, Any]) -> None:
+    listing, _ = of(cloud, entry, "no model", 7)
+    assert [(each.max_model_len, each.created_at, each.root) for each in listing.models] == [(None, None, None)]
+    assert "\x1b" not in listing.text()
 
 
 @pytest.mark.parametrize("answer", [Answer(status=500, text="broken"), Answer(json={"data": 7}), Answer(text="[")])

@@ -22,7 +22,7 @@ config:
 """
 
 
-def planned(folder: Path, more: str) -> PlanReport:
+def plan_of_stack(folder: Path, more: str) -> PlanReport:
     """The plan of a stack with more in its file."""
     shutil.copy(ROOT / "Pulumi.yaml", folder)
     (folder / "Pulumi.one.yaml").write_text(STACK + more)
@@ -31,17 +31,17 @@ def planned(folder: Path, more: str) -> PlanReport:
 
 @pytest.mark.parametrize(("more", "origin"), [("", "catalogue default"), ("  bezel:environment: dev\n", "stack file")])
 def test_a_default_that_the_file_says_is_reported_as_the_files(tmp_path: Path, more: str, origin: str) -> None:
-    assert re.search(rf"^  environment +dev +\({origin}\)$", planned(tmp_path, more).text(), re.MULTILINE)
+    assert re.search(rf"^  environment +dev +\({origin}\)$", plan_of_stack(tmp_path, more).text(), re.MULTILINE)
 
 
 def test_a_price_of_a_day_to_come_is_refused(tmp_path: Path) -> None:
     row = "{item: vcpu, region: us-east4, usd_per_unit: 0.000018, as_of: 2099-01, source: a list}"
     with pytest.raises(PlanError, match=r"bezel:cost\.prices\.0\.as_of = 2099-01"):
-        planned(tmp_path, f"  bezel:cost: {{prices: [{row}]}}\n")
+        plan_of_stack(tmp_path, f"  bezel:cost: {{prices: [{row}]}}\n")
 
 
 def test_the_values_are_those_of_the_stacks_outputs(tmp_path: Path) -> None:
-    found = planned(tmp_path, "")
-    assert found.project == "mine"
-    assert {"fit", "weights", "start", "estimate", "cost"} <= found.values.keys()
-    assert "--served-model-name=gemma-4-12b-it-qat-w4a16" in found.arguments
+    report = plan_of_stack(tmp_path, "")
+    assert report.project == "mine"
+    assert {"fit", "weights", "start", "estimate", "cost"} <= report.values.keys()
+    assert "--served-model-name=gemma-4-12b-it-qat-w4a16" in report.arguments

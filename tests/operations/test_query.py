@@ -30,17 +30,17 @@ def ask(server: ModelServer, **arguments: Any) -> Answer:
 
 
 def test_an_answer_comes_with_its_tokens_as_the_server_counts_them(server: ModelServer) -> None:
-    found = ask(server, stats=True, max_tokens=7)
-    assert (found.answer, found.finish_reason, found.exit_code) == ("Red\nand blue.", "stop", 0)
-    assert found.stats is not None
-    assert (found.stats.prompt_tokens, found.stats.output_tokens) == (9, 4)
-    assert found.stats.ttft_seconds is not None
-    assert 0 < found.stats.ttft_seconds <= found.stats.total_seconds
+    result = ask(server, stats=True, max_tokens=7)
+    assert (result.answer, result.finish_reason, result.exit_code) == ("Red\nand blue.", "stop", 0)
+    assert result.stats is not None
+    assert (result.stats.prompt_tokens, result.stats.output_tokens) == (9, 4)
+    assert result.stats.ttft_seconds is not None
+    assert 0 < result.stats.ttft_seconds <= result.stats.total_seconds
     (call,) = server.calls
     assert call.json["messages"] == [{"role": "user", "content": "Name colours."}]
     assert (call.json["model"], call.json["max_tokens"]) == ("gemma", 7)
     assert call.headers["authorization"].startswith("Bearer eyJ")
-    assert "(simulated server)" not in found.text()
+    assert "(simulated server)" not in result.text()
 
 
 def test_words_of_a_simulated_server_are_one_line_that_says_so(cloud: Deployed) -> None:
@@ -48,22 +48,22 @@ def test_words_of_a_simulated_server_are_one_line_that_says_so(cloud: Deployed) 
     server.streams(piece("Red\nand "), piece("blue.", finish_reason="stop"), usage(9, 4))
     shown: list[str] = []
     context = replace(cloud.context, pieces=shown.append)
-    found = query(context, QueryArguments(stack="dev", prompt="Name colours.", stats=True))
+    result = query(context, QueryArguments(stack="dev", prompt="Name colours.", stats=True))
     assert shown == []
-    said, *figures = found.text().splitlines()
-    assert said == "a simulated server answered: its words are random and left out (--json has them)"
+    first_line, *figures = result.text().splitlines()
+    assert first_line == "a simulated server answered: its words are random and left out (--json has them)"
     assert figures[0].endswith("(simulated server)")
     # The document has the words, and says what they are.
-    assert (found.answer, found.simulated) == ("Red\nand blue.", True)
+    assert (result.answer, result.simulated) == ("Red\nand blue.", True)
 
 
 @pytest.mark.slow
 def test_figures_that_the_server_does_not_give_are_unknown(server: ModelServer) -> None:
     server.streams(piece("Red.", finish_reason="stop"))
-    found = ask(server, stats=True)
-    assert found.stats is not None
-    assert (found.stats.output_tokens, found.stats.output_tokens_per_second) == (None, None)
-    assert "tokens in, out   unknown, unknown" in found.text()
+    result = ask(server, stats=True)
+    assert result.stats is not None
+    assert (result.stats.output_tokens, result.stats.output_tokens_per_second) == (None, None)
+    assert "tokens in, out   unknown, unknown" in result.text()
 
 
 @pytest.mark.slow
@@ -71,9 +71,9 @@ def test_an_answer_is_shown_once_word_by_word_as_it_comes(server: ModelServer) -
     server.streams(*(piece(text) for text in ("Red", "\nand", " blue", ".")), piece("", finish_reason="stop"))
     shown: list[str] = []
     context = replace(server.cloud.context, pieces=shown.append)
-    found = query(context, QueryArguments(stack="dev", prompt="Name colours."))
+    result = query(context, QueryArguments(stack="dev", prompt="Name colours."))
     assert shown == ["Red\n", "and ", "blue.", "\n"]
-    assert found.text() == ""
+    assert result.text() == ""
     assert ask(server).text() == "Red\nand blue.\n"
 
 
@@ -85,8 +85,8 @@ def test_a_secret_of_the_caller_is_hidden_wherever_the_server_cuts_it(server: Mo
     shown: list[str] = []
     environ = {**server.cloud.context.environ, "OTHER_TOKEN": "my own pass phrase"}
     context = replace(server.cloud.context, environ=environ, pieces=shown.append)
-    found = query(context, QueryArguments(stack="dev", prompt="Which token?"))
-    assert "".join(shown) == f"{found.answer}\n" == "It is [redacted] indeed.\n"
+    result = query(context, QueryArguments(stack="dev", prompt="Which token?"))
+    assert "".join(shown) == f"{result.answer}\n" == "It is [redacted] indeed.\n"
     server.streams(piece("It is my ow"), piece("n pass"), piece(" phrase, no?", finish_reason="stop"))
     assert query(context, QueryArguments(stack="dev", prompt="Which token?")).answer == "It is [redacted], no?"
 
@@ -109,17 +109,17 @@ def test_an_answer_that_breaks_off_is_a_failure_that_keeps_what_came(
     server: ModelServer, events: tuple[Any, ...], note: str
 ) -> None:
     server.streams(*events, done=False)
-    found = ask(server)
-    assert note in found.text()
-    assert (found.finish_reason, found.exit_code) == (None, 1)
+    result = ask(server)
+    assert note in result.text()
+    assert (result.finish_reason, result.exit_code) == (None, 1)
 
 
 @pytest.mark.slow
 def test_a_long_answer_is_cut_and_says_so(server: ModelServer) -> None:
     server.streams(*(piece("x" * 50_000) for _ in range(9)))
-    found = ask(server)
-    assert len(found.answer) < 260_000
-    assert "is cut" in found.notes[0]
+    result = ask(server)
+    assert len(result.answer) < 260_000
+    assert "is cut" in result.notes[0]
 
 
 def test_a_refusal_is_an_error_with_the_server_s_reason(server: ModelServer) -> None:
@@ -131,8 +131,8 @@ def test_a_refusal_is_an_error_with_the_server_s_reason(server: ModelServer) -> 
 def test_no_instance_is_started_unasked(cloud: Deployed) -> None:
     server = ModelServer(cloud, minimum=0)
     server.streams(piece("Red.", finish_reason="stop"))
-    found = ask(server)
-    assert (found.is_asked, found.stats, found.exit_code, server.calls) == (False, None, 1, [])
+    result = ask(server)
+    assert (result.is_asked, result.stats, result.exit_code, server.calls) == (False, None, 1, [])
     assert ask(server, wake=True).answer == "Red."
 
 

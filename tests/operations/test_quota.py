@@ -25,8 +25,8 @@ L4_METRIC = "run.googleapis.com/nvidia_l4_gpu_allocation_no_zonal_redundancy"
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
-    with one_project(tmp_path, monkeypatch) as found:
-        yield found
+    with one_project(tmp_path, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def of(cloud: OneProject, **arguments: Any) -> QuotaReport:
@@ -38,17 +38,21 @@ def rows(report: QuotaReport) -> dict[tuple[str, str], QuotaRow]:
     return {(row.quota, row.place): row for row in report.quotas}
 
 
-def test_each_quota_has_its_limit_in_things_in_each_place_that_the_catalogue_knows(cloud: OneProject) -> None:
+def test_each_quota_has_its_limit_in_things_in_each_known_place(cloud: OneProject) -> None:
     report = of(cloud)
-    found = rows(report)
-    assert (found[L4, "us-east4"].limit, found[L4, "us-east4"].unit, found[L4, "us-east4"].thing) == (3, 1, "GPU")
-    assert (found[RTX, "us-central1"].limit, found[RTX, "us-central1"].unit) == (3, 1000)
-    assert found["CpuAllocPerProjectRegion", "us-east4"].limit == 200
-    assert found["MemAllocPerProjectRegion", "us-east4"].limit == 400
-    assert (found[V6E, "us-east5-a"].limit, found[V6E, "us-east5-a"].thing) == (8, "chip")
-    assert found[V6E, "us-east5-a"].service == "tpu.googleapis.com"
-    assert found["NVIDIA-L4-GPUS-per-project-region", "us-east4"].service == "compute.googleapis.com"
-    assert "--dimensions=zone=us-east5-a" in found[V6E, "us-east5-a"].gcloud_request
+    rows_by_place = rows(report)
+    assert (
+        rows_by_place[L4, "us-east4"].limit,
+        rows_by_place[L4, "us-east4"].unit,
+        rows_by_place[L4, "us-east4"].thing,
+    ) == (3, 1, "GPU")
+    assert (rows_by_place[RTX, "us-central1"].limit, rows_by_place[RTX, "us-central1"].unit) == (3, 1000)
+    assert rows_by_place["CpuAllocPerProjectRegion", "us-east4"].limit == 200
+    assert rows_by_place["MemAllocPerProjectRegion", "us-east4"].limit == 400
+    assert (rows_by_place[V6E, "us-east5-a"].limit, rows_by_place[V6E, "us-east5-a"].thing) == (8, "chip")
+    assert rows_by_place[V6E, "us-east5-a"].service == "tpu.googleapis.com"
+    assert rows_by_place["NVIDIA-L4-GPUS-per-project-region", "us-east4"].service == "compute.googleapis.com"
+    assert "--dimensions=zone=us-east5-a" in rows_by_place[V6E, "us-east5-a"].gcloud_request
     assert "project=bezel-local" in report.link
     assert report.exit_code == 0
     assert cloud.written == []
@@ -62,11 +66,11 @@ def test_the_catalogues_hardware_is_all_there() -> None:
         assert {each.id for both in hardware.quotas.values() for each in both} <= ids
 
 
-def test_the_use_is_that_of_cloud_monitoring_with_its_age_and_unknown_is_not_zero(cloud: OneProject) -> None:
+def test_the_use_has_monitoring_s_age_and_unknown_is_not_zero(cloud: OneProject) -> None:
     cloud.use(L4_METRIC, "us-east4", 2, ago=3600)
-    found = rows(of(cloud, region="us-east4"))
-    assert (found[L4, "us-east4"].used, found[L4, "us-east4"].used_seconds_ago) == (2, 3600)
-    assert found["CpuAllocPerProjectRegion", "us-east4"].used is None
+    rows_by_place = rows(of(cloud, region="us-east4"))
+    assert (rows_by_place[L4, "us-east4"].used, rows_by_place[L4, "us-east4"].used_seconds_ago) == (2, 3600)
+    assert rows_by_place["CpuAllocPerProjectRegion", "us-east4"].used is None
     assert "2 GPUs, 1h ago" in of(cloud, region="us-east4").text()
 
 
@@ -119,7 +123,7 @@ def test_a_stack_shows_what_it_may_need_and_only_that(cloud: OneProject) -> None
     assert [(row.place, row.needed, row.thing) for row in lease.quotas] == [("us-east5-a", 4, "chip")]
 
 
-def test_a_quota_that_is_too_small_for_a_stack_is_a_failure_with_its_request(cloud: OneProject) -> None:
+def test_a_quota_too_small_for_a_stack_fails_with_its_request(cloud: OneProject) -> None:
     info = {"applicableLocations": ["us-east4"], "details": {"value": "0"}}
     cloud.answers[L4] = Answer(json={"dimensionsInfos": [info], "metric": L4_METRIC})
     report = of(cloud, stack="l4-qat")
@@ -136,9 +140,9 @@ def test_what_google_refuses_is_unknown_with_the_reason_and_the_rest_stays(cloud
     cloud.answers["timeSeries"] = Answer(403, refusal)
     cloud.answers[L4] = Answer(403, refusal)
     report = of(cloud, region="us-east4")
-    found = rows(report)
-    assert (found[L4, "us-east4"].limit, found[L4, "us-east4"].is_unlimited) == (None, False)
-    assert found["CpuAllocPerProjectRegion", "us-east4"].limit == 200
+    rows_by_place = rows(report)
+    assert (rows_by_place[L4, "us-east4"].limit, rows_by_place[L4, "us-east4"].is_unlimited) == (None, False)
+    assert rows_by_place["CpuAllocPerProjectRegion", "us-east4"].limit == 200
     assert any("use is unknown: 403" in note for note in report.notes)
     assert any("gcloud services enable cloudquotas.googleapis.com" in note for note in report.notes)
     assert len(report.notes) == len({*report.notes})

@@ -27,8 +27,8 @@ FAMILY = "TPUS-PER-TPU-FAMILY-per-project-region"
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
-    with one_project(tmp_path, monkeypatch) as found:
-        yield found
+    with one_project(tmp_path, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def plan(cloud: OneProject, name: str = L4, amount: float = 5, **arguments: Any) -> Plan:
@@ -42,13 +42,13 @@ def apply(cloud: OneProject, planned: Plan) -> Outcome:
         return apply_request(context, planned)
 
 
-def requested(cloud: OneProject) -> list[tuple[str, str, float | None, str]]:
+def requests_of_project(cloud: OneProject) -> list[tuple[str, str, float | None, str]]:
     with cloud.context() as context:
         made = quota(context, QuotaArguments()).requests
     return [(each.quota, each.place, each.preferred, each.state) for each in made]
 
 
-def test_a_plan_requests_nothing_and_its_confirmation_once_with_the_state_shown_later(cloud: OneProject) -> None:
+def test_a_plan_requests_nothing_and_its_confirmation_requests_once(cloud: OneProject) -> None:
     planned = plan(cloud, email="a@example.com", region="us-east4")
     assert "request 5 GPUs, now 3 GPUs" in planned.summary
     assert (planned.is_empty, planned.refusals, planned.warnings) == (False, (), ())
@@ -56,10 +56,10 @@ def test_a_plan_requests_nothing_and_its_confirmation_once_with_the_state_shown_
     outcome = apply(cloud, planned)
     assert (outcome.verdict, len(cloud.written)) == ("done", 1)
     assert "pending, 3 in force" in outcome.text()
-    assert requested(cloud) == [(L4, "us-east4", 5, "pending")]
+    assert requests_of_project(cloud) == [(L4, "us-east4", 5, "pending")]
     assert plan(cloud).is_empty
     cloud.project.clock.time += DECIDED_AFTER
-    assert requested(cloud) == [(L4, "us-east4", 5, "granted")]
+    assert requests_of_project(cloud) == [(L4, "us-east4", 5, "granted")]
     assert "already" in plan(cloud).summary
 
 
@@ -75,16 +75,16 @@ def test_a_plan_is_worth_nothing_after_the_limit_or_a_request_has_changed(cloud:
     assert len(cloud.written) == 1
 
 
-def test_a_second_request_changes_the_first_and_a_denied_one_is_a_warning_with_its_reason(cloud: OneProject) -> None:
+def test_a_second_request_changes_the_first_and_warns_of_a_denial(cloud: OneProject) -> None:
     apply(cloud, plan(cloud, amount=100))
     cloud.project.clock.time += DECIDED_AFTER
-    assert requested(cloud) == [(L4, "us-east4", 100, "denied")]
+    assert requests_of_project(cloud) == [(L4, "us-east4", 100, "denied")]
     planned = plan(cloud, amount=5)
     assert any("was denied (localcloud denied it" in text for text in planned.warnings)
     assert [change.op for change in planned.changes] == ["update"]
     apply(cloud, planned)
     assert [line.split()[0] for line in cloud.written] == ["POST", "PATCH"]
-    assert requested(cloud) == [(L4, "us-east4", 5, "pending")]
+    assert requests_of_project(cloud) == [(L4, "us-east4", 5, "pending")]
 
 
 @pytest.mark.parametrize(

@@ -33,41 +33,41 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
 def cloud(real: tuple[str, Path], tmp_path: Path) -> Iterator[Deployed]:
     """A deployment whose address is the real server, and whose log is its own."""
     url, log = real
-    with deployed(tmp_path) as held:
+    with deployed(tmp_path) as deployment:
         resource = service_resource(invokerIamDisabled=True)
-        held.keep("dev", state_of(resource, url=url, model="tiny-gemma4", plan={"fit": {"max_model_len": 8192}}))
-        held.live[SERVICE] = live_service(scaling={"minInstanceCount": 1})
-        lines: Any = LogServer(held)
+        deployment.keep("dev", state_of(resource, url=url, model="tiny-gemma4", plan={"fit": {"max_model_len": 8192}}))
+        deployment.live[SERVICE] = live_service(scaling={"minInstanceCount": 1})
+        lines: Any = LogServer(deployment)
         for text in log.read_text(errors="replace").splitlines():
             lines.add(text, 60)
         lines.add(f"ERROR login with {SECRET} failed", 61)
-        yield held
+        yield deployment
 
 
 def test_a_query_is_answered_with_the_server_s_own_counts(cloud: Deployed) -> None:
-    found = query(cloud.context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=8, stats=True))
-    assert found.finish_reason in {"stop", "length"}
-    assert found.stats is not None
-    assert found.stats.prompt_tokens
-    assert found.stats.output_tokens
-    assert found.model == "tiny-gemma4"
-    assert found.stats.ttft_seconds is not None
-    assert found.stats.server_ttft_seconds is not None, found.stats.server_ttft_not_judged
-    assert 0 < found.stats.server_ttft_seconds <= found.stats.ttft_seconds
-    assert found.stats.between == ""
+    result = query(cloud.context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=8, stats=True))
+    assert result.finish_reason in {"stop", "length"}
+    assert result.stats is not None
+    assert result.stats.prompt_tokens
+    assert result.stats.output_tokens
+    assert result.model == "tiny-gemma4"
+    assert result.stats.ttft_seconds is not None
+    assert result.stats.server_ttft_seconds is not None, result.stats.server_ttft_not_judged
+    assert 0 < result.stats.server_ttft_seconds <= result.stats.ttft_seconds
+    assert result.stats.between == ""
 
 
 def test_an_answer_is_shown_in_pieces_as_the_server_sends_them(cloud: Deployed) -> None:
     shown: list[str] = []
     context = replace(cloud.context, pieces=shown.append)
-    found = query(context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=64))
+    result = query(context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=64))
     assert len(shown) > 4
-    assert "".join(shown).rstrip("\n") == found.answer.rstrip("\n")
+    assert "".join(shown).rstrip("\n") == result.answer.rstrip("\n")
 
 
 def test_memory_is_that_of_the_log_and_of_the_metrics(cloud: Deployed) -> None:
-    found = memory(cloud.context, MemoryArguments(stack="dev"))
-    figures = {each.name: each for each in found.figures}
+    result = memory(cloud.context, MemoryArguments(stack="dev"))
+    figures = {each.name: each for each in result.figures}
     assert figures["kv_cache"].measured == pytest.approx(0.0625)
     assert figures["kv_tokens"].measured
     assert "/metrics" in figures["kv_tokens"].measured_origin
@@ -75,36 +75,36 @@ def test_memory_is_that_of_the_log_and_of_the_metrics(cloud: Deployed) -> None:
     assert figures["max_model_len"].measured == 4096
     assert figures["gpu_memory_utilization"].measured
     assert figures["total"].measured is None
-    assert found.notes == ()
-    assert "another setting than the plan" in found.findings[0]
+    assert result.notes == ()
+    assert "another setting than the plan" in result.findings[0]
 
 
 def test_a_plan_of_another_model_is_not_compared(cloud: Deployed) -> None:
     planned = {"fit": {"max_model_len": 8192, "kv_cache_gib": 9.0}, "weights": {"model": "/mnt/models/gemma-4-e2b"}}
     resource = service_resource(invokerIamDisabled=True)
     cloud.keep("dev", state_of(resource, url=cloud.context.deployment("dev").url, model="tiny-gemma4", plan=planned))
-    found = memory(cloud.context, MemoryArguments(stack="dev"))
-    assert {each.deviation for each in found.figures} == {None}
-    assert found.findings == ()
-    assert "not judged: the server runs" in found.notes[-1]
+    result = memory(cloud.context, MemoryArguments(stack="dev"))
+    assert {each.deviation for each in result.figures} == {None}
+    assert result.findings == ()
+    assert "not judged: the server runs" in result.notes[-1]
 
 
 def test_its_metrics_have_figures(cloud: Deployed) -> None:
     query(cloud.context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=8))
-    found = metrics(cloud.context, MetricsArguments(stack="dev"))
-    values = {each.name: each.value for each in found.figures}
+    result = metrics(cloud.context, MetricsArguments(stack="dev"))
+    values = {each.name: each.value for each in result.figures}
     assert values["ttft"]
     assert values["running"] == 0
-    assert found.processes_seen == 1
+    assert result.processes_seen == 1
 
 
 def test_a_model_of_random_weights_is_noise_beside_rules_that_are_none(cloud: Deployed) -> None:
-    found = advise(cloud.context, AdviseArguments(stack="dev", max_tokens=64))
-    assert found.advice is not None, found.notes
-    assert found.advice.standing == "noise"
-    assert found.advice.finish_reason in {"stop", "length"}
-    assert found.advice.sent_lines > 5
-    assert SECRET not in found.model_dump_json()
-    assert {each.source for each in found.findings} <= {"metrics"}
-    assert "at the server" in (found.first_token or "")
-    assert "not judged" not in (found.first_token or "")
+    result = advise(cloud.context, AdviseArguments(stack="dev", max_tokens=64))
+    assert result.advice is not None, result.notes
+    assert result.advice.standing == "noise"
+    assert result.advice.finish_reason in {"stop", "length"}
+    assert result.advice.sent_lines > 5
+    assert SECRET not in result.model_dump_json()
+    assert {each.source for each in result.findings} <= {"metrics"}
+    assert "at the server" in (result.first_token or "")
+    assert "not judged" not in (result.first_token or "")

@@ -27,12 +27,12 @@ def commands(spec: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tupl
         yield from commands(command, (*above, name))
 
 
-BY_COMMAND = {words: command for words, command in commands(SPEC) if "operation" in command}
+BY_COMMAND = {command_words: command for command_words, command in commands(SPEC) if "operation" in command}
 
 
 def test_every_operation_is_a_command_and_every_such_command_an_operation() -> None:
     assert {each.command: each.name for each in OPERATIONS} == {
-        words: command["operation"] for words, command in BY_COMMAND.items()
+        command_words: command["operation"] for command_words, command in BY_COMMAND.items()
     }
     assert len({each.name for each in OPERATIONS}) == len(OPERATIONS)
 

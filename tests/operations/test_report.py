@@ -20,10 +20,10 @@ def context(tmp_path: Path) -> Context:
 
 
 def test_a_report_has_its_tables_and_writes_the_named_files(context: Context) -> None:
-    found = report(context, ReportArguments(results=("sweep.json",), out="page.html", markdown="tables.md"))
-    assert found.nature == results.sweep().nature
-    assert found.markdown.startswith("## ")
-    assert found.written == ("page.html", "tables.md")
+    result = report(context, ReportArguments(results=("sweep.json",), out="page.html", markdown="tables.md"))
+    assert result.nature == results.sweep().nature
+    assert result.markdown.startswith("## ")
+    assert result.written == ("page.html", "tables.md")
     assert (context.folder / "tables.md").read_text()
     assert (context.folder / "page.html").read_text().startswith("<!doctype html")
     with pytest.raises(UserError, match="overwritten"):
@@ -31,8 +31,8 @@ def test_a_report_has_its_tables_and_writes_the_named_files(context: Context) ->
 
 
 def test_without_a_name_nothing_is_written(context: Context) -> None:
-    found = report(context, ReportArguments(results=("sweep.json",)))
-    assert found.written == ()
+    result = report(context, ReportArguments(results=("sweep.json",)))
+    assert result.written == ()
     assert [file.name for file in context.folder.iterdir()] == ["sweep.json"]
 
 

@@ -57,11 +57,11 @@ def test_the_last_revision_that_passed_gets_all_traffic(stack: RolledStack) -> N
 def test_status_tells_a_rollback_and_no_outside_change(stack: RolledStack) -> None:
     assert stack.status().rollback is None
     stack.apply(stack.plan())
-    found = stack.status()
-    assert found.rollback is not None
-    assert (found.rollback.revision, found.rollback.since) == ("llm-00002-abc", AT)
-    assert [each for each in found.outside if each.setting == "traffic"] == []
-    assert found.rollback.line() == (
+    stack_status = stack.status()
+    assert stack_status.rollback is not None
+    assert (stack_status.rollback.revision, stack_status.rollback.since) == ("llm-00002-abc", AT)
+    assert [each for each in stack_status.outside if each.setting == "traffic"] == []
+    assert stack_status.rollback.line() == (
         f"pinned to llm-00002-abc since {AT}, from llm-00003-abc; the next deploy moves the traffic"
     )
 
@@ -75,9 +75,9 @@ def test_a_list_of_stacks_names_the_rollback_of_one(stack: RolledStack) -> None:
 
 def test_status_tells_a_move_by_hand_as_an_outside_change(stack: RolledStack) -> None:
     stack.service["traffic"] = [pinned(2)]
-    found = stack.status()
-    assert found.rollback is None
-    assert [each.setting for each in found.outside if each.setting == "traffic"] == ["traffic"]
+    stack_status = stack.status()
+    assert stack_status.rollback is None
+    assert [each.setting for each in stack_status.outside if each.setting == "traffic"] == ["traffic"]
 
 
 # What the service is like, what the caller names, and the revision that gets the traffic or what is said.
@@ -124,15 +124,15 @@ NOTHING: list[tuple[str, Any, int | None, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "to", "said"), [row[1:] for row in NOTHING], ids=[row[0] for row in NOTHING])
+@pytest.mark.parametrize(("change", "to", "text"), [row[1:] for row in NOTHING], ids=[row[0] for row in NOTHING])
 def test_where_there_is_nothing_to_do_nothing_is_done(
-    stack: RolledStack, change: Any, to: int | None, said: str
+    stack: RolledStack, change: Any, to: int | None, text: str
 ) -> None:
     change(stack)
     done = len(stack.bodies)
     plan = stack.plan(to)
     assert plan.is_empty
-    assert said in plan.summary
+    assert text in plan.summary
     assert stack.apply(plan).verdict == "unchanged"
     assert len(stack.bodies) == done
 
@@ -182,7 +182,7 @@ def test_a_rollback_that_a_gated_rollout_ended_is_in_force_no_more(stack: Rolled
 
 
 @pytest.mark.parametrize(
-    ("instances", "said"),
+    ("instances", "text"),
     [
         ({name_of(2): 1, name_of(3): 1}, "llm-00002-abc runs 1 instance, by Cloud Monitoring a moment ago: no start"),
         ({name_of(3): 1}, f"llm-00002-abc must start, it has no instance: the first requests wait, {TAKES}"),
@@ -190,10 +190,10 @@ def test_a_rollback_that_a_gated_rollout_ended_is_in_force_no_more(stack: Rolled
     ],
 )  # fmt: skip
 def test_a_plan_says_whether_the_revision_must_start(
-    stack: RolledStack, instances: dict[str, int] | None, said: str
+    stack: RolledStack, instances: dict[str, int] | None, text: str
 ) -> None:
     stack.instances = instances
-    assert stack.plan().notes[0].startswith(said)
+    assert stack.plan().notes[0].startswith(text)
 
 
 def test_an_unrecorded_start_is_unknown_and_not_free(stack: RolledStack) -> None:
@@ -261,7 +261,7 @@ def test_what_may_not_be_read_is_not_judged(stack: RolledStack, part: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "answer", "said"),
+    ("path", "answer", "text"),
     [
         ("/SECRET_MANAGER/projects/acme/secrets/hf/versions/3", {"state": "DESTROYED"}, "is destroyed"),
         ("/SECRET_MANAGER/projects/acme/secrets/hf/versions/3", {"state": "DISABLED"}, "is disabled"),
@@ -269,10 +269,10 @@ def test_what_may_not_be_read_is_not_judged(stack: RolledStack, part: str) -> No
         ("/IAM_BETA/projects/acme/serviceAccounts/llm@acme.iam.gserviceaccount.com", {"disabled": True}, "is disabled"),
     ],
 )
-def test_what_is_of_no_use_refuses_a_rollback(stack: RolledStack, path: str, answer: Any, said: str) -> None:
+def test_what_is_of_no_use_refuses_a_rollback(stack: RolledStack, path: str, answer: Any, text: str) -> None:
     needing(stack)
     stack.present[path] = answer
-    assert said in stack.plan().refusals[0]
+    assert text in stack.plan().refusals[0]
 
 
 @pytest.mark.slow
@@ -301,8 +301,8 @@ def test_another_model_is_a_warning_for_callers(stack: RolledStack) -> None:
     assert not any("another model" in text for text in stack.plan().warnings)
     stack.passed(3)
     stack.revision(2)["containers"][0]["args"] = ["--served-model-name", "older"]
-    said = "callers have to name another model: older in place of gemma, which answers 404 then"
-    assert said in stack.plan(2).warnings
+    warning = "callers have to name another model: older in place of gemma, which answers 404 then"
+    assert warning in stack.plan(2).warnings
     del stack.revision(2)["containers"][0]["args"]
     assert any("another model is not judged" in text for text in stack.plan(2).warnings)
 
@@ -352,17 +352,17 @@ def test_a_newer_revision_ends_a_planned_rollback(stack: RolledStack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda stack: stack.service.update(traffic=[pinned(1)]), "where the traffic goes"),
         (lambda stack: stack.passed(1, 3), "the revisions that passed their check"),
         (lambda stack: stack.service.update(uid="another"), "the service"),
     ],
 )
-def test_a_changed_service_ends_a_planned_rollback(stack: RolledStack, change: Any, said: str) -> None:
+def test_a_changed_service_ends_a_planned_rollback(stack: RolledStack, change: Any, text: str) -> None:
     plan = stack.plan()
     change(stack)
-    with pytest.raises(ChangedError, match=said):
+    with pytest.raises(ChangedError, match=text):
         stack.apply(plan)
     assert stack.bodies == []
 

@@ -39,7 +39,7 @@ class Grounds:
         self.state = (state.read_bytes(), 1)
         self.before: Strike = lambda: False
         self.after: Strike = lambda: False
-        stack.cloud.server.routes.insert(0, self._served)
+        stack.cloud.server.routes.insert(0, self._serve)
         bucket.gate = lambda _call: Answer(reset=True) if self.before() else None
         bucket.after = lambda _call: self.after()
         self.reset()
@@ -61,7 +61,7 @@ class Grounds:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
-    def _served(self, call: Call) -> Answer | None:
+    def _serve(self, call: Call) -> Answer | None:
         if self.before():
             return Answer(reset=True)
         answer = self.stack.answer(call) or self.stack.cloud.answer(call)
@@ -74,8 +74,8 @@ def test_a_kill_at_any_request_leaves_one_of_both(tmp_path: Path) -> None:
         grounds = Grounds(stack, bucket)
         asked = []
         grounds.before = lambda: bool(asked.append(1))
-        said, _ = grounds.start().communicate(timeout=SECONDS)
-        assert said.endswith("done\n"), said
+        output, _ = grounds.start().communicate(timeout=SECONDS)
+        assert output.endswith("done\n"), output
         assert len(asked) > 10
         for number in range(2 * len(asked)):
             grounds.reset()
@@ -97,8 +97,8 @@ def test_a_kill_at_any_request_leaves_one_of_both(tmp_path: Path) -> None:
             recorded = ANNOTATION in (stack.service.get("annotations") or {})
             assert stack.service["traffic"] == ([pinned(2)] if recorded else DIRECT), at
             # The lock of the one that was killed is taken over, and the traffic is moved once in all.
-            said, _ = grounds.start().communicate(timeout=SECONDS)
-            assert said.endswith("unchanged\n" if recorded else "done\n"), (at, said)
+            output, _ = grounds.start().communicate(timeout=SECONDS)
+            assert output.endswith("unchanged\n" if recorded else "done\n"), (at, output)
             assert stack.service["traffic"] == [pinned(2)]
             assert len(stack.bodies) == 1
             assert [name for name in bucket.objects if name.startswith("locks/")] == []

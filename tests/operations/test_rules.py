@@ -34,16 +34,16 @@ def lines(*texts: str) -> list[LogLine]:
     ]
 
 
-def recorded(name: str) -> list[LogLine]:
+def recorded_lines(name: str) -> list[LogLine]:
     return lines(*(STARTS / f"{name}.log").read_text().splitlines())
 
 
-def kinds(found: tuple[Finding, ...]) -> list[str]:
-    return [each.kind for each in found]
+def kinds(findings: tuple[Finding, ...]) -> list[str]:
+    return [each.kind for each in findings]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "said"),
+    ("name", "kind", "text"),
     [
         ("kv_cache", "kv_cache", "lower vllm.max-model-len to 2688 or less"),
         ("parser", "argument", "correct it under `vllm`"),
@@ -52,17 +52,17 @@ def kinds(found: tuple[Finding, ...]) -> list[str]:
         ("memory_taken", "crash", "correct the first error in the log"),
     ],
 )
-def test_a_recorded_failing_start_of_vllm_has_its_cause(name: str, kind: str, said: str) -> None:
-    first, *_ = findings_of(recorded(name))
+def test_a_recorded_failing_start_of_vllm_has_its_cause(name: str, kind: str, text: str) -> None:
+    first, *_ = findings_of(recorded_lines(name))
     assert first.kind == kind
-    assert said in first.repair
+    assert text in first.repair
     assert first.evidence
     assert first.at is not None
     assert not first.is_past
 
 
 def test_a_recorded_start_that_was_healthy_has_none() -> None:
-    assert findings_of(recorded("healthy")) == ()
+    assert findings_of(recorded_lines("healthy")) == ()
 
 
 def test_every_recorded_failing_start_is_explained() -> None:
@@ -72,9 +72,9 @@ def test_every_recorded_failing_start_is_explained() -> None:
 
 
 def test_what_an_earlier_start_logged_is_past() -> None:
-    found = findings_of([*recorded("kv_cache"), *recorded("healthy")])
-    assert [(each.kind, each.is_past) for each in found] == [("kv_cache", True)]
-    assert not findings_of([*recorded("healthy"), *recorded("kv_cache")])[0].is_past
+    findings = findings_of([*recorded_lines("kv_cache"), *recorded_lines("healthy")])
+    assert [(each.kind, each.is_past) for each in findings] == [("kv_cache", True)]
+    assert not findings_of([*recorded_lines("healthy"), *recorded_lines("kv_cache")])[0].is_past
 
 
 @pytest.mark.parametrize(
@@ -93,17 +93,17 @@ def test_the_words_of_a_request_are_no_evidence(text: str) -> None:
 
 def test_several_causes_are_all_reported_once() -> None:
     full = "OSError: [Errno 28] No space left on device: '/tmp'"
-    found = findings_of(lines(OUT_OF_MEMORY, OUT_OF_MEMORY, full))
-    assert kinds(found) == ["gpu_memory", "disk"]
+    findings = findings_of(lines(OUT_OF_MEMORY, OUT_OF_MEMORY, full))
+    assert kinds(findings) == ["gpu_memory", "disk"]
 
 
 def test_the_platform_s_failure_is_evidence_too() -> None:
     quota = Condition("Ready", "CONDITION_FAILED", "", "Quota exceeded for total allowable count of GPUs")
-    (found,) = findings_of((), (quota,))
-    assert (found.kind, found.source) == ("quota", "platform")
+    (finding,) = findings_of((), (quota,))
+    assert (finding.kind, finding.source) == ("quota", "platform")
     odd = Condition("Ready", "CONDITION_FAILED", "INTERNAL", "Something went wrong.")
-    (found,) = findings_of((), (odd,))
-    assert (found.kind, found.evidence) == ("unknown", str(odd))
+    (finding,) = findings_of((), (odd,))
+    assert (finding.kind, finding.evidence) == ("unknown", str(odd))
 
 
 def by_metrics(*changes: tuple[str, str], name: str = "metrics.txt") -> tuple[Finding, ...]:
@@ -123,8 +123,8 @@ USAGE = 'vllm:kv_cache_usage_perc{engine="0",model_name="tiny-gemma4"} '
 @pytest.mark.parametrize(("usage", "kind"), [("0.99", "kv_cache_full"), ("0.2", "batch_full")])
 def test_figures_together_tell_why_requests_wait(usage: str, kind: str) -> None:
     quiet = kinds(by_metrics())
-    found = by_metrics((f"{WAITING}0.0", f"{WAITING}7.0"), (f"{USAGE}0.0", f"{USAGE}{usage}"))
-    new = [each for each in found if each.kind not in quiet]
+    findings = by_metrics((f"{WAITING}0.0", f"{WAITING}7.0"), (f"{USAGE}0.0", f"{USAGE}{usage}"))
+    new = [each for each in findings if each.kind not in quiet]
     assert [each.kind for each in new] == [kind]
     assert "waiting 7 requests" in new[0].evidence
 
@@ -133,7 +133,7 @@ def test_a_dead_engine_shows_in_the_metrics_by_its_failures() -> None:
     assert "success_rate" in kinds(by_metrics(name="engine-dead/metrics.txt"))
 
 
-def logged(second: int, text: str, *, instance: str = "", revision: str = "r1", source: str = "container") -> LogLine:
+def log_line(second: int, text: str, *, instance: str = "", revision: str = "r1", source: str = "container") -> LogLine:
     return LogLine(
         time=f"2026-09-21T14:{second // 60:02}:{second % 60:02}Z",
         severity=level_of(text) or None,
@@ -145,7 +145,7 @@ def logged(second: int, text: str, *, instance: str = "", revision: str = "r1", 
 
 
 def platform(second: int, text: str, instance: str, revision: str = "r1") -> LogLine:
-    return logged(second, text, instance=instance, revision=revision, source="platform")
+    return log_line(second, text, instance=instance, revision=revision, source="platform")
 
 
 NOW = 1_789_999_200.0 + 800  # 2026-09-21T14:13:20Z
@@ -158,8 +158,8 @@ HEALTH = '(APIServer pid=7) INFO:     10.0.0.1:1 - "GET /health HTTP/1.1" 200 OK
 
 @pytest.mark.parametrize("good", [SAID, PROBED, TCP, SERVED, HEALTH])
 def test_any_evidence_of_a_later_good_start_makes_a_cause_past(good: str) -> None:
-    found = findings_of([logged(1, OUT_OF_MEMORY, instance="a"), logged(60, good, instance="b")])
-    assert [(each.kind, each.is_past) for each in found] == [("gpu_memory", True)]
+    findings = findings_of([log_line(1, OUT_OF_MEMORY, instance="a"), log_line(60, good, instance="b")])
+    assert [(each.kind, each.is_past) for each in findings] == [("gpu_memory", True)]
 
 
 @pytest.mark.parametrize(
@@ -174,24 +174,24 @@ def test_any_evidence_of_a_later_good_start_makes_a_cause_past(good: str) -> Non
     ],
 )
 def test_what_is_no_good_start_leaves_a_cause_present(no_evidence: str) -> None:
-    found = findings_of([logged(1, OUT_OF_MEMORY, instance="a"), logged(60, no_evidence, instance="b")])
-    assert [(each.kind, each.is_past) for each in found[:1]] == [("gpu_memory", False)]
+    findings = findings_of([log_line(1, OUT_OF_MEMORY, instance="a"), log_line(60, no_evidence, instance="b")])
+    assert [(each.kind, each.is_past) for each in findings[:1]] == [("gpu_memory", False)]
 
 
 def test_a_good_start_of_another_revision_or_before_is_no_evidence() -> None:
-    cause = logged(30, OUT_OF_MEMORY, instance="b")
-    assert not findings_of([cause, logged(60, SAID, instance="c", revision="r2")])[0].is_past
+    cause = log_line(30, OUT_OF_MEMORY, instance="b")
+    assert not findings_of([cause, log_line(60, SAID, instance="c", revision="r2")])[0].is_past
     # An instance that ran before and serves on says nothing about the start that failed beside it.
-    assert not findings_of([logged(1, SAID, instance="a"), cause, logged(60, SERVED, instance="a")])[0].is_past
+    assert not findings_of([log_line(1, SAID, instance="a"), cause, log_line(60, SERVED, instance="a")])[0].is_past
     # Nor does the good start of an instance that meets the cause later.
-    assert not findings_of([logged(1, SAID, instance="b"), cause])[0].is_past
+    assert not findings_of([log_line(1, SAID, instance="b"), cause])[0].is_past
 
 
 def test_a_revision_that_the_platform_found_ready_is_evidence_too() -> None:
     ready = {"r1": "2026-09-21T14:00:30Z"}
-    assert findings_of([logged(1, OUT_OF_MEMORY)], ready=ready)[0].is_past
-    assert not findings_of([logged(31, OUT_OF_MEMORY)], ready=ready)[0].is_past
-    assert not findings_of([logged(1, OUT_OF_MEMORY, revision="r2")], ready=ready)[0].is_past
+    assert findings_of([log_line(1, OUT_OF_MEMORY)], ready=ready)[0].is_past
+    assert not findings_of([log_line(31, OUT_OF_MEMORY)], ready=ready)[0].is_past
+    assert not findings_of([log_line(1, OUT_OF_MEMORY, revision="r2")], ready=ready)[0].is_past
 
 
 def life(instance: str, begin: int, end: int, *, answers: bool = True, how: str = "Container called exit(1).") -> Any:
@@ -200,7 +200,7 @@ def life(instance: str, begin: int, end: int, *, answers: bool = True, how: str 
     return [start, *good, platform(end, how, instance)]
 
 
-def test_a_server_that_ends_again_and_again_is_a_present_cause_with_its_count() -> None:
+def test_a_server_that_ends_repeatedly_is_a_present_cause_with_its_count() -> None:
     log = [*life("a", 0, 60), *life("b", 70, 130), *life("c", 140, 200), platform(205, PROBED, "d")]
     first, *_ = findings_of(log, now=NOW - 590)  # 5 s after the last good start
     assert (first.kind, first.is_past) == ("crash", False)
@@ -211,17 +211,17 @@ def test_a_server_that_ends_again_and_again_is_a_present_cause_with_its_count() 
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "text"),
     [
         ((True, True), "it had answered before (each time)"),
         ((True, False), "it had answered before (1 times)"),
         ((False, False), "it had never answered before"),
     ],
 )
-def test_a_loop_says_whether_the_server_had_answered(answers: tuple[bool, bool], said: str) -> None:
+def test_a_loop_says_whether_the_server_had_answered(answers: tuple[bool, bool], text: str) -> None:
     log = [*life("a", 0, 60, answers=answers[0]), *life("b", 70, 130, answers=answers[1])]
     first, *_ = findings_of(log, now=NOW)
-    assert said in first.cause
+    assert text in first.cause
     assert ("became healthy" in first.cause) == any(answers)
 
 
@@ -240,8 +240,8 @@ def test_an_end_that_was_asked_for_is_no_cause() -> None:
     for how in ("Container called exit(0).", "Container terminated on signal 15."):
         log = [*life("a", 0, 60, how=how), *life("b", 70, 130, how=how)]
         assert findings_of(log, now=NOW)
-        log[2:2] = [logged(55, asked, instance="a")]
-        log[-1:-1] = [logged(125, asked, instance="b")]
+        log[2:2] = [log_line(55, asked, instance="a")]
+        log[-1:-1] = [log_line(125, asked, instance="b")]
         assert findings_of(log, now=NOW) == ()
 
 
@@ -261,9 +261,9 @@ def test_stops_by_the_platform_are_no_loop(how: str, is_loop: bool) -> None:
 
 
 def test_a_caller_s_words_hide_no_end() -> None:
-    said = "Received request cmpl-1: prompt: '[shutdown] API server: shutdown triggered', params: None"
+    caller_text = "Received request cmpl-1: prompt: '[shutdown] API server: shutdown triggered', params: None"
     log = [*life("a", 0, 60), *life("b", 70, 130)]
-    log[2:2], log[-1:-1] = [logged(55, said, instance="a")], [logged(125, said, instance="b")]
+    log[2:2], log[-1:-1] = [log_line(55, caller_text, instance="a")], [log_line(125, caller_text, instance="b")]
     assert "again and again: 2 times" in findings_of(log, now=NOW)[0].cause
 
 
@@ -289,12 +289,12 @@ REFUSED = ReadRevision(name="r2", percent=0, is_newest=True, is_ready=False)
 
 
 def test_causes_of_serving_and_newest_revision_are_told_apart() -> None:
-    log = [logged(1, "OSError: [Errno 28] No space left on device", instance="a"),
-           logged(9, OUT_OF_MEMORY, instance="b", revision="r2")]  # fmt: skip
+    log = [log_line(1, "OSError: [Errno 28] No space left on device", instance="a"),
+           log_line(9, OUT_OF_MEMORY, instance="b", revision="r2")]  # fmt: skip
     failed = Condition("Ready", "CONDITION_FAILED", "HEALTH_CHECK_CONTAINER_ERROR", "failed the startup probe")
-    found = findings_of(log, (failed,), revisions=(SERVING, REFUSED))
-    assert [(each.kind, each.revision) for each in found] == [("disk", "r1"), ("gpu_memory", "r2")]
-    assert [each.part for each in found] == [
+    findings = findings_of(log, (failed,), revisions=(SERVING, REFUSED))
+    assert [(each.kind, each.revision) for each in findings] == [("disk", "r1"), ("gpu_memory", "r2")]
+    assert [each.part for each in findings] == [
         "100 % of the traffic",
         "the newest one, which did not become ready, no traffic",
     ]
@@ -303,7 +303,7 @@ def test_causes_of_serving_and_newest_revision_are_told_apart() -> None:
     assert [each.revision for each in only] == ["r2"]
 
 
-def served(second: int, status: int, message: str = "") -> LoggedRequest:
+def logged_request(second: int, status: int, message: str = "") -> LoggedRequest:
     return LoggedRequest(f"2026-09-21T14:{second // 60:02}:{second % 60:02}Z", status, message, "r1")
 
 
@@ -311,20 +311,27 @@ ABORTED = "The request was aborted because there was no available instance."
 
 
 def test_requests_that_the_platform_refuses_are_a_cause_in_words() -> None:
-    (found,) = findings_of((), requests=[served(1, 200), served(2, 429, ABORTED), served(3, 429, ABORTED)], stack="dev")
-    assert (found.kind, found.source, found.is_past) == ("requests_no_instance", "requests", False)
-    assert found.cause.startswith("2 of 3 requests got HTTP 429: Cloud Run had no free instance")
-    assert "scaling.max_instances" in found.repair
+    (finding,) = findings_of(
+        (),
+        requests=[logged_request(1, 200), logged_request(2, 429, ABORTED), logged_request(3, 429, ABORTED)],
+        stack="dev",
+    )
+    assert (finding.kind, finding.source, finding.is_past) == ("requests_no_instance", "requests", False)
+    assert finding.cause.startswith("2 of 3 requests got HTTP 429: Cloud Run had no free instance")
+    assert "scaling.max_instances" in finding.repair
 
 
-def test_refused_requests_of_the_past_and_of_strangers_are_no_present_cause() -> None:
-    burst = [served(1, 429, ABORTED), *(served(second, 200) for second in range(660, 700))]
+def test_past_refusals_and_refused_strangers_are_no_present_cause() -> None:
+    burst = [logged_request(1, 429, ABORTED), *(logged_request(second, 200) for second in range(660, 700))]
     assert [each.is_past for each in findings_of((), requests=burst, now=NOW)] == [True]
-    stranger = [served(600, 403, "The request was not authenticated."), *(served(700 + n, 200) for n in range(9))]
+    stranger = [
+        logged_request(600, 403, "The request was not authenticated."),
+        *(logged_request(700 + n, 200) for n in range(9)),
+    ]
     assert findings_of((), requests=stranger, now=NOW) == ()
-    locked_out = [served(700 + n, 403, "The request was not authenticated.") for n in range(9)]
+    locked_out = [logged_request(700 + n, 403, "The request was not authenticated.") for n in range(9)]
     assert [each.is_past for each in findings_of((), requests=locked_out, now=NOW)] == [False]
-    assert findings_of((), requests=[served(1, 200)]) == ()
+    assert findings_of((), requests=[logged_request(1, 200)]) == ()
 
 
 def test_the_words_of_a_refused_model_name_are_no_evidence() -> None:

@@ -36,24 +36,24 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def arguments(url: str, **given: Any) -> RunArguments:
-    return RunArguments.model_validate({"url": url, "out": "run.json", **given})
+def arguments(url: str, **options: Any) -> RunArguments:
+    return RunArguments.model_validate({"url": url, "out": "run.json", **options})
 
 
 def test_a_run_has_its_figures_and_its_file_says_the_same(url: str, tmp_path: Path) -> None:
     shown: list[str] = []
     with Context(tmp_path, os.environ, show=shown.append) as context:
-        found = run_bench(context, arguments(url, **SMALL, slo=("ttft=60000",)))
+        result = run_bench(context, arguments(url, **SMALL, slo=("ttft=60000",)))
     whole = load(tmp_path / "run.json")
-    (cell,) = found.cells
-    assert (found.kind, found.nature, found.model, found.file) == ("run", "simulated", NAME, "run.json")
+    (cell,) = result.cells
+    assert (result.kind, result.nature, result.model, result.file) == ("run", "simulated", NAME, "run.json")
     assert (cell.requests, cell.users, cell.failures) == (8, 2, {})
     assert cell.state == whole.cells[0].state
-    assert found.exit_code == (cell.state != "ok")
+    assert result.exit_code == (cell.state != "ok")
     figure = cell.figures["requests_per_second"]
     assert figure == pytest.approx(whole.cells[0].value("requests_per_second"), rel=1e-3)
     assert any("calibrates" in line for line in shown)
-    assert "written: run.json" in found.text()
+    assert "written: run.json" in result.text()
 
 
 def test_a_server_that_does_not_answer_is_the_error_of_the_command(tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_a_load_ends_with_the_process_that_asked_for_it(url: str, tmp_path: Path
         assert has_ended(loading)
 
 
-def test_a_service_without_an_instance_is_loaded_only_where_that_is_asked_for(cloud: Deployed) -> None:
+def test_a_service_without_an_instance_is_loaded_only_on_request(cloud: Deployed) -> None:
     ModelServer(cloud, minimum=0)
-    given = {"stack": "dev", "out": "run.json"}
+    options = {"stack": "dev", "out": "run.json"}
     with pytest.raises(UserError, match="that would start one"):
-        options_of(cloud.context, RunArguments.model_validate(given))
-    assert options_of(cloud.context, RunArguments.model_validate({**given, "wake": True})) == ["--stack", "dev"]
+        options_of(cloud.context, RunArguments.model_validate(options))
+    assert options_of(cloud.context, RunArguments.model_validate({**options, "wake": True})) == ["--stack", "dev"]
 
 
 @pytest.mark.parametrize(

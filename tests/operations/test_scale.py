@@ -68,8 +68,8 @@ class Project:
     def service(self) -> dict[str, Any]:
         service = self.context().deployment(STACK).service
         assert service is not None
-        found: dict[str, Any] = self.pipeline.cloud.get(f"/run/v2/{service.id}").json()
-        return found
+        record: dict[str, Any] = self.pipeline.cloud.get(f"/run/v2/{service.id}").json()
+        return record
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_a_restart_makes_another_revision_that_is_the_same_and_the_next_deploy_knows_it(project: Project) -> None:
+def test_a_restart_makes_an_equal_revision_that_the_next_deploy_knows(project: Project) -> None:
     before = project.service()
     plan = project.restart()
     assert plan.file_change is not None
@@ -156,15 +156,15 @@ def test_what_else_would_be_deployed_is_said(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_a_kill_after_the_file_was_written_leaves_a_change_that_the_next_deploy_shows(project: Project) -> None:
+def test_a_kill_after_the_file_was_written_leaves_a_change_to_deploy(project: Project) -> None:
     limits = project.file.read_text()
     run = project.pipeline.start("scale", STACK, "--max", "1", "--yes")
     end = time.monotonic() + SECONDS
     while project.file.read_text() == limits and run.poll() is None:
         assert time.monotonic() < end
     run.send_signal(signal.SIGKILL)
-    said, _ = run.communicate(timeout=SECONDS)
-    assert "    max_instances: 1" in project.file.read_text(), said
+    output, _ = run.communicate(timeout=SECONDS)
+    assert "    max_instances: 1" in project.file.read_text(), output
     recovered = project.pipeline.bezel("recover", STACK)
     assert recovered.code == 0, recovered.text
     plan = project.deploy()

@@ -22,8 +22,8 @@ VALUE = b"hf_PlantedPlantedPlanted123"
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
-    with one_project(tmp_path, monkeypatch) as found:
-        yield found
+    with one_project(tmp_path, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def plan(cloud: OneProject, stack: str | None = None) -> Plan:
@@ -36,24 +36,24 @@ def apply(cloud: OneProject, planned: Plan, value: bytes = VALUE) -> Outcome:
         return apply_set(context, planned, value)
 
 
-def stored(cloud: OneProject, version: str = "latest") -> bytes:
-    found = cloud.project.ok("GET", f"{SECRETS}/hf-token/versions/{version}:access")
-    return base64.b64decode(found["payload"]["data"])
+def stored_value_of(cloud: OneProject, version: str = "latest") -> bytes:
+    version_content = cloud.project.ok("GET", f"{SECRETS}/hf-token/versions/{version}:access")
+    return base64.b64decode(version_content["payload"]["data"])
 
 
 @pytest.mark.slow
-def test_a_missing_secret_is_created_with_labels_and_a_second_value_is_another_version(cloud: OneProject) -> None:
+def test_a_missing_secret_is_created_and_a_second_value_is_a_new_version(cloud: OneProject) -> None:
     planned = plan(cloud)
     assert [change.name for change in planned.changes] == ["hf-token", "hf-token, version 1"]
     assert cloud.written == []
     outcome = apply(cloud, planned)
-    assert (outcome.verdict, stored(cloud)) == ("done", VALUE)
+    assert (outcome.verdict, stored_value_of(cloud)) == ("done", VALUE)
     assert cloud.project.ok("GET", f"{SECRETS}/hf-token")["labels"] == {"managed-by": "bezel"}
     again = plan(cloud)
     assert [change.name for change in again.changes] == ["hf-token, version 2"]
     assert any("version 1 stays" in text for text in again.warnings)
     apply(cloud, again, b"another")
-    assert (stored(cloud), stored(cloud, "1")) == (b"another", VALUE)
+    assert (stored_value_of(cloud), stored_value_of(cloud, "1")) == (b"another", VALUE)
     shown = planned.model_dump_json() + planned.text() + outcome.model_dump_json() + outcome.text()
     assert VALUE.decode() not in shown + "".join(cloud.said)
 
@@ -72,7 +72,7 @@ def test_a_plan_is_worth_nothing_after_another_version(cloud: OneProject) -> Non
     apply(cloud, planned)
     with pytest.raises(ChangedError, match="the secret's versions"):
         apply(cloud, planned, b"late")
-    assert stored(cloud) == VALUE
+    assert stored_value_of(cloud) == VALUE
 
 
 @pytest.mark.slow
@@ -83,11 +83,11 @@ def test_after_a_kill_between_its_two_requests_the_same_command_goes_on(cloud: O
     assert len([path for path in cloud.written if path.endswith(":addVersion")]) == 1
     cloud.server.routes.pop(0)
     apply(cloud, plan(cloud))
-    assert stored(cloud) == VALUE
+    assert stored_value_of(cloud) == VALUE
 
 
 @pytest.mark.slow
-def test_a_server_that_repeats_the_value_in_its_refusal_does_not_make_it_a_message(cloud: OneProject) -> None:
+def test_a_refusal_that_repeats_the_value_is_shown_without_it(cloud: OneProject) -> None:
     planned = plan(cloud)
     sent = VALUE.decode() + base64.b64encode(VALUE).decode()
     refusal = {"error": {"code": 400, "message": f"bad payload {sent}", "status": "INVALID_ARGUMENT"}}
@@ -100,17 +100,17 @@ def test_a_server_that_repeats_the_value_in_its_refusal_does_not_make_it_a_messa
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("value", "kept"),
     [(b"x", b"x"), (b"x\n", b"x"), (b"x\r\n", b"x"), (b"x\n\n", b"x\n"), (b" x ", b" x "), (b"\x00\xff", b"\x00\xff")],
 )
-def test_one_line_end_is_not_part_of_a_value(given: bytes, kept: bytes) -> None:
-    assert stored_value(given) == kept
+def test_one_line_end_is_not_part_of_a_value(value: bytes, kept: bytes) -> None:
+    assert stored_value(value) == kept
 
 
-@pytest.mark.parametrize("given", [b"", b"\n", b"\r\n", b"x" * 65_537])
-def test_no_value_and_too_large_a_one_are_refused_without_showing_it(given: bytes) -> None:
+@pytest.mark.parametrize("value", [b"", b"\n", b"\r\n", b"x" * 65_537])
+def test_no_value_and_too_large_a_one_are_refused_without_showing_it(value: bytes) -> None:
     with pytest.raises(UserError) as refused:
-        stored_value(given)
+        stored_value(value)
     assert "xxxx" not in str(refused.value)
 
 

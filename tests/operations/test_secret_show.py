@@ -19,8 +19,8 @@ VALUE = "hf_PlantedPlantedPlanted123"
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
-    with one_project(tmp_path, monkeypatch) as found:
-        yield found
+    with one_project(tmp_path, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def of(cloud: OneProject, name: str = "hf-token", **arguments: Any) -> Secret:
@@ -28,47 +28,47 @@ def of(cloud: OneProject, name: str = "hf-token", **arguments: Any) -> Secret:
         return show(context, SecretArguments(name=name, **arguments))
 
 
-def made(cloud: OneProject, **labels: str) -> None:
+def make_secret(cloud: OneProject, **labels: str) -> None:
     body = {"replication": {"automatic": {}}, "labels": labels}
     cloud.project.ok("POST", SECRETS, body, secretId="hf-token")
 
 
-def versioned(cloud: OneProject) -> None:
+def add_version(cloud: OneProject) -> None:
     data = base64.b64encode(VALUE.encode()).decode()
     cloud.project.ok("POST", f"{SECRETS}/hf-token:addVersion", {"payload": {"data": data}})
 
 
 def test_a_secret_that_is_missing_has_the_command_that_sets_it(cloud: OneProject) -> None:
-    found = of(cloud)
-    assert (found.exists, found.has_value, found.version, found.exit_code) == (False, False, None, 1)
-    assert found.command == "bezel secret set hf-token"
+    secret = of(cloud)
+    assert (secret.exists, secret.has_value, secret.version, secret.exit_code) == (False, False, None, 1)
+    assert secret.command == "bezel secret set hf-token"
     assert of(cloud, stack="l4-qat").command == "bezel secret set hf-token --stack l4-qat"
 
 
 def test_a_secret_without_a_version_has_no_value(cloud: OneProject) -> None:
-    made(cloud)
-    found = of(cloud)
-    assert (found.exists, found.has_value, found.is_bezels) == (True, False, False)
+    make_secret(cloud)
+    secret = of(cloud)
+    assert (secret.exists, secret.has_value, secret.is_bezels) == (True, False, False)
 
 
 def test_a_secret_with_a_version_has_one_and_it_is_not_shown(cloud: OneProject) -> None:
-    made(cloud, **{"managed-by": "bezel"})
-    versioned(cloud)
-    found = of(cloud)
-    assert (found.has_value, found.version, found.version_state, found.exit_code) == (True, 1, "ENABLED", 0)
-    assert found.is_bezels
-    assert VALUE not in found.text() + found.model_dump_json()
+    make_secret(cloud, **{"managed-by": "bezel"})
+    add_version(cloud)
+    secret = of(cloud)
+    assert (secret.has_value, secret.version, secret.version_state, secret.exit_code) == (True, 1, "ENABLED", 0)
+    assert secret.is_bezels
+    assert VALUE not in secret.text() + secret.model_dump_json()
     assert [path for path in cloud.server.paths() if ":access" in path] == []
     assert cloud.written == []
 
 
 @pytest.mark.parametrize(("verb", "state"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])
 def test_a_newest_version_that_cannot_be_read_is_no_value(cloud: OneProject, verb: str, state: str) -> None:
-    made(cloud)
-    versioned(cloud)
+    make_secret(cloud)
+    add_version(cloud)
     cloud.project.ok("POST", f"{SECRETS}/hf-token/versions/1:{verb}", {})
-    found = of(cloud)
-    assert (found.has_value, found.version, found.version_state) == (False, 1, state)
+    secret = of(cloud)
+    assert (secret.has_value, secret.version, secret.version_state) == (False, 1, state)
 
 
 def test_the_stacks_that_name_it_are_those_of_the_stack_files(cloud: OneProject) -> None:

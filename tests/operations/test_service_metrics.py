@@ -79,17 +79,15 @@ def test_instances_are_those_of_the_newest_sample_of_all_revisions(cloud: Deploy
     monitoring.count("active", (60, 2), (120, 9))
     monitoring.count("idle", (60, 1), (120, 9))
     monitoring.count("active", (60, 1), revision="llm-1")
-    found = running_instances(cloud.context, service())
-    assert found == SampledInstances(3, 1, NOW - 60)
-    assert (found.count, found.is_running) == (4, True)
+    instances = running_instances(cloud.context, service())
+    assert instances == SampledInstances(3, 1, NOW - 60)
+    assert (instances.count, instances.is_running) == (4, True)
     asked = monitoring.calls[0].query["filter"]
     for term in ('project_id = "acme"', 'location = "us-east4"', 'service_name = "llm"', '"cloud_run_revision"'):
         assert term in asked
 
 
-def test_a_sample_of_which_one_state_cannot_be_read_yet_counts_no_instance_twice(
-    cloud: Deployed, monitoring: Monitoring
-) -> None:
+def test_a_sample_with_one_readable_state_counts_no_instance_twice(cloud: Deployed, monitoring: Monitoring) -> None:
     monitoring.count("active", (120, 1), (180, 0))
     monitoring.count("idle", (60, 1), (120, 0), (180, 1))
     assert running_instances(cloud.context, service()) == SampledInstances(1, 0, NOW - 120)
@@ -134,9 +132,7 @@ def test_the_cost_so_far_is_the_billed_time_at_the_price_of_an_instance(
     assert query["interval.startTime"] == at(3600)
 
 
-def test_a_service_older_than_six_weeks_has_the_cost_of_six_weeks_and_says_so(
-    cloud: Deployed, monitoring: Monitoring
-) -> None:
+def test_a_service_older_than_six_weeks_has_the_cost_of_six_weeks(cloud: Deployed, monitoring: Monitoring) -> None:
     monitoring.bill(3600)
     _, cost = service_use(cloud.context, service(), NOW - 90 * 86_400)
     assert (cost.is_partial, cost.since.isoformat()) == (True, "2026-08-10T14:13:20+00:00")
@@ -160,9 +156,7 @@ def test_a_cost_that_cannot_be_known_is_unknown_with_its_reason(
     assert because in str(cost.unknown_because)
 
 
-def test_status_shows_instances_with_the_age_of_the_sample_and_the_cost_so_far(
-    cloud: Deployed, monitoring: Monitoring
-) -> None:
+def test_status_shows_instances_with_their_age_and_the_cost_so_far(cloud: Deployed, monitoring: Monitoring) -> None:
     cloud.keep("dev", state_of(service_resource()))
     cloud.live[SERVICE] = live_service()
     unknown = status(cloud.context, StatusArguments(stack="dev"))
@@ -170,9 +164,9 @@ def test_status_shows_instances_with_the_age_of_the_sample_and_the_cost_so_far(
     assert unknown.text().count("unknown (Cloud Monitoring has no") == 2
     monitoring.count("idle", (75, 1))
     monitoring.bill(3600)
-    found = status(cloud.context, StatusArguments(stack="dev"))
-    (stack,) = found.stacks
+    report = status(cloud.context, StatusArguments(stack="dev"))
+    (stack,) = report.stacks
     assert stack.instances is not None
     assert (stack.instances.count, stack.instances.age_seconds, stack.usd_so_far) == (1, 75, Decimal("1.04652"))
-    assert "1 (0 active, 1 idle), sampled 75 s ago" in found.text()
-    assert "1.0465 USD since 2026-09-21 13:13 UTC" in found.text()
+    assert "1 (0 active, 1 idle), sampled 75 s ago" in report.text()
+    assert "1.0465 USD since 2026-09-21 13:13 UTC" in report.text()

@@ -26,7 +26,7 @@ encryptionsalt: v1:abc
 """
 
 
-def edited(text: str, path: tuple[str, ...] = MIN, value: int | str = 7) -> str:
+def with_value(text: str, path: tuple[str, ...] = MIN, value: int | str = 7) -> str:
     return with_setting(text, "Pulumi.dev.yaml", "bezel", path, value)
 
 
@@ -77,15 +77,15 @@ def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
     ],
 )  # fmt: skip
 def test_the_value_is_written_and_no_other_line_changes(text: str, gone: list[str], new: list[str]) -> None:
-    after = edited(text)
+    after = with_value(text)
     assert changed_lines(text, after) == (gone, new)
-    found = yaml.safe_load(after)["config"]
-    assert (found.get("bezel:scaling") or found["scaling"])["min_instances"] == 7
-    assert edited(after) == after
+    configuration = yaml.safe_load(after)["config"]
+    assert (configuration.get("bezel:scaling") or configuration["scaling"])["min_instances"] == 7
+    assert with_value(after) == after
 
 
 def test_two_values_and_a_text_are_written_one_after_the_other() -> None:
-    after = edited(edited(FULL, MAX, 9), ("restarted_at",), "2026-11-24T12:00:00Z")
+    after = with_value(with_value(FULL, MAX, 9), ("restarted_at",), "2026-11-24T12:00:00Z")
     gone, new = changed_lines(FULL, after)
     assert gone == ["    max_instances: 3"]
     assert new == ["    max_instances: 9", '  bezel:restarted_at: "2026-11-24T12:00:00Z"']
@@ -93,7 +93,7 @@ def test_two_values_and_a_text_are_written_one_after_the_other() -> None:
 
 def test_the_line_ends_of_the_file_are_kept() -> None:
     text = FULL.replace("\n", "\r\n")
-    after = edited(text, ("restarted_at",), "now")
+    after = with_value(text, ("restarted_at",), "now")
     assert after.count("\r\n") == after.count("\n") == text.count("\n") + 1
 
 
@@ -109,9 +109,9 @@ def test_the_line_ends_of_the_file_are_kept() -> None:
         "config: {bezel:model: m,}\n",
     ],
 )
-def test_what_cannot_be_written_alone_is_left_to_the_person_with_the_line_to_write(text: str) -> None:
+def test_an_edit_that_cannot_be_made_alone_shows_the_line_to_write(text: str) -> None:
     with pytest.raises(UserError) as refused:
-        edited(text)
+        with_value(text)
     assert "nothing was changed" in str(refused.value)
     assert 'write it by hand: {"bezel:scaling": {"min_instances": 7}}' in str(refused.value)
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_written_alone_is_left_to_the_person_with_the_line_to_wri
 @pytest.mark.parametrize("text", ["config: [", "config:\n  a: 1\n  a: 2\n", "- 1\n", "text\n"])
 def test_a_file_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UserError):
-        edited(text)
+        with_value(text)
 
 
 PLAIN = st.text(st.characters(codec="utf-8", categories=("L", "N", "Z", "P", "S")), max_size=12)
@@ -136,13 +136,13 @@ TREES = st.recursive(
     flow=st.sampled_from([None, True, False]),
     value=st.integers(0, 1000),
 )
-def test_whatever_the_file_holds_only_the_value_differs_or_nothing_is_changed(
+def test_only_the_value_differs_in_any_file_or_nothing_is_changed(
     others: dict[str, object], section: dict[str, int] | None, flow: bool | None, value: int
 ) -> None:
     content = {"config": {**others, **({} if section is None else {"bezel:scaling": section})}}
     text = yaml.safe_dump(content, default_flow_style=flow, sort_keys=False, allow_unicode=True)
     try:
-        after = edited(text, MIN, value)
+        after = with_value(text, MIN, value)
     except UserError:
         return
     expected = {"config": {**content["config"], "bezel:scaling": {**(section or {}), "min_instances": value}}}

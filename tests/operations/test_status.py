@@ -22,20 +22,30 @@ FAILED = {"state": "CONDITION_FAILED", "message": "The user-provided container f
 
 
 def of(cloud: Deployed, stack: str = "dev") -> StackStatus:
-    (found,) = status(cloud.context, StatusArguments(stack=stack)).stacks
-    return found
+    (stack_status,) = status(cloud.context, StatusArguments(stack=stack)).stacks
+    return stack_status
 
 
 def test_a_service_that_is_ready_is_shown_with_its_revision_age_and_price(cloud: Deployed) -> None:
     cloud.keep("dev", state_of(service_resource(), url="https://llm.example", model="gemma"))
     cloud.live[SERVICE] = live_service()
-    found = of(cloud)
-    assert (found.verdict, found.reasons, found.url, found.model) == ("ready", (), "https://llm.example", "gemma")
-    assert [(revision.name, revision.percent) for revision in found.revisions] == [("llm-00002-abc", 100)]
-    assert (found.age_seconds, found.expires_at, found.min_instances, found.max_instances) == (3600, "2026-12-31", 0, 1)
-    assert (found.usd_per_hour, found.usd_per_hour_idle) == (Decimal("1.04652"), Decimal(0))
+    stack_status = of(cloud)
+    assert (stack_status.verdict, stack_status.reasons, stack_status.url, stack_status.model) == (
+        "ready",
+        (),
+        "https://llm.example",
+        "gemma",
+    )
+    assert [(revision.name, revision.percent) for revision in stack_status.revisions] == [("llm-00002-abc", 100)]
+    assert (
+        stack_status.age_seconds,
+        stack_status.expires_at,
+        stack_status.min_instances,
+        stack_status.max_instances,
+    ) == (3600, "2026-12-31", 0, 1)
+    assert (stack_status.usd_per_hour, stack_status.usd_per_hour_idle) == (Decimal("1.04652"), Decimal(0))
     # Cloud Run bills by instance, and how long instances ran is not in the service.
-    assert found.usd_so_far is None
+    assert stack_status.usd_so_far is None
 
 
 @pytest.mark.parametrize(
@@ -53,9 +63,9 @@ def test_a_service_that_is_not_ready_is_shown_with_the_reason(
     cloud.keep("dev", state_of(service_resource()))
     cloud.live |= {} if live is None else {SERVICE: live}
     cloud.requests = []
-    found = status(cloud.context, StatusArguments(stack="dev"))
-    assert (found.stacks[0].verdict, found.stacks[0].reasons) == (verdict, (reason,))
-    assert found.exit_code == 1
+    report = status(cloud.context, StatusArguments(stack="dev"))
+    assert (report.stacks[0].verdict, report.stacks[0].reasons) == (verdict, (reason,))
+    assert report.exit_code == 1
 
 
 def test_a_run_that_ended_in_the_middle_of_an_operation_is_shown_first(cloud: Deployed) -> None:
@@ -69,9 +79,9 @@ def test_a_run_that_ended_in_the_middle_of_an_operation_is_shown_first(cloud: De
 def test_an_accelerator_without_a_price_has_an_unknown_price(cloud: Deployed) -> None:
     cloud.keep("dev", state_of(service_resource(location="mars-north1")))
     cloud.live[SERVICE] = live_service()
-    found = status(cloud.context, StatusArguments(stack="dev"))
-    assert found.stacks[0].usd_per_hour is None
-    assert "unknown per hour" in found.text()
+    report = status(cloud.context, StatusArguments(stack="dev"))
+    assert report.stacks[0].usd_per_hour is None
+    assert "unknown per hour" in report.text()
 
 
 def test_all_stacks_with_a_service_are_listed_and_empty_ones_are_not(cloud: Deployed) -> None:
@@ -80,9 +90,9 @@ def test_all_stacks_with_a_service_are_listed_and_empty_ones_are_not(cloud: Depl
     cloud.keep("empty", state_of())
     cloud.keep("dev", state_of(service_resource())).with_name("dev.json.bak").write_text("{}")
     cloud.live[SERVICE] = live_service()
-    found = status(cloud.context, StatusArguments(stack=None))
-    assert [stack.stack for stack in found.stacks] == ["dev", "prod"]
-    assert len(found.text().splitlines()) == 3
+    report = status(cloud.context, StatusArguments(stack=None))
+    assert [stack.stack for stack in report.stacks] == ["dev", "prod"]
+    assert len(report.text().splitlines()) == 3
 
 
 def test_a_refusal_of_google_is_an_error_and_no_status(cloud: Deployed) -> None:
@@ -111,7 +121,7 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
     }  # fmt: skip
 
 
-def test_a_stack_without_a_state_is_deployed_where_it_has_a_file_and_written_where_it_has_none(cloud: Deployed) -> None:
+def test_a_missing_state_suggests_a_deploy_or_a_file_to_write(cloud: Deployed) -> None:
     (cloud.folder / "Pulumi.l4-e2b.yaml").write_text("config: {}\n")
     with pytest.raises(NotDeployedError, match="or deploy it: `bezel deploy l4-e2b`"):
         status(cloud.context, StatusArguments(stack="l4-e2b"))
@@ -173,9 +183,9 @@ def test_the_price_is_that_of_what_lives(
     targets = [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}]
     cloud.keep("dev", state_of(service_resource(traffics=targets)))
     cloud.live |= {SERVICE: live, OLD: old_revision(minimum)}
-    found = of(cloud)
-    assert found.usd_per_hour_idle == idle * HOUR
-    assert [each.setting for each in found.outside] == settings
+    stack_status = of(cloud)
+    assert stack_status.usd_per_hour_idle == idle * HOUR
+    assert [each.setting for each in stack_status.outside] == settings
 
 
 def test_a_price_whose_revision_may_not_be_read_is_an_error_and_no_price(cloud: Deployed) -> None:
@@ -191,14 +201,14 @@ def test_an_instance_has_the_price_of_its_live_limits(cloud: Deployed) -> None:
     live = running()
     live["template"]["containers"] = [{"resources": {"limits": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}}}]
     cloud.live[SERVICE] = live
-    found = of(cloud)
-    assert found.usd_per_hour is not None
-    assert found.usd_per_hour > HOUR
-    assert {each.setting.rpartition(".")[2] for each in found.outside} == {"cpu", "memory"}
+    stack_status = of(cloud)
+    assert stack_status.usd_per_hour is not None
+    assert stack_status.usd_per_hour > HOUR
+    assert {each.setting.rpartition(".")[2] for each in stack_status.outside} == {"cpu", "memory"}
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "text"),
     [
         ({"location": "US-EAST4"}, "near us-east4; reading it costs 0.00 USD a start"),
         (
@@ -209,7 +219,7 @@ def test_an_instance_has_the_price_of_its_live_limits(cloud: Deployed) -> None:
         (None, "gs://models, whose location is not known"),
     ],
 )
-def test_the_place_of_the_weights_is_shown_with_its_price(cloud: Deployed, place: Any, said: str) -> None:
+def test_the_place_of_the_weights_is_shown_with_its_price(cloud: Deployed, place: Any, text: str) -> None:
     type_ = "pulumi-python:dynamic/components:ModelFiles"
     outputs = {"bucket": "models", "path": "gemma", "total_bytes": 8 << 30}
     files = {"urn": f"urn:pulumi:dev::bezel::{type_}::model", "type": type_, "id": "model", "outputs": outputs}
@@ -218,9 +228,9 @@ def test_the_place_of_the_weights_is_shown_with_its_price(cloud: Deployed, place
     cloud.keep("dev", state_of(service_resource(), files))
     cloud.live[SERVICE] = live_service()
     cloud.live |= {} if place is None else {"b/models": place}
-    found = of(cloud)
-    assert said in (found.weights or "")
-    assert found.verdict == "ready"
+    stack_status = of(cloud)
+    assert text in (stack_status.weights or "")
+    assert stack_status.verdict == "ready"
 
 
 def test_a_stack_without_a_bucket_has_no_place_of_its_weights(cloud: Deployed) -> None:

@@ -61,8 +61,8 @@ class Cloud:
         """The status, and its text."""
         self.held.live[SERVICE] = live_service(**live)
         self.held.requests = list(requests)
-        found = status(self.held.context, StatusArguments(stack="dev"))
-        return found.stacks[0], "\n".join(" ".join(line.split()) for line in found.text().splitlines()) + "\n"
+        report = status(self.held.context, StatusArguments(stack="dev"))
+        return report.stacks[0], "\n".join(" ".join(line.split()) for line in report.text().splitlines()) + "\n"
 
 
 @pytest.fixture
@@ -104,35 +104,35 @@ def of(status_: int, number: int, **more: Any) -> list[dict[str, Any]]:
     ],
 )
 def test_requests_decide_while_the_platform_says_ready(service: Cloud, requests: Any, verdict: str) -> None:
-    found, text = service.status(*requests)
-    assert found.verdict == verdict
-    assert Status(stacks=(found,)).exit_code == (verdict not in {"ready", "no-callers"})
-    assert bool(found.reasons) == (verdict != "ready")
+    stack, text = service.status(*requests)
+    assert stack.verdict == verdict
+    assert Status(stacks=(stack,)).exit_code == (verdict not in {"ready", "no-callers"})
+    assert bool(stack.reasons) == (verdict != "ready")
     shown = {"no-callers": "no callers in 10 minutes"}.get(verdict, verdict)
     assert f"verdict {shown}\n" in text
 
 
 def test_a_failing_service_says_how_many_and_where_to_look(service: Cloud) -> None:
-    found, text = service.status(*of(429, 3), *of(200, 1, ago=200))
-    assert found.reasons[0] == "3 of 4 requests of 10 minutes failed, 3 of the newest 3 (3 x 429)"
+    stack, text = service.status(*of(429, 3), *of(200, 1, ago=200))
+    assert stack.reasons[0] == "3 of 4 requests of 10 minutes failed, 3 of the newest 3 (3 x 429)"
     assert "details `bezel logs dev --source requests` lists them" in text
     assert "requests 4 in 10 minutes, 3 failed (3 x 429); newest 30 s ago (request log and Cloud Mon" in text
 
 
 def test_a_failing_service_says_it_in_the_platforms_words(service: Cloud) -> None:
     aborted = "The request was aborted because there was no available instance. Additional troubleshooting is at https."
-    found, _ = service.status(*of(429, 3, message=aborted), *of(503, 1, message="Malformed."), *of(500, 9))
-    said = "Cloud Run's words: The request was aborted because there was no available instance"
-    assert found.reasons[1] == said
+    stack, _ = service.status(*of(429, 3, message=aborted), *of(503, 1, message="Malformed."), *of(500, 9))
+    platform_words = "Cloud Run's words: The request was aborted because there was no available instance"
+    assert stack.reasons[1] == platform_words
     assert not any("Cloud Run's words" in reason for reason in service.status(*of(500, 9))[0].reasons)
 
 
 def test_a_refused_newest_revision_does_not_fail_a_service_that_answers(service: Cloud) -> None:
     pinned = [{"revision": "llm-00002-abc", "percent": 100}]
-    found, text = service.status(*of(200, 5), trafficStatuses=pinned, **REFUSED_NEWEST)
-    assert (found.verdict, found.reasons) == ("ready", ())
-    assert found.newest is not None
-    assert (found.newest.name, found.newest.state, found.newest.reason) == ("llm-00003-new", "failed", WORDS)
+    stack, text = service.status(*of(200, 5), trafficStatuses=pinned, **REFUSED_NEWEST)
+    assert (stack.verdict, stack.reasons) == ("ready", ())
+    assert stack.newest is not None
+    assert (stack.newest.name, stack.newest.state, stack.newest.reason) == ("llm-00003-new", "failed", WORDS)
     assert f"newest llm-00003-new, failed: {WORDS}" in text
     silent, _ = service.status(trafficStatuses=pinned, **REFUSED_NEWEST)
     assert silent.verdict == "no-callers"
@@ -156,53 +156,53 @@ def test_a_refused_newest_revision_does_not_fail_a_service_that_answers(service:
 def test_a_service_without_a_revision_that_serves_is_the_platforms(
     service: Cloud, live: Any, verdict: str, newest: str
 ) -> None:
-    found, _ = service.status(*of(200, 5), **live)
-    assert (found.verdict, found.calls, found.revisions) == (verdict, None, ())
-    assert found.newest is not None
-    assert found.newest.state == newest
+    stack, _ = service.status(*of(200, 5), **live)
+    assert (stack.verdict, stack.calls, stack.revisions) == (verdict, None, ())
+    assert stack.newest is not None
+    assert stack.newest.state == newest
 
 
 def test_traffic_of_an_older_revision_is_judged_by_that_revision(service: Cloud) -> None:
     pinned = [{"revision": "llm-00001-old", "percent": 100}]
     good, bad = of(200, 3, revision="llm-00001-old"), of(503, 9)
-    found, text = service.status(*good, *bad, trafficStatuses=pinned)
-    assert (found.verdict, found.newest and found.newest.state) == ("ready", "without traffic")
+    stack, text = service.status(*good, *bad, trafficStatuses=pinned)
+    assert (stack.verdict, stack.newest and stack.newest.state) == ("ready", "without traffic")
     assert "newest llm-00002-abc, without traffic\n" in text
-    found, _ = service.status(*of(200, 9), *of(503, 3, revision="llm-00001-old"), trafficStatuses=pinned)
-    assert found.verdict == "failing"
+    stack, _ = service.status(*of(200, 9), *of(503, 3, revision="llm-00001-old"), trafficStatuses=pinned)
+    assert stack.verdict == "failing"
 
 
 def test_a_split_names_the_revision_that_fails(service: Cloud) -> None:
     split = [{"revision": "llm-00001-old", "percent": 90}, {"revision": "llm-00002-abc", "percent": 10}]
-    found, _ = service.status(*of(503, 2), *of(200, 18, revision="llm-00001-old"), trafficStatuses=split)
-    assert found.verdict == "degraded"
-    assert found.reasons[1] == "llm-00001-old: 0 of 18 failed, llm-00002-abc: 2 of 2 failed"
+    stack, _ = service.status(*of(503, 2), *of(200, 18, revision="llm-00001-old"), trafficStatuses=split)
+    assert stack.verdict == "degraded"
+    assert stack.reasons[1] == "llm-00001-old: 0 of 18 failed, llm-00002-abc: 2 of 2 failed"
 
 
 def test_a_log_that_may_not_be_read_is_not_judged(service: Cloud) -> None:
     service.counts = {("llm-00002-abc", 200): 7}
     service.held.live[SERVICE] = live_service()
     service.held.requests = Answer(403, DENIED)
-    found = status(service.held.context, StatusArguments(stack="dev"))
-    (stack,) = found.stacks
-    assert (stack.verdict, found.exit_code) == ("not-judged", 1)
+    report = status(service.held.context, StatusArguments(stack="dev"))
+    (stack,) = report.stacks
+    assert (stack.verdict, report.exit_code) == ("not-judged", 1)
     assert "logging.logEntries.list" in stack.reasons[0]
     assert "7 in 10 minutes, none failed; newest 3 min ago (Cloud Monitoring)" in stack.reasons[1]
-    assert "verdict not judged\n" in found.text().replace("verdict      ", "verdict ")
+    assert "verdict not judged\n" in report.text().replace("verdict      ", "verdict ")
     # That requests fail is certain without the log, and how many more were refused is not.
     service.counts = {("llm-00002-abc", 200): 7, ("llm-00002-abc", 500): 7}
-    found = status(service.held.context, StatusArguments(stack="dev"))
-    assert found.stacks[0].verdict == "failing"
-    assert "requests that the platform refused are not among these: " in found.text()
-    assert "logging.logEntries.list" in found.text()
+    report = status(service.held.context, StatusArguments(stack="dev"))
+    assert report.stacks[0].verdict == "failing"
+    assert "requests that the platform refused are not among these: " in report.text()
+    assert "logging.logEntries.list" in report.text()
     service.held.requests = of(500, 7)
     assert "refused are not among" not in status(service.held.context, StatusArguments(stack="dev")).text()
 
 
 def test_monitoring_that_may_not_be_read_leaves_what_the_log_has(service: Cloud) -> None:
     service.refusal = Answer(403, DENIED)
-    found, text = service.status(*of(200, 2))
-    assert found.verdict == "ready"
+    stack, text = service.status(*of(200, 2))
+    assert stack.verdict == "ready"
     assert "2 in 10 minutes, none failed; newest 30 s ago (request log)" in text
     assert service.status(*of(429, 2))[0].verdict == "failing"
     silent, _ = service.status()
@@ -212,17 +212,17 @@ def test_monitoring_that_may_not_be_read_leaves_what_the_log_has(service: Cloud)
 
 def test_requests_that_the_log_lacks_are_monitorings(service: Cloud) -> None:
     service.counts = {("llm-00002-abc", 500): 9, ("llm-00001-old", 500): 50}
-    found, _ = service.status(*of(200, 3, ago=400))
-    assert (found.verdict, found.calls and found.calls.failed) == ("failing", 9)
+    stack, _ = service.status(*of(200, 3, ago=400))
+    assert (stack.verdict, stack.calls and stack.calls.failed) == ("failing", 9)
 
 
 @pytest.mark.parametrize("skew", [-3600, 3600])
 def test_the_window_is_of_googles_clock(service: Cloud, skew: int) -> None:
     service.held.server.set_clock(lambda: NOW + skew)
-    found, _ = service.status(*of(503, 3, ago=30 - skew), *of(200, 50, ago=700 - skew))
-    assert found.verdict == "failing"
-    assert found.calls is not None
-    assert (found.calls.number, found.calls.age_seconds) == (3, 30)
+    stack, _ = service.status(*of(503, 3, ago=30 - skew), *of(200, 50, ago=700 - skew))
+    assert stack.verdict == "failing"
+    assert stack.calls is not None
+    assert (stack.calls.number, stack.calls.age_seconds) == (3, 30)
 
 
 EXIT = "Container called exit(1)."
@@ -233,11 +233,11 @@ ASKED = "(APIServer pid=1) INFO 11-27 [launcher.py:254] [shutdown] API server: s
 
 def end_of(number: int, how: str = EXIT, *, ago: float = 60.0, **more: Any) -> list[dict[str, Any]]:
     """Ends of so many instances, a minute apart, each of which had started well; the last one `ago` seconds ago."""
-    found = []
+    lines_of_ends = []
     for each in range(number):
         at, instance = ago + 60 * each, f"i{each}{more.get('revision', '')}"
-        found += [logged_line(STARTED, at + 40, instance, **more), logged_line(how, at, instance, **more)]
-    return found
+        lines_of_ends += [logged_line(STARTED, at + 40, instance, **more), logged_line(how, at, instance, **more)]
+    return lines_of_ends
 
 
 def asked_end(number: int, how: str) -> list[dict[str, Any]]:
@@ -281,27 +281,27 @@ def asked_end(number: int, how: str) -> list[dict[str, Any]]:
     ],
 )
 def test_a_server_that_ends_again_and_again_is_never_ready(service: Cloud, log: Any, verdict: str) -> None:
-    found, text = service.status(*log)
-    assert found.verdict == verdict, text
-    assert found.calls is not None
-    has_loop = bool(found.calls.loops)
+    stack, text = service.status(*log)
+    assert stack.verdict == verdict, text
+    assert stack.calls is not None
+    has_loop = bool(stack.calls.loops)
     assert has_loop == (verdict != "ready")
-    assert has_loop == any("ended by themselves in 10 minutes" in reason for reason in found.reasons)
-    assert Status(stacks=(found,)).exit_code == (verdict not in {"ready", "no-callers"})
+    assert has_loop == any("ended by themselves in 10 minutes" in reason for reason in stack.reasons)
+    assert Status(stacks=(stack,)).exit_code == (verdict not in {"ready", "no-callers"})
 
 
 def test_a_loop_is_counted_and_its_revision_named_in_a_split(service: Cloud) -> None:
     broke_off = "answers that were under way broke off"
-    found, text = service.status(*of(200, 12), *end_of(7))
-    assert found.reasons == (
+    stack, text = service.status(*of(200, 12), *end_of(7))
+    assert stack.reasons == (
         f"7 instances ended by themselves in 10 minutes: {broke_off}",
         "`bezel logs dev --source platform` lists them, `bezel advise dev` names causes",
     )
     assert "requests 12 in 10 minutes, none failed" in text
     split = [{"revision": "llm-00001-old", "percent": 90}, {"revision": "llm-00002-abc", "percent": 10}]
     both = [*of(200, 2), *of(200, 18, revision="llm-00001-old")]
-    found, _ = service.status(*both, *end_of(3), trafficStatuses=split)
-    assert found.reasons[0] == f"3 instances ended by themselves in 10 minutes (llm-00002-abc: 3): {broke_off}"
+    stack, _ = service.status(*both, *end_of(3), trafficStatuses=split)
+    assert stack.reasons[0] == f"3 instances ended by themselves in 10 minutes (llm-00002-abc: 3): {broke_off}"
     # One end of each revision is no server that ends again and again.
     each = [*end_of(1), *end_of(1, revision="llm-00001-old")]
     assert service.status(*both, *each, trafficStatuses=split)[0].verdict == "ready"

@@ -21,10 +21,10 @@ EVERY_NAME = {
 }  # fmt: skip
 
 
-def recorded(name: str = "metrics-ngram.txt", read_at: float = 0.0) -> Sample:
-    found = parse((FIXTURES / name).read_text(), read_at)
-    assert found is not None
-    return found
+def recorded_sample(name: str = "metrics-ngram.txt", read_at: float = 0.0) -> Sample:
+    sample = parse((FIXTURES / name).read_text(), read_at)
+    assert sample is not None
+    return sample
 
 
 def by_name(figures: tuple[Figure, ...]) -> dict[str, Figure]:
@@ -44,14 +44,14 @@ def test_every_name_that_is_read_is_one_that_vllm_wrote() -> None:
 
 
 def test_options_that_a_repair_names_are_options_of_vllm() -> None:
-    texts = " ".join(figure.repair + figure.unhealthy_when for figure in figures_of(recorded()))
+    texts = " ".join(figure.repair + figure.unhealthy_when for figure in figures_of(recorded_sample()))
     options = set(re.findall(r"vllm\.([a-z][\w-]*[a-z])", texts)) - {"spec"}
     assert options
     assert options <= {flag.removeprefix("--") for option in vllm_options("0.32.0").options for flag in option.flags}
 
 
 def test_recorded_metrics_give_the_figures_that_follow_from_them() -> None:
-    figures = by_name(figures_of(recorded()))
+    figures = by_name(figures_of(recorded_sample()))
     assert figures["acceptance_rate"].value == pytest.approx(47 / 762)
     assert figures["acceptance_length"].value == pytest.approx(1 + 47 / 297, abs=0.02)
     assert (figures["running"].value, figures["running"].basis) == (0, "now")
@@ -60,20 +60,20 @@ def test_recorded_metrics_give_the_figures_that_follow_from_them() -> None:
 
 
 def test_a_server_without_speculation_has_no_acceptance_and_not_one_of_0() -> None:
-    figures = by_name(figures_of(recorded("metrics.txt")))
+    figures = by_name(figures_of(recorded_sample("metrics.txt")))
     assert figures["acceptance_rate"].value is figures["acceptance_rate"].is_unhealthy is None
     assert figure_text(figures["acceptance_length"]) == "unknown"
 
 
 def test_requests_are_counted_by_how_they_ended() -> None:
-    ended = {(item.counted_by, item.outcome): item for item in outcomes_of(recorded("metrics.txt"))}
+    ended = {(item.counted_by, item.outcome): item for item in outcomes_of(recorded_sample("metrics.txt"))}
     assert (ended["engine", "length"].requests, ended["engine", "length"].is_failure) == (13, False)
     assert ended["http", "4xx"].requests == 18  # without probes, and without paths that are not there
     assert ended["engine", "error"].is_failure
 
 
 def test_rates_are_of_the_time_between_two_readings() -> None:
-    first = recorded(read_at=100.0)
+    first = recorded_sample(read_at=100.0)
     last = later(first, 10.0, **{names.GENERATED: 500.0, f"{names.TTFT}_sum": 3.0, f"{names.TTFT}_count": 2.0})
     figures = by_name(figures_of(last, first))
     assert (figures["generation_throughput"].value, figures["ttft"].value) == (50.0, 1.5)
@@ -82,7 +82,7 @@ def test_rates_are_of_the_time_between_two_readings() -> None:
 
 
 def test_answers_of_one_token_do_not_sink_the_tpot() -> None:
-    first = recorded()
+    first = recorded_sample()
     answers = {names.ONE_TOKEN: 15.0, f"{names.TPOT}_sum": 5 * 0.04375, f"{names.TPOT}_count": 20.0}
     assert by_name(figures_of(later(first, **answers), first))["tpot"].value == pytest.approx(0.04375)
     single = {names.ONE_TOKEN: 15.0, f"{names.TPOT}_count": 15.0}
@@ -105,7 +105,7 @@ def test_answers_of_one_token_do_not_sink_the_tpot() -> None:
 def test_steps_of_beam_searches_leave_the_ttft_unknown(
     engine: float, single: float, calls: float, judged: bool
 ) -> None:
-    first = recorded()
+    first = recorded_sample()
     counted = {names.ENGINE_REQUESTS: engine, names.ONE_TOKEN_ASKED: single}
     times = {f"{name}_{part}": 20.0 for name in (names.TTFT, names.QUEUE) for part in ("sum", "count")}
     last = later(first, **counted, **times)
@@ -116,7 +116,7 @@ def test_steps_of_beam_searches_leave_the_ttft_unknown(
 
 
 def test_several_answers_to_a_call_are_one_call_of_the_share_of_success() -> None:
-    first = recorded()
+    first = recorded_sample()
     ended = {**first.outcomes}
     for key, count in {(names.FINISHED, "stop"): 100.0, (names.HTTP, "2xx"): 10.0, (names.HTTP, "5xx"): 10.0}.items():
         ended[key] = ended.get(key, 0.0) + count
@@ -126,7 +126,7 @@ def test_several_answers_to_a_call_are_one_call_of_the_share_of_success() -> Non
 
 
 def test_a_refusal_inside_a_stream_is_a_failure_although_its_status_is_200() -> None:
-    first = recorded()
+    first = recorded_sample()
     ended = {**first.outcomes}
     for key, count in {(names.REJECTED, "max_num_queued_reqs"): 5.0, (names.HTTP, "2xx"): 20.0}.items():
         ended[key] = ended.get(key, 0.0) + count
@@ -134,41 +134,41 @@ def test_a_refusal_inside_a_stream_is_a_failure_although_its_status_is_200() -> 
 
 
 def test_a_queue_is_one_that_both_readings_met() -> None:
-    first = recorded()
+    first = recorded_sample()
     queued = later(first, 5.0, **{names.WAITING: 4.0})
     assert by_name(figures_of(queued, first))["waiting"].is_unhealthy is False
     assert by_name(figures_of(queued, queued))["waiting"].is_unhealthy is True
 
 
 def test_preemptions_are_judged_by_their_growth() -> None:
-    first = recorded()
+    first = recorded_sample()
     grown = later(first, 5.0, **{names.PREEMPTIONS: 1.0})
     assert by_name(figures_of(grown))["preemptions"].is_unhealthy is None
     assert by_name(figures_of(grown, first))["preemptions"].is_unhealthy is True
 
 
-def test_failures_of_the_server_lower_the_share_of_success_and_those_of_clients_do_not() -> None:
-    first = recorded("metrics.txt")
+def test_failures_of_the_server_alone_lower_the_share_of_success() -> None:
+    first = recorded_sample("metrics.txt")
     assert by_name(figures_of(first))["success_rate"].value == 1.0  # in spite of 18 refused requests
     failed = replace(first, outcomes={**first.outcomes, (names.HTTP, "5xx"): 12.0})
     assert by_name(figures_of(failed))["success_rate"].value == 0.5
 
 
 def test_two_processes_are_told_apart_by_their_start() -> None:
-    first = recorded()
+    first = recorded_sample()
     assert why_not_comparable(first, later(first)) == ""
     assert "another process" in why_not_comparable(first, replace(first, created=1.0))
 
 
 def test_a_counter_that_fell_is_another_server_s() -> None:
-    first = recorded()
+    first = recorded_sample()
     assert f"{names.GENERATED} fell" in why_not_comparable(first, later(first, **{names.GENERATED: -1.0}))
     gone = replace(first, sums={name: value for name, value in first.sums.items() if name != names.DRAFTS})
     assert "one time only" in why_not_comparable(first, gone)
 
 
 def test_of_two_instances_only_readings_of_one_are_compared() -> None:
-    here = recorded()
+    here = recorded_sample()
     there = replace(here, created=5.0, sums={**here.sums, names.GENERATED: 1.0})
     first, last, notes = choose([here, there], [later(there), later(here)])
     assert first is not None
@@ -180,7 +180,7 @@ def test_of_two_instances_only_readings_of_one_are_compared() -> None:
 
 
 def test_one_instance_needs_no_note() -> None:
-    here = recorded()
+    here = recorded_sample()
     assert choose([here, here], [later(here)])[2] == ()
 
 
@@ -191,9 +191,9 @@ def test_another_server_s_metrics_are_none() -> None:
 @pytest.mark.slow
 @given(st.text(max_size=300))
 def test_whatever_stands_in_a_response_it_is_read_or_refused(text: str) -> None:
-    found = parse(text + "\nvllm:num_requests_running 1\nvllm:num_requests_waiting 0\n" + text, 0.0)
-    assert found is not None
-    assert all(figure.value is None or figure.value == figure.value for figure in figures_of(found))
+    parsed = parse(text + "\nvllm:num_requests_running 1\nvllm:num_requests_waiting 0\n" + text, 0.0)
+    assert parsed is not None
+    assert all(figure.value is None or figure.value == figure.value for figure in figures_of(parsed))
 
 
 def refers_to_another(figure: Figure, all_names: set[str]) -> bool:
@@ -202,7 +202,7 @@ def refers_to_another(figure: Figure, all_names: set[str]) -> bool:
 
 
 def test_a_repair_needs_no_other_figure_to_be_followed() -> None:
-    figures = figures_of(recorded())
+    figures = figures_of(recorded_sample())
     all_names = {name for figure in figures for name in (figure.name, figure.title)}
     assert [figure.name for figure in figures if refers_to_another(figure, all_names)] == []
     one = figures[0].model_copy(update={"repair": "do more of it, as of `waiting`."})

@@ -35,37 +35,37 @@ def serving(cloud: Deployed, **options: Any) -> ModelServer:
 @pytest.mark.slow
 def test_a_page_has_state_load_cost_and_no_line_over_eighty_columns(cloud: Deployed) -> None:
     serving(cloud)
-    found = page(cloud)
-    text = found.text()
+    view = page(cloud)
+    text = view.text()
     for word in ("ready", "simulated server", "revision", "price", "running", "waiting", "KV cache", "TTFT", "USD/h"):
         assert word in text
     assert "tokens/s" in text
-    assert (found.exit_code, found.notes) == (0, ())
+    assert (view.exit_code, view.notes) == (0, ())
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "\x1b" not in text
-    assert "planted" not in found.model_dump_json()
+    assert "planted" not in view.model_dump_json()
 
 
 def test_a_service_without_an_instance_is_not_asked(cloud: Deployed) -> None:
     server = serving(cloud, minimum=0)
-    found = page(cloud)
+    view = page(cloud)
     assert server.calls == []
-    assert "--wake asks nevertheless" in " ".join(found.text().split())
-    assert found.metrics is not None
-    assert not found.metrics.is_read
+    assert "--wake asks nevertheless" in " ".join(view.text().split())
+    assert view.metrics is not None
+    assert not view.metrics.is_read
 
 
 @pytest.mark.slow
 def test_metrics_that_cannot_be_read_are_a_note_and_the_state_is_shown(cloud: Deployed) -> None:
     server = serving(cloud)
     server.answers["/metrics"] = Answer(status=500, text="planted hf_AbcdefghijklmnopAbcdefgh " + "x" * 900)
-    found = page(cloud)
-    assert found.metrics is None
-    assert "the metrics could not be read" in found.notes[0]
-    assert found.exit_code == 1
-    assert "revision" in found.text()
-    assert "hf_Abcdef" not in found.text()
-    assert max(map(len, found.text().splitlines())) <= WIDTH
+    view = page(cloud)
+    assert view.metrics is None
+    assert "the metrics could not be read" in view.notes[0]
+    assert view.exit_code == 1
+    assert "revision" in view.text()
+    assert "hf_Abcdef" not in view.text()
+    assert max(map(len, view.text().splitlines())) <= WIDTH
 
 
 @pytest.mark.slow
@@ -74,10 +74,10 @@ def test_a_state_that_cannot_be_read_is_a_note(cloud: Deployed) -> None:
     cloud.live[SERVICE] = Answer(
         status=403, json={"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}}
     )
-    found = page(cloud, wake=True)
-    assert found.status is None
-    assert any("the status could not be read" in note for note in found.notes)
-    assert found.exit_code == 1
+    view = page(cloud, wake=True)
+    assert view.status is None
+    assert any("the status could not be read" in note for note in view.notes)
+    assert view.exit_code == 1
 
 
 @pytest.mark.slow
@@ -87,10 +87,10 @@ def test_a_failed_service_says_why_on_the_page(cloud: Deployed) -> None:
     condition = {"state": "CONDITION_FAILED", "message": reason}
     cloud.requests = []
     cloud.live[SERVICE] = live_service(terminalCondition=condition, scaling={"minInstanceCount": 1})
-    found = page(cloud)
-    assert "because: The user-provided container failed" in found.text()
-    assert " ".join(found.text().split()).count("listen on the port") == 4
-    assert max(map(len, found.text().splitlines())) <= WIDTH
+    view = page(cloud)
+    assert "because: The user-provided container failed" in view.text()
+    assert " ".join(view.text().split()).count("listen on the port") == 4
+    assert max(map(len, view.text().splitlines())) <= WIDTH
 
 
 def test_a_stack_that_is_not_deployed_is_an_error(cloud: Deployed) -> None:

@@ -50,9 +50,9 @@ class Copying:
         with self.context(**more) as context:
             return apply_copy(context, planned)
 
-    def held(self, folder: str = FOLDER) -> dict[str, bytes]:
-        found: dict[str, bytes] = self.shelf.stored_objects(folder)
-        return found
+    def stored_files(self, folder: str = FOLDER) -> dict[str, bytes]:
+        files: dict[str, bytes] = self.shelf.stored_objects(folder)
+        return files
 
 
 @pytest.fixture
@@ -67,15 +67,15 @@ def copying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copying
 
 
 @pytest.mark.slow
-def test_a_plan_writes_nothing_and_its_confirmation_copies_and_another_plan_is_empty(copying: Copying) -> None:
+def test_a_plan_writes_nothing_and_a_second_plan_is_empty(copying: Copying) -> None:
     planned = copying.plan()
     files = model_files(ID)
     assert f"{len(files)} files" in planned.summary
     assert (planned.confirm_name, planned.refusals, planned.is_empty) == (None, (), False)
-    assert copying.held() == {}
+    assert copying.stored_files() == {}
     outcome = copying.apply(planned)
     assert (outcome.verdict, outcome.problems) == ("done", ())
-    assert copying.held() == files
+    assert copying.stored_files() == files
     assert any("config.json: copied" in line for line in copying.said)
     again = copying.plan()
     assert again.is_empty
@@ -83,19 +83,19 @@ def test_a_plan_writes_nothing_and_its_confirmation_copies_and_another_plan_is_e
 
 
 @pytest.mark.slow
-def test_what_would_be_replaced_is_named_and_asks_for_the_name_of_the_stack(copying: Copying) -> None:
+def test_files_to_replace_are_named_and_need_the_stack_s_name(copying: Copying) -> None:
     copying.apply(copying.plan())
     copying.shelf.put(f"{FOLDER}/config.json", b"mine")
     planned = copying.plan()
     assert planned.confirm_name == "l4-qat"
     assert [text.partition(",")[0] for text in planned.destroyed] == ["config.json"]
-    assert copying.held()["config.json"] == b"mine"
+    assert copying.stored_files()["config.json"] == b"mine"
     assert copying.apply(planned).verdict == "done"
-    assert copying.held() == model_files(ID)
+    assert copying.stored_files() == model_files(ID)
 
 
 @pytest.mark.slow
-def test_a_model_of_model_garden_is_copied_from_the_folder_that_it_names_and_that_can_be_read(
+def test_a_garden_model_is_copied_from_the_named_folder_that_can_be_read(
     copying: Copying,
 ) -> None:
     seed.enable(copying.shelf.endpoint, "aiplatform.googleapis.com")
@@ -108,7 +108,7 @@ def test_a_model_of_model_garden_is_copied_from_the_folder_that_it_names_and_tha
     planned = copying.plan("v6e1-12b", GARDEN)
     assert f"gs://{PUBLIC}/gemma4/gemma-4-12B-it" in planned.summary
     assert copying.apply(planned).verdict == "done"
-    assert copying.held("gemma-4-12B-it") == files
+    assert copying.stored_files("gemma-4-12B-it") == files
     with copying.context() as context:
         (folder,) = model_files_of(context, ModelFilesArguments(stack="v6e1-12b")).folders
     assert (folder.source, folder.revision, folder.is_complete) == ("garden:google/gemma4", "gemma-4-12b-it", True)
@@ -127,11 +127,11 @@ def test_a_plan_is_worth_nothing_once_its_source_has_changed(copying: Copying) -
     copying.shelf.put("mine/config.json", b"another", "other-bucket")
     with pytest.raises(ChangedError, match="source of"):
         copying.apply(planned)
-    assert copying.held() == {}
+    assert copying.stored_files() == {}
 
 
 @pytest.mark.slow
-def test_a_source_that_is_no_complete_model_is_refused_before_anything_is_copied(copying: Copying) -> None:
+def test_an_incomplete_model_is_refused_before_anything_is_copied(copying: Copying) -> None:
     copying.shelf.make("other-bucket")
     copying.shelf.put("mine/config.json", b"{}", "other-bucket")
     planned = copying.plan(origin="gs://other-bucket/mine")
@@ -149,16 +149,16 @@ def test_a_cancelled_copy_ends_keeps_what_is_complete_and_is_continued(copying: 
         thread = threading.Thread(target=lambda: ended.append(copying.apply(planned, HF_ENDPOINT=hub.base)))
         thread.start()
         end = time.monotonic() + 60
-        while "config.json" not in copying.held() and time.monotonic() < end:
+        while "config.json" not in copying.stored_files() and time.monotonic() < end:
             copying.cancelled.wait(0.05)
         copying.cancelled.set()
         hub.held.set()
         thread.join(60)
         assert [outcome.verdict for outcome in ended] == ["cancelled"]
-        assert LARGE not in copying.held()
+        assert LARGE not in copying.stored_files()
         copying.cancelled.clear()
         assert copying.apply(copying.plan(HF_ENDPOINT=hub.base), HF_ENDPOINT=hub.base).verdict == "done"
-        assert copying.held() == files
+        assert copying.stored_files() == files
 
 
 @pytest.mark.slow
