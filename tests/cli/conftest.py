@@ -10,5 +10,5 @@ from tests.support.cli.tpu_cloud import Cloud, running
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cloud]:
-    with running(tmp_path, monkeypatch, capsys) as found:
-        yield found
+    with running(tmp_path, monkeypatch, capsys) as running_cloud:
+        yield running_cloud

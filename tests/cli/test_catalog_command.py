@@ -34,17 +34,17 @@ class Billing:
         self.skus, self.size, self.instead, self.before_a_page = skus, size, {}, lambda: None
 
     def __call__(self, call):
-        found = re.fullmatch(r"/v1/services/([0-9A-F-]+)/skus", call.path)
-        if not found:
+        match = re.fullmatch(r"/v1/services/([0-9A-F-]+)/skus", call.path)
+        if not match:
             return None
         self.before_a_page()
         start = int(call.query.get("pageToken") or 0)
-        waiting = self.instead.get((found[1], start))
+        waiting = self.instead.get((match[1], start))
         if waiting:
             return waiting.pop(0)
-        page = self.skus[found[1]][start : start + self.size]
+        page = self.skus[match[1]][start : start + self.size]
         after = start + self.size
-        token = str(after) if after < len(self.skus[found[1]]) else ""
+        token = str(after) if after < len(self.skus[match[1]]) else ""
         return Answer(json={"skus": page, "nextPageToken": token})
 
 
@@ -85,11 +85,11 @@ def run(file, *, write, clock=None):
     return refresh(write=write, file=file, month="2027-01", client=client(clock or Clock()))
 
 
-def priced(usd, **given):
+def with_price(usd, **fields):
     """The whole list with another price for the flex-start chip of us-east5."""
     skus = list_skus(ROWS)
     skus[COMPUTE] = [each for each in skus[COMPUTE] if each["description"] != FLEX]
-    return {**skus, COMPUTE: [*skus[COMPUTE], sku(FLEX, usd, regions=["us-east5"], name="FLEX", **given)]}
+    return {**skus, COMPUTE: [*skus[COMPUTE], sku(FLEX, usd, regions=["us-east5"], name="FLEX", **fields)]}
 
 
 def test_every_page_is_asked_for_and_every_row_confirmed(api, file, capsys):
@@ -125,7 +125,7 @@ def test_what_is_asked_and_what_the_fake_answers_are_googles(api, file):
 
 @pytest.mark.slow
 def test_a_difference_is_shown_and_written_only_when_asked(api, file, capsys):
-    api.skus = priced("1.50")
+    api.skus = with_price("1.50")
     assert run(file, write=False) == 0
     shown = capsys.readouterr().out
     assert "changed    tpu, v6e chip, us-east5, flex-start: 1.35 -> 1.5 USD per chip-hour (SKU FLEX)" in shown
@@ -145,14 +145,14 @@ def test_a_difference_is_shown_and_written_only_when_asked(api, file, capsys):
 
 @pytest.mark.parametrize(("usd", "why"), [("0", "its price is 0"), ("-1.35", "its price is -1.35")])
 def test_a_price_of_nothing_is_never_written(api, file, capsys, usd, why):
-    api.skus = priced(usd)
+    api.skus = with_price(usd)
     assert run(file, write=True) == 0
     assert f"{why}; the row is unchanged" in capsys.readouterr().out
     assert "tpu,v6e chip,us-east5,flex-start,chip-hour,1.35,2026-08," in file.read_text()
 
 
 def test_a_price_beyond_all_bounds_stops_the_writing(api, file, capsys):
-    api.skus = priced("135")
+    api.skus = with_price("135")
     with pytest.raises(UserError, match=r"so it is not written: 1 problem\.[^$]*usd_per_unit = 135"):
         run(file, write=True)
     assert "1.35 -> 135 USD" in capsys.readouterr().out
@@ -178,7 +178,7 @@ def test_a_refusal_that_passes_is_waited_for(api, file):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("answers", "words"),
+    ("answers", "text"),
     [
         ([Answer(text='{"skus": [{"descr')], "the response is not JSON"),
         ([Answer(reset=True)] * 100, "no response"),
@@ -189,9 +189,9 @@ def test_a_refusal_that_passes_is_waited_for(api, file):
     ],
     ids=["cut off", "hung up for good", "refused"],
 )
-def test_a_list_that_is_not_read_whole_changes_nothing(api, file, answers, words):
+def test_a_list_that_is_not_read_whole_changes_nothing(api, file, answers, text):
     api.instead[(COMPUTE, 14)] = list(answers)
-    with pytest.raises(UserError, match=f"so nothing was compared: .*{words}") as caught:
+    with pytest.raises(UserError, match=f"so nothing was compared: .*{text}") as caught:
         run(file, write=True)
     assert TOKEN not in str(caught.value)
     assert file.read_text() == BEFORE

@@ -50,7 +50,7 @@ def start(package, url):
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_kill_between_pages_writes_nothing_and_without_one_all_is_written(package, killed):
+def test_a_kill_between_pages_writes_nothing_and_no_kill_writes_all(package, killed):
     data = package / "bezel_catalog" / "data"
     before = (data / "prices.csv").read_text()
     rows = parse_prices(before)

@@ -41,7 +41,7 @@ def test_a_plan_for_a_named_project_says_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "code", "text"),
     [
         (("plan", "l4-qta"), 1, "no Pulumi.l4-qta.yaml"),
         (("local", "outputs", "l4-qat"), 1, "localcloud is not running there"),
@@ -50,12 +50,12 @@ def test_a_plan_for_a_named_project_says_nothing_else() -> None:
     ],
 )
 def test_a_mistake_is_reported_without_a_traceback(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+    tmp_path: Path, arguments: tuple[str, ...], code: int, text: str
 ) -> None:
     place = ("--dir", str(tmp_path / "cloud")) if arguments[0] == "local" else ()
     ended, out, err = bezel(*arguments, *place)
     assert (ended, out) == (code, "")
-    assert words in err
+    assert text in err
     assert "Traceback" not in err
 
 
@@ -107,8 +107,8 @@ def waiting_for(lock: Path) -> int:
     inode = lock.stat().st_ino
     for _ in range(1000):
         for line in Path("/proc/locks").read_text().splitlines():
-            if found := re.search(rf"-> FLOCK .* (\d+) \S+:{inode} ", line):
-                return int(found[1])
+            if match := re.search(rf"-> FLOCK .* (\d+) \S+:{inode} ", line):
+                return int(match[1])
         select.select([], [], [], 0.02)
     raise AssertionError("nobody waits")
 
@@ -119,8 +119,8 @@ def test_a_command_on_a_stack_ends_with_the_make_that_was_killed(tmp_path: Path)
     (tmp_path / "Makefile").write_text(f"up:\n\t@{' '.join(command)}\n")
     (tmp_path / "cloud").mkdir(mode=0o700)
     lock = tmp_path / "cloud" / "use.lock"
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with lock.open("w") as lock_file:
+        fcntl.flock(lock_file, fcntl.LOCK_EX)
         make = subprocess.Popen(["make", "-f", tmp_path / "Makefile", "up"], cwd=ROOT)
         try:
             process = os.pidfd_open(waiting_for(lock))

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 @pytest.mark.parametrize(
-    ("words", "candidates"),
+    ("arguments", "candidates"),
     [
         (["be"], {"bench"}),
         (["pl"], {"plan"}),
@@ -50,12 +50,12 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
         (["plan", "no-such"], set()),
     ],
 )
-def test_bash_completes(folder: Path, words: list[str], candidates: set[str]) -> None:
-    command = ["bash", "--norc", "-c", COMPLETE, "-", "bezel", *words]
+def test_bash_completes(folder: Path, arguments: list[str], candidates: set[str]) -> None:
+    command = ["bash", "--norc", "-c", COMPLETE, "-", "bezel", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=20)
     assert done.stderr == ""
-    found = {word for word in done.stdout.split("\n") if word}
-    assert candidates <= found if words[-1] == "" else candidates == found
+    completions = {word for word in done.stdout.split("\n") if word}
+    assert candidates <= completions if arguments[-1] == "" else candidates == completions
 
 
 @pytest.mark.slow

@@ -75,14 +75,16 @@ def silent() -> Iterator[Silent]:
 def test_the_exit_code_of_an_ended_command_names_the_signal(
     silent: Silent, tmp_path: Path, name: str, number: signal.Signals
 ) -> None:
-    words = [str(tmp_path / word) if word == "out.json" else word.replace("URL", silent.url) for word in COMMANDS[name]]
+    arguments = [
+        str(tmp_path / word) if word == "out.json" else word.replace("URL", silent.url) for word in COMMANDS[name]
+    ]
     environ = {
         "PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "GOOGLE_OAUTH_ACCESS_TOKEN": "planted",
         "GOOGLE_CLOUD_PROJECT": "acme-llm", "PULUMI_BACKEND_URL": "gs://acme-states", "HF_ENDPOINT": silent.url,
         **{f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{silent.url}/" for api in APIS},
     }  # fmt: skip
     with subprocess.Popen(
-        [BEZEL, *words], cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [BEZEL, *arguments], cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - a shell may have ignored it
     ) as process:  # fmt: skip

@@ -114,10 +114,10 @@ def test_a_failure_of_the_machine_and_an_interrupt_are_json_too(
     (problem,) = json.loads(capsys.readouterr().err)["problems"]
     assert problem["consequence"] == "the system reports: File name too long."
 
-    def interrupted(*_: object) -> int:
+    def interrupt(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bezel.operations.compare.compare.checkpoints", interrupted)
+    monkeypatch.setattr("bezel.operations.compare.compare.checkpoints", interrupt)
     assert main(["--errors", "json", *COMPARE]) == 130
     assert json.loads(capsys.readouterr().err)["problems"] == [{"text": "stopped"}]
 

@@ -20,13 +20,13 @@ GRID = "context_tokens,users,value,unit,success_pct,status\n16,1,3.5,req/s,100,o
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["local fault list", "catalog show models", "plan l4-qat", "--help"])
-def test_a_command_whose_reader_has_gone_ends_silently_as_any_other_program_does(words: str) -> None:
+@pytest.mark.parametrize("command_line", ["local fault list", "catalog show models", "plan l4-qat", "--help"])
+def test_a_command_whose_reader_has_gone_ends_silently(command_line: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as out:
         ran = subprocess.run(
-            [BEZEL, *words.split()], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, check=False, timeout=60,
+            [BEZEL, *command_line.split()], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, check=False, timeout=60,
             env={"GOOGLE_PROJECT": "acme-llm"},
         )  # fmt: skip
     assert (ran.returncode, ran.stderr.decode()) == (141, "")
@@ -50,7 +50,7 @@ def test_a_connection_that_breaks_is_no_reader_that_has_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "text"),
     [
         (
             OSError(errno.ENOSPC, "No space left on device"),
@@ -83,13 +83,13 @@ def test_a_connection_that_breaks_is_no_reader_that_has_gone() -> None:
         (OSError("no number"), None),
     ],
 )
-def test_a_failure_of_the_file_system_is_reported_with_its_place_and_repair(error: OSError, words: str | None) -> None:
-    found = exits.user_error(error)
-    assert (words in str(found)) if words else found is None
+def test_a_file_system_failure_is_reported_with_its_place_and_repair(error: OSError, text: str | None) -> None:
+    problem = exits.user_error(error)
+    assert (text in str(problem)) if text else problem is None
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("local", "status", "--dir", f"/dev/{LONG}"),
         ("local", "start", "--dir", f"/dev/{LONG}"),
@@ -104,21 +104,21 @@ def test_a_failure_of_the_file_system_is_reported_with_its_place_and_repair(erro
     ],
 )
 def test_a_path_that_cannot_be_one_is_reported(
-    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main(words) in (1, 2)
+    assert main(arguments) in (1, 2)
     error = capsys.readouterr().err
     assert "File name too long" in error or "Not a directory" in error or "File exists" in error
 
 
-@pytest.mark.parametrize("words", [("plan",), ("recover",), ("weights", "list"), ("local", "preview")])
+@pytest.mark.parametrize("arguments", [("plan",), ("recover",), ("weights", "list"), ("local", "preview")])
 @pytest.mark.parametrize("stack", [LONG, "../l4-qat", "/l4-qat"])
 def test_a_name_that_no_stack_can_have_is_reported_with_the_rule(
-    words: tuple[str, ...], stack: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], stack: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main((*words, stack)) == 1
+    assert main((*arguments, stack)) == 1
     error = capsys.readouterr().err
     assert "a stack's name has at most 100 letters" in error
     assert "or write" not in error
@@ -126,7 +126,7 @@ def test_a_name_that_no_stack_can_have_is_reported_with_the_rule(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("arguments", "code"),
     [
         (("bench", "audit", "grid.csv"), 0),
         (("bench", "report", "none.json", "--out", "r.html"), 1),
@@ -143,7 +143,7 @@ def test_a_name_that_no_stack_can_have_is_reported_with_the_rule(
 )
 def test_a_command_that_reads_no_stack_needs_no_project(
     tmp_path: Path,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     code: int,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -151,12 +151,12 @@ def test_a_command_that_reads_no_stack_needs_no_project(
     (tmp_path / "grid.csv").write_text(GRID, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert main(words) == code
+    assert main(arguments) == code
     assert "Pulumi" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "text"),
     [
         (("--port", "65536"), "expected a port, from 0 to 65535, got '65536'"),
         (("--port", "http"), "expected an integer, got 'http'"),
@@ -174,7 +174,7 @@ def test_a_command_that_reads_no_stack_needs_no_project(
 def test_a_wrong_option_of_serve_is_refused_and_starts_nothing(
     tmp_path: Path,
     options: tuple[str, ...],
-    words: str,
+    text: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -182,13 +182,13 @@ def test_a_wrong_option_of_serve_is_refused_and_starts_nothing(
     (tmp_path / "full" / "thesis.tex").touch(mode=0o644)
     monkeypatch.chdir(tmp_path)
     assert main(("local", "serve", *options)) in {1, 2}
-    assert words in capsys.readouterr().err
+    assert text in capsys.readouterr().err
     assert (tmp_path / "full" / "thesis.tex").stat().st_mode & 0o777 == 0o644
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("plan", "l4-qat"),
         ("bench", "run", "--stack", "l4-qat"),
@@ -197,8 +197,8 @@ def test_a_wrong_option_of_serve_is_refused_and_starts_nothing(
     ],
 )
 def test_a_command_that_reads_one_says_that_there_is_none(
-    tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(words) == 1
+    assert main(arguments) == 1
     assert "Pulumi" in capsys.readouterr().err

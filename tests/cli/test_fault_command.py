@@ -25,8 +25,8 @@ def bezel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(["local", *arguments])
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return run
 
@@ -60,7 +60,7 @@ def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, s
 
 
 @pytest.mark.parametrize(
-    ("words", "expected", "told"),
+    ("arguments", "expected", "text"),
     [
         (("add", "slow-strat"), 2, "fault = slow-strat\n   is not a kind of fault"),
         (("add", "slow-start", "factor=0"), 2, "factor = 0\n   is not a finite number of at least 1"),
@@ -71,11 +71,11 @@ def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, s
     ],
 )
 def test_a_mistake_is_reported_with_what_would_be_right(
-    bezel: Bezel, place: tuple[str, str], words: tuple[str, ...], expected: int, told: str
+    bezel: Bezel, place: tuple[str, str], arguments: tuple[str, ...], expected: int, text: str
 ) -> None:
-    code, out, err = bezel("fault", words[0], *place, *words[1:])
+    code, out, err = bezel("fault", arguments[0], *place, *arguments[1:])
     assert (code, out) == (expected, "")
-    assert told in err
+    assert text in err
 
 
 def test_a_real_server_cannot_be_made_to_fail(tmp_path: Path) -> None:

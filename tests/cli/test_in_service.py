@@ -8,7 +8,7 @@ from bezel.cli.in_service import why_not_serving
 from tests.support.rest.fake_google import Answer, Call, serving
 
 
-def asked(*answers: Answer) -> tuple[str, list[Call], list[float]]:
+def ask_service(*answers: Answer) -> tuple[str, list[Call], list[float]]:
     """What is said of a server that gives these answers, the last one for ever; its calls; and the pauses."""
     left, paused = list(answers), list[float]()
 
@@ -17,8 +17,8 @@ def asked(*answers: Answer) -> tuple[str, list[Call], list[float]]:
 
     with serving() as server:
         server.routes[:] = [answer]
-        found = why_not_serving(server.url, lambda: "a-token", clock=_clock(paused), sleep=paused.append)
-        return found, list(server.calls), paused
+        reason = why_not_serving(server.url, lambda: "a-token", clock=_clock(paused), sleep=paused.append)
+        return reason, list(server.calls), paused
 
 
 def _clock(paused: list[float]) -> Callable[[], float]:
@@ -26,18 +26,18 @@ def _clock(paused: list[float]) -> Callable[[], float]:
 
 
 def test_a_service_that_answers_is_asked_once_as_its_caller() -> None:
-    found, (call,), paused = asked(Answer(200))
-    assert (found, paused) == ("", [])
+    reason, (call,), paused = ask_service(Answer(200))
+    assert (reason, paused) == ("", [])
     assert (call.path, call.headers["authorization"]) == ("/health", "Bearer a-token")
 
 
 def test_one_that_is_busy_for_a_moment_is_asked_again() -> None:
-    found, calls, paused = asked(Answer(503), Answer(reset=True), Answer(200))
-    assert (found, len(calls), len(paused)) == ("", 3, 2)
+    reason, calls, paused = ask_service(Answer(503), Answer(reset=True), Answer(200))
+    assert (reason, len(calls), len(paused)) == ("", 3, 2)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "text"),
     [
         (Answer(503, {"error": {"message": "no machine: 0 of 1 passed"}}), "HTTP 503: no machine: 0 of 1 passed"),
         (Answer(403, text="<html>Forbidden</html>"), "HTTP 403"),
@@ -45,9 +45,9 @@ def test_one_that_is_busy_for_a_moment_is_asked_again() -> None:
         (Answer(reset=True), "no response (RemoteProtocolError)"),
     ],
 )
-def test_what_came_instead_is_said_once_the_patience_is_over(answer: Answer, said: str) -> None:
-    found, _, paused = asked(answer)
-    assert found in {said, said.replace("RemoteProtocolError", "ReadError")}
+def test_what_came_instead_is_said_once_the_patience_is_over(answer: Answer, text: str) -> None:
+    reason, _, paused = ask_service(answer)
+    assert reason in {text, text.replace("RemoteProtocolError", "ReadError")}
     assert 15 <= sum(paused) < 20
 
 

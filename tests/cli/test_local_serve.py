@@ -45,7 +45,7 @@ def client_of(served):
     return Client(Endpoint.read(folder_of(served)))
 
 
-def test_it_serves_in_an_empty_folder_and_ctrl_c_leaves_its_data_and_nothing_running(serve):
+def test_ctrl_c_ends_it_and_leaves_its_data_and_no_process(serve):
     first = serve()
     assert folder_of(first) == first.home / ".local/state/bezel/localcloud"
     assert [path.name for path in first.home.iterdir()] == [".local"]
@@ -74,7 +74,7 @@ def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
 
 
-def test_two_serve_at_once_and_a_folder_or_a_port_in_use_is_refused_with_who_has_it(serve):
+def test_a_folder_or_port_in_use_is_refused_with_its_owner(serve):
     one, other = serve("--dir", "one"), serve("--dir", "other")
     client_of(one).post(BUCKETS, {"name": "mine"}, project=one.report["project"])
     assert client_of(other).get(f"{BUCKETS}/mine").status_code == 404
@@ -121,7 +121,7 @@ def test_apis_are_enabled_and_buckets_filled_before_it_says_that_it_serves(serve
     assert disabled.json()["error"]["details"][0]["reason"] == "SERVICE_DISABLED"
 
 
-def test_what_is_there_already_is_not_seeded_again_and_a_refused_seed_ends_it(serve):
+def test_present_buckets_are_not_seeded_again_and_a_refused_seed_ends_it(serve):
     bucket = serve.home / "seed" / "seeded-bucket"
     bucket.mkdir(parents=True)
     (bucket / "kept").write_text("from the folder")

@@ -18,7 +18,7 @@ COPY = ("weights", "copy", "l4-qat")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
         ((*RUN, "--usr", "8"), "bezel bench run: unrecognized argument: --usr 8; did you mean --users?"),
         (
@@ -55,12 +55,12 @@ COPY = ("weights", "copy", "l4-qat")
     ],
 )
 def test_a_mistake_is_reported_with_what_was_perhaps_meant(
-    capsys: pytest.CaptureFixture[str], given: tuple[str, ...], told: str
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
-    program, _, text = told.partition(": ")
-    assert main(given) == 2
-    assert capsys.readouterr().err == f"{told}\nAll options: {program} --help\n"
-    assert main(["--errors", "json", *given]) == 2
+    program, _, text = message.partition(": ")
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"{message}\nAll options: {program} --help\n"
+    assert main(["--errors", "json", *arguments]) == 2
     assert json.loads(capsys.readouterr().err) == {"title": program, "problems": [{"text": text}]}
 
 
@@ -73,7 +73,7 @@ def test_what_is_right_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "name", "value"),
+    ("arguments", "name", "value"),
     [
         (("query", "l4-qat", "--", "--stats"), "prompt", "--stats"),
         (("query", "--max-tokens", "3", "--", "l4-qat", "-5 + 3?"), "prompt", "-5 + 3?"),
@@ -82,9 +82,9 @@ def test_what_is_right_is_read_whole() -> None:
     ],
 )
 def test_what_follows_the_dashes_is_a_value_where_nothing_is_passed_on(
-    given: tuple[str, ...], name: str, value: str
+    arguments: tuple[str, ...], name: str, value: str
 ) -> None:
-    options = parse(given)
+    options = parse(arguments)
     assert (getattr(options, name), options.pulumi) == (value, [])
 
 
@@ -96,7 +96,7 @@ JOB = (
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "code"),
+    ("arguments", "text", "code"),
     [
         (JOB, "--tasks = 0", 2),
         ((*JOB[:2], "--stack", "l4-qat", *JOB[4:]), OUTSIDE, 1),
@@ -104,8 +104,8 @@ JOB = (
         (("tpu", "list", "--project", "optional"), OUTSIDE, 1),
     ],
 )
-def test_a_command_needs_a_clone_by_what_it_is_and_never_by_the_cloud_project_it_is_given(
-    given: tuple[str, ...],
+def test_a_command_needs_a_clone_by_its_kind_not_by_the_cloud_project(
+    arguments: tuple[str, ...],
     text: str,
     code: int,
     tmp_path: Path,
@@ -113,11 +113,11 @@ def test_a_command_needs_a_clone_by_what_it_is_and_never_by_the_cloud_project_it
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(given) == code
+    assert main(arguments) == code
     assert text in capsys.readouterr().err
 
 
-def test_no_option_takes_the_place_of_a_key_that_the_table_of_commands_sets() -> None:
+def test_no_option_takes_a_key_that_the_table_of_commands_sets() -> None:
     for parser in commands(root_parser()):
         assert not {action.dest for action in parser._actions} & {*CARRIED, "parser"}, parser.prog
 
@@ -134,9 +134,9 @@ def commands(parser: Parser) -> Iterator[Parser]:
 
 @pytest.mark.parametrize("command", [*commands(root_parser())], ids=lambda command: command.prog)
 def test_every_command_has_a_function_and_explains_each_argument(command: Parser) -> None:
-    words = command.prog.split()[1:]
+    names = command.prog.split()[1:]
     parents = [root_parser().fill()]
-    for word in words[:-1]:
+    for word in names[:-1]:
         parents.append(parents[-1]._subparsers._group_actions[0].choices[word].fill())
     run = next(run for parser in (command, *reversed(parents)) if (run := parser.get_default("run")))
     module, _, function = run.partition(":")

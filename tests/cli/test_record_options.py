@@ -168,40 +168,40 @@ class Build:
 def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(tmp_path: Path) -> None:
     build = Build(tmp_path)
     build.stack(**{"only-in-this-build": True})
-    code, said = build.bezel("plan", "build")
+    code, text = build.bezel("plan", "build")
     assert code != 0
-    assert f"`bezel catalog record-options PYTHON --name {NIGHTLY}`" in said
+    assert f"`bezel catalog record-options PYTHON --name {NIGHTLY}`" in text
 
-    code, said = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
-    assert code == 0, said
-    assert f"options and 250 variables of vLLM 0.34.0.dev7+g0123abc as {NIGHTLY}" in said
-    assert "the values of reasoning-parser are not recorded" in said
+    code, text = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
+    assert code == 0, text
+    assert f"options and 250 variables of vLLM 0.34.0.dev7+g0123abc as {NIGHTLY}" in text
+    assert "the values of reasoning-parser are not recorded" in text
 
-    code, said = build.bezel("plan", "build")
-    assert code == 0, said
-    assert f"docker.io/vllm/vllm-openai:{NIGHTLY}" in said
-    assert "--only-in-this-build" in said
+    code, text = build.bezel("plan", "build")
+    assert code == 0, text
+    assert f"docker.io/vllm/vllm-openai:{NIGHTLY}" in text
+    assert "--only-in-this-build" in text
     build.stack(**{"async-scheduling": True, "tool-call-parser": "gemma6"})
-    code, said = build.bezel("plan", "build")
+    code, text = build.bezel("plan", "build")
     assert code != 0
-    assert f"vLLM {NIGHTLY} does not have this option" in said
-    assert "bezel:vllm.tool-call-parser = gemma6" in said
+    assert f"vLLM {NIGHTLY} does not have this option" in text
+    assert "bezel:vllm.tool-call-parser = gemma6" in text
     assert build.bezel("catalog", "check")[0] == 0
 
 
 @pytest.mark.slow
 def test_members_converters_and_fields_of_every_shape_are_recorded(tmp_path: Path) -> None:
     build = Build(tmp_path)
-    code, said = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
-    assert code == 0, said
-    found = json.loads((build.recordings / f"{NIGHTLY}.json").read_text())
-    assert found["registered_values"]["attention-backend"] == [
+    code, text = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
+    assert code == 0, text
+    recording = json.loads((build.recordings / f"{NIGHTLY}.json").read_text())
+    assert recording["registered_values"]["attention-backend"] == [
         *("FLASH_ATTN", "FLASH_ATTN_DIFFKV", "TORCH_SDPA", "CUSTOM", "FLEX_ATTENTION", "auto")
     ]
-    options = {row["dest"]: row for row in found["options"]}
+    options = {row["dest"]: row for row in recording["options"]}
     assert options["kernel"]["any_case"]
     assert "any_case" not in options["exact"]
-    assert found["values"]["inner_config"]["properties"] == {
+    assert recording["values"]["inner_config"]["properties"] == {
         "chosen": {"type": "integer"},
         "kinds": {"type": "object"},
         "mode": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
@@ -213,32 +213,32 @@ def test_members_converters_and_fields_of_every_shape_are_recorded(tmp_path: Pat
 def test_what_cannot_be_recorded_leaves_the_catalogue_as_it_was(tmp_path: Path) -> None:
     build = Build(tmp_path)
     before = {file.name: file.read_bytes() for file in build.recordings.iterdir() if file.is_file()}
-    for arguments, words in {
+    for arguments, message in {
         (): "is not a release, so its recording needs a name of its own",
         ("--name", "0.33.0"): "--name = 0.33.0\n   it is recorded already.\n   Repair: add --replace",
         ("--name", "0.33.0", "--replace"): "stacks of that release would be checked against wrong options",
         ("--name", "../x"): "a name has letters, digits, dots",
     }.items():
-        code, said = build.bezel("catalog", "record-options", sys.executable, *arguments)
+        code, text = build.bezel("catalog", "record-options", sys.executable, *arguments)
         assert code != 0
-        assert words in said
-        assert "Traceback" not in said
+        assert message in text
+        assert "Traceback" not in text
     shutil.rmtree(build.site / "vllm" / "entrypoints" / "common")
-    code, said = build.bezel("catalog", "record-options", sys.executable, "--name", "x")
+    code, text = build.bezel("catalog", "record-options", sys.executable, "--name", "x")
     assert code != 0
-    assert "the parser of `vllm serve` is in none of the known modules" in said
-    assert "Traceback" not in said
+    assert "the parser of `vllm serve` is in none of the known modules" in text
+    assert "Traceback" not in text
     assert {file.name: file.read_bytes() for file in build.recordings.iterdir() if file.is_file()} == before
 
 
 @pytest.mark.parametrize(
-    ("python", "words"),
+    ("python", "message"),
     [
         ("/no/such/python", "there is no such program"),
         ("/bin/false", r"no output\.\n"),
     ],
 )
-def test_an_interpreter_without_vllm_is_reported(tmp_path: Path, python: str, words: str) -> None:
-    with pytest.raises(UserError, match=words):
+def test_an_interpreter_without_vllm_is_reported(tmp_path: Path, python: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         record_options(python, name=None, replace=False, folder=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -154,18 +154,21 @@ def is_key(path: str) -> bool:
 def is_option(name: str) -> bool:
     """Whether `vllm` may have this key; `spec-*` stands for several."""
     if name.endswith("*"):
-        return any(known.startswith(name[:-1]) for known in SPECULATION)
+        return any(option.startswith(name[:-1]) for option in SPECULATION)
     return name in SPECULATION or VLLM.find(f"--{name}") is not None
 
 
 def parses(command: str) -> bool:
     """Whether its program takes a command; one that only names a group, or what it does, needs no arguments."""
-    program, *words = shlex.split(command)
+    program, *arguments = shlex.split(command)
     read = parse if program == "bezel" else program_table().parser(program).read
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        for given in (words, [*words, "--help"] if not any(word.startswith("-") for word in words) else words):
+        for variant in (
+            arguments,
+            [*arguments, "--help"] if not any(word.startswith("-") for word in arguments) else arguments,
+        ):
             try:
-                read(given)
+                read(variant)
             except UsageError:
                 continue
             except SystemExit:  # after the help
@@ -176,19 +179,23 @@ def parses(command: str) -> bool:
 
 def taken_by_pulumi(command: str) -> bool:
     """Whether the CLI knows the command and its options; it tells how a command is used before it runs anything."""
-    words = shlex.split(command)[1:]
-    asked = subprocess.run([PULUMI, *words, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    arguments = shlex.split(command)[1:]
+    asked = subprocess.run([PULUMI, *arguments, "--help"], capture_output=True, text=True, check=False, timeout=60)
     usage = re.search(r"^Usage:\n  pulumi (.*)", asked.stdout, re.MULTILINE)
     if asked.returncode != 0 or usage is None:
         return False
     named = usage[1].split()
-    known = [word for word in named if word[0] not in "[<"]
-    given = [word for word in words if not word.startswith("-")]
+    command_words = [word for word in named if word[0] not in "[<"]
+    plain_arguments = [word for word in arguments if not word.startswith("-")]
     takes_more = any(word[0] in "[<" and word not in {"[flags]", "[command]"} for word in named)
     aliases = re.search(r"^Aliases:\n  (.*)", asked.stdout, re.MULTILINE)
-    if aliases and given[len(known) - 1 : len(known)] != known[-1:]:
-        known[-1] = next((word for word in aliases[1].split(", ") if word in given), known[-1])
-    return given[: len(known)] == known and (takes_more or len(given) == len(known) or "--stack" in words)
+    if aliases and plain_arguments[len(command_words) - 1 : len(command_words)] != command_words[-1:]:
+        command_words[-1] = next(
+            (word for word in aliases[1].split(", ") if word in plain_arguments), command_words[-1]
+        )
+    return plain_arguments[: len(command_words)] == command_words and (
+        takes_more or len(plain_arguments) == len(command_words) or "--stack" in arguments
+    )
 
 
 # Not a case for each command: reading all modules takes seconds, in which each worker would collect.
@@ -213,9 +220,9 @@ def test_every_recipe_and_its_variables_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert commands_of("make")
     for command, places in commands_of("make").items():
-        recipe, *given = re.sub(r"-C \S+ ", "", command).split()[1:]
+        recipe, *settings = re.sub(r"-C \S+ ", "", command).split()[1:]
         assert re.search(rf"^{recipe}:", makefile, re.MULTILINE), (command, places)
-        for one in given:
+        for one in settings:
             name = one.partition("=")[0]
             assert f"$({name})" in makefile or f"$${name}" in makefile, (command, places)
 
@@ -232,21 +239,21 @@ def test_every_command_of_pulumi_and_its_options_exist() -> None:
 
 @pytest.mark.slow
 def test_every_repair_that_changes_something_is_run_by_a_test() -> None:
-    told = [command for program in ("bezel", "localcloud", "make", "pulumi") for command in commands_of(program)]
-    changing = [command for command in told if not command.startswith(READS) and command not in PROGRAMS]
+    repairs = [command for program in ("bezel", "localcloud", "make", "pulumi") for command in commands_of(program)]
+    changing = [command for command in repairs if not command.startswith(READS) and command not in PROGRAMS]
     assert [command for command in changing if not command.startswith(tuple(RUN_BY))] == []
     assert [command for command in RUN_BY if not any(one.startswith(command) for one in changing)] == []
     assert [file for file in RUN_BY.values() if not (ROOT / file).is_file()] == []
 
 
 @pytest.mark.slow
-def test_what_is_to_be_set_by_a_command_stands_in_the_stack_file_afterwards(tmp_path: Path) -> None:
+def test_a_setting_of_a_repair_command_stands_in_the_stack_file(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PULUMI_HOME": str(tmp_path / "home")}
     environment |= {"PULUMI_BACKEND_URL": f"file://{tmp_path}", "PULUMI_CONFIG_PASSPHRASE": "none"}
 
-    def pulumi(*words: str) -> None:
-        subprocess.run([PULUMI, *words], cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=60)
+    def pulumi(*arguments: str) -> None:
+        subprocess.run([PULUMI, *arguments], cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=60)
 
     pulumi("stack", "init", "one")
     for command in commands_of("pulumi"):
@@ -261,28 +268,28 @@ def test_what_is_to_be_set_by_a_command_stands_in_the_stack_file_afterwards(tmp_
 @pytest.mark.slow
 def test_no_command_stands_where_it_is_not_seen_as_one() -> None:
     cloud = [*program_table().spec["commands"]]
-    known = {"bezel": [*command_table().spec["commands"]], "localcloud": cloud, "pulumi": PULUMI_WORDS}
+    commands_by_program = {"bezel": [*command_table().spec["commands"]], "localcloud": cloud, "pulumi": PULUMI_WORDS}
     loose = []
-    for told in texts():
-        seen = commands_in(told.text)
-        for program, words in known.items():
-            named = len(re.findall(rf"(?<![\w./-]){program} (?:{'|'.join(words)})\b(?! *:)", told.text))
-            named += len(re.findall(rf"\.venv/bin/{program} ", told.text))
+    for message in texts():
+        seen = commands_in(message.text)
+        for program, command_words in commands_by_program.items():
+            named = len(re.findall(rf"(?<![\w./-]){program} (?:{'|'.join(command_words)})\b(?! *:)", message.text))
+            named += len(re.findall(rf"\.venv/bin/{program} ", message.text))
             plain = [one.removeprefix("../judge/").removeprefix(".venv/bin/") for one in seen]
             if named > sum(one.startswith(f"{program} ") for one in plain):
-                loose.append(f"{told.place}: {told.text.strip()[:100]}")
+                loose.append(f"{message.place}: {message.text.strip()[:100]}")
     assert not loose, "put the command into backticks"
 
 
 @pytest.mark.slow
 def test_every_key_of_a_stack_file_that_a_message_names_exists() -> None:
     unknown, seen = [], 0
-    for told in texts():
-        if " " not in told.text:
+    for message in texts():
+        if " " not in message.text:
             continue
-        named = DOTTED.findall(told.text)
+        named = DOTTED.findall(message.text)
         seen += len(named)
-        unknown += [f"{told.place}: {path}" for path in named if not is_key(path)]
+        unknown += [f"{message.place}: {path}" for path in named if not is_key(path)]
     assert not unknown
     assert seen > 40
 
@@ -290,18 +297,18 @@ def test_every_key_of_a_stack_file_that_a_message_names_exists() -> None:
 @pytest.mark.slow
 def test_every_key_that_a_message_says_to_change_exists() -> None:
     unknown, seen = [], 0
-    for told in texts():
-        for name in TO_SET.findall(told.text):
+    for message in texts():
+        for name in TO_SET.findall(message.text):
             seen += 1
             if not (is_key(name) or is_option(name) or name in LEAVES | WITHIN_OPTIONS | {"e.g"}):
-                unknown.append(f"{told.place}: {name}")
+                unknown.append(f"{message.place}: {name}")
     assert not unknown
     assert seen > 30
 
 
 def test_every_line_of_a_stack_file_that_a_message_shows_is_taken() -> None:
     settings: dict[str, Any] = dict(Project(ROOT).configuration("l4-qat"))
-    shown = [(told.place, line) for told in texts() for line in SNIPPET.findall(told.text)]
+    shown = [(message.place, line) for message in texts() for line in SNIPPET.findall(message.text)]
     assert shown
     for place, line in shown:
         ((key, value),) = yaml.safe_load(re.sub(r"\b1\b", "word", line)).items()

@@ -26,8 +26,8 @@ VALUE = "hf_PlantedPlantedPlanted123"
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
     folder = tmp_path / "cloud"
     folder.mkdir()
-    with one_project(folder, monkeypatch) as found:
-        yield found
+    with one_project(folder, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def environment(cloud: OneProject, folder: Path) -> dict[str, str]:
@@ -37,8 +37,8 @@ def environment(cloud: OneProject, folder: Path) -> dict[str, str]:
     return {**kept, **cloud.environ, "HOME": str(home), "TMPDIR": str(home), "XDG_STATE_HOME": str(home)}
 
 
-def run(cloud: OneProject, folder: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [BEZEL, "secret", "set", "hf-token", *words]
+def run(cloud: OneProject, folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [BEZEL, "secret", "set", "hf-token", *arguments]
     return subprocess.run(
         command,
         cwd=ROOT,
@@ -51,12 +51,12 @@ def run(cloud: OneProject, folder: Path, *words: str, **options: Any) -> subproc
     )
 
 
-def stored(cloud: OneProject) -> str:
-    found = cloud.project.ok("GET", f"{SECRETS}/hf-token/versions/latest:access")
-    return base64.b64decode(found["payload"]["data"]).decode()
+def stored_value_of(cloud: OneProject) -> str:
+    version_content = cloud.project.ok("GET", f"{SECRETS}/hf-token/versions/latest:access")
+    return base64.b64decode(version_content["payload"]["data"]).decode()
 
 
-def test_a_piped_value_is_stored_and_found_in_no_output_file_or_process_list(cloud: OneProject, tmp_path: Path) -> None:
+def test_a_piped_value_is_stored_and_in_no_output_file_or_process_list(cloud: OneProject, tmp_path: Path) -> None:
     seen: list[bytes] = []
 
     def look(call: Call) -> Answer | None:
@@ -73,7 +73,7 @@ def test_a_piped_value_is_stored_and_found_in_no_output_file_or_process_list(clo
     ran = run(cloud, tmp_path, input=f"{VALUE}\n")
     assert ran.returncode == 0, ran.stderr
     assert "version 1 of hf-token is the latest" in ran.stdout
-    assert stored(cloud) == VALUE
+    assert stored_value_of(cloud) == VALUE
     assert any(b"secret\x00set\x00hf-token" in part for part in seen)
     assert [part for part in seen if VALUE.encode() in part] == []
     assert VALUE not in ran.stdout + ran.stderr
@@ -88,12 +88,12 @@ def test_a_descriptor_is_read_in_place_of_standard_input(cloud: OneProject, tmp_
     ran = run(cloud, tmp_path, "--fd", str(reading), "--json", pass_fds=[reading], input="not this")
     os.close(reading)
     assert ran.returncode == 0, ran.stderr
-    assert stored(cloud) == VALUE
+    assert stored_value_of(cloud) == VALUE
     assert VALUE not in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "says"),
+    ("arguments", "typed", "says"),
     [
         ((), "", "the value is empty"),
         (("--fd", "77"), "x", "cannot be read"),
@@ -102,9 +102,9 @@ def test_a_descriptor_is_read_in_place_of_standard_input(cloud: OneProject, tmp_
     ],
 )
 def test_what_is_no_value_changes_nothing(
-    cloud: OneProject, tmp_path: Path, words: tuple[str, ...], given: str, says: str
+    cloud: OneProject, tmp_path: Path, arguments: tuple[str, ...], typed: str, says: str
 ) -> None:
-    ran = run(cloud, tmp_path, *words, input=given)
+    ran = run(cloud, tmp_path, *arguments, input=typed)
     assert ran.returncode in {1, 2}
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -139,5 +139,5 @@ def test_a_typed_value_is_not_echoed(cloud: OneProject, tmp_path: Path) -> None:
         shown += piece
     assert process.wait(60) == 0, shown
     os.close(ours)
-    assert stored(cloud) == VALUE
+    assert stored_value_of(cloud) == VALUE
     assert VALUE.encode() not in shown

@@ -21,8 +21,8 @@ FOLDER = Path("/data/.localcloud")
     ],
 )
 def test_a_named_command_needs_the_variables(text: str, command: str) -> None:
-    (found,) = commands_in(text)
-    assert found.startswith(command)
+    (command_text,) = commands_in(text)
+    assert command_text.startswith(command)
     hint = shell_hint([text], FOLDER, {})
     assert 'eval "$(.venv/bin/bezel local env' in hint
     assert max(map(len, hint.splitlines())) <= 100

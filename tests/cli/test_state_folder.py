@@ -8,7 +8,7 @@ from bezel_base.state_folder import state_folder
 
 
 @pytest.mark.parametrize(
-    ("given", "folder"),
+    ("environment", "folder"),
     [
         ({"XDG_STATE_HOME": "/var/state"}, Path("/var/state/bezel/x")),
         ({}, Path.home() / ".local/state/bezel/x"),
@@ -16,5 +16,7 @@ from bezel_base.state_folder import state_folder
         ({"XDG_STATE_HOME": "relative/path"}, Path.home() / ".local/state/bezel/x"),
     ],
 )
-def test_the_folder_is_below_the_variables_and_a_relative_one_is_ignored(given: dict[str, str], folder: Path) -> None:
-    assert state_folder("x", given) == folder
+def test_the_folder_is_below_the_variables_and_a_relative_one_is_ignored(
+    environment: dict[str, str], folder: Path
+) -> None:
+    assert state_folder("x", environment) == folder

@@ -69,11 +69,11 @@ def test_an_unknown_price_is_no_number(outputs: dict[str, Any]) -> None:
     assert "0 USD per hour" not in text
 
 
-@pytest.mark.parametrize(("kind", "said"), [("derived", True), ("list price", False)])
-def test_a_derived_price_is_said_to_be_one(outputs: dict[str, Any], kind: str, said: bool) -> None:
+@pytest.mark.parametrize(("kind", "is_said"), [("derived", True), ("list price", False)])
+def test_a_derived_price_is_said_to_be_one(outputs: dict[str, Any], kind: str, is_said: bool) -> None:
     outputs["plan"]["cost"] |= {"lines": [{"item": "gpu nvidia-l4", "kind": kind}], "not_included": ["logs"]}
     text = summary("l4-qat", outputs, behind="x")
-    assert ("derived: gpu nvidia-l4" in text) is said
+    assert ("derived: gpu nvidia-l4" in text) is is_said
     assert "not included: logs" in text
 
 
@@ -95,7 +95,7 @@ def test_requests_of_the_benchmark_that_failed_are_reported_by_their_kinds(outpu
     assert "21 of 24 requests answered, the others failed (http_503: 1, truncated: 2)" in text
 
 
-def test_a_benchmark_that_its_client_limited_shows_no_figure_and_the_reason(outputs: dict[str, Any]) -> None:
+def test_a_client_limited_benchmark_shows_its_reason_and_no_figure(outputs: dict[str, Any]) -> None:
     reason = "the client was measured, not the server: its event loop lagged"
     outputs["smoke"]["figures"] |= {"state": "client_limited", "notes": [reason]}
     text = summary("l4-qat", outputs, behind="x")
@@ -129,10 +129,10 @@ def test_a_service_that_does_not_answer_is_not_in_service(outputs: dict[str, Any
     assert "all passed" not in text
     assert "curl" not in text
     assert "lease" not in text
-    assert "renew: true" in summary("v6e4-moe", leased(outputs), behind="x", not_serving="HTTP 503")
+    assert "renew: true" in summary("v6e4-moe", leased_outputs(outputs), behind="x", not_serving="HTTP 503")
 
 
-def leased(outputs: dict[str, Any]) -> dict[str, Any]:
+def leased_outputs(outputs: dict[str, Any]) -> dict[str, Any]:
     cost = {"usd_per_hour": 5.4, "so_far_usd": 0.3, "at_end_usd": 21.6, "as_of": "2026-11-21T10:00:00Z"}
     lease = {"state": "active", "zone": "us-east5-a", "ends_at": "2026-11-21T14:00:00Z", "cost": cost}
     money = {
@@ -146,15 +146,15 @@ def leased(outputs: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in outputs.items() if key != "revision"} | {"leases": {"l": lease}, "plan": plan}
 
 
-def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gateways(outputs: dict[str, Any]) -> None:
-    text = summary("v6e4-moe", leased(outputs), behind="x")
+def test_a_lease_is_shown_with_its_place_end_and_cost_beside_the_gateway(outputs: dict[str, Any]) -> None:
+    text = summary("v6e4-moe", leased_outputs(outputs), behind="x")
     assert "active in us-east5-a, ends 2026-11-21T14:00:00Z; 0.30 USD so far (as of 2026-11-21T10:00:00Z)" in text
     assert "5.4000 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.5818 USD" in text
     assert "revision" not in text
 
 
 @pytest.mark.parametrize(
-    ("state", "not_serving", "said"),
+    ("state", "not_serving", "text_part"),
     [
         ("active", "HTTP 503", "was active in us-east5-a at the last check, ends 2026-11-21T14:00:00Z"),
         ("expired", "HTTP 503", "expired, was in us-east5-a, planned end 2026-11-21T14:00:00Z; 0.30 USD so far"),
@@ -162,50 +162,50 @@ def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gate
     ],
 )
 def test_a_lease_is_called_active_only_where_the_service_answers(
-    outputs: dict[str, Any], state: str, not_serving: str, said: str
+    outputs: dict[str, Any], state: str, not_serving: str, text_part: str
 ) -> None:
-    found = leased(outputs)
-    found["leases"]["l"]["state"] = state
-    text = summary("v6e4-moe", found, behind="x", not_serving=not_serving)
-    assert said in text
+    changed = leased_outputs(outputs)
+    changed["leases"]["l"]["state"] = state
+    text = summary("v6e4-moe", changed, behind="x", not_serving=not_serving)
+    assert text_part in text
     assert ("USD at its end" in text) is (state == "active")
 
 
-def scheduled(outputs: dict[str, Any]) -> dict[str, Any]:
-    found = leased(outputs)
+def scheduled_outputs(outputs: dict[str, Any]) -> dict[str, Any]:
+    changed = leased_outputs(outputs)
     hours = {"start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "zone": "Europe/Berlin"}
-    found["leases"]["l"] |= {"state": "scheduled", "ends_at": None, "hours": [hours]}
-    found["leases"]["l"]["cost"] |= {"so_far_usd": "unknown"}
-    return found
+    changed["leases"]["l"] |= {"state": "scheduled", "ends_at": None, "hours": [hours]}
+    changed["leases"]["l"]["cost"] |= {"so_far_usd": "unknown"}
+    return changed
 
 
 def test_hours_of_a_lease_are_shown_and_nothing_that_they_change(outputs: dict[str, Any]) -> None:
-    text = summary("v6e1", scheduled(outputs), behind="x")
+    text = summary("v6e1", scheduled_outputs(outputs), behind="x")
     hours = "leased from 0 8 * * 1-5 until 0 18 * * 1-5 (Europe/Berlin)"
     assert f"us-east5-a, {hours}; 21.60 USD at most for each" in text
     assert "so far" not in text
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "text_part"),
     [
         ("2026-11-27T19:00:00+00:00", "outside its hours, and the next lease is requested at 2026-11-30 07:00 UTC"),
         ("2026-11-27T12:00:00+00:00", "not in service: HTTP 503"),
     ],
 )
 def test_outside_its_hours_a_stack_that_does_not_answer_says_when_it_will(
-    outputs: dict[str, Any], now: str, said: str
+    outputs: dict[str, Any], now: str, text_part: str
 ) -> None:
     at = datetime.fromisoformat(now)
-    text = summary("v6e1", scheduled(outputs), behind="x", not_serving="HTTP 503", now=at)
-    assert said in text
-    assert ("renew" in text) is ("503" in said)
-    assert bool(up_summary.off_hours(scheduled(outputs), at)) is ("503" not in said)
+    text = summary("v6e1", scheduled_outputs(outputs), behind="x", not_serving="HTTP 503", now=at)
+    assert text_part in text
+    assert ("renew" in text) is ("503" in text_part)
+    assert bool(up_summary.off_hours(scheduled_outputs(outputs), at)) is ("503" not in text_part)
 
 
 def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:
-    found = leased(outputs)
-    found["leases"]["l"]["cost"] |= {"so_far_usd": "unknown", "at_end_usd": "unknown"}
-    text = summary("v6e4-moe", found, behind="x")
+    changed = leased_outputs(outputs)
+    changed["leases"]["l"]["cost"] |= {"so_far_usd": "unknown", "at_end_usd": "unknown"}
+    text = summary("v6e4-moe", changed, behind="x")
     assert "an unknown price (unknown) so far" in text
     assert "0.30" not in text

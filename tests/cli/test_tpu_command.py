@@ -20,7 +20,7 @@ from tests.support.rest.fake_google import Answer
 pytestmark = pytest.mark.slow  # a whole cloud each
 
 
-def answered(monkeypatch: pytest.MonkeyPatch, line: str, then: Callable[[], None] = lambda: None) -> None:
+def answer_terminal(monkeypatch: pytest.MonkeyPatch, line: str, then: Callable[[], None] = lambda: None) -> None:
     """Somebody sits at the terminal."""
 
     class Terminal(io.StringIO):
@@ -40,9 +40,9 @@ def test_a_list_shows_every_lease_of_ours_over_both_apis_and_nobody_elses(cloud:
     cloud.lease("bezel-two", vm=True)
     cloud.lease("research-box", ours=False)
     cloud.lease("research-vm", ours=False, vm=True)
-    said = cloud.tpu("list")
-    assert said.code == 0
-    header, *rows = [line.split() for line in said.out.splitlines()]
+    result = cloud.tpu("list")
+    assert result.code == 0
+    header, *rows = [line.split() for line in result.out.splitlines()]
     assert header == ["lease", "stack", "zone", "hardware", "state", "ends", "USD", "per", "hour", "address"]
     assert [row[:6] for row in rows] == [
         ["bezel-one", "demo", ZONE, "v6e-1", "active", "(ACTIVE)"],
@@ -69,9 +69,9 @@ def test_zones_that_only_a_stack_file_names_are_looked_into_too(
     (folder / "Pulumi.a.dot.yaml").write_text("config:\n  bezel:lease: {zones: [{zone: us-west4-a}]}\n")
     (folder / "Pulumi.broken.yaml").write_text("config: {a: b")
     monkeypatch.chdir(folder)
-    said = cloud.tpu("list")
-    assert said.code == 0
-    assert "zones that only the stack file of broken names are not searched" in said.out
+    result = cloud.tpu("list")
+    assert result.code == 0
+    assert "zones that only the stack file of broken names are not searched" in result.out
     asked = [call.path for call in cloud.server.calls]
     for zone, looked in ((ZONE, True), ("us-west1-c", True), ("us-west4-a", True), ("us-west1-b", False)):
         assert any(f"/{zone}/" in path for path in asked) is looked
@@ -81,19 +81,19 @@ def test_a_zone_that_cannot_be_asked_fails_the_list(cloud: Cloud) -> None:
     cloud.lease("bezel-one")
     broken = {"error": {"code": 403, "message": "Permission 'tpu.nodes.list' denied", "status": "PERMISSION_DENIED"}}
     cloud.server.routes.insert(0, lambda call: Answer(403, broken) if f"{OTHER}/nodes" in call.path else None)
-    said = cloud.tpu("list", *HERE)
-    assert (said.code, said.out) == (1, "")
-    assert "Permission 'tpu.nodes.list' denied" in said.error
+    result = cloud.tpu("list", *HERE)
+    assert (result.code, result.out) == (1, "")
+    assert "Permission 'tpu.nodes.list' denied" in result.error
     assert cloud.tpu("list", "--zone", ZONE).out.count("bezel-one") == 1
 
 
-def test_an_api_that_the_project_has_not_enabled_has_no_leases_and_is_reported(cloud: Cloud) -> None:
+def test_an_api_that_is_not_enabled_has_no_leases_and_is_reported(cloud: Cloud) -> None:
     cloud.lease("bezel-two", vm=True)
     cloud.project.cloud.store.delete("api", "tpu.googleapis.com")
-    said = cloud.tpu("list", *HERE)
-    assert said.code == 0
-    assert "bezel-two" in said.out
-    assert "has not enabled the API of queued_resource" in said.out
+    result = cloud.tpu("list", *HERE)
+    assert result.code == 0
+    assert "bezel-two" in result.out
+    assert "has not enabled the API of queued_resource" in result.out
 
 
 def test_a_description_holds_the_boot_and_the_console_and_no_credential(cloud: Cloud) -> None:
@@ -102,14 +102,14 @@ def test_a_description_holds_the_boot_and_the_console_and_no_credential(cloud: C
     cloud.lease("bezel-two", vm=True)
     console = {"contents": f"booting\nHF_TOKEN={token}\n\x1b[31mready", "next": "1"}
     cloud.server.routes.insert(0, lambda call: Answer(200, console) if "serialPort" in call.path else None)
-    said = cloud.tpu("describe", "bezel-two", *HERE, "--json")
-    Draft202012Validator(schemas_of("tpu_describe")["result"]).validate(said.json)
-    (described,) = said.json["leases"]
+    result = cloud.tpu("describe", "bezel-two", *HERE, "--json")
+    Draft202012Validator(schemas_of("tpu_describe")["result"]).validate(result.json)
+    (described,) = result.json["leases"]
     assert (described["lease"]["state"], described["lease"]["kind"]) == ("active", "flex_start_vm")
     assert (described["console"][0], described["console"][-1]) == ("booting", "ready")
     shown = cloud.tpu("describe", "bezel-two", *HERE)
     assert shown.out.startswith(f"bezel-two in {ZONE}\n")
-    for text in (said.out, shown.out):
+    for text in (result.out, shown.out):
         assert token not in text
         assert "\x1b" not in text
         assert "[redacted]" in text
@@ -120,15 +120,13 @@ def test_a_description_holds_the_boot_and_the_console_and_no_credential(cloud: C
 def test_a_name_that_nothing_of_ours_has_is_reported(cloud: Cloud, action: str) -> None:
     cloud.lease("research-box", ours=False)
     for name in ("bezel-none", "research-box"):
-        said = cloud.tpu(action, name, *HERE, *(["--name", name] if action == "delete" else []))
-        assert said.code == 1
-        assert f"NAME = {name}\n   these zones contain no such lease" in said.error
+        result = cloud.tpu(action, name, *HERE, *(["--name", name] if action == "delete" else []))
+        assert result.code == 1
+        assert f"NAME = {name}\n   these zones contain no such lease" in result.error
         assert cloud.written == []
 
 
-def test_a_sweep_deletes_what_failed_or_is_over_and_only_when_it_is_agreed_to(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_deletes_failed_or_ended_leases_once_confirmed(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.project.ok("POST", "/localcloud/faults", {"kind": "lease-stock-out", "parameters": {"zone": "europe-*"}})
     cloud.lease("bezel-failed", zone=OTHER)
     cloud.lease("research-failed", zone=OTHER, ours=False)
@@ -146,12 +144,12 @@ def test_a_sweep_deletes_what_failed_or_is_over_and_only_when_it_is_agreed_to(
     assert "there is no terminal to confirm it" in unasked.error
     assert {line.split()[0] for line in unasked.out.splitlines()[1:]} == {"bezel-failed", "bezel-over"}
     assert "it uses quota until it is deleted" in unasked.out
-    answered(monkeypatch, "n\n")
+    answer_terminal(monkeypatch, "n\n")
     assert cloud.tpu("sweep", *HERE).code == 1
     assert cloud.written == []
     assert cloud.left() == before
 
-    answered(monkeypatch, "y\n")
+    answer_terminal(monkeypatch, "y\n")
     done = cloud.tpu("sweep", *HERE)
     assert done.code == 0
     assert "2 of 2 deleted" in done.error
@@ -166,9 +164,9 @@ def test_a_sweep_of_a_stack_takes_everything_of_it_and_nothing_of_another(cloud:
     cloud.lease("bezel-vm", vm=True)
     cloud.lease("bezel-other", stack="other")
     cloud.lease("research-demo", ours=False)
-    said = cloud.tpu("sweep", *HERE, "--of-stack", "demo", "--yes", "--json")
-    assert said.code == 0
-    assert {(one["name"], one["why"]) for one in said.json} == {
+    result = cloud.tpu("sweep", *HERE, "--of-stack", "demo", "--yes", "--json")
+    assert result.code == 0
+    assert {(one["name"], one["why"]) for one in result.json} == {
         ("bezel-demo", "of the stack demo"),
         ("bezel-vm", "of the stack demo"),
     }
@@ -180,14 +178,14 @@ def test_what_was_leased_again_while_somebody_was_asked_is_left(cloud: Cloud, mo
     cloud.project.passes(14400 + 60)
     cloud.settled("bezel-over", ZONE, wanted="SUSPENDED")
 
-    def renewed() -> None:
+    def renew() -> None:
         assert cloud.tpu("delete", "bezel-over", *HERE, "--name", "bezel-over").code == 0
         cloud.lease("bezel-over")
 
-    answered(monkeypatch, "y\n", renewed)
-    said = cloud.tpu("sweep", *HERE)
-    assert said.code == 1
-    assert "it is another lease than the one that was confirmed" in said.error
+    answer_terminal(monkeypatch, "y\n", renew)
+    result = cloud.tpu("sweep", *HERE)
+    assert result.code == 1
+    assert "it is another lease than the one that was confirmed" in result.error
     assert cloud.left() == {"bezel-over"}
 
 
@@ -195,18 +193,18 @@ def test_a_lease_is_deleted_only_by_its_name(cloud: Cloud) -> None:
     cloud.lease("bezel-one")
     cloud.lease("bezel-one-more")
     for unconfirmed in ((), ("--yes",), ("--name", "bezel-one-more")):
-        said = cloud.tpu("delete", "bezel-one", *HERE, *unconfirmed)
-        assert (said.code, cloud.written) == (3, [])
-        assert "nothing was changed" in said.error
+        result = cloud.tpu("delete", "bezel-one", *HERE, *unconfirmed)
+        assert (result.code, cloud.written) == (3, [])
+        assert "nothing was changed" in result.error
     assert cloud.left() == {"bezel-one", "bezel-one-more"}
     done = cloud.tpu("delete", "bezel-one", *HERE, "--name", "bezel-one", "--json")
     assert (done.code, done.json["outcome"]["verdict"]) == (0, "done")
     assert cloud.left() == {"bezel-one-more"}
 
 
-def test_a_lease_without_a_stack_is_planned_and_requested_only_where_that_is_confirmed(cloud: Cloud) -> None:
+def test_a_lease_without_a_stack_is_requested_once_confirmed(cloud: Cloud) -> None:
     account = LeaseCloud(cloud).account  # made in the cloud
-    given = (
+    arguments = (
         "create",
         "dev-one",
         "--hardware",
@@ -218,15 +216,15 @@ def test_a_lease_without_a_stack_is_planned_and_requested_only_where_that_is_con
         "--service-account",
         account,
     )
-    unasked = cloud.tpu(*given)
+    unasked = cloud.tpu(*arguments)
     assert (unasked.code, cloud.left()) == (3, set())
     assert "price: 0.00 -> " in unasked.error
     assert "add --yes" in unasked.error
-    done = cloud.tpu(*given, "--yes", "--json")
+    done = cloud.tpu(*arguments, "--yes", "--json")
     assert (done.code, done.json["outcome"]["verdict"]) == (0, "done")
     cloud.settled("dev-one", ZONE)
     assert cloud.tpu("list", *HERE).out.splitlines()[1].split()[:2] == ["dev-one", "bezel-by-hand"]
-    wrong = cloud.tpu("create", "Dev_One", *given[2:])
+    wrong = cloud.tpu("create", "Dev_One", *arguments[2:])
     assert (wrong.code, wrong.error.startswith("bezel: NAME = Dev_One\n   its form is wrong")) == (2, True)
 
 
@@ -235,26 +233,26 @@ def test_a_lease_without_a_stack_is_planned_and_requested_only_where_that_is_con
 def test_what_stays_is_never_said_to_be_gone(cloud: Cloud, changed: dict[str, str], vm: bool) -> None:
     """Labels that contradict a lease's own name: it is listed as one of ours, and nobody knows whose it is."""
     cloud.lease("bezel-odd", vm=vm, more=changed)
-    said = cloud.tpu("delete", "bezel-odd", *HERE, "--name", "bezel-odd")
-    assert (said.code, cloud.written) == (3, [])
-    assert "so its owner is unknown" in said.error
+    result = cloud.tpu("delete", "bezel-odd", *HERE, "--name", "bezel-odd")
+    assert (result.code, cloud.written) == (3, [])
+    assert "so its owner is unknown" in result.error
     assert cloud.left() == {"bezel-odd"}
 
 
 @pytest.mark.parametrize("action", [("list",), ("sweep", "--yes"), ("delete", "bezel-one", "--name", "bezel-one")])
 def test_a_zone_that_does_not_exist_is_an_error_and_not_an_empty_one(cloud: Cloud, action: tuple[str, ...]) -> None:
     cloud.lease("bezel-one")
-    said = cloud.tpu(*action, "--zone", "mars-east1-a", "--zone", ZONE)
-    assert said.code == 1
-    assert "--zone = mars-east1-a\n   the zone does not exist" in said.error
-    assert "no leases of this program" not in said.error
+    result = cloud.tpu(*action, "--zone", "mars-east1-a", "--zone", ZONE)
+    assert result.code == 1
+    assert "--zone = mars-east1-a\n   the zone does not exist" in result.error
+    assert "no leases of this program" not in result.error
     assert cloud.left() == {"bezel-one"}
     assert cloud.tpu("list", "--zone", EMPTY).code == 0
 
 
 @pytest.mark.parametrize("action", [("list",), ("delete", "bezel-one", "--name", "bezel-one"), ("sweep", "--yes")])
 def test_a_project_that_no_id_names_is_not_asked_for(cloud: Cloud, action: tuple[str, ...]) -> None:
-    said = cloud.tpu(*action, "--project", "a b; rm")
-    assert said.code == 1
-    assert "--project = a b; rm\n   it is not the ID of a Google Cloud project" in said.error
+    result = cloud.tpu(*action, "--project", "a b; rm")
+    assert result.code == 1
+    assert "--project = a b; rm\n   it is not the ID of a Google Cloud project" in result.error
     assert cloud.server.calls == []

@@ -59,7 +59,7 @@ def test_the_list_of_tools_imports_no_operation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_configuration_starts_this_command_in_this_folder_and_holds_no_secret(client: str) -> None:
+def test_the_configuration_starts_this_command_here_and_has_no_secret(client: str) -> None:
     environ = {**os.environ, "GOOGLE_OAUTH_ACCESS_TOKEN": "planted", "PULUMI_CONFIG_PASSPHRASE": "planted"}
     environ |= {"PULUMI_BACKEND_URL": "postgres://me:planted@db/states", "OTHER_CUSTOM_ENDPOINT": "planted"}
     command = [BEZEL, "mcp", "--read-only", "--stack", "l4-qat", "config", client]

@@ -30,14 +30,14 @@ def test_a_load_tells_its_progress_and_answers_with_its_figures(url: str, tmp_pa
     async def progress(_progress: float, _total: float | None, message: str | None) -> None:
         lines.append(message or "")
 
-    async def asked() -> None:
+    async def use_client() -> None:
         with anyio.fail_after(SECONDS):
             async with Client(server_of(tmp_path, Scope())) as client:
                 (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "bench_run"]
                 assert tool.annotations is not None
                 assert tool.annotations.read_only_hint is False
-                given = {"url": url, "out": "run.json", "users": 2, "requests": 8, "output_tokens": 4}
-                result = await client.call_tool("bench_run", given, progress_callback=progress)
+                arguments = {"url": url, "out": "run.json", "users": 2, "requests": 8, "output_tokens": 4}
+                result = await client.call_tool("bench_run", arguments, progress_callback=progress)
                 assert not result.is_error, result.content
                 Draft202012Validator(tool.output_schema or {}).validate(result.structured_content)
                 structured: dict[str, Any] = result.structured_content
@@ -46,15 +46,15 @@ def test_a_load_tells_its_progress_and_answers_with_its_figures(url: str, tmp_pa
                 report = await client.call_tool("bench_report", {"results": ["run.json"], "out": "run.html"})
                 assert report.structured_content["written"] == ["run.html"]
 
-    anyio.run(asked)
+    anyio.run(use_client)
 
 
 def test_a_load_ends_with_the_client_that_gave_it_up(url: str, tmp_path: Path) -> None:
     out = str(tmp_path / "run.json")
     loading: list[int] = []
 
-    async def asked() -> None:
-        given = {"url": url, "out": "run.json", "users": 2, "seconds": 600, "output_tokens": 4}
+    async def use_client() -> None:
+        arguments = {"url": url, "out": "run.json", "users": 2, "seconds": 600, "output_tokens": 4}
         with anyio.fail_after(SECONDS):
             async with Client(server_of(tmp_path, Scope())) as client:
                 with anyio.CancelScope() as scope:
@@ -64,9 +64,9 @@ def test_a_load_ends_with_the_client_that_gave_it_up(url: str, tmp_path: Path) -
                             loading.extend(processes_with(out))
                             scope.cancel()
 
-                    await client.call_tool("bench_run", given, progress_callback=progress)
+                    await client.call_tool("bench_run", arguments, progress_callback=progress)
 
-    anyio.run(asked)
+    anyio.run(use_client)
     (process,) = loading
     assert has_ended(process)
     assert processes_with(out) == []

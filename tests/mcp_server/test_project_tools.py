@@ -19,23 +19,23 @@ REQUEST = {"quota": L4, "amount": 5, "region": "us-east4"}
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
-    with one_project(tmp_path, monkeypatch) as found:
-        yield found
+    with one_project(tmp_path, monkeypatch) as project_cloud:
+        yield project_cloud
 
 
 def answers(*calls: tuple[str, dict[str, Any]], scope: Scope | None = None) -> list[Any]:
     """What one client gets for its calls; an argument `token` is that of the last plan."""
 
     async def asking() -> list[Any]:
-        found: list[Any] = []
+        results: list[Any] = []
         with anyio.fail_after(60):
             async with Client(server_of(ROOT, scope or Scope())) as client:
                 for name, arguments in calls:
-                    offers = [each.structured_content for each in found if not each.is_error]
+                    offers = [each.structured_content for each in results if not each.is_error]
                     token = next((offer["token"] for offer in reversed(offers) if "token" in offer), "")
-                    given = {**arguments, "token": token} if name == "confirm" else arguments
-                    found.append(await client.call_tool(name, given))
-        return found
+                    sent = {**arguments, "token": token} if name == "confirm" else arguments
+                    results.append(await client.call_tool(name, sent))
+        return results
 
     return anyio.run(asking)
 
@@ -60,13 +60,15 @@ def test_a_plan_alone_and_a_token_for_another_place_request_nothing(cloud: OnePr
 
 def test_a_server_for_one_stack_requests_quota_for_that_stack_only(cloud: OneProject) -> None:
     only = Scope(stacks=("l4-qat",))
-    other, own = answers(("quota_request", {**REQUEST, "stack": "l4-fp8"}), ("quota_request", REQUEST), scope=only)
+    other, own_stack = answers(
+        ("quota_request", {**REQUEST, "stack": "l4-fp8"}), ("quota_request", REQUEST), scope=only
+    )
     assert other.is_error
-    assert own.structured_content["plan"]["arguments"]["stack"] == "l4-qat"
+    assert own_stack.structured_content["plan"]["arguments"]["stack"] == "l4-qat"
     assert cloud.written == []
 
 
-def test_an_agent_gets_the_command_for_a_secret_and_no_way_to_give_its_value(cloud: OneProject) -> None:
+def test_an_agent_gets_the_command_for_a_secret_and_cannot_give_a_value(cloud: OneProject) -> None:
     shown, refused = answers(
         ("secret_show", {"name": "hf-token"}), ("secret_show", {"name": "hf-token", "value": "hf_PlantedPlanted12"})
     )

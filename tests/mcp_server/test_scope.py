@@ -50,11 +50,11 @@ def write_stack(folder: Path, stack: str, secrets: dict[str, str], bucket: str, 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
     (tmp_path / "project").mkdir()
-    with one_project(tmp_path / "cloud", monkeypatch) as found:
+    with one_project(tmp_path / "cloud", monkeypatch) as project_cloud:
         monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path}/state")
-        monkeypatch.setenv("HF_ENDPOINT", found.server.url)
+        monkeypatch.setenv("HF_ENDPOINT", project_cloud.server.url)
         (tmp_path / "state").mkdir()
-        yield found
+        yield project_cloud
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def folder(tmp_path: Path) -> Path:
 def test_every_operation_and_argument_says_what_it_touches(each: Operation) -> None:
     assert each.touches is not None, "say in the registry what it touches"
     for name, field in each.arguments().model_fields.items():
-        assert sum(isinstance(said, Reach) for said in field.metadata) == 1, f"say the reach of {name}"
+        assert sum(isinstance(reach, Reach) for reach in field.metadata) == 1, f"say the reach of {name}"
     assert each.touches.subject != "stack" or "stack" in schemas_of(each.name)["arguments_inside"]
     assert each.kind != "changing" or each.touches.subject in {"stack", "project"}
 
@@ -123,13 +123,13 @@ BEYOND = [
 
 @pytest.mark.slow
 def test_an_argument_that_reaches_beyond_the_stack_is_refused(cloud: OneProject, folder: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         for name, arguments in BEYOND:
             result = await client.call_tool(name, arguments)
             assert result.is_error, (name, arguments)
             assert result.meta["bezel/error"]["code"] == "invalid_arguments", (name, arguments, result)
 
-    ask(folder, asked)
+    ask(folder, use_client)
     assert [call.path for call in cloud.server.calls] == []
 
 
@@ -137,7 +137,7 @@ def test_an_argument_that_reaches_beyond_the_stack_is_refused(cloud: OneProject,
 def test_what_belongs_to_the_stack_is_shown_and_planned(cloud: OneProject, folder: Path) -> None:
     cloud.put("my-bucket", "other-model/config.json", b"{}")
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         quota = await client.call_tool("quota_request", {"quota": L4, "amount": 9, "region": "us-east4"})
         assert quota.structured_content["token"]
         secret = await client.call_tool("secret_show", {"name": "my-token"})
@@ -149,44 +149,44 @@ def test_what_belongs_to_the_stack_is_shown_and_planned(cloud: OneProject, folde
         assert "serves that stack only" not in str(copy)
         assert "their" not in str([quota, secret, files])
 
-    ask(folder, asked)
+    ask(folder, use_client)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cloud")
 def test_no_result_of_any_tool_names_another_stack(folder: Path) -> None:
     """Each text argument of each tool in turn names a stack, a file or a word; the answer names nothing foreign."""
-    given = ["mine", "min", "other.json", "outside.json", "pipe.json", "../project/Pulumi.theirs.yaml", "us-east4-a"]
+    values = ["mine", "min", "other.json", "outside.json", "pipe.json", "../project/Pulumi.theirs.yaml", "us-east4-a"]
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         calls = 0
         for tool in (await client.list_tools()).tools:
             assert not FOREIGN & set(json.dumps(tool.input_schema).split('"')), tool.name
             schemas = {name: json.dumps(schema) for name, schema in tool.input_schema["properties"].items()}
             for name in [name for name, schema in schemas.items() if "string" in schema]:
-                for value in ("mine", "theirs") if name == "stack" else given:
+                for value in ("mine", "theirs") if name == "stack" else values:
                     arguments = {name: [value] if '"array"' in schemas[name] else value}
-                    result = await client.call_tool(tool.name, {**_required(tool, value), **arguments})
+                    result = await client.call_tool(tool.name, {**_required_arguments(tool, value), **arguments})
                     shown = result.model_dump_json().replace("Pulumi.theirs.yaml", "")
                     assert not [word for word in FOREIGN if word in shown], (tool.name, arguments, shown)
                     calls += 1
         assert calls > 400
 
-    ask(folder, asked)
+    ask(folder, use_client)
 
 
-def _required(tool: Any, value: str) -> dict[str, Any]:
+def _required_arguments(tool: Any, value: str) -> dict[str, Any]:
     """A value of each required argument."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name in tool.input_schema.get("required", ()):
         schema = tool.input_schema["properties"][name]
         if name == "stack" or "enum" in schema:
-            found[name] = schema["enum"][0]
+            arguments[name] = schema["enum"][0]
         elif schema.get("type") == "array":
-            found[name] = [value]
+            arguments[name] = [value]
         else:
-            found[name] = 1 if schema.get("type") in {"number", "integer"} else "x"
-    return found
+            arguments[name] = 1 if schema.get("type") in {"number", "integer"} else "x"
+    return arguments
 
 
 FILES = ("notes.txt", "other.json", "list.csv", "Pulumi.theirs.yaml", "outside.json", "pipe.json", "docs")
@@ -199,21 +199,21 @@ PATHS = ("../secret", "/etc/passwd", "/proc/self/environ", ".git/config", "docs/
 def test_a_tool_that_takes_a_path_repeats_nothing_of_other_files(folder: Path, tool: str, key: str) -> None:
     (folder.parent / "secret").write_text("their-first-line")
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         for name in (*FILES, *PATHS):
-            given = {"prompt": "x", "image": name} if tool == "query" else {key: [name]}
-            result = await client.call_tool(tool, given)
+            sent = {"prompt": "x", "image": name} if tool == "query" else {key: [name]}
+            result = await client.call_tool(tool, sent)
             assert result.is_error or result.structured_content["unreadable"], name
             text = result.model_dump_json().replace(name, "")
-            words = ["their-", "root:", "PATH=", "bezel:model", "users of it"]
-            assert not [word for word in words if word in text], (name, text)
+            foreign_texts = ["their-", "root:", "PATH=", "bezel:model", "users of it"]
+            assert not [word for word in foreign_texts if word in text], (name, text)
 
-    ask(folder, asked)
-    ask(folder, asked, Scope())
+    ask(folder, use_client)
+    ask(folder, use_client, Scope())
 
 
 def test_resources_are_those_of_the_stack_and_real_documents(folder: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         listed = [str(each.uri) for each in (await client.list_resources()).resources]
         assert listed == ["bezel://stacks", "bezel://plan/mine", "bezel://docs/guide"]
         (text,) = (await client.read_resource("bezel://stacks")).contents
@@ -222,24 +222,24 @@ def test_resources_are_those_of_the_stack_and_real_documents(folder: Path) -> No
             with pytest.raises(MCPError, match="unknown resource"):
                 await client.read_resource(uri)
 
-    ask(folder, asked)
+    ask(folder, use_client)
 
 
 def test_prompts_take_the_served_stack_only(folder: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         for name in ("deploy", "diagnose"):
             assert (await client.get_prompt(name, {"stack": "mine"})).messages
             with pytest.raises(MCPError, match="serves the stacks mine only"):
                 await client.get_prompt(name, {"stack": "theirs"})
         assert (await client.get_prompt("compare", {"model": "gemma-4-12b"})).messages
 
-    ask(folder, asked)
+    ask(folder, use_client)
 
 
 def test_a_stack_without_a_file_is_refused_without_the_names_of_others(folder: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         result = await client.call_tool("plan", {})
         assert result.is_error
         assert "theirs" not in str(result)
 
-    ask(folder, asked, Scope(stacks=("their",)))
+    ask(folder, use_client, Scope(stacks=("their",)))

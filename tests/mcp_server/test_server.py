@@ -52,16 +52,16 @@ def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    with deployed(tmp_path) as held:
+    with deployed(tmp_path) as deployment:
         shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
-        for name, value in held.context.environ.items():
+        for name, value in deployment.context.environ.items():
             monkeypatch.setenv(name, value)
-        yield held
+        yield deployment
 
 
 @pytest.mark.slow
 def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {*(operation.name for operation in OPERATIONS), "confirm"}
         for operation in OPERATIONS:
@@ -72,7 +72,7 @@ def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) 
             assert tool.annotations
             assert tool.annotations.read_only_hint is (operation.kind == "reading")
 
-    ask(tmp_path, asked)
+    ask(tmp_path, use_client)
 
 
 def test_list_of_tools_costs_a_model_below_10000_tokens() -> None:
@@ -86,7 +86,7 @@ def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: De
     cloud.keep("dev", state_of(service_resource(), url="https://llm.example"))
     cloud.live[SERVICE] = live_service()
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "status"]
         result = await client.call_tool("status", {"stack": "dev"})
         assert not result.is_error
@@ -94,7 +94,7 @@ def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: De
         Draft202012Validator(tool.output_schema or {}).validate(result.structured_content)
         assert "ready" in result.content[0].text  # type: ignore[union-attr]
 
-    ask(cloud.folder, asked)
+    ask(cloud.folder, use_client)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: De
 def test_a_failure_is_an_error_with_a_code_and_no_result(
     cloud: Deployed, arguments: dict[str, Any], code: str, text: str
 ) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         result = await client.call_tool("status", arguments)
         assert result.is_error
         assert result.meta["bezel/error"]["code"] == code
         assert text in result.content[0].text  # type: ignore[union-attr]
         assert ACCESS_TOKEN not in str(result)
 
-    ask(cloud.folder, asked)
+    ask(cloud.folder, use_client)
 
 
 def test_a_fault_of_the_program_shows_no_traceback_and_no_value(cloud: Deployed) -> None:
@@ -127,23 +127,23 @@ def test_a_fault_of_the_program_shows_no_traceback_and_no_value(cloud: Deployed)
     broken["checkpoint"]["latest"]["resources"] = [{"type": ACCESS_TOKEN, "urn": 1, "id": 2, "custom": True}, 7]
     cloud.keep("dev", broken)
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         result = await client.call_tool("status", {"stack": "dev"})
         assert result.is_error
         assert result.meta["bezel/error"]["code"] in {"internal", "failed"}
         assert "Traceback" not in str(result)
         assert ACCESS_TOKEN not in str(result)
 
-    ask(cloud.folder, asked)
+    ask(cloud.folder, use_client)
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         with pytest.raises(MCPError, match="unknown tool 'rm'") as refused:
             await client.call_tool("rm", {})
         assert refused.value.code == -32602
 
-    ask(tmp_path, asked)
+    ask(tmp_path, use_client)
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_a_server_of_one_stack_answers_for_it_alone_and_by_default(cloud: Deploy
         cloud.keep(stack, state_of(service_resource()))
     cloud.live[SERVICE] = live_service()
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "status"]
         assert tool.input_schema["properties"]["stack"]["enum"] == ["dev"]
         alone = await client.call_tool("status", {})
@@ -161,11 +161,11 @@ def test_a_server_of_one_stack_answers_for_it_alone_and_by_default(cloud: Deploy
         assert other.is_error
         assert "prod" not in other.content[0].text  # type: ignore[union-attr]
 
-    ask(cloud.folder, asked, Scope(stacks=("dev",)))
+    ask(cloud.folder, use_client, Scope(stacks=("dev",)))
 
 
 def test_a_server_of_one_stack_changes_nothing_that_belongs_to_no_stack(tmp_path: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "destroy" in tools
         assert "explain" in tools
@@ -174,7 +174,7 @@ def test_a_server_of_one_stack_changes_nothing_that_belongs_to_no_stack(tmp_path
         with pytest.raises(MCPError, match="unknown tool"):
             await client.call_tool("tpu_delete", {"name": "bezel-one"})
 
-    ask(tmp_path, asked, Scope(stacks=("dev",)))
+    ask(tmp_path, use_client, Scope(stacks=("dev",)))
 
 
 def test_a_server_of_one_stack_shows_no_lease_of_another(tmp_path: Path) -> None:
@@ -194,14 +194,14 @@ def test_a_server_of_one_stack_shows_no_lease_of_another(tmp_path: Path) -> None
 
 
 def test_a_server_of_two_stacks_takes_no_call_without_a_stack(cloud: Deployed) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         assert (await client.call_tool("status", {})).is_error
 
-    ask(cloud.folder, asked, Scope(stacks=("dev", "prod")))
+    ask(cloud.folder, use_client, Scope(stacks=("dev", "prod")))
 
 
 def test_a_read_only_server_has_only_tools_that_read(tmp_path: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         tools = (await client.list_tools()).tools
         assert tools
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
@@ -212,17 +212,17 @@ def test_a_read_only_server_has_only_tools_that_read(tmp_path: Path) -> None:
         with pytest.raises(MCPError, match="unknown prompt"):
             await client.get_prompt("deploy", {"stack": "dev"})
 
-    ask(tmp_path, asked, Scope(read_only=True))
+    ask(tmp_path, use_client, Scope(read_only=True))
 
 
-def test_resources_are_stacks_plans_and_documents_and_nothing_outside_of_them(tmp_path: Path) -> None:
+def test_resources_are_stacks_plans_and_documents_alone(tmp_path: Path) -> None:
     for name in ("Pulumi.yaml", "Pulumi.l4-qat.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/guide.md").write_text("# Guide\n")
     (tmp_path / "secret.md").write_text(ACCESS_TOKEN)
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
         assert uris == {"bezel://stacks", "bezel://plan/l4-qat", "bezel://docs/guide"}
         texts = [(await client.read_resource(uri)).contents[0].text for uri in sorted(uris)]  # type: ignore[union-attr]
@@ -238,11 +238,11 @@ def test_resources_are_stacks_plans_and_documents_and_nothing_outside_of_them(tm
             with pytest.raises(MCPError):
                 await client.read_resource(uri)
 
-    ask(tmp_path, asked)
+    ask(tmp_path, use_client)
 
 
 def test_a_prompt_is_filled_in_and_a_missing_argument_is_refused(tmp_path: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         assert {prompt.name for prompt in (await client.list_prompts()).prompts} == {"deploy", "diagnose", "compare"}
         filled = await client.get_prompt("deploy", {"stack": "l4-qat"})
         assert "Deploy the stack l4-qat." in filled.messages[0].content.text  # type: ignore[union-attr]
@@ -255,11 +255,11 @@ def test_a_prompt_is_filled_in_and_a_missing_argument_is_refused(tmp_path: Path)
             with pytest.raises(MCPError):
                 await client.get_prompt(name, arguments)
 
-    ask(tmp_path, asked)
+    ask(tmp_path, use_client)
 
 
 def test_a_prompt_names_only_tools_that_are_served(tmp_path: Path) -> None:
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         tools = {tool.name for tool in (await client.list_tools()).tools}
         named: set[str] = set()
         for listed in (await client.list_prompts()).prompts:
@@ -269,7 +269,7 @@ def test_a_prompt_names_only_tools_that_are_served(tmp_path: Path) -> None:
         assert named == {"plan", "deploy", "confirm", "status", "metrics", "logs", "analyze_logs", "compare"}
         assert named <= tools
 
-    ask(tmp_path, asked)
+    ask(tmp_path, use_client)
 
 
 class Long(Result):
@@ -315,7 +315,7 @@ def test_a_cancelled_call_learns_of_it_and_ends_in_order(tmp_path: Path) -> None
     assert ended == [True]
 
 
-def test_lines_of_any_thread_are_progress_and_a_call_that_goes_on_is_not_cancelled(tmp_path: Path) -> None:
+def test_lines_of_any_thread_are_progress_of_a_call_that_goes_on(tmp_path: Path) -> None:
     def answer(context: Context, _: Nothing) -> Long:
         thread = threading.Thread(target=context.show, args=("a line of an engine's thread",))
         thread.start()

@@ -34,28 +34,28 @@ def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     """A stack whose state holds a service; the engine can read it."""
-    with deployed(tmp_path) as held:
+    with deployed(tmp_path) as deployment:
         (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
         root = {"urn": "urn:pulumi:dev::bezel::pulumi:pulumi:Stack::bezel-dev", "type": "pulumi:pulumi:Stack"}
         state = state_of()
         state["checkpoint"]["latest"]["resources"] = [root, service_resource()]
-        held.keep("dev", state)
-        for name, value in held.context.environ.items():
+        deployment.keep("dev", state)
+        for name, value in deployment.context.environ.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "not a secret")
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("PATH", f"{PLUGINS}:/usr/bin:/bin")
-        yield held
+        yield deployment
 
 
-async def planned(client: Client) -> dict[str, Any]:
+async def plan_destroy(client: Client) -> dict[str, Any]:
     result = await client.call_tool("destroy", {"stack": "dev", "wait": "0s"})
     assert not result.is_error, result.content
     answer: dict[str, Any] = result.structured_content
     return answer
 
 
-async def refused(client: Client, **arguments: Any) -> str:
+async def refusal_text(client: Client, **arguments: Any) -> str:
     result = await client.call_tool("confirm", arguments)
     assert result.is_error
     assert result.meta["bezel/error"]["code"] == "refused"
@@ -63,43 +63,43 @@ async def refused(client: Client, **arguments: Any) -> str:
 
 
 def test_a_plan_names_what_is_destroyed_and_its_token_confirms_that_alone(cloud: Deployed) -> None:
-    async def asked(client: Client) -> None:
-        answer = await planned(client)
+    async def use_client(client: Client) -> None:
+        answer = await plan_destroy(client)
         (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "destroy"]
         Draft202012Validator(tool.output_schema or {}).validate(answer)
         assert answer["plan"]["confirm_name"] == "dev"
         assert answer["plan"]["destroyed"][0].startswith("service (gcp:cloudrunv2/service:Service)")
-        given = {"token": answer["token"], "operation": "destroy", "target": "dev", "name": "dev"}
-        assert "its name has to be repeated" in await refused(client, **{**given, "name": ""})
-        assert "the token confirms destroy dev" in await refused(client, **{**given, "target": "prod"})
-        assert "the token confirms destroy dev" in await refused(client, **{**given, "operation": "deploy"})
-        assert "no plan waits" in await refused(client, **{**given, "token": "0" * 32})
-        assert "altered" in await refused(client, **{**given, "token": f"{answer['token'][:-1]}~"})
+        confirmation = {"token": answer["token"], "operation": "destroy", "target": "dev", "name": "dev"}
+        assert "its name has to be repeated" in await refusal_text(client, **{**confirmation, "name": ""})
+        assert "the token confirms destroy dev" in await refusal_text(client, **{**confirmation, "target": "prod"})
+        assert "the token confirms destroy dev" in await refusal_text(client, **{**confirmation, "operation": "deploy"})
+        assert "no plan waits" in await refusal_text(client, **{**confirmation, "token": "0" * 32})
+        assert "altered" in await refusal_text(client, **{**confirmation, "token": f"{answer['token'][:-1]}~"})
 
-    ask(cloud.folder, asked)
+    ask(cloud.folder, use_client)
 
 
-def test_a_token_is_worth_nothing_to_another_client_and_after_any_change_of_the_stack(cloud: Deployed) -> None:
+def test_a_token_fails_for_another_client_and_after_any_change(cloud: Deployed) -> None:
     file = cloud.folder / "state/.pulumi/stacks/bezel/dev.json"
-    given = {"operation": "destroy", "target": "dev", "name": "dev"}
+    confirmation = {"operation": "destroy", "target": "dev", "name": "dev"}
     tokens: list[str] = []
 
     async def first(client: Client) -> None:
-        tokens.extend([(await planned(client))["token"] for _ in range(3)])
+        tokens.extend([(await plan_destroy(client))["token"] for _ in range(3)])
         state = json.loads(file.read_text())
         state["checkpoint"]["latest"]["resources"].append(
             service_resource() | {"urn": f"{'urn:pulumi:dev::bezel'}::t::x"}
         )
         before = file.read_text()
         file.write_text(json.dumps(state))
-        assert "the stack's state" in await refused(client, token=tokens[0], **given)
+        assert "the stack's state" in await refusal_text(client, token=tokens[0], **confirmation)
         file.write_text(before)
-        assert "no plan waits" in await refused(client, token=tokens[0], **given)
+        assert "no plan waits" in await refusal_text(client, token=tokens[0], **confirmation)
         (cloud.folder / "Pulumi.dev.yaml").write_text("config: {bezel:hardware: l4}\n")
-        assert "the stack's file" in await refused(client, token=tokens[1], **given)
+        assert "the stack's file" in await refusal_text(client, token=tokens[1], **confirmation)
 
     async def second(client: Client) -> None:
-        assert "no plan waits" in await refused(client, token=tokens[2], **given)
+        assert "no plan waits" in await refusal_text(client, token=tokens[2], **confirmation)
 
     ask(cloud.folder, first)
     ask(cloud.folder, second)
@@ -119,26 +119,26 @@ def test_an_agent_deploys_and_destroys_a_stack_with_what_was_shown(
         assert (progress, total) == (len(lines) + 1, None)
         lines.append(message or "")
 
-    async def asked(client: Client) -> None:
+    async def use_client(client: Client) -> None:
         deploy = (await client.call_tool("deploy", {"stack": STACK, "wait": "0s"})).structured_content
         assert {row["op"] for row in deploy["plan"]["changes"]} == {"create"}
         assert small.buckets() == []
-        given = {"token": deploy["token"], "operation": "deploy", "target": STACK}
-        done = await client.call_tool("confirm", given, progress_callback=progress)
+        confirmation = {"token": deploy["token"], "operation": "deploy", "target": STACK}
+        done = await client.call_tool("confirm", confirmation, progress_callback=progress)
         assert not done.is_error, done.content
         assert done.structured_content["verdict"] == "done"
         assert any("done: creating" in line for line in lines)
         assert len(small.buckets()) == 1
-        assert "no plan waits" in await refused(client, **given)
+        assert "no plan waits" in await refusal_text(client, **confirmation)
         again = await client.call_tool("deploy", {"stack": STACK, "wait": "0s"})
         assert (again.structured_content["token"], again.structured_content["plan"]["is_empty"]) == (None, True)
         destroy = (await client.call_tool("destroy", {"stack": STACK, "wait": "0s"})).structured_content
-        given = {"token": destroy["token"], "operation": "destroy", "target": STACK, "name": STACK}
-        done = await client.call_tool("confirm", given)
+        confirmation = {"token": destroy["token"], "operation": "destroy", "target": STACK, "name": STACK}
+        done = await client.call_tool("confirm", confirmation)
         assert done.structured_content["verdict"] == "done"
         assert small.buckets() == []
 
     try:
-        ask(small.pipeline.folder, asked)
+        ask(small.pipeline.folder, use_client)
     finally:
         small.pipeline.stop()
