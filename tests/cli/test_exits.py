@@ -22,6 +22,7 @@ GRID = "context_tokens,users,value,unit,success_pct,status\n16,1,3.5,req/s,100,o
 @pytest.mark.slow
 @pytest.mark.parametrize("command_line", ["local fault list", "catalog show models", "plan l4-qat", "--help"])
 def test_a_command_whose_reader_has_gone_ends_silently(command_line: str) -> None:
+    """It ends with 141, as any other program does whose pipe is closed."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as out:

@@ -46,6 +46,7 @@ def client_of(served):
 
 
 def test_ctrl_c_ends_it_and_leaves_its_data_and_no_process(serve):
+    """It serves in a folder that was empty."""
     first = serve()
     assert folder_of(first) == first.home / ".local/state/bezel/localcloud"
     assert [path.name for path in first.home.iterdir()] == [".local"]
@@ -75,6 +76,7 @@ def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
 
 
 def test_a_folder_or_port_in_use_is_refused_with_its_owner(serve):
+    """Two of them run at once in folders of their own, and share no data and no token."""
     one, other = serve("--dir", "one"), serve("--dir", "other")
     client_of(one).post(BUCKETS, {"name": "mine"}, project=one.report["project"])
     assert client_of(other).get(f"{BUCKETS}/mine").status_code == 404
@@ -122,6 +124,7 @@ def test_apis_are_enabled_and_buckets_filled_before_it_says_that_it_serves(serve
 
 
 def test_present_buckets_are_not_seeded_again_and_a_refused_seed_ends_it(serve):
+    """What a client stored in the meantime stays."""
     bucket = serve.home / "seed" / "seeded-bucket"
     bucket.mkdir(parents=True)
     (bucket / "kept").write_text("from the folder")

@@ -127,6 +127,7 @@ def test_a_name_that_nothing_of_ours_has_is_reported(cloud: Cloud, action: str) 
 
 
 def test_a_sweep_deletes_failed_or_ended_leases_once_confirmed(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease that runs, and those of others, stay."""
     cloud.project.ok("POST", "/localcloud/faults", {"kind": "lease-stock-out", "parameters": {"zone": "europe-*"}})
     cloud.lease("bezel-failed", zone=OTHER)
     cloud.lease("research-failed", zone=OTHER, ours=False)

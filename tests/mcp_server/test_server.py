@@ -216,6 +216,7 @@ def test_a_read_only_server_has_only_tools_that_read(tmp_path: Path) -> None:
 
 
 def test_resources_are_stacks_plans_and_documents_alone(tmp_path: Path) -> None:
+    """Files outside of these cannot be read."""
     for name in ("Pulumi.yaml", "Pulumi.l4-qat.yaml"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "docs").mkdir()

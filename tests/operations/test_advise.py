@@ -182,6 +182,7 @@ def test_a_simulated_or_random_model_is_marked_as_noise(
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [2048, 8192, 131_072])
 def test_a_message_fits_the_context_and_serious_lines_come_first(cloud: Deployed, length: int) -> None:
+    """The message is bounded by the model's context length; the lines of an error stay where others are left out."""
     model = Model(cloud, length=length)
     model.log.add(f"{OUT_OF_MEMORY} the one that matters", 1)
     for number in range(900):

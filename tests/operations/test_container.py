@@ -91,6 +91,7 @@ def machines(tmp_path: Path, trial: LeaseHarness) -> Iterator[Machines]:
 def test_a_stop_warns_of_the_lease_s_cost_and_waits_for_confirmation(
     machines: Machines,
 ) -> None:
+    """The lease goes on and is billed while the container is stopped; nothing changes before the confirmation."""
     plan = machines.plan("stop")
     assert plan.summary == f"stop the container of {ZONES[0]}/{NAME} (running, serves)"
     billed, ends, callers, used = plan.warnings
@@ -273,6 +274,7 @@ def fleet(machines: Machines) -> Machines:
 
 @pytest.mark.slow
 def test_machines_of_a_fleet_restart_one_after_the_other(fleet: Machines) -> None:
+    """The next machine restarts once the one before it serves again."""
     plan = fleet.plan("restart")
     assert [change.name for change in plan.changes] == [f"{ZONES[0]}/{NAME}", f"{ZONES[0]}/{OTHER}"]
     assert [text for text in plan.warnings if "503" in text] == []  # the other machine serves
@@ -295,6 +297,7 @@ def test_a_fleet_whose_first_machine_fails_keeps_the_others_as_they_are(fleet: M
 def test_one_machine_of_a_fleet_is_stopped_by_its_name(
     fleet: Machines,
 ) -> None:
+    """A start is then for the machine that does not run, and a stop for the other one."""
     plan = fleet.plan("stop", lease=OTHER)
     assert plan.confirm_name == OTHER
     assert [text for text in plan.warnings if "503" in text] == []  # the other machine may serve

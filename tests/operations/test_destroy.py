@@ -95,6 +95,7 @@ def test_types_that_google_keeps_are_types_of_the_provider() -> None:
 
 
 def test_a_plan_names_each_resource_with_its_price_and_loss(cloud: Deployed, context: Context) -> None:
+    """The plan has everything that the state holds."""
     keep(cloud, bucket(), service_resource())
     plan = plan_destroy(context, DestroyArguments(stack="dev", wait="0s"))
     assert [(change.op, change.name) for change in plan.changes] == [("delete", "data"), ("delete", "service")]

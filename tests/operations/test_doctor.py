@@ -255,6 +255,7 @@ dev = "policies/security.dev.json"
 
 @pytest.mark.slow
 def test_deployed_stacks_are_checked_then_pipeline_stacks_and_no_example(google: Google) -> None:
+    """Without a deployed stack, those of the pipeline are checked; an example only where it is named."""
     folder = google.cloud.folder
     shutil.copytree(ROOT / "policies", folder / "policies")
     (folder / "bezel.toml").write_text(PIPELINE)

@@ -102,6 +102,7 @@ INSIDE, OUTSIDE = [["0 14 * * *", "0 18 * * *", "UTC"]], [["0 18 * * *", "0 14 *
 
 
 def test_an_absent_lease_outside_its_hours_is_expected_and_names_its_start(read: Any) -> None:
+    """That the lease is absent is as declared then, so it is no failure."""
     stack = read(zone=ZONES[0], hours=OUTSIDE)
     assert stack.verdict == "off-hours"
     at = "2026-09-21 18:00 UTC"

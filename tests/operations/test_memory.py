@@ -271,6 +271,7 @@ def test_a_server_that_reports_nothing_is_unknown_and_a_failure(server: ModelSer
 
 @pytest.mark.slow
 def test_a_wrong_begin_of_the_log_is_an_argument_error(server: ModelServer) -> None:
+    """It is not reported as a log that cannot be read."""
     LogServer(server.cloud)
     with pytest.raises(LogsError, match="expected an age or a time") as refused:
         of(server, since="1x")

@@ -49,6 +49,7 @@ def requests_of_project(cloud: OneProject) -> list[tuple[str, str, float | None,
 
 
 def test_a_plan_requests_nothing_and_its_confirmation_requests_once(cloud: OneProject) -> None:
+    """The list of quotas shows the request's state afterwards, pending and then granted."""
     planned = plan(cloud, email="a@example.com", region="us-east4")
     assert "request 5 GPUs, now 3 GPUs" in planned.summary
     assert (planned.is_empty, planned.refusals, planned.warnings) == (False, (), ())
@@ -76,6 +77,7 @@ def test_a_plan_is_worth_nothing_after_the_limit_or_a_request_has_changed(cloud:
 
 
 def test_a_second_request_changes_the_first_and_warns_of_a_denial(cloud: OneProject) -> None:
+    """The warning has the reason of the denial."""
     apply(cloud, plan(cloud, amount=100))
     cloud.project.clock.time += DECIDED_AFTER
     assert requests_of_project(cloud) == [(L4, "us-east4", 100, "denied")]

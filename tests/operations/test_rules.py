@@ -322,6 +322,7 @@ def test_requests_that_the_platform_refuses_are_a_cause_in_words() -> None:
 
 
 def test_past_refusals_and_refused_strangers_are_no_present_cause() -> None:
+    """Callers who are all refused now are a present cause."""
     burst = [logged_request(1, 429, ABORTED), *(logged_request(second, 200) for second in range(660, 700))]
     assert [each.is_past for each in findings_of((), requests=burst, now=NOW)] == [True]
     stranger = [

@@ -133,6 +133,7 @@ def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
 
 @pytest.mark.long
 def test_a_restart_makes_an_equal_revision_that_the_next_deploy_knows(project: Project) -> None:
+    """The next deploy has nothing to change, and a further restart is possible."""
     before = project.service()
     plan = project.restart()
     assert plan.file_change is not None
@@ -157,6 +158,7 @@ def test_what_else_would_be_deployed_is_said(project: Project) -> None:
 
 @pytest.mark.long
 def test_a_kill_after_the_file_was_written_leaves_a_change_to_deploy(project: Project) -> None:
+    """The next deploy shows the change of the file."""
     limits = project.file.read_text()
     run = project.pipeline.start("scale", STACK, "--max", "1", "--yes")
     end = time.monotonic() + SECONDS

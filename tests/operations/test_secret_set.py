@@ -43,6 +43,7 @@ def stored_value_of(cloud: OneProject, version: str = "latest") -> bytes:
 
 @pytest.mark.slow
 def test_a_missing_secret_is_created_and_a_second_value_is_a_new_version(cloud: OneProject) -> None:
+    """The new secret has the labels; the first version stays."""
     planned = plan(cloud)
     assert [change.name for change in planned.changes] == ["hf-token", "hf-token, version 1"]
     assert cloud.written == []

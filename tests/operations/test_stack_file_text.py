@@ -110,6 +110,7 @@ def test_the_line_ends_of_the_file_are_kept() -> None:
     ],
 )
 def test_an_edit_that_cannot_be_made_alone_shows_the_line_to_write(text: str) -> None:
+    """The file stays as it is, and the person writes the line."""
     with pytest.raises(UserError) as refused:
         with_value(text)
     assert "nothing was changed" in str(refused.value)

@@ -148,6 +148,7 @@ def test_preemptions_are_judged_by_their_growth() -> None:
 
 
 def test_failures_of_the_server_alone_lower_the_share_of_success() -> None:
+    """Requests that clients got wrong do not lower it."""
     first = recorded_sample("metrics.txt")
     assert by_name(figures_of(first))["success_rate"].value == 1.0  # in spite of 18 refused requests
     failed = replace(first, outcomes={**first.outcomes, (names.HTTP, "5xx"): 12.0})

@@ -132,6 +132,7 @@ def test_a_plan_is_worth_nothing_once_its_source_has_changed(copying: Copying) -
 
 @pytest.mark.slow
 def test_an_incomplete_model_is_refused_before_anything_is_copied(copying: Copying) -> None:
+    """The source is a folder without weights."""
     copying.shelf.make("other-bucket")
     copying.shelf.put("mine/config.json", b"{}", "other-bucket")
     planned = copying.plan(origin="gs://other-bucket/mine")
