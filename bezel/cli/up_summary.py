@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from bezel.planner.base.hours import Window, is_within, next_start
-from bezel.planner.base.money import exact, rounded
+from bezel.planner.base.money import exact, round_usd
 from bezel_base.text.shell import shell_word, shell_word_for_make
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
@@ -151,7 +151,7 @@ def _usd(cost: Mapping[str, object], key: str, digits: int | None = None) -> str
     if not isinstance(value, int | float):
         return f"an unknown price ({value})"
     amount = Decimal(repr(value))
-    return f"{exact(amount) if digits is None else rounded(amount, digits)} USD"
+    return f"{exact(amount) if digits is None else round_usd(amount, digits)} USD"
 
 
 def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:

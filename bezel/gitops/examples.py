@@ -62,14 +62,14 @@ class ExamplesReport:
 
     def markdown(self) -> str:
         """The content for the run's summary."""
-        lines = [f"- `{row.stack}`: {row.state}" + _quoted(row.details) for row in self.examples]
+        lines = [f"- `{row.stack}`: {row.state}" + _quote_details(row.details) for row in self.examples]
         return "\n".join(["### Examples", "", *(lines or [_NONE])]) + "\n"
 
 
 _NONE = f"no examples: {FILE} names every stack file"
 
 
-def _quoted(details: Sequence[str]) -> str:
+def _quote_details(details: Sequence[str]) -> str:
     # As code: texts of a change can forge no heading, link or mention.
     return "".join(f"\n  - `{detail.replace('`', chr(39))}`" for detail in details)
 

@@ -154,8 +154,8 @@ def rehearse(
     project.stack_file(stack)
     started = time.monotonic()
     judge = judge or BaseJudge(project)
-    with place(seconds) as own, judge.folder() as packs:
-        report = _Rehearsing(project, stack, own, speed, packs.absolute()).run(seconds)
+    with place(seconds) as rehearsal_place, judge.folder() as packs:
+        report = _Rehearsing(project, stack, rehearsal_place, speed, packs.absolute()).run(seconds)
     return replace(report, seconds=time.monotonic() - started, project=project.name, judge=judge.as_json())
 
 
@@ -178,7 +178,7 @@ class _Rehearsing:
                 doing = "reading the outputs"
                 report = self._with_outputs(view, report)
                 doing = "destroying"
-                report = self._destroyed(view, report)
+                report = self._destroy(view, report)
         except OutOfTimeError:
             problem = f"the deadline of {seconds:g} s passed while {doing}; the embedded cloud was removed"
             report = self._report(1)
@@ -207,7 +207,7 @@ class _Rehearsing:
             return replace(report, verdict="failed", problems=(*report.problems, problem))
         return report
 
-    def _destroyed(self, view: Path, report: Rehearsal) -> Rehearsal:
+    def _destroy(self, view: Path, report: Rehearsal) -> Rehearsal:
         """Destroy the stack; one that is protected is released first, by the edit that a user would make."""
         if self.project.configuration(self.stack).get("environment") == "prod":
             self._release(view)
@@ -269,8 +269,8 @@ def _checks(smoke: Mapping[str, object]) -> str:
 def _figures(figures: Mapping[str, object]) -> str:
     def median(name: str) -> str:
         value = figures.get(name)
-        known = value.get("p50") if isinstance(value, Mapping) else None
-        return "not measured" if known is None else f"{known} ms"
+        milliseconds = value.get("p50") if isinstance(value, Mapping) else None
+        return "not measured" if milliseconds is None else f"{milliseconds} ms"
 
     tokens = figures.get("output_tokens_per_second")
     return f"ttft p50 {median('ttft_ms')}, tpot p50 {median('tpot_ms')}, {tokens} output tokens/s"

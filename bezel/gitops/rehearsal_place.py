@@ -87,13 +87,13 @@ class Place:
                 _end(process)
         return process.returncode, text or ""
 
-    def environment(self, given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    def environment(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
         """The variables of the rehearsal's processes."""
-        passed_on = {name: value for name, value in given.items() if PASSED_ON.fullmatch(name)}
-        own = {"HOME": "home", "TMPDIR": "tmp", "XDG_CACHE_HOME": "home/.cache", "XDG_CONFIG_HOME": "home/.config"}
-        for name in own.values():
+        passed_on = {name: value for name, value in environ.items() if PASSED_ON.fullmatch(name)}
+        folders = {"HOME": "home", "TMPDIR": "tmp", "XDG_CACHE_HOME": "home/.cache", "XDG_CONFIG_HOME": "home/.config"}
+        for name in folders.values():
             (self.folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-        return passed_on | {name: str(self.folder / place) for name, place in own.items()} | {MARK: self.mark}
+        return passed_on | {name: str(self.folder / place) for name, place in folders.items()} | {MARK: self.mark}
 
     def clear(self) -> None:
         """End the processes and remove the folder."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from bezel.leases.clock import rfc3339
-from bezel.planner.base.money import rounded
+from bezel.planner.base.money import round_usd
 
 UNKNOWN = "unknown"
 
@@ -44,4 +44,4 @@ def cost_of(
 
 
 def _cents(hourly_usd: float, seconds: float) -> float:
-    return float(rounded(Decimal(repr(hourly_usd)) * Decimal(repr(seconds)) / 3600, 2))
+    return float(round_usd(Decimal(repr(hourly_usd)) * Decimal(repr(seconds)) / 3600, 2))

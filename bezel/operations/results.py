@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 
 def _usd_text(amount: Decimal) -> str:
-    from bezel.planner.base.money import rounded
+    from bezel.planner.base.money import round_usd
 
-    return rounded(amount, 4)
+    return round_usd(amount, 4)
 
 
 Usd = Annotated[Decimal, PlainSerializer(_usd_text, return_type=str, when_used="json")]

@@ -29,7 +29,7 @@ from bezel.planner.assemble.quota_use import (
     is_crowded,
     own_most,
     tight_deploy,
-    uncounted,
+    uncounted_warning,
     use_line,
     used_by_others,
     worst_moment,
@@ -64,9 +64,9 @@ def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Prob
             continue
         others = used_by_others(services, service.name, need.quota.id)
         own_use = own_most(services, service.name, need.quota.id)
-        if is_short(need, allowed, others.held):
+        if is_short(need, allowed, others.certain):
             holders = ", ".join(others.holders)
-            problem = shortage(need, allowed, project=plan.project, held=others.held, holders=holders)
+            problem = shortage(need, allowed, project=plan.project, used=others.certain, holders=holders)
             if has_already(services, service.name, need):
                 _warn(
                     f"{problem.key}: {problem.consequence} The present revision keeps serving; an update fails. "
@@ -148,7 +148,7 @@ def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own_servic
         line = use_line(
             need,
             allowed,
-            used_by_others(services, "", need.quota.id).held,
+            used_by_others(services, "", need.quota.id).certain,
             counted,
             moment=worst_moment(need, services, own_service) if own_service else None,
             changed=() if isinstance(counted, str) else changed_since(services, counted.age, state.read_at),
@@ -158,7 +158,7 @@ def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own_servic
             unseen[counted].append(need)
     for why, concerned in unread.items():
         _warn(unknown(tuple(concerned), project, why))
-    lines += [uncounted(concerned, project, why) for why, concerned in unseen.items()]
+    lines += [uncounted_warning(concerned, project, why) for why, concerned in unseen.items()]
     if lines and pulumi.runtime.is_dry_run():
         pulumi.log.info("quotas and their use:\n  " + "\n  ".join(lines))
         for line in lines:

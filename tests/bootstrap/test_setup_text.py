@@ -13,7 +13,7 @@ from bezel.foundation.settings import checked_settings
 from bezel.gitops.project_setup import forge_settings, preflight
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.repository import repository_id
-from bezel.gitops.project_setup.setup import counted
+from bezel.gitops.project_setup.setup import changes_text
 from bezel_base.errors import UserError
 from tests.support.bootstrap.project import PROJECT, SETTINGS, FakeProject
 from tests.support.rest.fake_google import Answer, Server, serving
@@ -79,7 +79,7 @@ def test_a_gitea_server_gets_values_for_its_pages() -> None:
     [({}, "0 changes"), ({"create": 1}, "1 change: 1 to create"), ({"update": 2, "import": 1}, "1 to adopt, 2 to")],
 )
 def test_changes_are_counted(changes: dict[str, int], summary: str) -> None:
-    assert summary in counted(changes)
+    assert summary in changes_text(changes)
 
 
 def test_wrong_options_are_all_named_as_options(capsys: pytest.CaptureFixture[str]) -> None:

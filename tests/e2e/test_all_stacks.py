@@ -8,11 +8,13 @@ import pytest
 import yaml
 
 from bezel.engine.project.project import Project
-from bezel.planner.base.hardware import leased
+from bezel.planner.base.hardware import find_leased_hardware
 from tests.support.e2e.rehearsal import ROOT, Rehearsal
 
 PROJECT = Project(ROOT)
-STACKS = [name for name in PROJECT.stacks() if leased(str(PROJECT.configuration(name)["accelerator"])) is None]
+STACKS = [
+    name for name in PROJECT.stacks() if find_leased_hardware(str(PROJECT.configuration(name)["accelerator"])) is None
+]
 PACKS = ("hardware_cost", "security")
 
 

@@ -9,14 +9,14 @@ import httpx
 import pytest
 
 from bezel.engine.project.project import Project
-from bezel.planner.base.hardware import leased
+from bezel.planner.base.hardware import find_leased_hardware
 from tests.support.e2e.rehearsal import ROOT, Rehearsal, add_version, make_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Project(ROOT)
-STACKS = [name for name in PROJECT.stacks() if leased(str(PROJECT.configuration(name)["accelerator"]))]
+STACKS = [name for name in PROJECT.stacks() if find_leased_hardware(str(PROJECT.configuration(name)["accelerator"]))]
 PACKS = [word for pack in ("hardware_cost", "security") for word in ("--policy-pack", f"policies/{pack}")]
 OWN_PRICE = {
     "item": "g2-standard-96",

@@ -12,7 +12,7 @@ from bezel.engine.events.values import Change, Violation
 from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.gitops.review import deploy_record
-from bezel.gitops.review.approval import Decision, Known, decide
+from bezel.gitops.review.approval import Decision, ReviewHistory, decide
 from bezel.gitops.review.deploy import refuse
 from bezel.gitops.review.reviews import Review
 from tests.support.gitops.events import BUCKET, STACK, analysed, step, summary, urn, violation
@@ -32,21 +32,21 @@ REFUSED = Review("refused", digest(PLANNED), PLANNED)
 @pytest.mark.parametrize(
     ("planned", "known", "approved", "allowed", "reason", "differs"),
     [
-        (PLANNED, Known(REVIEW), "", True, "as reviewed", False),
-        (PLANNED, Known(), digest(PLANNED), True, "approved", False),
-        (PLANNED, Known(OTHER), digest(PLANNED), True, "approved", False),
-        (PLANNED, Known(REVIEW), digest(MORE), False, "--approve", False),
-        (PLANNED, Known(), "sha256:0", False, "--approve", False),
-        (PLANNED, Known(OTHER), "sha256:0", False, "--approve", True),
-        (PLANNED, Known(), "", False, "was not previewed", False),
-        (PLANNED, Known(OTHER), "", False, "differ from the reviewed ones", True),
-        (PLANNED, Known(UNSOUND), "", False, "not one that a preview wrote", False),
-        (PLANNED, Known(REFUSED), "", False, "the review says refused", False),
-        (PLANNED, Known(None, [REVIEW]), "", False, "the state has changed", True),
-        (PLANNED, Known(None, [OTHER, REVIEW]), "", False, "the state has changed", True),
-        (REST, Known(None, [REVIEW], PLANNED), "", True, "the rest of the reviewed changes", False),
-        (REST, Known(OTHER, (), PLANNED), "", False, "differ from the reviewed ones", True),
-        (MORE, Known(None, [REVIEW], PLANNED), "", False, "not what is left of it", True),
+        (PLANNED, ReviewHistory(REVIEW), "", True, "as reviewed", False),
+        (PLANNED, ReviewHistory(), digest(PLANNED), True, "approved", False),
+        (PLANNED, ReviewHistory(OTHER), digest(PLANNED), True, "approved", False),
+        (PLANNED, ReviewHistory(REVIEW), digest(MORE), False, "--approve", False),
+        (PLANNED, ReviewHistory(), "sha256:0", False, "--approve", False),
+        (PLANNED, ReviewHistory(OTHER), "sha256:0", False, "--approve", True),
+        (PLANNED, ReviewHistory(), "", False, "was not previewed", False),
+        (PLANNED, ReviewHistory(OTHER), "", False, "differ from the reviewed ones", True),
+        (PLANNED, ReviewHistory(UNSOUND), "", False, "not one that a preview wrote", False),
+        (PLANNED, ReviewHistory(REFUSED), "", False, "the review says refused", False),
+        (PLANNED, ReviewHistory(None, [REVIEW]), "", False, "the state has changed", True),
+        (PLANNED, ReviewHistory(None, [OTHER, REVIEW]), "", False, "the state has changed", True),
+        (REST, ReviewHistory(None, [REVIEW], PLANNED), "", True, "the rest of the reviewed changes", False),
+        (REST, ReviewHistory(OTHER, (), PLANNED), "", False, "differ from the reviewed ones", True),
+        (MORE, ReviewHistory(None, [REVIEW], PLANNED), "", False, "not what is left of it", True),
     ],
 )
 def test_only_what_was_reviewed_or_is_left_of_it_is_made(planned, known, approved, allowed, reason, differs):
@@ -147,13 +147,13 @@ def test_a_violation_is_no_longer_only_advice_once_it_could_not_be_evaluated():
 def test_only_a_deploy_of_the_same_tree_that_did_not_end_is_continued():
     with fake_bucket() as served:
         bucket, names = served.client(), ("small", "a/b", "tree")
-        assert deploy_record.begun(bucket, *names) is None
+        assert deploy_record.begun_changes(bucket, *names) is None
         deploy_record.write(bucket, *names, PLANNED, ended=False)
-        assert deploy_record.begun(bucket, *names) == PLANNED
-        assert deploy_record.begun(bucket, "small", "a/b", "other tree") is None
-        assert deploy_record.begun(bucket, "small", "a", "tree") is None
+        assert deploy_record.begun_changes(bucket, *names) == PLANNED
+        assert deploy_record.begun_changes(bucket, "small", "a/b", "other tree") is None
+        assert deploy_record.begun_changes(bucket, "small", "a", "tree") is None
         deploy_record.write(bucket, *names, PLANNED, ended=True)
-        assert deploy_record.begun(bucket, *names) is None
+        assert deploy_record.begun_changes(bucket, *names) is None
         assert list(served.objects) == ["deploys/small/a%2Fb.json"]
         bucket.replace("deploys/small/a%2Fb.json", b"{}", next(iter(served.objects.values()))[1])
-        assert deploy_record.begun(bucket, *names) is None
+        assert deploy_record.begun_changes(bucket, *names) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.gitops.changed.import_closure import UnparsedError, closures, modules_of
 from bezel.gitops.changed.report import ChangedReport
-from bezel.gitops.changed.rules import Concerned, FileChange, Program, Reason, concerned, needs_plans
+from bezel.gitops.changed.rules import Concerned, FileChange, Program, Reason, find_concerned, needs_plans
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Program(
@@ -31,7 +31,7 @@ EVERY = {"l4", "tpu", "broken"}
 
 
 def stacks(*changes: tuple[str, str]) -> set[str]:
-    return set(concerned([FileChange(status, path) for status, path in changes], PROGRAM).reasons)
+    return set(find_concerned([FileChange(status, path) for status, path in changes], PROGRAM).reasons)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_file_concerns_the_stacks_that_load_it_and_an_unknown_one_all(path: st
 
 
 def test_a_deleted_stack_file_is_reported_and_a_renamed_one_is_both() -> None:
-    found = concerned([FileChange("D", "Pulumi.old.yaml"), FileChange("A", "Pulumi.new.yaml")], PROGRAM)
+    found = find_concerned([FileChange("D", "Pulumi.old.yaml"), FileChange("A", "Pulumi.new.yaml")], PROGRAM)
     assert (set(found.reasons), found.deleted) == ({"new"}, ("old",))
     text = ChangedReport("b", "h", found).text()
     assert "old: its file is deleted, so its resources stay" in text
@@ -81,7 +81,7 @@ def test_a_deleted_stack_file_is_reported_and_a_renamed_one_is_both() -> None:
 
 def test_stacks_that_the_pipeline_does_not_deploy_are_examples() -> None:
     changes = [FileChange("M", "Pulumi.yaml"), FileChange("D", "Pulumi.old.yaml"), FileChange("D", "Pulumi.gone.yaml")]
-    found = concerned(changes, PROGRAM).within(before={"l4", "tpu", "old"}, after={"l4"})
+    found = find_concerned(changes, PROGRAM).within(before={"l4", "tpu", "old"}, after={"l4"})
     assert (set(found.reasons), set(found.examples)) == ({"l4"}, {"tpu", "broken"})
     assert (found.deleted, found.released) == (("old",), ("tpu",)), "an example is deleted without a word"
     report = ChangedReport("b", "h", found, {"l4": "dev"})
@@ -91,7 +91,7 @@ def test_stacks_that_the_pipeline_does_not_deploy_are_examples() -> None:
         assert "neither previewed nor deployed" in text
         assert "names it no longer" in text
         assert "gone" not in text
-    every = concerned(changes, PROGRAM).within(before=EVERY, after=EVERY)
+    every = find_concerned(changes, PROGRAM).within(before=EVERY, after=EVERY)
     assert (set(every.reasons), dict(every.examples), every.released) == (EVERY, {}, ())
 
 
@@ -119,7 +119,7 @@ CHANGES = st.lists(st.builds(FileChange, st.sampled_from("AMDT"), PATHS), max_si
 @pytest.mark.slow
 @given(CHANGES, CHANGES)
 def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: list[FileChange]) -> None:
-    few, many = concerned(some, PROGRAM), concerned([*some, *more], PROGRAM)
+    few, many = find_concerned(some, PROGRAM), find_concerned([*some, *more], PROGRAM)
     assert set(few.reasons) <= set(many.reasons)
     assert set(few.deleted) <= set(many.deleted)
     assert all(set(reasons) <= set(many.reasons[stack]) for stack, reasons in few.reasons.items())

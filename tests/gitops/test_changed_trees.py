@@ -68,7 +68,9 @@ def test_a_stack_left_out_has_the_same_plan(
     edits: tuple[Edit, ...], among: set[str], beside: set[str], old: Path, plans_of: Callable[[Path], command.Plans]
 ) -> None:
     new = edited(old, edits)
-    found = command.compared(old, new, [FileChange("M", path) for path in {path for path, _, _ in edits}], plans_of)
+    found = command.compare_trees(
+        old, new, [FileChange("M", path) for path in {path for path, _, _ in edits}], plans_of
+    )
     before, after = plans_of(old), plans_of(new)
     assert before.keys() == after.keys() >= {"l4-qat", "v6e1-12b"}
     assert all(before[stack] == after[stack] for stack in after.keys() - found.reasons.keys())
@@ -86,10 +88,10 @@ def test_a_tree_that_cannot_be_planned_concerns_every_stack(
         return plans_of(old)
 
     new = edited(old, ())
-    found = command.compared(old, new, [FileChange("M", PRICES)], older)
+    found = command.compare_trees(old, new, [FileChange("M", PRICES)], older)
     assert found.reasons.keys() == plans_of(old).keys()
     assert "cannot be followed" in found.every[0].why
-    assert command.compared(old, new, [FileChange("M", "docs/a.md")], older) == Concerned({})
+    assert command.compare_trees(old, new, [FileChange("M", "docs/a.md")], older) == Concerned({})
 
 
 def test_a_tree_with_a_broken_module_fails_with_the_last_line(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ def test_the_commits_of_a_branch_are_compared(tmp_path: Path) -> None:
     path, before, after = L4_EAST
     copy.write(path, (copy.folder / path).read_text().replace(before, after))
     copy.commit("Change a price, rename a stack")
-    report = command.changed(copy.folder, "HEAD~1", {})
+    report = command.changed_stacks(copy.folder, "HEAD~1", {})
     assert {"small", "l4-qat"} <= set(report.stacks)
     assert "v6e1-12b" not in report.stacks
     assert report.concerned.deleted == ("l4-e2b",)

@@ -25,7 +25,7 @@ from bezel.engine.state.folder import latest_of
 from bezel.forge import ForgeError, forge_of
 from bezel.forge.objects import Comment, Issue, PullRequest, branch_of, sha_of
 from bezel.gitops.review import deploy_record
-from bezel.gitops.review.reviews import FOLDER, Place, find, others
+from bezel.gitops.review.reviews import FOLDER, ReviewPlace, find, others
 from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import read_state
 from bezel_base.errors import UserError, format_value
@@ -74,7 +74,7 @@ DOCUMENT = {
 }  # fmt: skip
 REVIEW = {"document": DOCUMENT, "planned": [PLANNED.as_json()]}
 STATE = {"version": 3, "checkpoint": {"latest": {"resources": [{"urn": "u", "type": "t"}]}}}
-PLACE = Place("bezel", "dev", "t")
+PLACE = ReviewPlace("bezel", "dev", "t")
 
 
 def spoilt(record: Any) -> Iterator[bytes]:
@@ -187,11 +187,11 @@ def test_no_content_of_a_review_or_a_deploy_s_record_is_a_traceback(bucket: Any)
     for content in spoilt(RECORD):
         bucket.objects.clear()
         states.create("deploys/bezel/dev.json", content)
-        begun = deploy_record.begun(states, "bezel", "dev", "t")
+        begun = deploy_record.begun_changes(states, "bezel", "dev", "t")
         assert begun is None or isinstance(begun, tuple)
     bucket.objects.clear()
     states.create("deploys/bezel/dev.json", json.dumps(RECORD).encode())
-    assert deploy_record.begun(states, "bezel", "dev", "t") == (PLANNED,)
+    assert deploy_record.begun_changes(states, "bezel", "dev", "t") == (PLANNED,)
 
 
 @pytest.mark.slow

@@ -239,7 +239,7 @@ def test_a_way_to_lift_the_judge_stops_the_deploy_until_it_is_approved(way, copy
     edit, line = WAYS[way]
     project = Project(copy.folder)
     first = deployed(bucket, project, copy)
-    assert (first.allowed, "first deploy" in first.said) == (True, True)
+    assert (first.allowed, "first deploy" in first.statement) == (True, True)
     edit(copy.folder)
     copy.commit("Merge")
     stopped = deployed(bucket, project, copy)
@@ -265,7 +265,9 @@ def test_a_change_of_what_is_judged_is_neither_named_nor_stopped(way, copy, buck
     merged = deployed(bucket, project, copy)
     assert (merged.allowed, merged.is_worth_saying) == (True, False)
     if way == "new stack":
-        assert deployed(bucket, project, copy, stack="new").said.startswith("the same as for the last allowed deploy")
+        assert deployed(bucket, project, copy, stack="new").statement.startswith(
+            "the same as for the last allowed deploy"
+        )
 
 
 def test_a_change_is_not_judged_by_its_own_code(copy):
@@ -537,9 +539,9 @@ def test_a_record_that_cannot_be_read_allows_nothing(copy, bucket, content):
     (entry,) = bucket.list(f"{record.FOLDER}/")
     bucket.replace(entry.name, content, entry.generation)
     stopped = deployed(bucket, project, copy)
-    assert (stopped.allowed, "damaged, or of another version" in stopped.said) == (False, True)
+    assert (stopped.allowed, "damaged, or of another version" in stopped.statement) == (False, True)
     assert deployed(bucket, project, copy, stopped.digest).allowed
-    assert deployed(bucket, project, copy).said.startswith("the same as")
+    assert deployed(bucket, project, copy).statement.startswith("the same as")
 
 
 def test_a_missing_record_is_no_first_deploy_where_something_was_deployed(copy, bucket):
@@ -548,7 +550,7 @@ def test_a_missing_record_is_no_first_deploy_where_something_was_deployed(copy, 
     edits("Pulumi.yaml", "name: bezel", "name: other")(copy.folder)
     copy.commit("Rename")
     renamed = deployed(bucket, Project(copy.folder), copy)
-    assert (renamed.allowed, "no record of what judged them" in renamed.said) == (False, True)
+    assert (renamed.allowed, "no record of what judged them" in renamed.statement) == (False, True)
     (entry,) = bucket.list(f"{record.FOLDER}/")
     bucket.delete(entry.name, entry.generation)
     bucket.create("deploys/bezel/dev.json", b"{}")

@@ -13,7 +13,7 @@ from bezel.forge import ForgeError, PullRequest, forge_of
 from bezel.gitops.changed.command import UnplannedError
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import BRANCH, base_branch, forge_for, send
-from bezel.gitops.prices.stack_effects import PRICE_FILE, StackEffect, compared
+from bezel.gitops.prices.stack_effects import PRICE_FILE, StackEffect, compare_plans
 from bezel_base.errors import UserError
 from bezel_catalog.prices import Price
 from bezel_catalog.refresh import Compared
@@ -107,7 +107,7 @@ def test_stacks_whose_price_or_verdict_changes_are_named(tmp_path: Path) -> None
             "unpriced": {"price": "3 USD/h"},
         },
     }
-    found = compared(old, new, plans.__getitem__)
+    found = compare_plans(old, new, plans.__getitem__)
     assert [one.line() for one in found if isinstance(one, StackEffect)] == [
         "1 USD/h -> 2 USD/h",
         "1 USD/h -> refused (too dear)",
@@ -119,7 +119,7 @@ def test_stacks_that_cannot_be_planned_are_unknown(tmp_path: Path) -> None:
     def broken(_: Path) -> Mapping[str, Mapping[str, str]]:
         raise UnplannedError("no module")
 
-    assert compared(tmp_path, tmp_path, broken) == "unknown: no module"
+    assert compare_plans(tmp_path, tmp_path, broken) == "unknown: no module"
 
 
 @pytest.mark.parametrize("kind", ["github", "gitea"])

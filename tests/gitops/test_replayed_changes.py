@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bezel.gitops.changed.command import plans
-from bezel.gitops.changed.import_closure import KINDS, _imported, closures, modules_of
-from bezel.gitops.changed.rules import FileChange, Program, concerned
+from bezel.gitops.changed.import_closure import KINDS, _imported_names, closures, modules_of
+from bezel.gitops.changed.rules import FileChange, Program, find_concerned
 from bezel.gitops.judge.paths import is_judge
 from tests.support.gitops.working_copy import tracked_files
 
@@ -101,7 +101,7 @@ class Tree:
 
     def concerned(self, path: str) -> frozenset[str]:
         """Stacks that a change of a file concerns."""
-        return frozenset(concerned([FileChange("M", path)], self.program).reasons)
+        return frozenset(find_concerned([FileChange("M", path)], self.program).reasons)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_every_module_of_the_language_host_concerns_every_stack(tree: Tree) -> N
     while waiting:
         if (name := waiting.pop()) not in seen:
             seen.add(name)
-            waiting += _imported(ROOT / modules[name], name, modules)
+            waiting += _imported_names(ROOT / modules[name], name, modules)
     assert {"bezel_base.loopback.grpc_guard", "bezel_pulumi_offline.language_host.runtime"} <= seen
     assert {name for name in seen if tree.concerned(modules[name]) != tree.stacks["every"]} == set()
 

@@ -11,7 +11,7 @@ from bezel.gitops.review import reviews
 from tests.support.gitops.events import BUCKET
 from tests.support.gitops.fake_bucket import fake_bucket
 
-PLACE = reviews.Place("small", "dev", "a" * 40)
+PLACE = reviews.ReviewPlace("small", "dev", "a" * 40)
 STATE, OTHER_STATE = "sha256:11", "sha256:22"
 PLANNED = planned_changes([Change("create", "u::data", BUCKET, new={"n": "1"})])
 MORE = planned_changes([Change("create", "u::data", BUCKET, new={"n": "2"})])
@@ -38,7 +38,7 @@ def test_a_review_is_found_by_its_tree_stack_and_state_only(bucket):
     found = reviews.find(bucket, PLACE, STATE)
     assert (found.changes_digest, found.planned, found.is_sound) == (digest(PLANNED), PLANNED, True)
     assert reviews.find(bucket, PLACE, OTHER_STATE) is None
-    for other in (reviews.Place("small", "dev", "b" * 40), reviews.Place("small", "prod", PLACE.tree)):
+    for other in (reviews.ReviewPlace("small", "dev", "b" * 40), reviews.ReviewPlace("small", "prod", PLACE.tree)):
         assert reviews.find(bucket, other, STATE) is None
         assert reviews.others(bucket, other) == []
     assert [item.changes_digest for item in reviews.others(bucket, PLACE)] == [digest(PLANNED)]
@@ -95,5 +95,5 @@ def test_bytes_that_are_no_json_are_no_error(bucket, content):
 
 
 def test_names_with_odd_characters_stay_in_their_own_folder():
-    odd = reviews.Place("a/../b", "de v?#", "a" * 40)
+    odd = reviews.ReviewPlace("a/../b", "de v?#", "a" * 40)
     assert odd.name(STATE) == f"plans/a%2F..%2Fb/de%20v%3F%23/{'a' * 40}/11.json"

@@ -36,18 +36,20 @@ def copy(tmp_path: Path) -> WorkingCopy:
 
 @pytest.mark.wide
 def test_a_change_of_shared_code_takes_the_named_stacks_and_the_rest_are_examples(copy: WorkingCopy) -> None:
-    report = command.changed(copy.folder, "HEAD~1", {})
+    report = command.changed_stacks(copy.folder, "HEAD~1", {})
     assert report.matrix == {
         "include": [{"stack": stack, "environment": name} for stack, name in sorted(PIPELINE.stacks.items())]
     }
     assert set(report.concerned.examples) == set(PIPELINE.examples(Project(ROOT)))
     copy.write(FILE, (copy.folder / FILE).read_text().replace("[stacks]", '[stacks]\nrtx6000-fp8 = "prod"'))
     copy.commit("Name a stack")
-    named = command.changed(copy.folder, "HEAD~1", {})
+    named = command.changed_stacks(copy.folder, "HEAD~1", {})
     assert {"stack": "rtx6000-fp8", "environment": "prod"} in named.matrix["include"]
     copy.git("rm", "--quiet", FILE)
     copy.commit("Remove the file")
-    assert set(command.changed(copy.folder, "HEAD~1", {}).stacks) == set(Project(ROOT).stacks()), "every one counts"
+    assert set(command.changed_stacks(copy.folder, "HEAD~1", {}).stacks) == set(Project(ROOT).stacks()), (
+        "every one counts"
+    )
 
 
 @pytest.mark.wide

@@ -11,7 +11,7 @@ from bezel.operations.context import Context
 from bezel.operations.cost.cost import Cost, CostArguments, cost
 from bezel.operations.plan.plan import PlanArguments, plan, plan_of
 from bezel.planner import PlanError, plan_summary
-from bezel.planner.base.money import Priced, rounded
+from bezel.planner.base.money import Priced, round_usd
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel_base.errors import UserError
 
@@ -34,13 +34,13 @@ def test_a_service_costs_what_its_plan_says(tmp_path: Path) -> None:
     report = costs(tmp_path, "l4-qat")
     planned = plan(Context(tmp_path, {}, show=lambda _line: None), PlanArguments(stack="l4-qat")).values["cost"]
     assert report.usd_per_hour is not None
-    assert rounded(report.usd_per_hour, 4) == str(planned["usd_per_hour"])
+    assert round_usd(report.usd_per_hour, 4) == str(planned["usd_per_hour"])
     assert (report.usd_per_hour_idle, report.usd_per_lease, report.lease_seconds) == (0, None, None)
     assert report.usd_per_hour_at_most is not None
     assert report.usd_per_month_at_most == report.usd_per_hour_at_most * 730
     assert report.usd_per_million_output_tokens is not None
     assert report.usd_per_million_output_tokens.low is not None
-    low = rounded(report.usd_per_million_output_tokens.low, 3)
+    low = round_usd(report.usd_per_million_output_tokens.low, 3)
     assert low == f"{planned['usd_per_million_output_tokens'][0]:.3f}"
     assert sum((line.usd_per_hour or 0) for line in report.lines) == pytest.approx(
         report.usd_per_hour, abs=Decimal("0.001")
@@ -122,7 +122,7 @@ def test_cost_and_plan_show_the_same_amounts(stack: str, tmp_path: Path) -> None
     for amount, (planned, digits) in amounts.items():
         assert amount == exact_of(planned), "not rounded before it is shown"
         assert amount is not None
-        assert rounded(amount, digits) in shown or of.max_instances > 1
+        assert round_usd(amount, digits) in shown or of.max_instances > 1
     for ends, planned_ends in (
         (report.usd_per_million_input_tokens, made.token_cost.input),
         (report.usd_per_million_output_tokens, made.token_cost.output),

@@ -115,5 +115,5 @@ def test_the_queue_needs_its_api_and_a_machine_does_not():
 
 
 def test_production_protects_the_gateway_and_development_does_not():
-    assert lease_plan(changed(V6E4_MOE, environment="prod")).protected
-    assert not lease_plan().protected
+    assert lease_plan(changed(V6E4_MOE, environment="prod")).is_protected
+    assert not lease_plan().is_protected

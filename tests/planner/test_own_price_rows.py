@@ -115,7 +115,7 @@ def test_a_missing_row_is_shown_ready_to_fill_in_with_its_unit(config):
     refused = {one.key for one in told(config | {"cost": unfilled})}
     assert {f"bezel:cost.prices.{number}.usd_per_unit" for number in range(len(unfilled["prices"]))} <= refused
     units = {
-        f"USD_PER_{unit.words.replace(' ', '_').upper()}": (unit.min_usd * unit.max_usd).sqrt()
+        f"USD_PER_{unit.phrase.replace(' ', '_').upper()}": (unit.min_usd * unit.max_usd).sqrt()
         for unit in priced_items().values()
     }
     filled = re.sub(r"USD_PER_\w+", lambda found: str(units[found[0]]), pasted)

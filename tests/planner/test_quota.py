@@ -61,7 +61,7 @@ def test_what_is_refused_does_not_fit_and_each_repair_would(
     assert is_short(need, allowed, held) is (each * instances * revisions + held > allowed)
     if not is_short(need, allowed, held):
         return
-    told = shortage(need, allowed, project="p", held=held, holders="others" if held else "")
+    told = shortage(need, allowed, project="p", used=held, holders="others" if held else "")
     assert not is_short(need, int(told.repair.partition("request ")[2].partition(":")[0]), held)
     if "max_instances to " in told.repair:
         fewer = int(told.repair.partition("max_instances to ")[2].partition(",")[0])
@@ -111,9 +111,9 @@ GPU = {
 def test_others_hold_what_runs_without_traffic_and_may_come_to_hold_more() -> None:
     services = [described("a", **GPU), described("own", **GPU), described("web", containers=[{}])]
     use = used_by_others(services, "own", L4.id)
-    assert (use.held, use.max_held, use.holders) == (1, 3, ("a",))
-    assert used_by_others(services, "own", CPU_QUOTA).held == 8000
-    assert used_by_others(services, "own", MEMORY_QUOTA).held == 32 << 30
+    assert (use.certain, use.max_held, use.holders) == (1, 3, ("a",))
+    assert used_by_others(services, "own", CPU_QUOTA).certain == 8000
+    assert used_by_others(services, "own", MEMORY_QUOTA).certain == 32 << 30
 
 
 @pytest.mark.parametrize(
@@ -134,20 +134,20 @@ def test_an_amount_is_read_in_every_spelling() -> None:
         limits = {"cpu": cpu, "memory": memory}
         return [described("a", containers=[{"resources": {"limits": limits}}], scaling={"minInstanceCount": 2})]
 
-    assert [used_by_others(limited(cpu, "1Gi"), "", CPU_QUOTA).held for cpu in ("500m", "0.5", "4")] == [
+    assert [used_by_others(limited(cpu, "1Gi"), "", CPU_QUOTA).certain for cpu in ("500m", "0.5", "4")] == [
         1000,
         1000,
         8000,
     ]
     spellings = ("512Mi", "1Gi", "2G", "1048576")
-    held = [used_by_others(limited("1", memory), "", MEMORY_QUOTA).held for memory in spellings]
+    held = [used_by_others(limited("1", memory), "", MEMORY_QUOTA).certain for memory in spellings]
     assert held == [1 << 30, 2 << 30, 4 * 10**9, 2 << 20]
 
 
 def test_instances_counted_by_hand_are_all_that_a_service_has() -> None:
     service = described("a", **GPU) | {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 2}}
     use = used_by_others([service], "own", L4.id)
-    assert (use.held, use.max_held) == (2, 2)
+    assert (use.certain, use.max_held) == (2, 2)
 
 
 @pytest.mark.parametrize(

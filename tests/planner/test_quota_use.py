@@ -15,7 +15,7 @@ from bezel.planner.assemble.quota_use import (
     is_crowded,
     own_most,
     tight_deploy,
-    uncounted,
+    uncounted_warning,
     use_line,
     worst_moment,
 )
@@ -119,10 +119,10 @@ def test_a_preview_says_what_is_used_by_whom_it_is_reported_and_how_old_that_is(
 
 
 def test_a_refusal_is_reported_with_what_it_takes_and_a_value_that_is_not_there_without() -> None:
-    refused = uncounted((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
+    refused = uncounted_warning((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
     assert f"the use of {L4.id}, {MEMORY.id} (403 PERMISSION_DENIED: no)" in refused
     assert "roles/monitoring.viewer and run `gcloud services enable monitoring.googleapis.com --project=p`" in refused
-    absent = uncounted((need(),), "p", "it has no value of the last day")
+    absent = uncounted_warning((need(),), "p", "it has no value of the last day")
     assert absent.endswith("jobs, instances that serve requests and other users are not counted.")
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from bezel.cli.ci.output import publish
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
-from bezel.gitops.changed.command import changed
+from bezel.gitops.changed.command import changed_stacks
 
 
 def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE]:
@@ -17,7 +17,7 @@ def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE]:
     Raises:
         UserError: The base of the change is unknown, as in a shallow clone, or `bezel.toml` has problems.
     """
-    report = changed(project.folder, options.base, os.environ)
+    report = changed_stacks(project.folder, options.base, os.environ)
     publish(report, options)
     if outputs := os.environ.get("GITHUB_OUTPUT"):
         with Path(outputs).open("a", encoding="utf-8") as file:

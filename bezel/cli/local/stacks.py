@@ -267,7 +267,7 @@ def _check_down(plan: "AnyPlan | None", engine: LocalEngine, stack: str) -> None
     Raises:
         UserError: The stack is not destroyed.
     """
-    if plan and plan.protected:
+    if plan and plan.is_protected:
         raise UserError(
             Problem(
                 "bezel:deletion_protection",

@@ -23,7 +23,7 @@ from bezel.gitops.changed.rules import (
     FileChange,
     Program,
     Reason,
-    concerned,
+    find_concerned,
     needs_plans,
     needs_program,
 )
@@ -41,7 +41,7 @@ class UnplannedError(Exception):
     """The plans of a tree could not be made."""
 
 
-def changed(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedReport:
+def changed_stacks(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedReport:
     """The stacks that the commits since a base concern.
 
     Args:
@@ -61,8 +61,8 @@ def changed(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedRepor
     with tempfile.TemporaryDirectory(prefix="bezel-changed-") as scratch:
         old, new = (write_tree(folder, commit, Path(scratch) / name) for name, commit in (("old", base), ("new", head)))
         pipeline = pipeline_of(Project(new))
-        found = compared(old, new, changes, plans).within(_deployed_before(old), pipeline.stacks)
-        return ChangedReport(base, head, found, pipeline.stacks)
+        affected = compare_trees(old, new, changes, plans).within(_deployed_before(old), pipeline.stacks)
+        return ChangedReport(base, head, affected, pipeline.stacks)
 
 
 def _deployed_before(old: Path) -> Collection[str]:
@@ -74,12 +74,12 @@ def _deployed_before(old: Path) -> Collection[str]:
         return ()
 
 
-def compared(old: Path, new: Path, changes: list[FileChange], plans_of: Callable[[Path], Plans]) -> Concerned:
+def compare_trees(old: Path, new: Path, changes: list[FileChange], plans_of: Callable[[Path], Plans]) -> Concerned:
     """The stacks that changes between two trees concern; every stack where the trees do not tell."""
     names = sorted(file["stack"] for path in new.iterdir() if (file := STACK_FILE.fullmatch(path.name)))
     both = {name: tuple(KINDS) for name in names}
     if not needs_program(changes):
-        return concerned(changes, Program(both, {}))
+        return find_concerned(changes, Program(both, {}))
     try:
         loaded = [closures(tree) for tree in (old, new)]
         either = {kind: loaded[0][kind] | loaded[1][kind] for kind in KINDS}
@@ -93,11 +93,11 @@ def compared(old: Path, new: Path, changes: list[FileChange], plans_of: Callable
             }
             program = Program(kinds, either, differing)
     except (UnparsedError, UnplannedError) as error:
-        everything = concerned(changes, Program(both, {}))
+        everything = find_concerned(changes, Program(both, {}))
         why = Reason(f"the change cannot be followed, so it may concern every stack: {error}")
         reasons = {name: (why, *everything.reasons.get(name, ())) for name in names}
         return Concerned(reasons, everything.deleted, (why, *everything.every))
-    return concerned(changes, program)
+    return find_concerned(changes, program)
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> str:
@@ -126,10 +126,10 @@ def plans(tree: Path) -> Plans:
             check=False,
             timeout=SECONDS,
         )
-        found: Plans = read_json(ended.stdout) if ended.returncode == 0 else {}
+        by_stack: Plans = read_json(ended.stdout) if ended.returncode == 0 else {}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise UnplannedError(f"the stacks could not be planned ({error})") from None
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or ["no output"])[-1]
         raise UnplannedError(f"the stacks could not be planned ({last})")
-    return found
+    return by_stack

@@ -17,19 +17,19 @@ _DEFAULT_BRANCHES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "re
 _DEPTH = "fetch the whole history: `fetch-depth: 0` of actions/checkout, or `git fetch --unshallow`."
 
 
-def base_of(folder: Path, given: str, environ: Mapping[str, str]) -> str:
+def base_of(folder: Path, revision: str, environ: Mapping[str, str]) -> str:
     """The commit that HEAD is compared with.
 
     Args:
         folder: Of the project.
-        given: A revision of the user's choice; "" for that of the run's event, else where HEAD left the default branch.
+        revision: The user's choice; "" for that of the run's event, else where HEAD left the default branch.
         environ: Of the run; GITHUB_EVENT_PATH names its event.
 
     Raises:
         UserError: There is no such commit here, as in a shallow clone.
     """
-    if given:
-        return _commit(folder, given, "--base")
+    if revision:
+        return _commit(folder, revision, "--base")
     if checked_git(folder, "rev-parse", "--is-shallow-repository") == "true":
         consequence = "the history ends before the change begins, so the stacks that it concerns are unknown."
         raise UserError(Problem(str(folder), "shallow clone", consequence, _DEPTH))
@@ -43,19 +43,19 @@ def base_of(folder: Path, given: str, environ: Mapping[str, str]) -> str:
     return _merge_base(folder, _default_branch(folder))
 
 
-def pull_request_base(folder: Path, given: str, environ: Mapping[str, str]) -> str:
+def pull_request_base(folder: Path, revision: str, environ: Mapping[str, str]) -> str:
     """The tip of the branch that HEAD is to be merged into; "" where none is known.
 
     Args:
         folder: Of the project.
-        given: A revision of the user's choice; "" for that of the run's event, else of the default branch.
+        revision: A revision of the user's choice; "" for that of the run's event, else of the default branch.
         environ: Of the run; GITHUB_EVENT_PATH and GITHUB_BASE_REF name the base of a pull request.
 
     Raises:
         UserError: The run is one of a pull request, and this clone lacks its base.
     """
-    if given:
-        return _commit(folder, given, "--base")
+    if revision:
+        return _commit(folder, revision, "--base")
     pull = _event(environ).get("pull_request")
     base = pull.get("base") if isinstance(pull, Mapping) else None
     named = base if isinstance(base, Mapping) else {}
@@ -109,8 +109,8 @@ def _event(environ: Mapping[str, str]) -> Mapping[str, object]:
 
 
 def _default_branch(folder: Path) -> str:
-    if found := _first(folder, *_DEFAULT_BRANCHES):
-        return found
+    if branch := _first(folder, *_DEFAULT_BRANCHES):
+        return branch
     consequence = "origin's default branch is unknown, so there is nothing to compare with."
     repair = "choose one with `--base REV`, or `git remote set-head origin --auto`; a pipeline needs `fetch-depth: 0`."
     raise UserError(Problem("--base", NOT_SET, consequence, repair))

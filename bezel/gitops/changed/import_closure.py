@@ -49,11 +49,11 @@ def import_roots(tree: Path) -> list[Path]:
 def modules_of(tree: Path) -> dict[str, str]:
     """The program's modules, and those that the policy packs start with: dotted name -> path in the tree."""
     started = [tree / "__main__.py", *sorted(tree.glob("policies/*/__main__.py"))]
-    found = {_module_name(file.relative_to(tree)): file for file in started if file.is_file()}
+    files = {_module_name(file.relative_to(tree)): file for file in started if file.is_file()}
     for root in import_roots(tree):
         package = root / ("bezel" if root == tree else _package_name(root.name))
-        found |= {_module_name(file.relative_to(root)): file for file in sorted(package.rglob("*.py"))}
-    return {name: file.relative_to(tree).as_posix() for name, file in found.items()}
+        files |= {_module_name(file.relative_to(root)): file for file in sorted(package.rglob("*.py"))}
+    return {name: file.relative_to(tree).as_posix() for name, file in files.items()}
 
 
 def _module_name(file: Path) -> str:
@@ -69,7 +69,7 @@ def closures(tree: Path) -> dict[str, frozenset[str]]:
     modules = modules_of(tree)
     packs = [name for name in modules if name.startswith("policies.") and name.endswith(".__main__")]
     imports: dict[str, frozenset[str]] = {}
-    found = {}
+    paths_of_kind = {}
     for kind in KINDS:
         others = {module for other, module in KINDS.items() if other != kind}
         waiting, seen = [root for root in (_PROGRAM, *packs) if root in modules], set[str]()
@@ -78,13 +78,13 @@ def closures(tree: Path) -> dict[str, frozenset[str]]:
             if name not in seen:
                 seen.add(name)
                 if name not in imports:
-                    imports[name] = frozenset(_imported(tree / modules[name], name, modules))
+                    imports[name] = frozenset(_imported_names(tree / modules[name], name, modules))
                 waiting += imports[name] - (others if name == _DISPATCH else set())
-        found[kind] = frozenset(modules[name] for name in seen)
-    return found
+        paths_of_kind[kind] = frozenset(modules[name] for name in seen)
+    return paths_of_kind
 
 
-def _imported(file: Path, module: str, modules: Mapping[str, str]) -> Iterator[str]:
+def _imported_names(file: Path, module: str, modules: Mapping[str, str]) -> Iterator[str]:
     """Names of the program's modules that a file imports or names, and their packages."""
     try:
         parsed = ast.parse(file.read_bytes())

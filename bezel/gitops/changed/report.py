@@ -68,8 +68,8 @@ class ChangedReport:
 
     def text(self) -> str:
         """The content for a terminal."""
-        lines = [f"{stack}: {'; '.join(map(str, self._shown(stack)))}" for stack in self.stacks]
-        lines += [f"{stack}: {text}" for stack, text in self._left()]
+        lines = [f"{stack}: {'; '.join(map(str, self._shown_reasons(stack)))}" for stack in self.stacks]
+        lines += [f"{stack}: {text}" for stack, text in self._unchanged_stacks()]
         lines = lines or ["no stack is concerned"]
         if self.concerned.examples:
             lines.append(_EXAMPLES + ", ".join(self.concerned.examples))
@@ -78,20 +78,21 @@ class ChangedReport:
     def markdown(self) -> str:
         """The content for the run's summary."""
         lines = [
-            f"- {code(stack)}: {'; '.join(_code(reason) for reason in self._shown(stack))}" for stack in self.stacks
+            f"- {code(stack)}: {'; '.join(_code(reason) for reason in self._shown_reasons(stack))}"
+            for stack in self.stacks
         ]
-        lines += [f"- {code(stack)}: {text}" for stack, text in self._left()]
+        lines += [f"- {code(stack)}: {text}" for stack, text in self._unchanged_stacks()]
         lines = lines or ["None."]
         if self.concerned.examples:
             lines += ["", _EXAMPLES + ", ".join(map(code, self.concerned.examples))]
         return "\n".join(["### Stacks that this change concerns", "", *lines]) + "\n"
 
-    def _left(self) -> list[tuple[str, str]]:
+    def _unchanged_stacks(self) -> list[tuple[str, str]]:
         """Stacks whose resources this change leaves as they are."""
         rows = [(stack, _DELETED) for stack in self.concerned.deleted]
         return [*rows, *((stack, _RELEASED) for stack in self.concerned.released)]
 
-    def _shown(self, stack: str) -> list[Reason]:
+    def _shown_reasons(self, stack: str) -> list[Reason]:
         every = self.concerned.every
         reasons = list(every[:1] if every else self.concerned.reasons[stack])
         rest = len(self.concerned.reasons[stack]) - len(reasons[:_SHOWN])

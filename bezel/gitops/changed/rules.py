@@ -101,7 +101,7 @@ class Concerned:
         )
 
 
-def concerned(changes: Iterable[FileChange], program: Program) -> Concerned:
+def find_concerned(changes: Iterable[FileChange], program: Program) -> Concerned:
     """The stacks that a set of changed files concerns."""
     reasons: dict[str, list[Reason]] = {}
     deleted, every = set[str](), []
@@ -131,7 +131,7 @@ def _concerned_by(change: FileChange, program: Program) -> tuple[dict[str, str] 
     if _LANGUAGE_HOST.match(path):
         return None, "runs the program and the policy packs"
     if _is_program(path):
-        kinds = {kind: why for kind, paths in program.closures.items() if (why := _loaded(path, paths))}
+        kinds = {kind: why for kind, paths in program.closures.items() if (why := _loading_reason(path, paths))}
         return {
             stack: next(kinds[kind] for kind in sorted(of) if kind in kinds)
             for stack, of in program.stacks.items()
@@ -140,7 +140,7 @@ def _concerned_by(change: FileChange, program: Program) -> tuple[dict[str, str] 
     return None, "may concern every stack"
 
 
-def _loaded(path: str, closure: Collection[str]) -> str:
+def _loading_reason(path: str, closure: Collection[str]) -> str:
     """How a program with this closure loads a file of its packages; "" where it does not."""
     if path.endswith(".py"):
         return "imported by the program or a policy pack" if path in closure else ""
@@ -165,5 +165,5 @@ def needs_plans(changes: Iterable[FileChange], program: Program) -> list[str]:
     changes = list(changes)
     if not any(change.path.startswith(CATALOGUE) for change in changes):
         return []
-    known = concerned(changes, Program(program.stacks, program.closures))
-    return [stack for stack in program.stacks if stack not in known.reasons]
+    affected = find_concerned(changes, Program(program.stacks, program.closures))
+    return [stack for stack in program.stacks if stack not in affected.reasons]

@@ -43,17 +43,20 @@ def sections_of(documents: Iterable[Document], commit: str, run_url: str = "") -
         commit: that they are of; "" where it is unknown.
         run_url: page of the run that wrote them.
     """
-    known = commit if re.fullmatch(r"[0-9a-f]{7,64}", commit) else _NO_COMMIT
-    return {Key(*name_of(document), str(document["kind"]), known): section(document, run_url) for document in documents}
+    known_commit = commit if re.fullmatch(r"[0-9a-f]{7,64}", commit) else _NO_COMMIT
+    return {
+        Key(*name_of(document), str(document["kind"]), known_commit): section(document, run_url)
+        for document in documents
+    }
 
 
 def sections_in(body: str) -> dict[Key, str]:
     """The sections in the text of an own comment."""
-    found = _SECTION.findall(body.replace("\r\n", "\n"))
-    return {Key(*_read(name), kind, commit): text for name, kind, commit, text in found}
+    matches = _SECTION.findall(body.replace("\r\n", "\n"))
+    return {Key(*_read(name), kind, commit): text for name, kind, commit, text in matches}
 
 
-def merged(sections: Iterable[Sections]) -> dict[Key, str]:
+def merge_sections(sections: Iterable[Sections]) -> dict[Key, str]:
     """Sections of several texts together; of two of the same key the later one."""
     return {key: text for each in sections for key, text in each.items()}
 
@@ -62,17 +65,17 @@ def body_of(sections: Sections) -> str:
     """The comment's text, of at most 65,000 characters."""
     longest_first = sorted(sections, key=lambda key: -len(sections[key]))
     shown = dict(sections)
-    text = _composed(shown)
+    text = _compose(shown)
     for key in longest_first:  # they lose their detail first
         if len(text) <= LONGEST:
             return text
         shown[key] = _FOLDED.sub("", shown[key])
-        text = _composed(shown)
+        text = _compose(shown)
     for left, key in enumerate(sorted(shown, key=_order, reverse=True), start=1):
         if len(text) <= LONGEST:
             break
         del shown[key]
-        text = _composed(shown, left)
+        text = _compose(shown, left)
     return text
 
 
@@ -81,7 +84,7 @@ def visible(body: str) -> str:
     return _HIDDEN.sub("", body).strip() + "\n"
 
 
-def _composed(sections: Sections, left: int = 0) -> str:
+def _compose(sections: Sections, left: int = 0) -> str:
     parts = [MARKER]
     commits = sorted({key.commit for key in sections} - {_NO_COMMIT})
     parts += [f"Commit {', '.join(code(commit[:8]) for commit in commits)}"] if commits else []
@@ -91,13 +94,13 @@ def _composed(sections: Sections, left: int = 0) -> str:
         if key[:2] != heading:
             parts.append(f"### {code(f'{key.project}/{key.stack}' if several and key.project else key.stack)}")
             heading = key[:2]
-        mark = f"<!-- bezel:section {_written(key)} {key.kind} {key.commit} -->"
+        mark = f"<!-- bezel:section {_mark_name(key)} {key.kind} {key.commit} -->"
         parts.append(f"{mark}\n{sections[key]}\n<!-- bezel:end -->")
     parts += [f"{left} further parts do not fit into a comment: see the run's log."] if left else []
     return "\n\n".join(parts) + "\n"
 
 
-def _written(key: Key) -> str:
+def _mark_name(key: Key) -> str:
     """Project and stack in a mark. Two hyphens would end the comment of HTML early in some readers."""
     return "/".join(quote(name, safe="").replace("-", "%2D") for name in key[:2])
 

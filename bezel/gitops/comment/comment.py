@@ -62,24 +62,24 @@ def comment(files: Sequence[Path], environ: Mapping[str, str], *, pull_request: 
     commit = (event.head_sha if event else "") or (forge.facts.sha if forge else "") or named
     sections = sections_of(documents, commit, forge.facts.run_url if forge else "")
     if forge is None:
-        return _printed(sections, "the environment names no forge (GITHUB_API_URL, GITHUB_REPOSITORY)")
+        return _printed_report(sections, "the environment names no forge (GITHUB_API_URL, GITHUB_REPOSITORY)")
     with forge:
         return _on(forge, event, sections)
 
 
 def _on(forge: Forge, event: PullRequestEvent | None, sections: Sections) -> CommentReport:
     if event is None:
-        return _printed(sections, "this run belongs to no pull request")
+        return _printed_report(sections, "this run belongs to no pull request")
     if event.from_fork:
-        return _printed(sections, "the pull request comes from a fork, whose run has no token that may write")
+        return _printed_report(sections, "the pull request comes from a fork, whose run has no token that may write")
     newest = forge.head_of(event.number) if event.head_sha else ""
     if newest and newest != event.head_sha:
         reason = f"the pull request has a newer commit, {newest[:8]}, whose run writes it"
-        return _printed(sections, reason)
+        return _printed_report(sections, reason)
     kept = StickyComment(forge, event.number).keep(sections)
     address = kept.comment.url or f"{forge.facts.server_url}/{forge.facts.repository}/pulls/{event.number}"
     return CommentReport(kept.action, kept.comment.body, address)
 
 
-def _printed(sections: Sections, reason: str) -> CommentReport:
+def _printed_report(sections: Sections, reason: str) -> CommentReport:
     return CommentReport("printed", body_of(sections), reason=reason)

@@ -26,19 +26,19 @@ def read_documents(paths: Iterable[Path]) -> list[Document]:
     """
     documents: dict[tuple[str, str, str], Document] = {}
     problems: list[Problem] = []
-    given = list(paths)
-    for path in given:
+    sources = list(paths)
+    for path in sources:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         for file in files:
-            found = _read(file, in_folder=path.is_dir())
-            if isinstance(found, Problem):
-                problems.append(found)
-            elif found is not None:
-                documents[*name_of(found), str(found["kind"])] = found
+            document = _read(file, in_folder=path.is_dir())
+            if isinstance(document, Problem):
+                problems.append(document)
+            elif document is not None:
+                documents[*name_of(document), str(document["kind"])] = document
     if problems:
         raise UserError(*problems)
     if not documents:
-        listed = ", ".join(map(str, given))
+        listed = ", ".join(map(str, sources))
         consequence = "there is no report to comment on, so nothing was previewed or rehearsed."
         raise UserError(Problem("FILE", listed, consequence, "run `bezel ci preview STACK --out FILE` before."))
     return list(documents.values())

@@ -13,11 +13,11 @@ _FOLDED = 60
 def judge_lines(document: Document) -> list[str]:
     """The lines; none where the document says nothing about what judges."""
     part = mapping(document, "judge")
-    said, changes = part.get("said"), texts(part, "changes")
-    if not isinstance(said, str):
+    statement, changes = part.get("said"), texts(part, "changes")
+    if not isinstance(statement, str):
         return []
     more = [f"- and {len(changes) - SHOWN} more below"] if len(changes) > SHOWN else []
-    return [f"**Judge: {prose(said, 200)}.**", *(f"- {code(line, 140)}" for line in changes[:SHOWN]), *more]
+    return [f"**Judge: {prose(statement, 200)}.**", *(f"- {code(line, 140)}" for line in changes[:SHOWN]), *more]
 
 
 def judge_detail(document: Document) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _change(
         f"**{hourly}**",
         f"{monthly}, {idle}",
         *unknown,
-        f"{_heading(document, run_url)}{_uncommitted(document)}; {_counts(document, changes)}",
+        f"{_heading(document, run_url)}{_uncommitted_note(document)}; {_counts(document, changes)}",
         *([f"Address: {code(document['url'], 120)}"] if isinstance(document.get("url"), str) else []),
         *named,
         *refused,
@@ -98,7 +98,7 @@ def _heading(document: Document, run_url: str) -> str:
     return f"{str(document['kind']).capitalize()}: **{prose(document['verdict'], 30)}**{log}"
 
 
-def _uncommitted(document: Document) -> str:
+def _uncommitted_note(document: Document) -> str:
     """What a verdict is about, where that is not the tree of a commit."""
     files = texts(document, "uncommitted")
     named = "".join(code(file, 30) for file in files[:1]) + _more(len(files), 1)
@@ -148,12 +148,12 @@ def _named_changes(changes: Changes, names: int) -> list[str]:
     lines = []
     for op, rows in changes.items():
         if rows and names:
-            named = [_named(row, paths=2 if op in ("update", "replace") else 0) for row in rows[:names]]
+            named = [_format_name(row, paths=2 if op in ("update", "replace") else 0) for row in rows[:names]]
             lines.append(f"- {op} {', '.join(named)}{_more(len(rows), names)}")
     return lines
 
 
-def _named(row: Mapping[str, Any], *, paths: int, longest: int = 40) -> str:
+def _format_name(row: Mapping[str, Any], *, paths: int, longest: int = 40) -> str:
     name = code(row.get("name", ""), longest)
     listed = texts(row, "properties")
     if not paths or not listed:
@@ -183,13 +183,13 @@ def _refusal(refused: Sequence[Mapping[str, Any]]) -> str:
     """The policies that refuse a value, the resources that have it, what each policy says, and the repair."""
     policies, resources = (_few(str(item.get(name, "")) for item in refused) for name in ("policy", "resource"))
     first, *others = dict.fromkeys(str(item.get("message", "")) for item in refused)
-    said = [_parts(first)[0], *map(_consequence, others)]
-    text = "; ".join(part.removesuffix(".") for part in said) + "."
+    sentences = [_parts(first)[0], *map(_consequence, others)]
+    text = "; ".join(part.removesuffix(".") for part in sentences) + "."
     repairs = list(dict.fromkeys(repair for _, repair in map(_parts, (first, *others)) if repair))
     # Repairs that set the same number need one of them only: the one without alternatives.
     numbers = sorted((text for text in repairs if lowest_numbers([text])), key=len)
     repair = " ".join([text for text in repairs if text not in numbers] + numbers[:1])
-    return f"- refused by {policies} ({resources}): {_shortened(text, repair)}"
+    return f"- refused by {policies} ({resources}): {_shorten(text, repair)}"
 
 
 def _single_problems(text: str) -> list[str]:
@@ -212,14 +212,14 @@ def _consequence(message: str) -> str:
 
 def _with_repair(message: str) -> str:
     """A problem's text, with its repair set apart; both shortened."""
-    return _shortened(*_parts(message))
+    return _shorten(*_parts(message))
 
 
 def _parts(message: str) -> tuple[str, str]:
     """A problem's text as one line, and its repair, "" without one."""
     repair = _REPAIR.search(message)
-    said = message[: repair.start()] if repair else message
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    statement = message[: repair.start()] if repair else message
+    lines = [line.strip() for line in statement.splitlines() if line.strip()]
     if TRACEBACK in lines:  # its last line says what happened
         lines = [*lines[: lines.index(TRACEBACK)], lines[-1]]
     # A message's lines are a value, then its consequence.
@@ -227,7 +227,7 @@ def _parts(message: str) -> tuple[str, str]:
     return " ".join([joined, *lines[-1:]]), repair[1] if repair else ""
 
 
-def _shortened(text: str, repair: str) -> str:
+def _shorten(text: str, repair: str) -> str:
     return prose(text, 180) + (f" **Repair:** {prose(repair, 130)}" if repair else "")
 
 
@@ -286,7 +286,7 @@ def _detail_lines(document: Document, changes: Changes) -> Iterator[str]:
         yield f"- setting {_setting(row, 80)}"
     for op, rows in changes.items():
         for row in rows:
-            yield f"- {op} {_named(row, paths=8, longest=80)} {code(row.get('type', ''), 80)}"
+            yield f"- {op} {_format_name(row, paths=8, longest=80)} {code(row.get('type', ''), 80)}"
     for item in entries(document, "violations"):
         word = "advice of" if item.get("level") == ADVISORY else "refused by"
         policy, resource = code(item.get("policy", ""), 40), code(item.get("resource", ""), 60)

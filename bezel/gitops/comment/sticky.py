@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 from bezel.forge import Comment, Forge, ForgeError
-from bezel.gitops.comment.body import MARKER, Sections, body_of, merged, sections_in
+from bezel.gitops.comment.body import MARKER, Sections, body_of, merge_sections, sections_in
 
 _ROUNDS = 8
 _SETTLE_SECONDS = 2.0  # longer than another job takes between reading and writing
@@ -60,9 +60,9 @@ class StickyComment:
         commits = {key.commit for key in new}
         replaced: Sections = {}
         for _ in range(_ROUNDS):
-            own = self.own()
-            found = merged(sections_in(comment.body) for comment in own)
-            present = {key: text for key, text in found.items() if key.commit in commits}
+            own_comments = self.own()
+            existing = merge_sections(sections_in(comment.body) for comment in own_comments)
+            present = {key: text for key, text in existing.items() if key.commit in commits}
             if action == "unchanged":
                 replaced = present
             # A job that read before this one wrote brings the replaced text back; any other text is a newer one.
@@ -72,10 +72,10 @@ class StickyComment:
                 if action == "unchanged" or present.get(key) in (None, replaced.get(key))
             }
             body = body_of({**present, **own_part})
-            if len(own) == 1 and same_text(own[0].body, body):
-                return Kept(action, own[0])
+            if len(own_comments) == 1 and same_text(own_comments[0].body, body):
+                return Kept(action, own_comments[0])
             try:
-                action = self._write(own, body, action)
+                action = self._write(own_comments, body, action)
             except ForgeError as error:
                 # Another job has just merged and deleted it, or the forge failed after it did what was asked.
                 if error.status not in (0, 404) and error.status < 500:
@@ -93,11 +93,11 @@ class StickyComment:
             if comment.author == login and comment.body.startswith(MARKER)
         ]
 
-    def _write(self, own: list[Comment], body: str, action: str) -> str:
-        if not own:
+    def _write(self, own_comments: list[Comment], body: str, action: str) -> str:
+        if not own_comments:
             self.forge.create_comment(self.number, body)
             return "created"
-        first, *others = own
+        first, *others = own_comments
         if not same_text(first.body, body):
             self.forge.update_comment(first.id, body)
             action = action if action == "created" else "updated"

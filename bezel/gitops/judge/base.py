@@ -66,12 +66,12 @@ class BaseJudge:
             return document("this checkout judges itself, as no base branch is known; name one with --base")
         if self.uncommitted:
             listed = ", ".join(self.uncommitted[:5])
-            said = f"the base {self.commit[:8]} judges, without the uncommitted changes of {listed}"
-            return document(said, self.changes, base=self.commit)
+            statement = f"the base {self.commit[:8]} judges, without the uncommitted changes of {listed}"
+            return document(statement, self.changes, base=self.commit)
         if not self.changes:
             return None
-        said = f"the base {self.commit[:8]} judges; this change of it stops the deploy until it is approved"
-        return document(said, self.changes, base=self.commit)
+        statement = f"the base {self.commit[:8]} judges; this change of it stops the deploy until it is approved"
+        return document(statement, self.changes, base=self.commit)
 
     def check(self, stack: str) -> None:
         """Refuse to judge by code that the change has made, and by links.
@@ -124,11 +124,11 @@ class BaseJudge:
         with tempfile.TemporaryDirectory(prefix="bezel-judge-") as temporary:
             place = Path(temporary)
             write_files(self.project.folder, self.files, place)
-            own = self.project.folder.absolute() / _VENV
-            is_own = own.is_dir() and not self._holds_code and not any(map(makes_environment, changed))
+            own_venv = self.project.folder.absolute() / _VENV
+            is_own = own_venv.is_dir() and not self._holds_code and not any(map(makes_environment, changed))
             python = place / _VENV / "bin" / "python"
             python.parent.mkdir(parents=True)
-            interpreter = (own if is_own else Path(sys.prefix)) / "bin" / "python"
+            interpreter = (own_venv if is_own else Path(sys.prefix)) / "bin" / "python"
             roots = os.pathsep.join(map(str, import_roots(place)))
             python.write_text(_PYTHON.format(path=shlex.quote(roots), python=shlex.quote(str(interpreter))))
             python.chmod(0o755)
@@ -145,20 +145,20 @@ def _of_engine(change: JudgeChange) -> Iterator[Problem]:
         yield Problem(change.path, None, consequence, repair)
 
 
-def base_judge(project: Project, stack: str, given: str, environ: Mapping[str, str]) -> BaseJudge:
+def base_judge(project: Project, stack: str, revision: str, environ: Mapping[str, str]) -> BaseJudge:
     """The judge of a stack in a checkout.
 
     Args:
         project: The project in the checkout.
         stack: The stack's name; it has a file.
-        given: The revision of the base, "" for that of the run's event, else the default branch.
+        revision: The revision of the base, "" for that of the run's event, else the default branch.
         environ: Of the run.
 
     Raises:
         UserError: The base is not known here although the run has one, or git failed.
     """
     folder = project.folder
-    commit = pull_request_base(folder, given, environ)
+    commit = pull_request_base(folder, revision, environ)
     if not commit:
         return BaseJudge(project)
     base, head = files_of(folder, commit), files_of(folder, "HEAD")
@@ -170,7 +170,7 @@ def base_judge(project: Project, stack: str, given: str, environ: Mapping[str, s
     changes = changes_between(judging(base), judging(merged), lambda ids: contents(folder, ids))
     behind = [path for path in judging({**base, **head}) if path not in touched and base.get(path) != head.get(path)]
     file = project.stack_file(stack)
-    uncommitted = _uncommitted(folder)
+    uncommitted = _uncommitted_files(folder)
     if file.name in touched or file.name in uncommitted:
         changes += _of_stack(project, file, base.get(file.name))
     judges = tuple(path for path in uncommitted if is_judge(path))
@@ -192,19 +192,19 @@ def _of_stack(project: Project, file: Path, entry: Entry | None) -> list[JudgeCh
     new = judging_keys(file.read_bytes(), project.name)
     if entry is None:
         return keys_changed(file.name, of_new_stack(new), new)
-    found = contents(project.folder, [entry.id])
-    return keys_changed(file.name, judging_keys(found.get(entry.id, b""), project.name), new)
+    blobs = contents(project.folder, [entry.id])
+    return keys_changed(file.name, judging_keys(blobs.get(entry.id, b""), project.name), new)
 
 
-def _uncommitted(folder: Path) -> list[str]:
+def _uncommitted_files(folder: Path) -> list[str]:
     """Files that differ from HEAD; untracked ones too, but for reports and notes beside the project's file.
 
     An untracked environment has been installed here, and is not of the change, as one that git ignores.
     """
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
     status = checked_git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z").split("\0")
-    found = [(entry[:2], below(prefix, entry[3:])) for entry in status if len(entry) > 3]
-    return [path for state, path in found if state != "??" or _may_count(path)]
+    entries = [(entry[:2], below(prefix, entry[3:])) for entry in status if len(entry) > 3]
+    return [path for state, path in entries if state != "??" or _may_count(path)]
 
 
 def _may_count(path: str) -> bool:

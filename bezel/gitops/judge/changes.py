@@ -67,8 +67,8 @@ def changes_between(old: Tree, new: Tree, contents: Contents) -> list[JudgeChang
     """The changed files between two sets of judging files, limits and prices first."""
     paths = [path for path in {*old, *new} if old.get(path) != new.get(path)]
     wanted = {entry.id for path in paths for entry in (old.get(path), new.get(path)) if entry and _is_file(entry)}
-    found = contents(wanted)
-    return in_order([_change(path, old.get(path), new.get(path), found) for path in paths])
+    blobs = contents(wanted)
+    return in_order([_change(path, old.get(path), new.get(path), blobs) for path in paths])
 
 
 def keys_changed(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[JudgeChange]:

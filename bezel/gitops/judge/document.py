@@ -15,18 +15,18 @@ _SHOWN = 20  # lines of a report
 _WIDEST = 240  # characters of a line
 
 
-def document(said: str, changes: Sequence[JudgeChange] = (), key: str = "", **more: object) -> dict[str, object]:
+def document(statement: str, changes: Sequence[JudgeChange] = (), key: str = "", **more: object) -> dict[str, object]:
     """The part of a document.
 
     Args:
-        said: What the changes mean, or why there are none, as a sentence without its full stop.
+        statement: What the changes mean, or why there are none, as a sentence without its full stop.
         changes: The changes.
         key: The digest that approves them; by default that of the changes, "" without any.
         more: Further values.
     """
     lines = [_printable(line) for line in lines_of(changes)]
     kept = lines if len(lines) <= _LONGEST else [*lines[:_LONGEST], f"{len(lines) - _LONGEST} more changes"]
-    return {"said": said, "changes": kept, "digest": key or (digest(changes) if changes else ""), **more}
+    return {"said": statement, "changes": kept, "digest": key or (digest(changes) if changes else ""), **more}
 
 
 def _printable(line: str) -> str:

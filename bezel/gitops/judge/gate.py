@@ -11,7 +11,7 @@ from bezel.engine.project.project import Project
 from bezel.engine.state.bucket import StateBucket
 from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, in_order, keys_changed
 from bezel.gitops.judge.document import document
-from bezel.gitops.judge.record import Known, Record, known, write
+from bezel.gitops.judge.record import DeployHistory, Record, read_deploy_history, write
 from bezel.gitops.judge.stack_history import keys_before, keys_of_stacks
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import FILE_MODES, contents, files_of, judging
@@ -26,7 +26,7 @@ class Judgement:
 
     Attributes:
         allowed: Whether it may.
-        said: Why, or why not, as a sentence without its full stop.
+        statement: Why, or why not, as a sentence without its full stop.
         record: What judges this deploy.
         changes: How it differs from what judged the last allowed deploy.
         digest: What approves the difference; "" where there is none, or it cannot be approved.
@@ -34,7 +34,7 @@ class Judgement:
     """
 
     allowed: bool
-    said: str
+    statement: str
     record: Record
     changes: Sequence[JudgeChange] = ()
     digest: str = ""
@@ -47,7 +47,7 @@ class Judgement:
 
     def as_json(self) -> dict[str, object]:
         """The part of a report."""
-        return document(self.said, self.changes, self.digest)
+        return document(self.statement, self.changes, self.digest)
 
     def repair(self, stack: str) -> str:
         """What lets the deploy pass."""
@@ -57,7 +57,9 @@ class Judgement:
         return f"read the changes above; to let them judge, run {command}"
 
 
-def judgement(present: Record, stack_file: str, before: Known, approved: str, contents_of: Contents) -> Judgement:
+def judgement(
+    present: Record, stack_file: str, before: DeployHistory, approved: str, contents_of: Contents
+) -> Judgement:
     """Decide whether what judges may do so.
 
     Args:
@@ -75,34 +77,41 @@ def judgement(present: Record, stack_file: str, before: Known, approved: str, co
         return _without_record(present, before, approved)
     old = before.newest
     changes = changes_between(old.files, present.files, contents_of)
-    changes += keys_changed(stack_file, before.own.keys if before.own else of_new_stack(present.keys), present.keys)
+    changes += keys_changed(
+        stack_file, before.of_stack.keys if before.of_stack else of_new_stack(present.keys), present.keys
+    )
     since = f"the last allowed deploy, of commit {old.commit[:_SHORT]}"
     changes = in_order(changes)
     if not changes:
-        is_recorded = before.own is not None and (before.own.files, before.own.keys) == (present.files, present.keys)
+        is_recorded = before.of_stack is not None and (before.of_stack.files, before.of_stack.keys) == (
+            present.files,
+            present.keys,
+        )
         return Judgement(True, f"the same as for {since}", present, is_recorded=is_recorded)
     key = digest(changes)
     if approved == key:
         return Judgement(True, f"changed since {since}, and approved by its digest", present, changes, key)
-    said = f"changed since {since}, and not approved"
+    statement = f"changed since {since}, and not approved"
     if approved:
-        said = f"changed since {since}; the digest of --approve-judge is that of another change"
-    return Judgement(False, said, present, changes, key)
+        statement = f"changed since {since}; the digest of --approve-judge is that of another change"
+    return Judgement(False, statement, present, changes, key)
 
 
-def _without_record(present: Record, before: Known, approved: str) -> Judgement:
+def _without_record(present: Record, before: DeployHistory, approved: str) -> Judgement:
     key = digest([*changes_between({}, present.files, lambda _: {}), *keys_changed("", {}, present.keys)])
     if approved == key:
         return Judgement(True, "not compared, as no record can be read, and approved by its digest", present, (), key)
     if before.is_first and not approved:
-        said = "this is the first deploy into this bucket, so what judges in this tree counts from now on"
-        return Judgement(True, said, present, (), key)
-    said = "the bucket holds deploys, and no record of what judged them"
+        statement = "this is the first deploy into this bucket, so what judges in this tree counts from now on"
+        return Judgement(True, statement, present, (), key)
+    statement = "the bucket holds deploys, and no record of what judged them"
     if before.is_first:
-        said = "this is the first deploy into this bucket, and the digest of --approve-judge is that of another tree"
+        statement = (
+            "this is the first deploy into this bucket, and the digest of --approve-judge is that of another tree"
+        )
     if before.unreadable:
-        said = f"the record {before.unreadable} is damaged, or of another version of bezel"
-    return Judgement(False, f"{said}; everything that judges counts as changed", present, (), key)
+        statement = f"the record {before.unreadable} is damaged, or of another version of bezel"
+    return Judgement(False, f"{statement}; everything that judges counts as changed", present, (), key)
 
 
 def judge_deploy(bucket: StateBucket, project: Project, stack: str, commit: str, approved: str) -> Judgement:
@@ -114,16 +123,16 @@ def judge_deploy(bucket: StateBucket, project: Project, stack: str, commit: str,
     folder = project.folder
     files = files_of(folder, commit)
     file = project.stack_file(stack)
-    own = judging(files)
+    judging_entries = judging(files)
     if (entry := files.get(file.name)) and entry.mode not in FILE_MODES:
-        own[file.name] = entry
+        judging_entries[file.name] = entry
     keys = judging_keys(file.read_bytes(), project.name)
-    before = known(bucket, project.name, stack)
+    before = read_deploy_history(bucket, project.name, stack)
     present = keys_of_stacks(project, files) | {stack: keys}
     earlier = keys_before(project, before.newest, present)
-    if before.newest and not before.own:
-        before = replace(before, own=Record(before.newest.commit, {}, earlier[stack]))
-    record = Record(commit, own, keys, {**earlier, stack: keys})
+    if before.newest and not before.of_stack:
+        before = replace(before, of_stack=Record(before.newest.commit, {}, earlier[stack]))
+    record = Record(commit, judging_entries, keys, {**earlier, stack: keys})
     return judgement(record, file.name, before, approved, lambda ids: contents(folder, ids))
 
 

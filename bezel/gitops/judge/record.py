@@ -48,23 +48,23 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Known:
+class DeployHistory:
     """What a bucket knows of allowed deploys.
 
     Attributes:
         newest: The newest record of the project; None where there is none.
-        own: The record of the stack, likewise.
+        of_stack: The record of the stack, likewise.
         unreadable: Name of a record that counts and cannot be read, "" if none.
         is_first: Whether the bucket holds no trace of any deploy.
     """
 
     newest: Record | None = None
-    own: Record | None = None
+    of_stack: Record | None = None
     unreadable: str = ""
     is_first: bool = False
 
 
-def known(bucket: StateBucket, project: str, stack: str) -> Known:
+def read_deploy_history(bucket: StateBucket, project: str, stack: str) -> DeployHistory:
     """What the bucket knows of allowed deploys of a project and of one of its stacks.
 
     Raises:
@@ -73,14 +73,14 @@ def known(bucket: StateBucket, project: str, stack: str) -> Known:
     listed = sorted(bucket.list(_folder(project)), key=_age)
     if not listed:
         is_first = not bucket.list(f"{FOLDER}/") and not bucket.list(f"{deploy_record.FOLDER}/")
-        return Known(is_first=is_first)
-    found: dict[str, Record | None] = {}
+        return DeployHistory(is_first=is_first)
+    records: dict[str, Record | None] = {}
     for name in dict.fromkeys([listed[-1].name, *(item.name for item in listed if item.name == _name(project, stack))]):
         stored = bucket.read(name)
-        found[name] = read(stored[0]) if stored else None
-        if found[name] is None:
-            return Known(unreadable=name)
-    return Known(found[listed[-1].name], found.get(_name(project, stack)))
+        records[name] = read(stored[0]) if stored else None
+        if records[name] is None:
+            return DeployHistory(unreadable=name)
+    return DeployHistory(records[listed[-1].name], records.get(_name(project, stack)))
 
 
 def write(bucket: StateBucket, project: str, stack: str, record: Record) -> None:

@@ -22,7 +22,7 @@ def keys_of_stacks(project: Project, files: Tree) -> dict[str, Keys]:
     Raises:
         UserError: git failed.
     """
-    entries = {found["stack"]: entry for path, entry in files.items() if (found := STACK_FILE.fullmatch(path))}
+    entries = {match["stack"]: entry for path, entry in files.items() if (match := STACK_FILE.fullmatch(path))}
     stored = contents(project.folder, [entry.id for entry in entries.values() if entry.mode in FILE_MODES])
     return {
         stack: judging_keys(stored[entry.id], project.name) if entry.id in stored else {}
@@ -43,10 +43,10 @@ def keys_before(project: Project, newest: Record | None, present: Mapping[str, K
     """
     if newest is None:
         return dict(present)
-    known = newest.stacks if newest.stacks is not None else _at(project, newest.commit)
-    if known is None:
+    earlier = newest.stacks if newest.stacks is not None else _at(project, newest.commit)
+    if earlier is None:
         return {stack: {} for stack in present}
-    return {stack: of_new_stack(keys) for stack, keys in present.items()} | dict(known)
+    return {stack: of_new_stack(keys) for stack, keys in present.items()} | dict(earlier)
 
 
 def _at(project: Project, commit: str) -> dict[str, Keys] | None:

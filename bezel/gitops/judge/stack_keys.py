@@ -28,15 +28,15 @@ def judging_keys(content: bytes, project: str) -> dict[str, str]:
     try:
         read, _ = read_stack_file(content.decode(), "stack file")
         config = read.get("config") or {} if isinstance(read, Mapping) else {}
-        spelled = {key: found for key, found in spellings(config, project).items() if key.startswith(f"{project}:")}
-        own = {key.removeprefix(f"{project}:"): as_structure(config[found[0]]) for key, found in spelled.items()}
+        spelled = {key: names for key, names in spellings(config, project).items() if key.startswith(f"{project}:")}
+        values = {key.removeprefix(f"{project}:"): as_structure(config[names[0]]) for key, names in spelled.items()}
     except (ValueError, AttributeError, TypeError, RecursionError, StackFileError):
         return _unreadable(content)
-    if any(len(found) > 1 for found in spelled.values()):
+    if any(len(names) > 1 for names in spelled.values()):
         return _unreadable(content)
-    found = {ENVIRONMENT: str(own.get(ENVIRONMENT) or _DEFAULT_ENVIRONMENT)}
-    cost = own.get(_COST)
-    return found | dict(flat(cost, _COST)) if cost else found
+    keys = {ENVIRONMENT: str(values.get(ENVIRONMENT) or _DEFAULT_ENVIRONMENT)}
+    cost = values.get(_COST)
+    return keys | dict(flat(cost, _COST)) if cost else keys
 
 
 def of_new_stack(keys: Mapping[str, str]) -> dict[str, str]:

@@ -42,12 +42,12 @@ def files_of(folder: Path, commit: str) -> dict[str, Entry]:
     """
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
     listed = checked_git(folder, "ls-tree", "-r", "-z", "--full-tree", commit, variables=_AS_COMMITTED)
-    found = {}
+    files = {}
     for line in filter(None, listed.split("\0")):
         facts, _, path = line.partition("\t")
         mode, _, name = facts.split(" ")
-        found[below(prefix, path)] = Entry(mode, name)
-    return found
+        files[below(prefix, path)] = Entry(mode, name)
+    return files
 
 
 def judging(files: Tree) -> dict[str, Entry]:
@@ -110,12 +110,12 @@ def write_files(folder: Path, files: Tree, target: Path) -> None:
         UserError: git failed, or the clone lacks one of them.
     """
     wanted = {path: entry for path, entry in files.items() if entry.mode in FILE_MODES and not path.startswith("/")}
-    found = contents(folder, [entry.id for entry in wanted.values()])
+    blobs = contents(folder, [entry.id for entry in wanted.values()])
     for path, entry in wanted.items():
-        if entry.id not in found:
+        if entry.id not in blobs:
             consequence = "this clone lacks its content, so the base cannot judge."
             raise UserError(Problem(path, entry.id, consequence, "fetch the whole history: `git fetch --unshallow`."))
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(found[entry.id])
+        file.write_bytes(blobs[entry.id])
         file.chmod(0o755 if entry.mode == FILE_MODES[1] else 0o644)

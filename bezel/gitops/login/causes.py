@@ -18,10 +18,10 @@ def claims_of(token: str) -> dict[str, Any]:
     """Return the claims of a token, not verified; none where it is of another form."""
     try:
         part = token.split(".")[1]
-        found = read_json(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        claims = read_json(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (ValueError, IndexError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return claims if isinstance(claims, dict) else {}
 
 
 def no_job_token(environ: Mapping[str, str]) -> Problem:
@@ -61,7 +61,7 @@ def exchange_refused(settings: LoginSettings, error: str, text: str, subject: st
         f"--project={shell_word(settings.number)} "
         f"--location=global --workload-identity-pool={shell_word(settings.pool)}`"
     )
-    said = f"refused the job's token ({error}: {text})."
+    consequence = f"refused the job's token ({error}: {text})."
     claims = claims_of(subject)
     shown = ", ".join(f"{name}={claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
     if error == "SERVICE_DISABLED":
@@ -81,18 +81,20 @@ def exchange_refused(settings: LoginSettings, error: str, text: str, subject: st
         repair = "set the clock of the runner, then run the job again."
     else:
         repair = f"look at the provider: {describe}."
-    return Problem(settings.provider, None, said, repair)
+    return Problem(settings.provider, None, consequence, repair)
 
 
 def account_refused(settings: LoginSettings, status: int, text: str, subject: str) -> Problem:
     """IAM gave no token of the account."""
     account, claims = settings.account, claims_of(subject)
-    said = f"cannot be impersonated by this job (HTTP {status}: {text})."
+    consequence = f"cannot be impersonated by this job (HTTP {status}: {text})."
     if status == 404 or "Unknown service account" in text or "Not found" in text:
-        return Problem(account, None, said, "check the e-mail: `gcloud iam service-accounts list` shows the accounts.")
+        return Problem(
+            account, None, consequence, "check the e-mail: `gcloud iam service-accounts list` shows the accounts."
+        )
     if "has not been used" in text or "is disabled" in text:
         repair = f"`gcloud services enable iamcredentials.googleapis.com --project={shell_word(settings.project)}`."
-        return Problem(account, None, said, repair)
+        return Problem(account, None, consequence, repair)
     pool = settings.provider.rpartition("/providers/")[0]
     member = f"principal://iam.googleapis.com/{pool}/subject/{claims.get('sub', 'SUBJECT')}"
     repair = (
@@ -100,4 +102,4 @@ def account_refused(settings: LoginSettings, status: int, text: str, subject: st
         f"service-accounts add-iam-policy-binding {shell_word(account)} --role=roles/iam.workloadIdentityUser "
         f"--member={shell_word(member)}`."
     )
-    return Problem(account, None, said, repair)
+    return Problem(account, None, consequence, repair)

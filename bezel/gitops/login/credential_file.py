@@ -84,8 +84,8 @@ def variables(file: Path, settings: LoginSettings) -> dict[str, str]:
 
 
 def _folder(environ: Mapping[str, str]) -> Path:
-    given = environ.get("RUNNER_TEMP", "").strip()
-    folder = (Path(given) if given else state_folder("login", environ)).absolute().resolve()
+    runner_temp = environ.get("RUNNER_TEMP", "").strip()
+    folder = (Path(runner_temp) if runner_temp else state_folder("login", environ)).absolute().resolve()
     workspace = environ.get("GITHUB_WORKSPACE", "").strip()
     inside = bool(workspace) and folder.is_relative_to(Path(workspace).resolve())
     if inside or any((parent / ".git").exists() for parent in (folder, *folder.parents)):

@@ -105,21 +105,21 @@ class Login:
         self._mask(tokens.bearer)
         with new_client(15.0) as client:
             subject = self._subject_token(client, tokens)
-            federated = self._exchanged(client, subject)
-            expires = self._impersonated(client, federated, subject)
+            federated = self._exchange(client, subject)
+            expires = self._impersonate(client, federated, subject)
         return Session(str(causes.claims_of(subject).get("sub", "")), expires)
 
     def _subject_token(self, client: "httpx.Client", tokens: JobTokens) -> str:
         what = "the forge's token for this job"
         headers = {"Authorization": f"Bearer {tokens.bearer}", "Accept": "application/json"}
         answer = self._send(what, lambda: client.get(tokens.url, headers=headers))
-        found = _json(answer).get("value")
-        if not answer.is_success or not isinstance(found, str) or not found:
+        token = _json(answer).get("value")
+        if not answer.is_success or not isinstance(token, str) or not token:
             raise UserError(causes.job_token_refused(answer.status_code))
-        self._mask(found)
-        return found
+        self._mask(token)
+        return token
 
-    def _exchanged(self, client: "httpx.Client", subject: str) -> str:
+    def _exchange(self, client: "httpx.Client", subject: str) -> str:
         form = {
             "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
             "requested_token_type": "urn:ietf:params:oauth:token-type:access_token",
@@ -130,26 +130,26 @@ class Login:
         }
         url = f"{endpoint('STS', self._environ)}token"
         answer = self._send("the exchange of the token at Google", lambda: client.post(url, data=form))
-        found = _json(answer)
-        token = found.get("access_token")
+        content = _json(answer)
+        token = content.get("access_token")
         if answer.is_success and isinstance(token, str) and token:
             self._mask(token)
             return token
-        error, text = _refusal(found, subject)
+        error, text = _refusal(content, subject)
         raise CredentialsError(causes.exchange_refused(self._settings, error, text, subject))
 
-    def _impersonated(self, client: "httpx.Client", federated: str, subject: str) -> str:
+    def _impersonate(self, client: "httpx.Client", federated: str, subject: str) -> str:
         account = self._settings.account
         path = f"projects/-/serviceAccounts/{account}:generateAccessToken"
         url, body = f"{endpoint('IAM_CREDENTIALS', self._environ)}{path}", {"scope": [SCOPE], "lifetime": "3600s"}
         headers = {"Authorization": f"Bearer {federated}"}
         answer = self._send(f"a token of {account}", lambda: client.post(url, json=body, headers=headers))
-        found = _json(answer)
-        token = found.get("accessToken")
+        content = _json(answer)
+        token = content.get("accessToken")
         if answer.is_success and isinstance(token, str) and token:
             self._mask(token)
-            return str(found.get("expireTime", ""))
-        _, text = _refusal(found, subject, federated)
+            return str(content.get("expireTime", ""))
+        _, text = _refusal(content, subject, federated)
         raise CredentialsError(causes.account_refused(self._settings, answer.status_code, text, subject))
 
     def _send(self, what: str, send: "Callable[[], httpx.Response]") -> "httpx.Response":
@@ -173,17 +173,17 @@ class Login:
 
 def _json(answer: "httpx.Response") -> dict[str, Any]:
     try:
-        found = read_json(answer.content)
+        content = read_json(answer.content)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _refusal(found: Mapping[str, Any], *secrets: str) -> tuple[str, str]:
+def _refusal(content: Mapping[str, Any], *secrets: str) -> tuple[str, str]:
     """Code and text of a refusal in OAuth's or in Google's form."""
-    error = found.get("error")
+    error = content.get("error")
     if isinstance(error, Mapping):
         details = error.get("details") or [{}]
         reason = next((str(item["reason"]) for item in details if isinstance(item, Mapping) and "reason" in item), "")
         return reason or str(error.get("status", "")), redact(str(error.get("message", "")), *secrets)
-    return str(error or NOT_SET), redact(str(found.get("error_description", "")), *secrets)
+    return str(error or NOT_SET), redact(str(content.get("error_description", "")), *secrets)

@@ -42,12 +42,12 @@ class LoginSettings:
         provider = (provider or environ.get(PROVIDER, "")).strip().removeprefix("//iam.googleapis.com/")
         account = (account or environ.get(ACCOUNT, "")).strip()
         problems = []
-        found, named = _PROVIDER.fullmatch(provider), _ACCOUNT.fullmatch(account)
-        if found is None:
+        provider_match, named = _PROVIDER.fullmatch(provider), _ACCOUNT.fullmatch(account)
+        if provider_match is None:
             repair = f"set it, or {PROVIDER}, to what `bezel init` printed."
             problems.append(Problem("--provider", provider or NOT_SET, f"expected {_FORM}.", repair))
-        elif not found["number"].isdecimal():
-            repair = f"write the number that `gcloud projects describe {shell_word(found['number'])}` shows."
+        elif not provider_match["number"].isdecimal():
+            repair = f"write the number that `gcloud projects describe {shell_word(provider_match['number'])}` shows."
             problems.append(Problem("--provider", provider, "needs the project's number, not its id.", repair))
         if named is None:
             repair = f"set it, or {ACCOUNT}, to one of the two accounts that `bezel init` printed."

@@ -84,7 +84,7 @@ class PriceUpdate:
     def text(self) -> str:
         """The content for a terminal."""
         lines = [f"{row.name}: {_before_after(row)}" for row in self.of("changed", "new")]
-        lines += [f"{row.name}: {_kept(row)}" for row in self.read_now]
+        lines += [f"{row.name}: {_current_price(row)}" for row in self.read_now]
         lines += [f"{row.name}: unknown: {row.why}" for row in self.of("not found", "refused")]
         if self.is_needed:
             lines += [f"stack {line}" for line in _stack_lines(self.stacks)]
@@ -115,7 +115,7 @@ class PriceUpdate:
             lines += ["| price | USD before -> after |", "| --- | --- |"]
             lines += [table_row((prose(price.name), prose(_before_after(price), _LONGEST_LINE))) for price in rows]
         if rows := self.read_now:
-            lines += ["", "Derived so far, now read at the same price:", "", *_items(rows, _kept)]
+            lines += ["", "Derived so far, now read at the same price:", "", *_items(rows, _current_price)]
         if rows := self.of("not found", "refused"):
             lines += ["", "**Unknown now**; the rows keep their last price:", "", *_items(rows, _unknown)]
         if self.is_needed:
@@ -154,7 +154,7 @@ def _price(price: Price) -> str:
     return f"{price.usd_per_unit:f} per {price.unit} ({price.as_of}, {price.source}{sku})"
 
 
-def _kept(compared: Compared) -> str:
+def _current_price(compared: Compared) -> str:
     return f"now read: {_price(compared.row)}" if compared.row else ""
 
 

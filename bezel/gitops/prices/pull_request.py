@@ -30,25 +30,25 @@ def forge_for(environ: Mapping[str, str]) -> Forge:
     return forge
 
 
-def base_branch(given: str, environ: Mapping[str, str]) -> str:
+def base_branch(choice: str, environ: Mapping[str, str]) -> str:
     """The branch that the pull request is to be merged into.
 
     Args:
-        given: The user's choice; "" for the branch of the run, else the default branch of the run's event.
+        choice: The user's choice; "" for the branch of the run, else the default branch of the run's event.
         environ: Of the run.
 
     Raises:
         UserError: It is unknown, or the branch of the pull request itself.
     """
     ref = environ.get("GITHUB_REF", "")
-    found = given or (ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else _default_branch(environ))
-    if not found:
+    branch = choice or (ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else _default_branch(environ))
+    if not branch:
         consequence = "the branch that the prices belong to is unknown."
         raise UserError(Problem("--into", NOT_SET, consequence, "name it with `--into BRANCH`."))
-    if found == BRANCH:
+    if branch == BRANCH:
         consequence = "this branch is replaced by each run, so it cannot be merged into itself."
-        raise UserError(Problem("--into", found, consequence, "run this on the branch that is deployed."))
-    return found
+        raise UserError(Problem("--into", branch, consequence, "run this on the branch that is deployed."))
+    return branch
 
 
 def send(forge: Forge, update: PriceUpdate, content: str, base: str) -> PullRequest:

@@ -44,18 +44,18 @@ def effects(folder: Path, content: str) -> tuple[StackEffect, ...] | str:
         head = checked_git(folder, "rev-parse", "--verify", "HEAD^{commit}")
         old, new = (write_tree(folder, head, Path(scratch) / name) for name in ("old", "new"))
         (new / PRICE_FILE).write_text(content, encoding="utf-8")
-        return compared(old, new, plans)
+        return compare_plans(old, new, plans)
 
 
-def compared(old: Path, new: Path, plans_of: Callable[[Path], Plans]) -> tuple[StackEffect, ...] | str:
+def compare_plans(old: Path, new: Path, plans_of: Callable[[Path], Plans]) -> tuple[StackEffect, ...] | str:
     """The effects between two trees."""
     try:
         before, after = plans_of(old), plans_of(new)
     except UnplannedError as error:
         return f"unknown: {error}"
     both = sorted(before.keys() & after.keys())
-    found = [StackEffect(name, *_sides(before[name], after[name], "price", "problems")) for name in both]
-    changed = [one for one in found if (one.before, one.refused_before) != (one.after, one.refused_after)]
+    differences = [StackEffect(name, *_sides(before[name], after[name], "price", "problems")) for name in both]
+    changed = [one for one in differences if (one.before, one.refused_before) != (one.after, one.refused_after)]
     return tuple(changed)
 
 

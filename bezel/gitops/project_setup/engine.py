@@ -44,12 +44,12 @@ class SetupEngine:
     Attributes:
         folder: Folder of the set-up.
         backend: URL of the backend.
-        held: Descriptor that stays open as long as an engine lives.
+        lock_descriptor: Descriptor that stays open as long as an engine lives.
     """
 
     folder: SetupFolder
     backend: str
-    held: int
+    lock_descriptor: int
 
     @property
     def engine(self) -> Engine:
@@ -61,11 +61,11 @@ class SetupEngine:
             self.folder.path / f"Pulumi.{self.folder.stack}.yaml",
             seconds=None,
             record=self._last_run(),
-            held_descriptors=(self.held,),
+            held_descriptors=(self.lock_descriptor,),
             in_terminal=True,
         )
 
-    def printed(self, *arguments: str) -> str:
+    def output_of(self, *arguments: str) -> str:
         """The output of a short command on the stack.
 
         Raises:
@@ -73,7 +73,7 @@ class SetupEngine:
         """
         return self.engine.output_of(*arguments)
 
-    def exported(self) -> State | None:
+    def export_state(self) -> State | None:
         """The state; None where the backend has no such stack.
 
         Raises:
@@ -83,19 +83,19 @@ class SetupEngine:
 
     def ensure_stack(self) -> None:
         """Make the stack unless the backend has it."""
-        if self.exported() is None:
+        if self.export_state() is None:
             self._quick("stack", "init", self.folder.stack, "--secrets-provider", "passphrase", "--non-interactive")
 
-    def imported(self, state: State) -> None:
+    def import_state(self, state: State) -> None:
         """Put a state in place of the stack's."""
         with tempfile.TemporaryDirectory(prefix="bezel-init-") as place:
             file = Path(place) / "state.json"
             file.write_text(json.dumps(state))
-            self.printed("stack", "import", "--file", str(file))
+            self.output_of("stack", "import", "--file", str(file))
 
     def outputs(self) -> dict[str, str]:
         """The stack's outputs; empty before the first complete run."""
-        state = self.exported() or {}
+        state = self.export_state() or {}
         resources = state.get("deployment", {}).get("resources") or []
         root: State = next((item for item in resources if item["type"] == "pulumi:pulumi:Stack"), {})
         return {name: str(value) for name, value in (root.get("outputs") or {}).items()}
@@ -116,7 +116,7 @@ class SetupEngine:
         last = self._last_run()
         last.end_leftovers()
         self._unlock()
-        if self.exported() is not None or last.open_changes():
+        if self.export_state() is not None or last.open_changes():
             recover(self.engine, say, ignored=_FOUND_BY_THE_PROGRAM, seconds=REFRESH_SECONDS)
         last.forget()
 
@@ -128,7 +128,7 @@ class SetupEngine:
             stale = bool(stale_lock_pids(self.folder.state, NAMESPACE, self.folder.stack))
         if stale:
             say("the last run was killed: unlocking its state")
-            self.printed("cancel", "--yes")
+            self.output_of("cancel", "--yes")
 
     def _locks_in_bucket(self) -> bool:
         """Whether there are locks, all of engines of this machine that are gone.
@@ -136,10 +136,10 @@ class SetupEngine:
         Raises:
             LockedError: One may be alive.
         """
-        found = False
+        has_locks = False
         with StateBucket.of(self.backend) as bucket:
             for lock in read_engine_locks(bucket, NAMESPACE, self.folder.stack):
-                found = True
+                has_locks = True
                 if lock.host != socket.gethostname() or is_running(lock.pid):
                     consequence = f"another run changes this project: {lock.text}."
                     repair = (
@@ -148,7 +148,7 @@ class SetupEngine:
                         f"{self.folder.path} with PULUMI_BACKEND_URL={self.backend}; then run the same command again."
                     )
                     raise LockedError(Problem(f"{self.backend}/{lock.name}", None, consequence, repair))
-        return found
+        return has_locks
 
     def _quick(self, *arguments: str) -> str:
         """A short command that takes no `--stack`."""
@@ -159,10 +159,10 @@ class SetupEngine:
         return self.folder.last_run("bucket" if self.backend.startswith("gs://") else "here")
 
     def _environment(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if name != "PULUMI_CONFIG_PASSPHRASE"}
-        if emulator := own.get(_EMULATOR):
-            own[_EMULATOR] = emulator.removeprefix("http://")  # the engine's client takes no scheme here
-        return own | {
+        variables = {name: value for name, value in os.environ.items() if name != "PULUMI_CONFIG_PASSPHRASE"}
+        if emulator := variables.get(_EMULATOR):
+            variables[_EMULATOR] = emulator.removeprefix("http://")  # the engine's client takes no scheme here
+        return variables | {
             "PULUMI_BACKEND_URL": self.backend,
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.folder.passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "1",

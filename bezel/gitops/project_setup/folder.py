@@ -138,7 +138,7 @@ class SetupFolder:
         return dict(self._stack_file().get("config") or {})
 
     @contextmanager
-    def locked(self) -> Iterator[int]:
+    def hold_lock(self) -> Iterator[int]:
         """Hold the folder's lock; yield its descriptor, which the engine keeps open as long as it lives.
 
         Raises:
@@ -192,12 +192,12 @@ def program() -> Path:
 
 
 def _package(name: str) -> Path:
-    found = importlib.util.find_spec(name)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
         distribution = name.replace("_", "-")
         consequence = "the program that makes a project's foundation is not installed."
         raise UserError(Problem(distribution, None, consequence, f"install it: `pip install {distribution}`."))
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def _lock(descriptor: int) -> bool:

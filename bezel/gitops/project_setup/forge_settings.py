@@ -24,8 +24,8 @@ _PASSPHRASE = "passphrase"  # noqa: S105 - the name of a secrets provider
 
 def variables(outputs: Mapping[str, str], *, has_key: bool) -> dict[str, str]:
     """The values of the forge's variables."""
-    found = {name: outputs[output] for name, output in VARIABLES.items()}
-    return found if has_key else {**found, "PULUMI_SECRETS_PROVIDER": _PASSPHRASE}
+    values = {name: outputs[output] for name, output in VARIABLES.items()}
+    return values if has_key else {**values, "PULUMI_SECRETS_PROVIDER": _PASSPHRASE}
 
 
 def text(
@@ -40,7 +40,7 @@ def text(
     """The whole text, for a terminal; `pipeline` names the stacks and the protected environments, if it is known."""
     values = variables(outputs, has_key=has_key)
     write = _github if settings.forge == "github" else _gitea
-    approved = _approved(settings, pipeline)
+    approved = _approved_environments(settings, pipeline)
     parts = [write(values, settings, approved, forge_url.rstrip("/"), folder, has_key=has_key)]
     provider, backend = values["PULUMI_SECRETS_PROVIDER"], values["PULUMI_BACKEND_URL"]
     stacks = [*pipeline.stacks] if pipeline is not None and pipeline.stacks else ["STACK"]
@@ -83,7 +83,7 @@ def _github(
         f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
         "",
         *_PROTECTION,
-        *_pinned(settings),
+        *_pinning_lines(settings),
     ]
     return "\n".join(lines) + "\n"
 
@@ -103,7 +103,7 @@ OPTIONAL = "BEZEL_JUDGE"
 """Variable of the forge that an owner may set: the commit whose code judges deploys."""
 
 
-def _pinned(settings: Settings) -> list[str]:
+def _pinning_lines(settings: Settings) -> list[str]:
     """What holds a deploy's judge and its steps, whatever is merged."""
     now = ", ".join(settings.deploy_workflows) or "any workflow of the main branch may deploy"
     return [
@@ -139,7 +139,7 @@ def _gitea(
     return "\n".join(lines) + "\n"
 
 
-def _approved(settings: Settings, pipeline: Pipeline | None) -> str:
+def _approved_environments(settings: Settings, pipeline: Pipeline | None) -> str:
     """The environments whose deploys are approved; the last one of the forge where none of them is protected."""
     protected = (PROTECTED,) if pipeline is None else pipeline.protected
     return " and ".join(name for name in settings.environments if name in protected) or settings.environments[-1]

@@ -37,7 +37,9 @@ def checked_pipeline(project: Project, environments: Iterable[str]) -> Pipeline:
     pipeline, allowed = pipeline_of(project), set(environments)
     missing = sorted({*pipeline.stacks.values()} - allowed)
     if missing:
-        stacks = {name: [stack for stack, own in pipeline.stacks.items() if own == name] for name in missing}
+        stacks = {
+            name: [stack for stack, environment in pipeline.stacks.items() if environment == name] for name in missing
+        }
         consequence = "the forge's jobs get no account for it, so its deploys would fail."
         repair = "add it with --environment, or take its stacks out of the file."
         raise UserError(

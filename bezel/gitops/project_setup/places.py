@@ -25,17 +25,17 @@ class Places:
     """Name of the state bucket."""
 
     @classmethod
-    def of(cls, folder: SetupFolder, bucket: str, held: int) -> "Places":
+    def of(cls, folder: SetupFolder, bucket: str, lock_descriptor: int) -> "Places":
         """The backends: a folder of this machine, and the bucket."""
-        here = SetupEngine(folder, f"file://{folder.state.absolute()}", held)
-        return cls(here, SetupEngine(folder, f"gs://{bucket}", held), bucket)
+        here = SetupEngine(folder, f"file://{folder.state.absolute()}", lock_descriptor)
+        return cls(here, SetupEngine(folder, f"gs://{bucket}", lock_descriptor), bucket)
 
     def in_bucket(self) -> State | None:
         """The state in the bucket; None where there is none, or only that of a move that was cut off."""
         with GoogleClient() as client:
             if f"{NAMESPACE}/{self.here.folder.stack}" not in stacks_in(client, self.name):
                 return None
-        state = self.bucket.exported()
+        state = self.bucket.export_state()
         return state if state and _resources(state) else None
 
     def check_bucket_is_free(self) -> None:
@@ -68,12 +68,12 @@ class Places:
 
     def to_bucket(self) -> None:
         """Move the state into the bucket."""
-        state = self.here.exported()
+        state = self.here.export_state()
         if state is None:
             raise AssertionError("the state of this machine has just been written")
         say(f"moving the state into {self.bucket.backend}")
         self.bucket.ensure_stack()
-        self.bucket.imported(state)
+        self.bucket.import_state(state)
         self._check_copy(state, self.bucket)
         self.here.folder.drop_state()
 
@@ -83,17 +83,17 @@ class Places:
         self.here.folder.drop_state()
         self.here.folder.state.mkdir(mode=0o700)
         self.here.ensure_stack()
-        self.here.imported(state)
+        self.here.import_state(state)
         if _secrets_of(state).get("type") == "cloud":
             # The key is destroyed too, and a state that it encrypts could not be read after a kill.
-            self.here.printed("stack", "change-secrets-provider", "passphrase")
+            self.here.output_of("stack", "change-secrets-provider", "passphrase")
         self._check_copy(state, self.here)
         self.here.folder.note_destroy()
 
     @staticmethod
     def _check_copy(state: State, copy: SetupEngine) -> None:
-        found = copy.exported() or {"deployment": {}}
-        if [item["urn"] for item in _resources(found)] != [item["urn"] for item in _resources(state)]:
+        copied_state = copy.export_state() or {"deployment": {}}
+        if [item["urn"] for item in _resources(copied_state)] != [item["urn"] for item in _resources(state)]:
             consequence = "the copy of the state differs from the original, which stays where it is."
             raise UserError(Problem(copy.backend, None, consequence, "run the same command again."))
 
@@ -104,7 +104,7 @@ class Places:
         """
         if environ.get("GOOGLE_KMS_CUSTOM_ENDPOINT"):
             return False
-        state, provider = self.bucket.exported(), self.bucket.outputs().get("secrets_provider", "")
+        state, provider = self.bucket.export_state(), self.bucket.outputs().get("secrets_provider", "")
         secrets = _secrets_of(state or {})
         if secrets.get("type") == "cloud" and (secrets.get("state") or {}).get("url") == provider:
             return True
@@ -112,7 +112,7 @@ class Places:
             consequence = "the set-up has no key: its last run did not end."
             raise UserError(Problem("secrets_provider", NOT_SET, consequence, "run the same command again."))
         say(f"encrypting secrets with {provider}")
-        self.bucket.printed("stack", "change-secrets-provider", provider)
+        self.bucket.output_of("stack", "change-secrets-provider", provider)
         return True
 
 
@@ -122,5 +122,5 @@ def _resources(state: State) -> list[State]:
 
 def _secrets_of(state: State) -> State:
     """How a state's secrets are encrypted."""
-    found: State = state.get("deployment", {}).get("secrets_providers") or {}
-    return found
+    providers: State = state.get("deployment", {}).get("secrets_providers") or {}
+    return providers

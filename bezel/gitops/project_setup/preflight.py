@@ -27,7 +27,7 @@ def check(settings: Settings, project: str) -> None:
 def _of_account(client: GoogleClient, account: str) -> list[Problem]:
     url = f"{endpoint('CLOUD_BILLING')}billingAccounts/{account}:testIamPermissions"
     try:
-        held = client.post(url, {"permissions": list(_BUDGETS)}, idempotent=True).get("permissions") or []
+        permissions = client.post(url, {"permissions": list(_BUDGETS)}, idempotent=True).get("permissions") or []
     except ApiError as error:
         if error.status == 404 or (error.status == 403 and "has not been used" not in error.message):
             consequence = f"it does not exist, or you may not see it: {error.message}"
@@ -35,7 +35,7 @@ def _of_account(client: GoogleClient, account: str) -> list[Problem]:
         return []
     except RestError:
         return []
-    missing = sorted({*_BUDGETS} - {*held})
+    missing = sorted({*_BUDGETS} - {*permissions})
     if not missing:
         return []
     consequence = (
@@ -53,16 +53,16 @@ _LIST = "name one that `gcloud billing accounts list` shows."
 
 def _of_project(client: GoogleClient, settings: Settings, project: str) -> list[Problem]:
     try:
-        found = client.get(f"{endpoint('CLOUD_BILLING')}projects/{project}/billingInfo")
+        billing = client.get(f"{endpoint('CLOUD_BILLING')}projects/{project}/billingInfo")
     except RestError:
         return []
-    account = str(found.get("billingAccountName") or "").removeprefix("billingAccounts/")
-    if found.get("billingEnabled") and account == settings.billing_account:
+    account = str(billing.get("billingAccountName") or "").removeprefix("billingAccounts/")
+    if billing.get("billingEnabled") and account == settings.billing_account:
         return []
     link = (
         f"`gcloud billing projects link {shell_word(project)} --billing-account={shell_word(settings.billing_account)}`"
     )
-    if account and found.get("billingEnabled"):
+    if account and billing.get("billingEnabled"):
         consequence = f"the project is billed to {account}: a budget of another account would see none of its costs."
         return [Problem("--billing-account", settings.billing_account, consequence, f"name {account}, or {link}.")]
     consequence = "it is not linked to a billing account: nothing that costs can be created in it."

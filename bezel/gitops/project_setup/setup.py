@@ -45,10 +45,10 @@ class Setup:
     @property
     def configuration(self) -> dict[str, object]:
         """The settings as a stack's configuration."""
-        given = self.settings.model_dump(mode="json", exclude_defaults=True)
+        settings = self.settings.model_dump(mode="json", exclude_defaults=True)
         # The Budget API wants a project whose quota it uses, where the caller is a person.
         google = {"gcp:project": self.project, "gcp:userProjectOverride": "true", "gcp:billingProject": self.project}
-        return {**google, **{f"{NAMESPACE}:{name}": value for name, value in given.items()}}
+        return {**google, **{f"{NAMESPACE}:{name}": value for name, value in settings.items()}}
 
 
 def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
@@ -60,7 +60,7 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
     folder = SetupFolder.of(setup.project)
     checkout = setup.checkout
     pipeline = None if checkout is None else checked_pipeline(checkout, setup.settings.environments)
-    with folder.locked() as held:
+    with folder.hold_lock() as lock_descriptor:
         if folder.is_being_destroyed():
             consequence = "its destroy was begun, and has not ended."
             repair = (
@@ -68,7 +68,7 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
                 "project up again."
             )
             raise UserError(Problem(f"project {setup.project}", None, consequence, repair))
-        places = Places.of(folder, setup.settings.bucket_of(setup.project), held)
+        places = Places.of(folder, setup.settings.bucket_of(setup.project), lock_descriptor)
         folder.prepare(setup.configuration)
         state = places.in_bucket()
         if state is not None:
@@ -109,7 +109,7 @@ def _apply(engine: SetupEngine, project: str, ask: Ask) -> Literal[Exit.DONE, Ex
     code, changes = engine.run("preview")
     if code != 0:
         return Exit.FAILED
-    say(f"project {project}: {counted(changes)}")
+    say(f"project {project}: {changes_text(changes)}")
     if not changes and "identity_provider" in engine.outputs():
         return Exit.DONE
     if changes and not ask(f"Do that in project {project}?"):
@@ -122,7 +122,7 @@ def _apply(engine: SetupEngine, project: str, ask: Ask) -> Literal[Exit.DONE, Ex
     return Exit.DONE
 
 
-def counted(changes: Mapping[str, int]) -> str:
+def changes_text(changes: Mapping[str, int]) -> str:
     """The number of changes of each kind, for a reader."""
     if not changes:
         return "0 changes"

@@ -37,8 +37,8 @@ def tear_down(project: str, bucket: str, ask: Ask) -> Literal[Exit.DONE, Exit.FA
         UserError: There are stacks, or a run holds a lock, or there is nothing to destroy.
     """
     folder = SetupFolder.of(project)
-    with folder.locked() as held:
-        places = Places.of(folder, bucket, held)
+    with folder.hold_lock() as lock_descriptor:
+        places = Places.of(folder, bucket, lock_descriptor)
         folder.prepare({})
         continues = folder.is_being_destroyed()
         state = None if continues else places.in_bucket()
@@ -61,14 +61,14 @@ def tear_down(project: str, bucket: str, ask: Ask) -> Literal[Exit.DONE, Exit.FA
         return _destroy(places.here, bucket)
 
 
-def _check_unused(bucket: str, own: str) -> None:
+def _check_unused(bucket: str, stack_name: str) -> None:
     """Refuse while the bucket holds stacks or locks.
 
     Raises:
         UserError: It does.
     """
     with GoogleClient() as client:
-        if others := [name for name in stacks_in(client, bucket) if name != f"{NAMESPACE}/{own}"]:
+        if others := [name for name in stacks_in(client, bucket) if name != f"{NAMESPACE}/{stack_name}"]:
             raise UserError(refusal(bucket, others))
         if locks := [name for name, _ in _versions(client, bucket, "locks/", current=True)]:
             consequence = "a run of a pipeline holds it, or was killed and left it. Nothing was destroyed."
@@ -82,7 +82,7 @@ def _destroy(here: SetupEngine, bucket: str) -> Literal[Exit.DONE, Exit.FAILED]:
         here.folder.forget()
         say("nothing is left to destroy")
         return Exit.DONE
-    here.printed("state", "unprotect", "--all", "--yes")
+    here.output_of("state", "unprotect", "--all", "--yes")
     _empty(bucket, here.folder.stack)
     code, _ = here.run("destroy", "--yes", "--skip-preview")
     if code != 0:
@@ -94,13 +94,13 @@ def _destroy(here: SetupEngine, bucket: str) -> Literal[Exit.DONE, Exit.FAILED]:
 
 
 def _is_empty(engine: SetupEngine) -> bool:
-    state = engine.exported() or {}
+    state = engine.export_state() or {}
     return not state.get("deployment", {}).get("resources")
 
 
-def _empty(bucket: str, own: str) -> None:
+def _empty(bucket: str, stack_name: str) -> None:
     """Delete every version of every object; a stack that appeared meanwhile stops it."""
-    _check_unused(bucket, own)
+    _check_unused(bucket, stack_name)
     with GoogleClient() as client:
         for name, generation in [*_versions(client, bucket, "", current=False)]:
             url = f"{endpoint('STORAGE')}b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"

@@ -12,7 +12,7 @@ from bezel.gitops.review.reviews import Review
 
 
 @dataclass(frozen=True)
-class Known:
+class ReviewHistory:
     """What is known of earlier reviews of a tree.
 
     Attributes:
@@ -35,19 +35,19 @@ class Decision:
     difference: list[str] = field(default_factory=list)
 
 
-def decide(planned: Sequence[Planned], known: Known, approved: str = "") -> Decision:
+def decide(planned: Sequence[Planned], history: ReviewHistory, approved: str = "") -> Decision:
     """Decide about planned changes.
 
     Args:
         planned: The changes that this run has just previewed.
-        known: What was reviewed.
+        history: What was reviewed.
         approved: The digest that a person has typed, "" if none.
     """
-    present, review = digest(planned), known.review
+    present, review = digest(planned), history.review
     if approved:
         if approved == present:
             return Decision(True, "approved by its digest")
-        return Decision(False, "the digest of --approve is that of other changes", _against(known, planned))
+        return Decision(False, "the digest of --approve is that of other changes", _against(history, planned))
     if review is not None and not review.is_sound:
         return Decision(False, "the object of the review is not one that a preview wrote")
     if review is not None and review.verdict != "allowed":
@@ -56,19 +56,19 @@ def decide(planned: Sequence[Planned], known: Known, approved: str = "") -> Deci
         return Decision(True, "as reviewed")
     if review is not None:
         return Decision(False, "the changes differ from the reviewed ones", difference(review.planned, planned))
-    if known.begun is not None and is_rest_of(known.begun, planned):
+    if history.begun is not None and is_rest_of(history.begun, planned):
         return Decision(True, "the rest of the reviewed changes, after a deploy that did not reach its end")
-    if known.begun is not None:
+    if history.begun is not None:
         reason = "a deploy of this tree did not reach its end, and the changes are not what is left of it"
-        return Decision(False, reason, difference(known.begun, planned))
-    if known.others:
-        lines = difference(known.others[0].planned, planned)
+        return Decision(False, reason, difference(history.begun, planned))
+    if history.others:
+        lines = difference(history.others[0].planned, planned)
         reason = "the state has changed since this tree was previewed"
         return Decision(False, reason, lines or ["the planned changes are the same"])
     return Decision(False, "this tree was not previewed with the verdict allowed")
 
 
-def _against(known: Known, planned: Sequence[Planned]) -> list[str]:
+def _against(history: ReviewHistory, planned: Sequence[Planned]) -> list[str]:
     """The difference from what was reviewed; none where nothing was: the report lists the changes once already."""
-    reviewed = known.review or next(iter(known.others), None)
+    reviewed = history.review or next(iter(history.others), None)
     return difference(reviewed.planned, planned) if reviewed and reviewed.is_sound else []

@@ -28,7 +28,7 @@ from bezel.engine.state.exported import has_pending
 from bezel.gitops.judge.document import add
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
 from bezel.gitops.review import deploy_record, reviews
-from bezel.gitops.review.approval import Decision, Known, decide
+from bezel.gitops.review.approval import Decision, ReviewHistory, decide
 from bezel_base.console import note
 from bezel_base.errors import Problem
 from bezel_base.text.shell import shell_word
@@ -56,7 +56,7 @@ class Deploy:
     judged: Judgement
     approved: str = ""
 
-    def run(self, prepared: StackEngine, held: HeldLock) -> ChangeReport:
+    def run(self, prepared: StackEngine, lock: HeldLock) -> ChangeReport:
         """Reconcile, preview, compare, deploy; the report says how far it came.
 
         Raises:
@@ -90,17 +90,17 @@ class Deploy:
                 refuse(report, decision)
                 return report
             note(f"{self.stack}: {decision.reason}: {report.changes_digest}")
-            self._up(prepared.engine, made, held)
+            self._up(prepared.engine, made, lock)
             return report
 
     def _decide(self, report: ChangeReport) -> Decision:
-        place = reviews.Place(self.project.name, self.stack, self.checkout.tree)
+        place = reviews.ReviewPlace(self.project.name, self.stack, self.checkout.tree)
         review = reviews.find(self.bucket, place, report.state_digest)
         others = () if review else reviews.others(self.bucket, place)
-        begun = deploy_record.begun(self.bucket, self.project.name, self.stack, self.checkout.tree)
-        return decide(report.planned, Known(review, others, begun), self.approved)
+        begun = deploy_record.begun_changes(self.bucket, self.project.name, self.stack, self.checkout.tree)
+        return decide(report.planned, ReviewHistory(review, others, begun), self.approved)
 
-    def _up(self, engine: Engine, made: Previewed, held: HeldLock) -> None:
+    def _up(self, engine: Engine, made: Previewed, lock: HeldLock) -> None:
         report = made.report
 
         def begin() -> None:
@@ -108,7 +108,7 @@ class Deploy:
             record_allowed(self.bucket, self.project.name, self.stack, self.judged)
             deploy_record.write(self.bucket, *names, report.planned, ended=False)
 
-        done = run_locked(engine, "up", held, packs=self.packs, plan=made.plan, mark=self._mark, begin=begin)
+        done = run_locked(engine, "up", lock, packs=self.packs, plan=made.plan, mark=self._mark, begin=begin)
         finish(report, done.run)
         if done.recovered is not None:
             report.more["recovered"] = list(done.recovered.adopted)
@@ -119,7 +119,7 @@ class Deploy:
     def _end(self, report: ChangeReport) -> None:
         """Record that the tree is deployed: what may be left of an earlier attempt is not continued any more."""
         names = (self.project.name, self.stack, self.checkout.tree)
-        if report.changes or deploy_record.begun(self.bucket, *names) is not None:
+        if report.changes or deploy_record.begun_changes(self.bucket, *names) is not None:
             deploy_record.write(self.bucket, *names, report.planned, ended=True)
 
     @property
@@ -164,23 +164,26 @@ def deploy(
         raise RefusedError(Problem("checkout", checkout.commit, consequence, repair))
     with (
         StateBucket.of(environ.get(BACKEND), environ) as bucket,
-        hold(bucket, project.name, stack, wait_seconds, surroundings(environ)) as held,
+        hold(bucket, project.name, stack, wait_seconds, surroundings(environ)) as lock,
     ):
         # Before anything of the tree is run with the rights of a deploy.
         judged = judge_deploy(bucket, project, stack, checkout.commit, approved_judge)
         if not judged.allowed:
-            return _stopped(project, stack, checkout, judged)
+            return _stopped_report(project, stack, checkout, judged)
         task = Deploy(project, stack, checkout, packs, bucket, judged, approved)
         with stack_engine(project, stack, environ, create=True) as prepared:
-            return task.run(prepared, held)
+            return task.run(prepared, lock)
 
 
-def _stopped(project: Project, stack: str, checkout: Checkout, judged: Judgement) -> ChangeReport:
+def _stopped_report(project: Project, stack: str, checkout: Checkout, judged: Judgement) -> ChangeReport:
     """The report of a deploy that what judges may not judge."""
     report = ChangeReport("deployment", stack, checkout.tree, checkout.commit, project=project.name)
     report.verdict, report.changes_digest = "refused", digest(())
     add(report, judged.as_json())
-    report.problems += [f"what judges: {judged.said}; nothing was run or changed", f"repair: {judged.repair(stack)}"]
+    report.problems += [
+        f"what judges: {judged.statement}; nothing was run or changed",
+        f"repair: {judged.repair(stack)}",
+    ]
     return report
 
 

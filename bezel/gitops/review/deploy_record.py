@@ -15,7 +15,7 @@ from bezel_base.json_documents import read_json
 FOLDER = "deploys"
 
 
-def begun(bucket: StateBucket, project: str, stack: str, tree: str) -> tuple[Planned, ...] | None:
+def begun_changes(bucket: StateBucket, project: str, stack: str, tree: str) -> tuple[Planned, ...] | None:
     """The changes of the last deploy, if that was one of this tree and did not reach its end.
 
     Raises:

@@ -61,8 +61,8 @@ def preview(
     ):
         made = preview_on(prepared, checkout, packs_of(project, packs, place), Path(folder))
         report = made.report
-        if said := judge.as_json():
-            add(report, said)
+        if part := judge.as_json():
+            add(report, part)
         if state_digest(prepared.present_state()) != report.state_digest:
             report.verdict = "failed"
             report.problems.append("the state changed while the preview ran: another run deployed; preview again")
@@ -88,7 +88,7 @@ def _save(
         report.notes.append(f"not saved for a deploy: these files differ from the commit's tree: {listed}")
         return
     with StateBucket.of(url, environ) as bucket:
-        place = reviews.Place(project.name, report.stack, report.tree)
+        place = reviews.ReviewPlace(project.name, report.stack, report.tree)
         is_new = reviews.save(bucket, place, report.as_json(), report.planned, plan.read_bytes() if plan else None)
         name = place.name(report.state_digest)
         report.notes.append(f"{'saved' if is_new else 'saved already'} for the deploy: {bucket.url}/{name}")

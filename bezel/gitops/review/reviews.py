@@ -23,7 +23,7 @@ _LONGEST = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Place:
+class ReviewPlace:
     """Place of a stack's reviews for one tree."""
 
     project: str
@@ -58,7 +58,7 @@ class Review:
 
 
 def save(
-    bucket: StateBucket, place: Place, document: Mapping[str, Any], planned: Sequence[Planned], plan: bytes | None
+    bucket: StateBucket, place: ReviewPlace, document: Mapping[str, Any], planned: Sequence[Planned], plan: bytes | None
 ) -> bool:
     """Store a review; return whether it is new. An equal one that exists is fine.
 
@@ -74,10 +74,10 @@ def save(
         bucket.create(name, json.dumps(content, indent=1, sort_keys=True).encode())
     except PreconditionError:
         is_new = False
-        found = find(bucket, place, state)
-        same = found and (found.changes_digest, found.verdict) == (document["changes_digest"], document["verdict"])
-        if found is None or not found.is_sound or not same:
-            raise _other(bucket, name, found, document) from None
+        review = find(bucket, place, state)
+        same = review and (review.changes_digest, review.verdict) == (document["changes_digest"], document["verdict"])
+        if review is None or not review.is_sound or not same:
+            raise _other(bucket, name, review, document) from None
     if plan is not None:
         # A run that was killed in between left none; another run's plan differs in generated names only.
         with contextlib.suppress(PreconditionError):
@@ -85,7 +85,7 @@ def save(
     return is_new
 
 
-def find(bucket: StateBucket, place: Place, state: str) -> Review | None:
+def find(bucket: StateBucket, place: ReviewPlace, state: str) -> Review | None:
     """The review of a tree for a state; None where there is none.
 
     Raises:
@@ -95,7 +95,7 @@ def find(bucket: StateBucket, place: Place, state: str) -> Review | None:
     return None if stored is None else _read(stored[0], place, state)
 
 
-def others(bucket: StateBucket, place: Place) -> list[Review]:
+def others(bucket: StateBucket, place: ReviewPlace) -> list[Review]:
     """The sound reviews of a tree for any state, the newest first.
 
     Raises:
@@ -112,7 +112,7 @@ def others(bucket: StateBucket, place: Place) -> list[Review]:
     return reviews
 
 
-def _read(content: bytes, place: Place, state: str) -> Review:
+def _read(content: bytes, place: ReviewPlace, state: str) -> Review:
     """A review from an object that anybody's code may have written: no content of it is an error."""
     unsound = Review("", "", is_sound=False)
     if len(content) > _LONGEST:
@@ -129,13 +129,13 @@ def _read(content: bytes, place: Place, state: str) -> Review:
     return Review(verdict, changes, planned, is_sound=is_sound)
 
 
-def _other(bucket: StateBucket, name: str, found: Review | None, document: Mapping[str, Any]) -> RefusedError:
-    if found is None or not found.is_sound:
+def _other(bucket: StateBucket, name: str, review: Review | None, document: Mapping[str, Any]) -> RefusedError:
+    if review is None or not review.is_sound:
         consequence = "an object of that name exists, and it is not a review that this command can have written."
     else:
         consequence = (
-            f"another review of the same tree, stack and state says {found.verdict} with the changes "
-            f"{found.changes_digest}; this preview says {document['verdict']} with {document['changes_digest']}."
+            f"another review of the same tree, stack and state says {review.verdict} with the changes "
+            f"{review.changes_digest}; this preview says {document['verdict']} with {document['changes_digest']}."
         )
     repair = (
         "find out who wrote it (the bucket's audit log names the account). If the program plans something else at each "

@@ -107,20 +107,20 @@ def drift_of(
             if prepared is None:
                 return StackDrift(stack, "not deployed")
             run = prepared.engine.run("preview", options=["--refresh"])
-            found = outside(entries_in(mask_secrets(resources_of(prepared.state))))
+            findings = outside(entries_in(mask_secrets(resources_of(prepared.state))))
     except UserError as error:
         return StackDrift(stack, "unknown", problems=(one_line(error),))
     resources = differences(run.events)
-    if any(change.kind == "rollback" for change in found.changes):
+    if any(change.kind == "rollback" for change in findings.changes):
         resources = tuple(replace(item, rolled_back=_is_of_rollback(item)) for item in resources)
-    changes = tuple(change for change in found.changes if not _is_named(change, resources))
+    changes = tuple(change for change in findings.changes if not _is_named(change, resources))
     problems: tuple[str, ...] = ()
     if not run.ok or not run.events.complete:
         problems = tuple(text[:_LONGEST_ERROR] for text in run.errors) or ("the engine ended without a result",)
     verdict: Verdict = "drifted" if resources or changes else "clean"
-    if problems or found.not_judged:
+    if problems or findings.not_judged:
         verdict = "unknown"
-    return StackDrift(stack, verdict, resources, problems, changes, found.not_judged)
+    return StackDrift(stack, verdict, resources, problems, changes, findings.not_judged)
 
 
 def _is_of_rollback(resource: ResourceDrift) -> bool:
@@ -144,11 +144,12 @@ def differences(events: Events) -> tuple[ResourceDrift, ...]:
     """The resources that differ between cloud and program, by the events of a preview with refresh. Pure."""
     refreshed = {change.urn: change for change in events.refreshed}
     planned = [change for change in events.changes if not change.is_default_provider]
-    found = [_resource(change, refreshed.get(change.urn)) for change in planned]
+    drifts = [_resource(change, refreshed.get(change.urn)) for change in planned]
     # Gone from the cloud and from the program too: only the state has it.
     urns = {change.urn for change in planned}
-    found += [_gone(change) for urn, change in refreshed.items() if change.op == "delete" and urn not in urns]
-    return tuple(sorted(found, key=lambda resource: (resource.type, resource.name)))
+    gone = [change for urn, change in refreshed.items() if change.op == "delete" and urn not in urns]
+    drifts += map(_deleted_resource, gone)
+    return tuple(sorted(drifts, key=lambda resource: (resource.type, resource.name)))
 
 
 def _resource(change: Change, refresh: Change | None) -> ResourceDrift:
@@ -159,13 +160,13 @@ def _resource(change: Change, refresh: Change | None) -> ResourceDrift:
     properties = tuple(PropertyDrift(path, _live(change.old, seen, path), _at(change.new, path)) for path in paths)
     is_known = any(_is_known(item) for item in properties)
     # Those that are set on neither side are computed from others.
-    given = tuple(item for item in properties if (item.cloud, item.program) != (None, None))
+    present = tuple(item for item in properties if (item.cloud, item.program) != (None, None))
     return ResourceDrift(
         change.name,
         change.type,
         change.op,
         is_outside,
-        given or properties,
+        present or properties,
         *_last_change(cloud),
         follows=change.op in {"update", "replace"} and not is_outside and not is_known,
     )
@@ -177,7 +178,7 @@ def _is_known(item: PropertyDrift) -> bool:
     return (item.cloud, item.program) != (None, None) and not any(mark in text for mark in UNKNOWN_MARKS)
 
 
-def _gone(change: Change) -> ResourceDrift:
+def _deleted_resource(change: Change) -> ResourceDrift:
     return ResourceDrift(change.name, change.type, "delete", is_outside=True)
 
 

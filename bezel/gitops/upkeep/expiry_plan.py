@@ -29,7 +29,7 @@ from bezel.leases.backends.interface import not_enabled
 from bezel.leases.clock import PlatformClock
 from bezel.leases.inventory import LeaseInventory, Leftover, sweep_plan
 from bezel.leases.state.observation import Observation
-from bezel.planner.base.hardware import leased
+from bezel.planner.base.hardware import find_leased_hardware
 from bezel.planner.base.money import Priced
 from bezel.planner.base.names import label
 from bezel.planner.cost.lease_cost import lease_cost
@@ -74,7 +74,7 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
         client: Client for Google's APIs.
     """
     plan = ExpiryPlan()
-    plan.protected = _protected(project, plan)
+    plan.protected = _protected_environments(project, plan)
     now = datetime.fromtimestamp(clock.now(), UTC)
     stacks = _read_stacks(project, plan)
     for stack in stacks:
@@ -92,8 +92,10 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
         text = "leases and labelled resources were not looked at: no Google Cloud project is named (--project)"
         plan.problems.append(text)
         return plan
-    known = {label(stack.name): stack for stack in stacks}
-    add_leases(plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), known, clock)
+    stack_of_label = {label(stack.name): stack for stack in stacks}
+    add_leases(
+        plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), stack_of_label, clock
+    )
     if plan.unread is not None:  # else every resource would look like a leftover
         ids: dict[str, set[str]] = {}
         for stack in stacks:  # two names may give one label
@@ -102,7 +104,7 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
     return plan
 
 
-def _protected(project: Project, plan: ExpiryPlan) -> Collection[str]:
+def _protected_environments(project: Project, plan: ExpiryPlan) -> Collection[str]:
     """The environments in which nothing is destroyed; all of them where the pipeline's file cannot be read."""
     try:
         return pipeline_of(project).protected
@@ -165,8 +167,8 @@ def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[s
     except UserError as error:
         plan.problems.append(f"leases were not looked at: {one_line(error)}")
         return
-    known = None if plan.unread is None else {*stacks, *plan.unread}
-    for leftover in sweep_plan(leases, now=clock.now(), known_stacks=known):
+    known_stacks = None if plan.unread is None else {*stacks, *plan.unread}
+    for leftover in sweep_plan(leases, now=clock.now(), known_stacks=known_stacks):
         lease = leftover.lease
         kept = _kept_lease(lease, stacks, plan.protected)
         plan.leases[lease.zone, lease.name] = leftover
@@ -186,20 +188,20 @@ def _lease_price(lease: Observation) -> str | None:
     """Price of an hour of a lease whose machine may be running; 0 for one that has ended."""
     if not lease.is_live:
         return "0.0000"
-    hardware = leased(lease.hardware)
+    hardware = find_leased_hardware(lease.hardware)
     price = lease_cost(hardware, zone=lease.zone, provisioning="flex-start").hourly if hardware else None
     return f"{price.usd:.4f}" if isinstance(price, Priced) else None
 
 
 def _regions(project: Project) -> list[str]:
     """Regions that may hold a stack's service: those with accelerators, and those of the stack files."""
-    known = {region for kind in accelerators().values() for region in (*kind.regions, *kind.regions_on_invitation)}
+    regions = {region for kind in accelerators().values() for region in (*kind.regions, *kind.regions_on_invitation)}
     for stack in project.stacks():
         try:
-            known.add(str(project.configuration(stack).get("region") or ""))
+            regions.add(str(project.configuration(stack).get("region") or ""))
         except UserError:
             continue  # its problems are for the plan to report
-    return sorted(known - {""})
+    return sorted(regions - {""})
 
 
 def labelled_leftovers(
@@ -236,10 +238,10 @@ def labelled_leftovers(
                 continue
             finding = labelled_finding(kind, name, region, labels, str(row["name"]), stacks)
             if finding is not None:
-                yield _priced(finding, row, region) if kind == "service" else finding
+                yield _add_price(finding, row, region) if kind == "service" else finding
 
 
-def _priced(finding: Finding, service: Mapping[str, Any], region: str) -> Finding:
+def _add_price(finding: Finding, service: Mapping[str, Any], region: str) -> Finding:
     """A service with its price: the API's fields have the names of the resource's inputs."""
     inputs = {**service, "location": region}
     price = stack_cost([StateResource(finding.name, _SERVICE, inputs)]).as_json()["hourly_usd"]

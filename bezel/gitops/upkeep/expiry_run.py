@@ -20,7 +20,7 @@ from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, stack_of
 from bezel.gitops.upkeep.findings import Finding, stack_finding
 from bezel.leases.inventory import LeaseInventory
 from bezel.planner.base.expiry import NEVER
-from bezel.planner.base.money import rounded
+from bezel.planner.base.money import round_usd
 from bezel_base.console import note
 from bezel_base.errors import UserError, one_line
 from bezel_base.text.markdown import code
@@ -50,8 +50,8 @@ def destroy(
         note(f"destroying {finding.kind} {finding.name}")
         try:
             if finding.kind == "stack":
-                with locked(finding.name) as held:
-                    outcome = _destroy_stack(project, finding.name, held, today, plan.protected)
+                with locked(finding.name) as lock:
+                    outcome = _destroy_stack(project, finding.name, lock, today, plan.protected)
             elif finding.kind == "lease" and inventory is not None:
                 failed = inventory.sweep([plan.leases[finding.place, finding.name]])
                 outcome = next(iter(failed.values()), "destroyed")
@@ -59,10 +59,10 @@ def destroy(
                 continue
         except UserError as error:
             outcome = one_line(error)
-        plan.findings[number] = finding.ended(outcome)
+        plan.findings[number] = finding.with_outcome(outcome)
 
 
-def _destroy_stack(project: Project, name: str, held: HeldLock, today: date, protected: Collection[str]) -> str:
+def _destroy_stack(project: Project, name: str, lock: HeldLock, today: date, protected: Collection[str]) -> str:
     """Destroy a stack under its lock, unless a deploy has given it a later day; what became of it.
 
     Raises:
@@ -77,7 +77,7 @@ def _destroy_stack(project: Project, name: str, held: HeldLock, today: date, pro
             raise UserError(f"its expires-at cannot be read any more: {error}") from None
         if finding is None or not finding.may_destroy:
             return "a deploy has changed it since the plan was made: it may not be destroyed now"
-        done = run_locked(prepared.engine, "destroy", held)
+        done = run_locked(prepared.engine, "destroy", lock)
     if done.run.ok:
         return "destroyed"
     return "; ".join([*done.run.errors, *([done.problem] if done.problem else [])])[:_LONGEST] or "the engine failed"
@@ -115,7 +115,7 @@ class ExpiryReport:
     def text(self) -> str:
         """The content for a terminal."""
         lines = [f"{_what(finding, str)}\n  {_action(finding)}" for finding in self.findings] or ["nothing is over"]
-        lines += [f"{stack}: needed until {day} in UTC" for stack, day in self._dated()]
+        lines += [f"{stack}: needed until {day} in UTC" for stack, day in self._stacks_with_date()]
         return "".join(f"{line}\n" for line in [*lines, *self.problems])
 
     def markdown(self) -> str:
@@ -123,18 +123,18 @@ class ExpiryReport:
         left = sum(finding.is_left for finding in self.findings)
         lines = [f"**Expiry**: {left} left, {len(self.findings) - left} destroyed."]
         lines += ["", *(f"- {_what(finding, code)}. {_action(finding)}" for finding in self.findings)]
-        lines += [f"- {code(stack)}: needed until {day} in UTC" for stack, day in self._dated()]
+        lines += [f"- {code(stack)}: needed until {day} in UTC" for stack, day in self._stacks_with_date()]
         if self.problems:
             lines += ["", "Not looked at:", "", *(f"- {code(problem)}" for problem in self.problems)]
         return "\n".join(lines) + "\n"
 
-    def _dated(self) -> list[tuple[str, str]]:
+    def _stacks_with_date(self) -> list[tuple[str, str]]:
         return [(stack, day) for stack, day in self.kept.items() if day not in {"", NEVER}]
 
 
 def _what(finding: Finding, quoted: Callable[[object], str]) -> str:
     place = f" in {finding.place}" if finding.place else ""
-    hourly = None if finding.hourly_usd is None else rounded(Decimal(finding.hourly_usd), 4)
+    hourly = None if finding.hourly_usd is None else round_usd(Decimal(finding.hourly_usd), 4)
     price = "price unknown" if hourly is None else f"{hourly} USD/h at most"
     if finding.kind in {"bucket", "repository"}:
         price = "storage is not priced"

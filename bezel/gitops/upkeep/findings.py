@@ -53,7 +53,7 @@ class Finding:
         """Whether it is still there."""
         return self.outcome != "destroyed"
 
-    def ended(self, outcome: str) -> "Finding":
+    def with_outcome(self, outcome: str) -> "Finding":
         """The finding with what became of it."""
         return replace(self, outcome=outcome)
 
@@ -75,18 +75,18 @@ class StackState:
     @property
     def environments(self) -> frozenset[str]:
         """The environments that its file and its resources name."""
-        given = None if self.settings is None else self.settings.get(ENVIRONMENT)
-        return frozenset({*self._labelled(ENVIRONMENT), *([str(given)] if given else [])})
+        environment = None if self.settings is None else self.settings.get(ENVIRONMENT)
+        return frozenset({*self._label_values(ENVIRONMENT), *([str(environment)] if environment else [])})
 
     @property
     def expires_at(self) -> tuple[str, ...]:
         """The `expires-at` of its file and of its resources: either may be newer, by a deploy of another commit."""
         labels = (self.settings or {}).get("labels")
-        given = labels.get(EXPIRY) if isinstance(labels, Mapping) else None
-        return tuple(sorted({*self._labelled(EXPIRY), *([str(given)] if given else [])}))
+        expiry = labels.get(EXPIRY) if isinstance(labels, Mapping) else None
+        return tuple(sorted({*self._label_values(EXPIRY), *([str(expiry)] if expiry else [])}))
 
     @property
-    def protected(self) -> list[str]:
+    def protected_resources(self) -> list[str]:
         """Names of the resources that Pulumi or Google protects from deletion."""
         names = []
         for entry in self.resources:
@@ -107,7 +107,7 @@ class StackState:
         """Ids of its resources in the cloud."""
         return frozenset(place_of(str(entry["id"])) for entry in self.resources if entry.get("id"))
 
-    def _labelled(self, key: str) -> Iterator[str]:
+    def _label_values(self, key: str) -> Iterator[str]:
         for entry in self.resources:
             labels = plain(entry.get("inputs") or {}).get("labels")
             value = labels.get(key) if isinstance(labels, Mapping) else None
@@ -156,8 +156,8 @@ def stack_finding(stack: StackState, today: date, protected: Collection[str] = (
     why = f"{EXPIRY} {days[-1]} is over: today is {today} in UTC"
     repair = f"`{destroy}`, or a later {EXPIRY} in Pulumi.{name}.yaml and a deploy"
     kept = why_kept(stack.environments, protected)
-    if not kept and stack.protected:
-        kept = f"protected from deletion: {', '.join(stack.protected)}"
+    if not kept and stack.protected_resources:
+        kept = f"protected from deletion: {', '.join(stack.protected_resources)}"
     return Finding("stack", stack.name, why, repair, kept_because=kept, hourly_usd=stack.hourly_usd)
 
 

@@ -54,9 +54,9 @@ def _is_done(forge: Forge, oldest: Issue, others: list[Issue], section: Section)
     """Bring the oldest issue up to date and close the others; return whether it was so already."""
     body = oldest.body
     for other in others:
-        known = {part.name for part in sections_of(body)}
+        names = {part.name for part in sections_of(body)}
         for part in sections_of(other.body):
-            body = body if part.name in known else with_section(body, part)
+            body = body if part.name in names else with_section(body, part)
         forge.close_issue(other.number)
     body = with_section(body, section)
     if is_well(body):

@@ -30,7 +30,7 @@ class Section:
 
 def sections_of(body: str) -> list[Section]:
     """The sections of an issue's text."""
-    return [Section(found["name"], found["text"], found["state"] == "well") for found in _SECTION.finditer(body)]
+    return [Section(match["name"], match["text"], match["state"] == "well") for match in _SECTION.finditer(body)]
 
 
 def with_section(body: str, section: Section) -> str:

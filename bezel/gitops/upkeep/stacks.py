@@ -19,7 +19,7 @@ def stacks_in_backend(project: Project, environment: Mapping[str, str] = os.envi
     command = [pulumi_cli(), "stack", "ls", "--json"]
     text = command_output(command, folder=project.folder, seconds=_SECONDS, environment=environment)
     try:
-        found = {str(row["name"]).rpartition("/")[2]: row.get("resourceCount") for row in read_json(text)}
+        counts = {str(row["name"]).rpartition("/")[2]: row.get("resourceCount") for row in read_json(text)}
     except (ValueError, KeyError, TypeError):
         raise CommandError("the backend's list of stacks cannot be parsed") from None
-    return {name: count if isinstance(count, int) else None for name, count in sorted(found.items())}
+    return {name: count if isinstance(count, int) else None for name, count in sorted(counts.items())}

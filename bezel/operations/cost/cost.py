@@ -14,7 +14,7 @@ from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
 from bezel.operations.plan.plan import plan_of
 from bezel.operations.results import Result, Usd, lines
-from bezel.planner.base.money import UNKNOWN, Amount, Priced, rounded
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, round_usd
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
 from bezel_catalog import Price as PriceRow
@@ -164,7 +164,7 @@ def _amount(amount: Amount | None) -> Decimal | None:
 
 
 def _usd(amount: Decimal | None) -> str:
-    return UNKNOWN if amount is None else f"{rounded(amount, 4 if 0 < amount < 1 else 2)} USD"
+    return UNKNOWN if amount is None else f"{round_usd(amount, 4 if 0 < amount < 1 else 2)} USD"
 
 
 def _basis(line: CostLine) -> str:

@@ -50,7 +50,7 @@ from bezel.operations.status.verdict import (
 from bezel.operations.weights.weights_place import weights_line
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.planner.base.hours import Window, is_within, next_start
-from bezel.planner.base.money import Priced, rounded
+from bezel.planner.base.money import Priced, round_usd
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
 from bezel_base.console import align_columns
@@ -490,8 +490,8 @@ def _row(stack: StackStatus) -> tuple[str, ...]:
 
 
 def _amount(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else rounded(amount, 4)
+    return "unknown" if amount is None else round_usd(amount, 4)
 
 
 def _usd(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else f"{rounded(amount, 4)} USD"
+    return "unknown" if amount is None else f"{round_usd(amount, 4)} USD"

@@ -9,7 +9,7 @@ from bezel.operations.context import Context
 from bezel.operations.redaction import clean_text, cleaned_lines
 from bezel.operations.results import Result, lines, utc
 from bezel.operations.tpu.records import LeaseName, LeaseRecord, PlaceArguments, inventory, leases_named, record_of
-from bezel.planner.base.money import rounded
+from bezel.planner.base.money import round_usd
 
 
 class DescribeArguments(PlaceArguments):
@@ -86,7 +86,7 @@ def _text(described: LeaseDescription) -> str:
         ("health", lease.health),
         ("address", lease.address),
         ("ends", ends),
-        ("USD per hour", "unknown" if lease.usd_per_hour is None else rounded(lease.usd_per_hour, 2)),
+        ("USD per hour", "unknown" if lease.usd_per_hour is None else round_usd(lease.usd_per_hour, 2)),
         *((f"boot: {phase.name}", f"{phase.state} {phase.detail}".rstrip()) for phase in described.phases),
     ]
     console = "".join(f"    {line}\n" for line in described.console)

@@ -15,7 +15,7 @@ from bezel.leases.requests import BackEndName, LeaseSpec, ProvisioningModel, Zon
 from bezel.operations.arguments.model import Arguments, Option, Reach
 from bezel.operations.arguments.shared import Project, Zone
 from bezel.operations.tpu.records import Name
-from bezel.planner.base.hardware import LeasedHardware, leased, leased_hardware
+from bezel.planner.base.hardware import LeasedHardware, find_leased_hardware, leased_hardware
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.quantities import parse_duration
@@ -81,7 +81,7 @@ def request_of(client: GoogleClient, project: str, arguments: CreateArguments) -
         UserError: It cannot be sent; holds every problem.
         RestError: The network could not be read.
     """
-    hardware = leased(arguments.hardware)
+    hardware = find_leased_hardware(arguments.hardware)
     problems: list[Problem] = []
     if hardware is None:
         choices = ", ".join(leased_hardware())

@@ -7,7 +7,7 @@ from bezel.operations.context import Context
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result
 from bezel.operations.tpu.records import LeaseRecord, PlaceArguments, inventory, record_of
-from bezel.planner.base.money import rounded
+from bezel.planner.base.money import round_usd
 from bezel_base.console import align_columns
 
 _HEADS = ("lease", "stack", "zone", "hardware", "state", "ends", "USD per hour", "address")
@@ -56,4 +56,4 @@ def list_leases(context: Context, arguments: ListArguments) -> Leases:
 
 
 def _price(lease: LeaseRecord) -> str:
-    return "unknown" if lease.usd_per_hour is None else rounded(lease.usd_per_hour, 2)
+    return "unknown" if lease.usd_per_hour is None else round_usd(lease.usd_per_hour, 2)

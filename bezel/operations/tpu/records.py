@@ -22,7 +22,7 @@ from bezel.operations.context import Context
 from bezel.operations.redaction import clean_text
 from bezel.operations.results import Result, Usd, utc
 from bezel.operations.tpu.stopping import stopping_clock, stopping_show
-from bezel.planner.base.hardware import leased, leased_hardware
+from bezel.planner.base.hardware import find_leased_hardware, leased_hardware
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
 from bezel_base.errors import Problem, UserError
@@ -95,7 +95,7 @@ def record_of(lease: Observation) -> LeaseRecord:
 
 def hourly_of(lease: Observation) -> Amount:
     """The price of an hour of a lease's machine."""
-    hardware = leased(lease.hardware) or next(
+    hardware = find_leased_hardware(lease.hardware) or next(
         (each for each in leased_hardware().values() if each.machine_type == lease.hardware), None
     )
     model = _MODELS.get(lease.provisioning_model)

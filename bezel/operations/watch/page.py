@@ -22,7 +22,7 @@ from bezel.operations.results import Result
 from bezel.operations.status.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.status.verdict import AS_DECLARED, verdict_text
 from bezel.operations.vllm_metrics.figures import Figure, figure_text
-from bezel.planner.base.money import rounded
+from bezel.planner.base.money import round_usd
 from bezel_base.errors import UserError, one_line
 
 WIDTH = 80
@@ -97,9 +97,9 @@ class Watch(Result):
             for lease in status.leases
         ]
         hourly, so_far = status.usd_per_hour, status.usd_so_far
-        price = "unknown" if hourly is None else f"{rounded(hourly, 4)} USD/h with everything running"
+        price = "unknown" if hourly is None else f"{round_usd(hourly, 4)} USD/h with everything running"
         rows.append(("price", price))
-        rows.append(("cost so far", "unknown" if so_far is None else f"{rounded(so_far, 4)} USD"))
+        rows.append(("cost so far", "unknown" if so_far is None else f"{round_usd(so_far, 4)} USD"))
         return lines + [line for name, value in rows for line in _wrap(f"{name:<12}  {value}")]
 
     def _of_metrics(self) -> list[str]:

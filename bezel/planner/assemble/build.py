@@ -13,7 +13,7 @@ from bezel.planner.assemble.plan import GatewayPlan, LeasePlan, LeaseTerms, Netw
 from bezel.planner.assemble.provenance import origins
 from bezel.planner.assemble.validate import request_concurrency, validate_service
 from bezel.planner.base.deployment import ImagePlan, ServicePlan, WeightsPlan
-from bezel.planner.base.hardware import COMPUTE_API, TPU_API, leased
+from bezel.planner.base.hardware import COMPUTE_API, TPU_API, find_leased_hardware
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
@@ -80,12 +80,12 @@ def make_plan(
     Raises:
         PlanError: the stack cannot work as it is set; holds every problem.
     """
-    if hardware := leased(str(config.get("accelerator", "")).strip()):
+    if hardware := find_leased_hardware(str(config.get("accelerator", "")).strip()):
         return _lease_plan(validate_lease(config, hardware, project=project, stack=stack, today=today))
     return _service_plan(validate_service(config, project=project, stack=stack, today=today))
 
 
-def _shared(
+def _common_fields(
     stack: ValidatedService | ValidatedLease, peaks: Peaks, batch: int, element_bytes: int, *, tpu: bool = False
 ) -> dict[str, Any]:
     """The fields that both kinds of plans have."""
@@ -135,7 +135,7 @@ def _service_plan(stack: ValidatedService) -> Plan:
     apis = (*APIS, *_watching(stack.settings))
     if stack.settings.scaling.schedule:
         apis = (*apis, SCHEDULER)
-    return Plan(service=_service(stack), apis=apis, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
+    return Plan(service=_service(stack), apis=apis, **_common_fields(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
 
 
 def _watching(settings: Settings) -> Iterator[str]:
@@ -267,7 +267,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),
-        **_shared(stack, peaks, batch, kv_element_bytes(hardware, stack.engine), tpu=hardware.device == "tpu"),
+        **_common_fields(stack, peaks, batch, kv_element_bytes(hardware, stack.engine), tpu=hardware.device == "tpu"),
     )
 
 
@@ -276,8 +276,8 @@ def _node(stack: ValidatedLease) -> NodePlan:
     bucket = bucket_of(settings.weights, stack.project) if stack.folder else None
     model = stack.folder or stack.model.hub_id or ""
     # Compiled graphs are code: each service account has a folder, so that no other stack can place any in this one's.
-    own = f"{CACHE_FOLDER}/{stack.project}/{resource_name(stack.stack, length=ACCOUNT_LENGTH)}"
-    cache = f"gs://{bucket}/{own}/{stack.model.id}/{hardware.id}/{stack.options.version}"
+    stack_folder = f"{CACHE_FOLDER}/{stack.project}/{resource_name(stack.stack, length=ACCOUNT_LENGTH)}"
+    cache = f"gs://{bucket}/{stack_folder}/{stack.model.id}/{hardware.id}/{stack.options.version}"
     return NodePlan(
         image=image_plan(settings, *IMAGES[hardware.device]),
         options=planned_options(stack.arguments, stack.options),

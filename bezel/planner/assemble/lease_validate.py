@@ -15,7 +15,7 @@ from bezel.planner.base.hours import share_of_time
 from bezel.planner.base.money import Priced
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.lease_cost import check_lease_total, lease_cost, lease_total
-from bezel.planner.cost.price_rows import mispriced
+from bezel.planner.cost.price_rows import has_refused_price
 from bezel.planner.rules.env_checks import check_environment, planned_variables
 from bezel.planner.rules.hours_checks import check_hours, windows_of
 from bezel.planner.rules.lease_checks import (
@@ -145,7 +145,7 @@ def _machine_variables(*, tpu: bool, offline: bool) -> dict[str, str]:
 
 def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> LeaseTotal:
     """The cost, checked against the spending limits."""
-    lease, own, limits = settings.lease, settings.cost.prices, settings.cost
+    lease, own_prices, limits = settings.lease, settings.cost.prices, settings.cost
     cost = lease_total(
         hardware,
         zones=[preference.zone for preference in lease.zones],
@@ -154,21 +154,23 @@ def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> Le
         run_seconds=lease.duration,
         gateway_region=settings.region,
         share=_share(lease),
-        own_prices=own,
+        own_prices=own_prices,
         alerts=settings.observability.alerts,
     )
     zones, patience = setting("lease.zones"), ".patience"
     invalid_zone = any(
         problem.key.startswith(zones) and not problem.key.endswith(patience) for problem in rules.problems
     )
-    if invalid_zone or not settings.region or mispriced(rules.problems):
+    if invalid_zone or not settings.region or has_refused_price(rules.problems):
         return cost  # a missing price is no problem of its own
     if setting("lease.duration") in rules.unread:
         limits = limits.model_copy(update={"max_lease_usd": None})  # that of the default is not the stack's
     priced = [
         zone
         for zone in hardware.zones
-        if isinstance(lease_cost(hardware, zone=zone, provisioning=lease.provisioning, own_prices=own).hourly, Priced)
+        if isinstance(
+            lease_cost(hardware, zone=zone, provisioning=lease.provisioning, own_prices=own_prices).hourly, Priced
+        )
     ]
     rules.problems += check_lease_total(cost, limits, priced=priced)
     return cost

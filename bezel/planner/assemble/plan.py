@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.hours import Window
     from bezel.planner.base.settings import Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
-    from bezel.planner.cost.service_cost import Cost
+    from bezel.planner.cost.service_cost import ServiceCost
     from bezel.planner.cost.token_cost import TokenCost
     from bezel.planner.rules.startup import LeaseStart, StartEstimate
     from bezel_catalog.sizing.memory import MemoryFit
@@ -57,7 +57,7 @@ class _StackPlan:
     start: StartEstimate
     estimate: Estimate
     gain: Gain | None
-    cost: Cost | LeaseTotal
+    cost: ServiceCost | LeaseTotal
     token_cost: TokenCost
     apis: tuple[str, ...]
     origins: Mapping[str, str]
@@ -105,11 +105,11 @@ class _StackPlan:
         transfer = self.transfer()
         connector = self.server.values.get("kv-transfer-config")
         packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
-        given = [
+        texts = [
             *(self._place_warning, transfer.warning() if transfer else ""),
             *(*self._request_warnings, *packages, *self.unchecked),
         ]
-        return tuple(filter(None, given))
+        return tuple(filter(None, texts))
 
     @property
     def _request_warnings(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class _StackPlan:
         return ""
 
     @property
-    def protected(self) -> bool:
+    def is_protected(self) -> bool:
         """Whether destroying the stack is refused."""
         return self.settings.protects_from_deletion
 
@@ -154,7 +154,7 @@ class Plan(_StackPlan):
 
     service: ServicePlan
     fit: MemoryFit
-    cost: Cost
+    cost: ServiceCost
 
     @property
     def server(self) -> ServicePlan:

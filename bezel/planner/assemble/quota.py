@@ -96,24 +96,24 @@ def request(need: Need, project: str, value: int) -> str:
     )
 
 
-def is_short(need: Need, allowed: float, held: int = 0) -> bool:
+def is_short(need: Need, allowed: float, used: int = 0) -> bool:
     """Whether a quota is too small for a need beside the amount that others hold."""
-    return need.amount + held > allowed
+    return need.amount + used > allowed
 
 
-def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders: str = "") -> Problem:
+def shortage(need: Need, allowed: float, *, project: str, used: int = 0, holders: str = "") -> Problem:
     """A quota that is too small for a service, as a problem of the stack.
 
     Args:
         need: what the service needs.
         allowed: the limit there, in the quota's unit.
         project: the project's id.
-        held: amount that other services hold for certain.
+        used: amount that other services hold for certain.
         holders: names of those services.
     """
-    quota, gated, total = need.quota, need.revisions > 1, need.amount + held
-    there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
-    left = max(0, allowed - held)
+    quota, gated, total = need.quota, need.revisions > 1, need.amount + used
+    there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {used}" if used else "")
+    left = max(0, allowed - used)
     fits = int(left // (need.per_instance * need.revisions))
     repairs = [to_number("lower", "scaling.max_instances", fits)] if fits else []
     if gated and need.per_instance * need.instances <= left:

@@ -35,28 +35,28 @@ _PERMISSION = "roles/monitoring.viewer"
 class Use:
     """Amounts that others hold of a quota, in its unit: for certain, and with the maximum of their instances."""
 
-    held: int
+    certain: int
     max_held: int
     holders: tuple[str, ...]
 
 
-def used_by_others(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> Use:
+def used_by_others(services: Iterable[Mapping[str, Any]], service_name: str, quota_id: str) -> Use:
     """Amounts that a region's services hold of a quota, all but one.
 
     Args:
         services: their descriptions by run v2.
-        own: name of the service that is left out, without its path.
+        service_name: name of the service that is left out, without its path.
         quota_id: of the quota.
     """
-    others = [service for service in services if _short(service) != own]
+    others = [service for service in services if _short(service) != service_name]
     amounts = {_short(service): _amounts(service, quota_id) for service in others}
-    holders = tuple(sorted(name for name, (held, _) in amounts.items() if held))
-    return Use(sum(held for held, _ in amounts.values()), sum(limit for _, limit in amounts.values()), holders)
+    holders = tuple(sorted(name for name, (certain, _) in amounts.items() if certain))
+    return Use(sum(certain for certain, _ in amounts.values()), sum(limit for _, limit in amounts.values()), holders)
 
 
-def own_most(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> int:
+def own_most(services: Iterable[Mapping[str, Any]], service_name: str, quota_id: str) -> int:
     """Amount that all instances of one revision of a service may hold of a quota; 0 without the service."""
-    return sum(_amounts(service, quota_id)[1] for service in services if _short(service) == own)
+    return sum(_amounts(service, quota_id)[1] for service in services if _short(service) == service_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +79,29 @@ class Moment:
         return max(self.need.amount, self.need.per_instance * self.need.instances + self.old)
 
 
-def worst_moment(need: Need, services: Sequence[Mapping[str, Any]], own: str) -> Moment:
+def worst_moment(need: Need, services: Sequence[Mapping[str, Any]], service_name: str) -> Moment:
     """The worst moment of a service's deploy beside the services of its region.
 
     Args:
         need: of the service.
         services: descriptions of the region's services by run v2, its own among them.
-        own: its name, without its path.
+        service_name: its name, without its path.
     """
     quota_id = need.quota.id
-    return Moment(need, own_most(services, own, quota_id), used_by_others(services, own, quota_id))
+    return Moment(need, own_most(services, service_name, quota_id), used_by_others(services, service_name, quota_id))
 
 
 def changed_since(services: Iterable[Mapping[str, Any]], age: float, now: datetime) -> tuple[str, ...]:
     """Names of the services that were changed after a figure of an age in seconds: it does not count the change."""
-    found = []
+    names = []
     for service in services:
         try:
             changed = datetime.fromisoformat(str(service.get("updateTime") or ""))
         except ValueError:
             continue
         if changed.tzinfo and (now - changed).total_seconds() < age:
-            found.append(_short(service))
-    return tuple(sorted(found))
+            names.append(_short(service))
+    return tuple(sorted(names))
 
 
 def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
@@ -116,9 +116,9 @@ def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
     return (listed, False) if listed else None
 
 
-def is_crowded(need: Need, allowed: float, counted: int | None, own: int) -> bool:
+def is_crowded(need: Need, allowed: float, counted: int | None, own_amount: int) -> bool:
     """Whether a quota is too small for a need beside Monitoring's count, less what may be the service's own."""
-    return counted is not None and is_short(need, allowed, max(0, counted - own * need.revisions))
+    return counted is not None and is_short(need, allowed, max(0, counted - own_amount * need.revisions))
 
 
 def tight_deploy(moment: Moment, allowed: float, project: str) -> str | None:
@@ -127,7 +127,7 @@ def tight_deploy(moment: Moment, allowed: float, project: str) -> str | None:
     What other services may scale to is counted for GPUs alone: services without one rarely come near their maximum.
     """
     need, quota, others = moment.need, moment.need.quota, moment.others
-    most = others.max_held if quota.thing == "GPU" else others.held
+    most = others.max_held if quota.thing == "GPU" else others.certain
     value = moment.amount + most
     if value <= allowed:
         return None
@@ -136,7 +136,7 @@ def tight_deploy(moment: Moment, allowed: float, project: str) -> str | None:
     if moment.amount > new:
         parts.append(f"{quota.things(moment.amount - new)} of the old one, which serves until the new one does")
     if most:
-        bound = "hold without traffic" if most == others.held else "may take with all their instances"
+        bound = "hold without traffic" if most == others.certain else "may take with all their instances"
         parts.append(f"{quota.things(most)} that its other services {bound}")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else parts[0]
     return (
@@ -147,13 +147,13 @@ def tight_deploy(moment: Moment, allowed: float, project: str) -> str | None:
     )
 
 
-def has_already(services: Iterable[Mapping[str, Any]], own: str, need: Need) -> bool:
+def has_already(services: Iterable[Mapping[str, Any]], service_name: str, need: Need) -> bool:
     """Whether a service already serves with at least the needed amount: unless it changes, it needs no more."""
     return any(
         (service.get("terminalCondition") or {}).get("state") == _DONE
         and _amounts(service, need.quota.id)[1] >= need.amount
         for service in services
-        if _short(service) == own
+        if _short(service) == service_name
     )
 
 
@@ -196,7 +196,7 @@ def use_line(
     return f"{need.quota.id} in {need.place}: {use}, {limit}, {needed}."
 
 
-def uncounted(needs: Iterable[Need], project: str, why: str) -> str:
+def uncounted_warning(needs: Iterable[Need], project: str, why: str) -> str:
     """Warning that Cloud Monitoring reports no use: what is therefore not counted, and after a 403 the repair."""
     quotas = ", ".join(dict.fromkeys(need.quota.id for need in needs))
     repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={shell_word(project)}`."

@@ -16,11 +16,19 @@ from bezel.planner.base.names import is_project_id, stack_labels
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.problems import PlanError, one_of, setting
 from bezel.planner.base.schedule import average_minimum
-from bezel.planner.cost.price_rows import check_own_prices, mispriced
-from bezel.planner.cost.service_cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
+from bezel.planner.cost.price_rows import check_own_prices, has_refused_price
+from bezel.planner.cost.service_cost import (
+    BILLING,
+    SERVICE,
+    ServiceCost,
+    check_cost,
+    check_idle_cost,
+    gpu_item,
+    service_cost,
+)
 from bezel.planner.rules import platform_checks as platform
 from bezel.planner.rules.env_checks import check_environment, planned_variables
-from bezel.planner.rules.image_checks import check_image, is_own, recording_of, unrecorded
+from bezel.planner.rules.image_checks import check_image, is_own, recording_of, unrecorded_image
 from bezel.planner.rules.lease_checks import check_service_only
 from bezel.planner.rules.memory_checks import check_memory, gpu_memory
 from bezel.planner.rules.network_checks import check_ingress, check_vpc
@@ -105,10 +113,10 @@ class Validation:
         try:
             return find(name) if name else None
         except NotInCatalogueError as error:
-            known = sorted((*error.known, *leased_hardware())) if key == "accelerator" else error.known
-            near = closest_record(name, known, ids_by_hub_id() if key == "model" else None)
+            known_names = sorted((*error.known, *leased_hardware())) if key == "accelerator" else error.known
+            near = closest_record(name, known_names, ids_by_hub_id() if key == "model" else None)
             consequence = f"it is not in the catalogue: {consequence}"
-            self.problems.append(Problem(setting(key), name, consequence, one_of(known, near)))
+            self.problems.append(Problem(setting(key), name, consequence, one_of(known_names, near)))
             return None
 
     def _look_up_options(self) -> VllmOptions | None:
@@ -116,7 +124,7 @@ class Validation:
         try:
             return vllm_options(recorded)
         except NotInCatalogueError as error:
-            self.problems.append(unrecorded(key, error.name, error.known, error.closest))
+            self.problems.append(unrecorded_image(key, error.name, error.known, error.closest))
             return None
 
     def check_platform(self, planned: Mapping[str, str]) -> None:
@@ -263,7 +271,7 @@ class ValidatedService(ValidatedStack):
     memory_gib: int
     loading: Loading
     fit: MemoryFit
-    cost: Cost
+    cost: ServiceCost
 
 
 def validate_service(
@@ -289,8 +297,8 @@ def validate_service(
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
-    own = typed_values(merge({}, settings.vllm, options)) if options else {}
-    loaded_by = loading_options(chosen, checkpoint, memory_gib, own) if checkpoint else {}
+    option_values = typed_values(merge({}, settings.vllm, options)) if options else {}
+    loaded_by = loading_options(chosen, checkpoint, memory_gib, option_values) if checkpoint else {}
     rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {})
     bucket = bucket_of(settings.weights, project or "PROJECT")
     if options and checkpoint:
@@ -366,7 +374,7 @@ def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[P
         yield from platform.check_region(settings.region, gpu) if settings.region else ()
 
 
-def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> Cost:
+def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> ServiceCost:
     entries = (
         () if any(str(each.key).startswith(setting("scaling.")) for each in problems) else entries_of(settings.scaling)
     )
@@ -378,13 +386,13 @@ def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[
         min_instances=max(settings.scaling.min_instances, *(each.minimum for each in entries), 0),
         max_instances=settings.scaling.max_instances,
         zonal_redundancy=settings.scaling.zonal_redundancy,
-        boost_cpu=platform.boosted(gpu, settings.resources),
+        boost_cpu=platform.boost_vcpus(gpu, settings.resources),
         own_prices=settings.cost.prices,
     )
     if entries:
         cost = replace(cost, average_min=average_minimum(entries, settings.scaling.min_instances))
     cost = replace(cost, alerts=settings.observability.alerts, uptime=settings.observability.uptime)
-    if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not mispriced(problems):
+    if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not has_refused_price(problems):
         items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
         priced_regions = [
             region

@@ -67,7 +67,7 @@ class PlannedOption:
     """An option of the server: its value as vLLM reads it, and its words on the command line."""
 
     value: Any
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ServerPlan:
     @property
     def arguments(self) -> tuple[str, ...]:
         """What follows `vllm serve`: the model's path or hub id, then the words of every option."""
-        return (self.weights.model, *(word for option in self.options.values() for word in option.words))
+        return (self.weights.model, *(word for option in self.options.values() for word in option.arguments))
 
     @property
     def values(self) -> dict[str, Any]:

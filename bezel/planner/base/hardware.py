@@ -149,6 +149,6 @@ def leased_hardware() -> dict[str, LeasedHardware]:
     return hardware
 
 
-def leased(name: str) -> LeasedHardware | None:
+def find_leased_hardware(name: str) -> LeasedHardware | None:
     """The leased hardware of that id; None for an unknown id."""
     return leased_hardware().get(name)

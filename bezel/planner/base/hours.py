@@ -148,11 +148,11 @@ def retries(window: Window, patience_seconds: float) -> Retries | None:
 def _events(windows: Sequence[Window]) -> tuple[datetime, list[tuple[datetime, int]]]:
     """End of the observed time, and its starts (1) and ends (0) in order; at one instant the end comes first."""
     begin, end = FOUR_WEEKS
-    found = list(occurrences(_entries(windows), begin, end))
-    if {number for _, number, _ in found} != set(range(2 * len(windows))):
+    events = list(occurrences(_entries(windows), begin, end))
+    if {number for _, number, _ in events} != set(range(2 * len(windows))):
         end = begin + _YEAR
-        found = list(occurrences(_entries(windows), begin, end))
-    return end, sorted((at, leases) for at, _, leases in found)
+        events = list(occurrences(_entries(windows), begin, end))
+    return end, sorted((at, leases) for at, _, leases in events)
 
 
 def _entries(windows: Sequence[Window]) -> list[Entry]:

@@ -36,8 +36,8 @@ def total(amounts: Iterable[Amount]) -> Amount:
     reasons = [part.reason for part in parts if isinstance(part, Unpriced)]
     if reasons:
         return Unpriced("; ".join(dict.fromkeys(reasons)))
-    known = [part for part in parts if isinstance(part, Priced)]
-    return Priced(sum((part.usd for part in known), Decimal(0)), any(part.derived for part in known))
+    priced = [part for part in parts if isinstance(part, Priced)]
+    return Priced(sum((part.usd for part in priced), Decimal(0)), any(part.derived for part in priced))
 
 
 def most_expensive(amounts: Iterable[Amount]) -> Amount:
@@ -68,10 +68,10 @@ def figure(amount: Amount, digits: int) -> float | str:
 
 def text(amount: Amount, digits: int) -> str:
     """The same as text, with trailing zeros."""
-    return UNKNOWN if isinstance(amount, Unpriced) else rounded(amount.usd, digits)
+    return UNKNOWN if isinstance(amount, Unpriced) else round_usd(amount.usd, digits)
 
 
-def rounded(usd: Decimal, digits: int) -> str:
+def round_usd(usd: Decimal, digits: int) -> str:
     """USD as text, half up. The only rounding of money: of an amount that was not rounded before, where it is shown."""
     return str(usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
 

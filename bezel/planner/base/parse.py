@@ -56,8 +56,8 @@ def read_settings(config: Mapping[str, object]) -> tuple[Settings, list[Problem]
         The settings, with defaults (for required ones: empty text) in place of wrong values, and the problems.
     """
     # Pulumi.yaml gives required keys an empty default, so that a missing one is reported here.
-    given = {key: value for key, value in config.items() if not (key in _REQUIRED and value == "")}
-    remaining = copy.deepcopy(given)
+    values = {key: value for key, value in config.items() if not (key in _REQUIRED and value == "")}
+    remaining = copy.deepcopy(values)
     problems: list[Problem] = []
     for _ in range(1 + _size(remaining)):
         try:
@@ -85,8 +85,8 @@ def _problem(error: ErrorDetails) -> Problem:
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is not one of the known values.", f"write {expected}.")
     if kind in BOUNDS:
-        name, words = BOUNDS[kind]
-        return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]}.")
+        name, phrase = BOUNDS[kind]
+        return Problem(key, value, "it is out of range.", f"set it to {phrase} {context[name]}.")
     if kind == "string_type" and isinstance(error["input"], bool | int | float):
         return Problem(key, value, "expected text; without quotes it is not text.", f'quote it: `"{value}"`.')
     wanted = EXPECTED.get(kind.partition("_")[0])
@@ -109,8 +109,8 @@ def _unknown_key(path: list[str], key: str, value: str) -> Problem:
         repair = f"did you mean `{setting(section)}: {{{path[0]}: …}}`?"
     else:
         repair = "remove it."
-    known = f"Known here: {', '.join(sorted(fields))}."
-    return Problem(key, value, "this setting does not exist: it would have no effect.", f"{repair} {known}")
+    known_keys = f"Known here: {', '.join(sorted(fields))}."
+    return Problem(key, value, "this setting does not exist: it would have no effect.", f"{repair} {known_keys}")
 
 
 def _server_section(name: str) -> str | None:
@@ -125,7 +125,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
     """The model of a section, an optional one too, or of the entries of a list of sections."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_of(part))), None)
+    return next((model for part in get_args(annotation) if (model := _model_of(part))), None)
 
 
 def _fields(path: list[str]) -> dict[str, FieldInfo]:

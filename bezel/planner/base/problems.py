@@ -33,9 +33,9 @@ def setting(path: str) -> str:
     return f"{NAMESPACE}:{path}"
 
 
-def one_of(known: Iterable[str], near: str | None) -> str:
+def one_of(values: Iterable[str], near: str | None) -> str:
     """The repair of an unknown value: the known ones, the one that was probably meant first."""
-    listed = ", ".join(known)
+    listed = ", ".join(values)
     return f"did you mean {near}? Known: {listed}." if near else f"choose one of {listed}."
 
 

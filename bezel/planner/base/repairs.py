@@ -50,17 +50,19 @@ def within(text: str, bounds: Mapping[str, Decimal]) -> str:
         text: with problems in their usual layout (bezel_base.errors).
         bounds: full key of a setting -> the most that is allowed.
     """
-    return _REPAIR.sub(lambda found: found["problem"] + _repair_within(found, bounds), text)
+    return _REPAIR.sub(lambda match: match["problem"] + _repair_within(match, bounds), text)
 
 
-def _repair_within(found: re.Match[str], bounds: Mapping[str, Decimal]) -> str:
-    repair, key = str(found["text"]), found["key"]
+def _repair_within(match: re.Match[str], bounds: Mapping[str, Decimal]) -> str:
+    repair, key = str(match["text"]), match["key"]
     if not any(step["key"] in bounds for step in _STEP.finditer(repair)):
         return repair
     alternatives = [text for text in repair.removesuffix(".").split(_OR) if not _is_refused(text, bounds)]
-    if key in bounds and Decimal(found["number"]) > bounds[key]:
+    if key in bounds and Decimal(match["number"]) > bounds[key]:
         alternatives = [text for text in alternatives if not text.startswith(QUOTA)]  # it stays above its bound
-    return (_OR.join(_lowered(text, bounds) for text in alternatives) or "choose what the limits below allow") + "."
+    return (
+        _OR.join(_lower_numbers(text, bounds) for text in alternatives) or "choose what the limits below allow"
+    ) + "."
 
 
 def _is_refused(alternative: str, bounds: Mapping[str, Decimal]) -> bool:
@@ -73,7 +75,7 @@ def _is_refused(alternative: str, bounds: Mapping[str, Decimal]) -> bool:
     )
 
 
-def _lowered(alternative: str, bounds: Mapping[str, Decimal]) -> str:
+def _lower_numbers(alternative: str, bounds: Mapping[str, Decimal]) -> str:
     def lower(step: re.Match[str]) -> str:
         number = Decimal(step["number"])
         bound = bounds.get(step["key"], number)

@@ -72,10 +72,10 @@ def spellings(keys: Iterable[object], project: str) -> dict[str, list[str]]:
 
     With several spellings the order of a map in the engine decides which value arrives.
     """
-    found: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for key in map(str, keys):
-        found.setdefault(engine_key(key, project), []).append(key)
-    return found
+        by_key.setdefault(engine_key(key, project), []).append(key)
+    return by_key
 
 
 def problems_of_spellings(content: object, project: str, name: str) -> list[Problem]:
@@ -90,15 +90,15 @@ def problems_of_spellings(content: object, project: str, name: str) -> list[Prob
     if not isinstance(config, dict):
         return []
     problems = []
-    for key, found in spellings(config, project).items():
-        if len(found) > 1:
+    for key, variants in spellings(config, project).items():
+        if len(variants) > 1:
             consequence = (
-                f"the engine reads each of {', '.join(found)} as {key}, and which value arrives is left to chance."
+                f"the engine reads each of {', '.join(variants)} as {key}, and which value arrives is left to chance."
             )
             problems.append(Problem(f"{name}: {key}", None, consequence, f"keep {key} only."))
-        elif key.startswith(f"{project}:") and found[0] not in (key, key.removeprefix(f"{project}:")):
+        elif key.startswith(f"{project}:") and variants[0] not in (key, key.removeprefix(f"{project}:")):
             consequence = f"the engine reads it as {key}, so readers look for it in vain."
-            problems.append(Problem(f"{name}: {found[0]}", None, consequence, f"write {key}."))
+            problems.append(Problem(f"{name}: {variants[0]}", None, consequence, f"write {key}."))
     return problems
 
 
@@ -144,7 +144,7 @@ class _Reader:
         return self._mapping(node, path, inside)
 
     def _mapping(self, node: yaml.Node, path: str, inside: tuple[yaml.Node, ...]) -> dict[str, Any]:
-        own: dict[str, Any] = {}
+        own_values: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
@@ -156,10 +156,10 @@ class _Reader:
                 raise self._unreadable(key_node, "a key is not text.")
             key = self._key(key_node, path)
             below = f"{path}.{key}" if path else key
-            if key in own:
+            if key in own_values:
                 self._refuse(key_node, below, "the key is listed twice: one of its values would be lost", "remove one.")
-            own[key] = self.value(value_node, below, inside)
-        return merged | own
+            own_values[key] = self.value(value_node, below, inside)
+        return merged | own_values
 
     def _key(self, node: yaml.ScalarNode, path: str) -> str:
         if not node.style and node.tag in {_NULL, _FLOAT}:

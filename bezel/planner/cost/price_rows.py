@@ -37,16 +37,16 @@ class UnpricedProblem(Problem):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Unit of a price row: `words` as in "USD per second of one GPU", and the bounds of any real price, in USD."""
+    """Unit of a price row: `phrase` as in "USD per second of one GPU", and the bounds of any real price, in USD."""
 
-    words: str
+    phrase: str
     min_usd: Decimal
     max_usd: Decimal
 
     @property
     def by_time(self) -> bool:
         """Whether the price is that of a second."""
-        return self.words.startswith("second")
+        return self.phrase.startswith("second")
 
 
 def priced_items() -> dict[str, Unit]:
@@ -63,9 +63,9 @@ def priced_items() -> dict[str, Unit]:
     }
 
 
-def _unit(unit: str, words: str) -> Unit:
+def _unit(unit: str, phrase: str) -> Unit:
     low, high = (_per_second(unit, Decimal(bound)) for bound in BOUNDS[unit])
-    return Unit(words, low, high)
+    return Unit(phrase, low, high)
 
 
 def rows_to_add(missing: Iterable[Unpriced]) -> str:
@@ -73,12 +73,12 @@ def rows_to_add(missing: Iterable[Unpriced]) -> str:
     units = priced_items()
     rows = {(row.item, row.region): units[row.item] for row in missing}
     lines = [
-        f"         - {{item: {item}, region: {region}, usd_per_unit: USD_PER_{unit.words.replace(' ', '_').upper()}, "
+        f"         - {{item: {item}, region: {region}, usd_per_unit: USD_PER_{unit.phrase.replace(' ', '_').upper()}, "
         "as_of: YYYY-MM, source: ''}"
         for (item, region), unit in rows.items()
     ]
     hint = {unit: f" (the price of an hour divided by {HOUR})" if unit.by_time else "" for unit in rows.values()}
-    per = " or ".join(f"USD per {unit.words}{hint[unit]}" for unit in hint)
+    per = " or ".join(f"USD per {unit.phrase}{hint[unit]}" for unit in hint)
     head = f"write the price into the stack file; usd_per_unit is {per}:"
     return "\n".join([head, f"     {setting('cost')}:", "       prices:", *lines])
 
@@ -100,21 +100,21 @@ def check_own_prices(rows: Sequence[PriceRow], *, today: date | None) -> Iterato
             yield Problem(f"{key}.item", row.item, why, one_of(units, near))
         else:
             yield from _implausible(f"{key}.usd_per_unit", row, unit)
-        yield from _undated(f"{key}.as_of", row.as_of, today)
+        yield from _check_date(f"{key}.as_of", row.as_of, today)
         if not re.search(r"\w", row.source):
             why = "without a source the price cannot be checked, and limits depend on it."
             repair = "write the source of the price, e.g. `source: our invoice of 2026-11`."
             yield Problem(f"{key}.source", row.source or NOT_SET, why, repair)
 
 
-def mispriced(problems: Iterable[Problem]) -> bool:
+def has_refused_price(problems: Iterable[Problem]) -> bool:
     """Whether a price of the user's own is refused: amounts computed with it are meaningless."""
     return any(problem.key.endswith(".usd_per_unit") for problem in problems)
 
 
 def _implausible(key: str, row: PriceRow, unit: Unit) -> Iterator[Problem]:
     """Refuse an implausible price: a wrong digit, or the price of another unit."""
-    usd, per = Decimal(str(row.usd_per_unit)), f"USD per {unit.words}"
+    usd, per = Decimal(str(row.usd_per_unit)), f"USD per {unit.phrase}"
     listed = [_per_second(price.unit, price.usd_per_unit) for price in prices().values() if price.item == row.item]
     lowest = max(unit.min_usd, min(listed, default=Decimal(0)) * _MIN_SHARE)
     if lowest <= usd <= unit.max_usd:
@@ -132,7 +132,7 @@ def _per_second(unit: str, usd: Decimal) -> Decimal:
     return usd / HOUR if unit.endswith("-hour") else usd
 
 
-def _undated(key: str, as_of: str, today: date | None) -> Iterator[Problem]:
+def _check_date(key: str, as_of: str, today: date | None) -> Iterator[Problem]:
     match = _DATED.fullmatch(as_of)
     # One day more: in the author's time zone it may already be the next day.
     latest = today + timedelta(days=1) if today else None

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, rounded, times, total
+from bezel.planner.base.money import (
+    UNKNOWN,
+    Amount,
+    Priced,
+    Unpriced,
+    at_least,
+    figure,
+    lasting,
+    round_usd,
+    times,
+    total,
+)
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
@@ -80,7 +91,7 @@ class CostLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ServiceCost:
     """The cost of one service, each amount in USD or unknown for a reason."""
 
     lines: tuple[CostLine, ...]
@@ -187,7 +198,7 @@ def service_cost(
     zonal_redundancy: bool = False,
     boost_cpu: int = 0,
     own_prices: Sequence[PriceRow] = (),
-) -> Cost:
+) -> ServiceCost:
     """The cost of a Cloud Run service with a GPU.
 
     Args:
@@ -207,7 +218,7 @@ def service_cost(
         key = (SERVICE, item, region, BILLING)
         return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
 
-    return Cost(
+    return ServiceCost(
         lines=(
             line(gpu_item(accelerator, zonal_redundancy=zonal_redundancy), accelerator_count),
             line("vcpu", cpu),
@@ -229,7 +240,9 @@ def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, mode
     return OwnPrice(service, item, region, model, unit, usd, row.as_of, _OWN_ROW + row.source)
 
 
-def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> Iterator[Problem]:
+def check_cost(
+    cost: ServiceCost, *, region: str, limit: float | None, priced_regions: Sequence[str]
+) -> Iterator[Problem]:
     """Refuse a cost that is unknown, or above the limit per hour.
 
     Args:
@@ -261,7 +274,7 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
         )
 
 
-def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Iterator[Problem]:
+def check_idle_cost(cost: ServiceCost, *, environment: str, limit: float | None) -> Iterator[Problem]:
     """Refuse the cost of instances without traffic where the stack must scale to zero.
 
     Args:
@@ -283,7 +296,7 @@ def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Ite
         yield Problem(
             setting("scaling.min_instances" if cost.average_min is None else "scaling.schedule"),
             cost.min_instances,
-            f"without traffic it costs {rounded(idle.usd, 4)} USD per hour{in_schedule}, {rounded(month.usd, 2)} per "
-            f"month; {bound}.",
+            f"without traffic it costs {round_usd(idle.usd, 4)} USD per hour{in_schedule}, {round_usd(month.usd, 2)} "
+            f"per month; {bound}.",
             f"{zero}, or {spend}{prod}.",
         )

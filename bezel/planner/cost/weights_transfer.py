@@ -59,8 +59,8 @@ class Transfer:
     @property
     def far(self) -> tuple[str, ...] | None:
         """The servers' regions in which the bucket has no data; None where that cannot be judged."""
-        held = location_regions(self.place.location, self.place.placed_in) if self.place else ()
-        return tuple(region for region in self.regions if region not in held) if held else None
+        data_regions = location_regions(self.place.location, self.place.placed_in) if self.place else ()
+        return tuple(region for region in self.regions if region not in data_regions) if data_regions else None
 
     @property
     def usd(self) -> Amount:
@@ -71,13 +71,13 @@ class Transfer:
         if self.place is None:
             return Unpriced(f"the location of gs://{self.bucket} is not known")
         kind = location_kind(self.place.location, self.place.placed_in)
-        held = location_regions(self.place.location, self.place.placed_in)
-        if region in held and kind != "multi-region":
+        data_regions = location_regions(self.place.location, self.place.placed_in)
+        if region in data_regions and kind != "multi-region":
             return Priced(Decimal(0))
-        if region in held:
+        if region in data_regions:
             return Unpriced(f"no price of reading the multi-region {self.place} is known")
         for area in storage_transfers().values():
-            if held and kind != "multi-region" and area.holds(region) and all(map(area.holds, held)):
+            if data_regions and kind != "multi-region" and area.holds(region) and all(map(area.holds, data_regions)):
                 return Priced(area.usd_per_gib)
         return Unpriced(f"no price of a transfer from {self.place} to {region} is known")
 

@@ -91,7 +91,7 @@ class Key:
         low, high = self.schema.get("minimum"), self.schema.get("maximum")
         if low is not None and high is not None:
             return [f"{low} to {high}"]
-        return [f"{words} {self.schema[key]}" for key, words in BOUNDS.items() if key in self.schema]
+        return [f"{phrase} {self.schema[key]}" for key, phrase in BOUNDS.items() if key in self.schema]
 
 
 def settings_schema() -> dict[str, Any]:
@@ -114,13 +114,19 @@ def _keys(
     path: tuple[str, ...], section: Mapping[str, Any], model: type[BaseModel], defs: Mapping[str, Any]
 ) -> Iterator[Key]:
     for name, field in model.model_fields.items():
-        given = section["properties"][name]
-        branch: Mapping[str, Any] = next((part for part in given.get("anyOf", ()) if part.get("type") != "null"), {})
+        property_schema = section["properties"][name]
+        branch: Mapping[str, Any] = next(
+            (part for part in property_schema.get("anyOf", ()) if part.get("type") != "null"), {}
+        )
         inner = _model_of(field.annotation)
-        named = defs[inner.__name__] if inner and "$ref" in given else {}
-        schema = {**named, **{word: value for word, value in given.items() if word not in ("$ref", "anyOf")}, **branch}
+        named = defs[inner.__name__] if inner and "$ref" in property_schema else {}
+        schema = {
+            **named,
+            **{word: value for word, value in property_schema.items() if word not in ("$ref", "anyOf")},
+            **branch,
+        }
         required = name in section.get("required", ())
-        yield Key((*path, name), schema, given.get("default"), required, is_computed(field))
+        yield Key((*path, name), schema, property_schema.get("default"), required, is_computed(field))
         if inner:
             within = (*path, f"{name}[]" if schema["type"] == "array" else name)
             yield from _keys(within, defs[inner.__name__], inner, defs)
@@ -128,9 +134,9 @@ def _keys(
 
 def _put_right(schema: dict[str, Any], field: FieldInfo) -> None:
     for part in (schema, *schema.get("anyOf", ())):
-        for own, standard in _PYDANTICS.items():
-            if own in part:
-                part[standard] = part.pop(own)
+        for pydantic_keyword, standard in _PYDANTICS.items():
+            if pydantic_keyword in part:
+                part[standard] = part.pop(pydantic_keyword)
     if "default" in schema and isinstance(schema["default"], int):
         schema["default"] = default_as_written(field)
     if "examples" in schema:
@@ -153,4 +159,4 @@ def _model_of(annotation: object) -> type[BaseModel] | None:
     """The model of a section, or of the entries of a list of sections."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_of(part))), None)
+    return next((model for part in get_args(annotation) if (model := _model_of(part))), None)

@@ -17,6 +17,7 @@ from bezel.planner.render.text_table import (
     CATALOGUE,
     argument_rows,
     either,
+    format_sections,
     gib,
     gpu_memory_rows,
     image_origin,
@@ -27,7 +28,6 @@ from bezel.planner.render.text_table import (
     usd,
     usd_range,
     weights_origin,
-    written,
 )
 from bezel.planner.rules.startup import estimate_start
 from bezel.planner.vllm.loading import LOADINGS
@@ -45,7 +45,7 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
     """A plan as lines of `name  value  (origin)`, in sections."""
     arguments = ("vLLM arguments", argument_rows(plan.server, plan.origins))
     if isinstance(plan, LeasePlan):
-        return written(
+        return format_sections(
             [
                 ("Stack", [*_common(plan), *_gateway(plan), *_variables(plan)]),
                 ("Lease", _lease(plan)),
@@ -53,17 +53,17 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
                 ("Memory", _leased_memory(plan)),
                 ("Estimated speed of one machine", [*_lease_start(plan), *speed_rows(plan.estimate, plan.gain)]),
                 ("Cost", [*_lease_cost(plan), *_lease_limits(plan)]),
-                *_warned(plan),
+                *_warnings(plan),
             ]
         )
-    return written(
+    return format_sections(
         [
             ("Stack", [*_common(plan), *_service(plan), *_variables(plan)]),
             arguments,
             ("Memory", gpu_memory_rows(plan.fit, plan.service.accelerator)),
             ("Estimated speed of one instance", [*_service_start(plan), *speed_rows(plan.estimate, plan.gain)]),
             ("Cost", _service_cost(plan)),
-            *_warned(plan),
+            *_warnings(plan),
         ]
     )
 
@@ -151,10 +151,10 @@ def _lease(plan: LeasePlan) -> Iterable[Row]:
     yield "control plane", terms.back_end, origin["lease.back_end"]
     yield "provisioning", terms.provisioning, origin["lease.provisioning"]
     for number, zone in enumerate(terms.zones, start=1):
-        known = "" if zone.zone in hardware.zones else ", not known to have it"
-        own = plan.settings.lease.zones[number - 1].patience is not None
-        set_by = origin["lease.zones"] if own else either(origin, "lease.zones", "lease.patience")
-        yield f"zone {number}", f"{zone.zone}, waiting {duration_text(zone.patience_seconds)}{known}", set_by
+        note = "" if zone.zone in hardware.zones else ", not known to have it"
+        has_own_patience = plan.settings.lease.zones[number - 1].patience is not None
+        set_by = origin["lease.zones"] if has_own_patience else either(origin, "lease.zones", "lease.patience")
+        yield f"zone {number}", f"{zone.zone}, waiting {duration_text(zone.patience_seconds)}{note}", set_by
     for name, seconds, key in (
         ("start time limit", terms.provisioning_deadline_seconds, "provisioning_deadline"),
         ("boot time limit", terms.boot_deadline_seconds, "boot_deadline"),
@@ -236,7 +236,7 @@ def _transfer(plan: Plan | LeasePlan) -> Iterable[Row]:
     yield "weights of a start", "unknown", f"{read}, by the bucket's location: {where}"
 
 
-def _warned(plan: Plan | LeasePlan) -> list[tuple[str, Iterable[Row]]]:
+def _warnings(plan: Plan | LeasePlan) -> list[tuple[str, Iterable[Row]]]:
     """The section of the warnings; none where there is nothing to warn of."""
     return [("Warnings", [("warning", None, warning) for warning in plan.warnings])] if plan.warnings else []
 

@@ -33,13 +33,13 @@ def argument_rows(server: ServerPlan, origins: Mapping[str, str]) -> Iterable[Ro
     yield "model", server.weights.model, COMPUTED
     for name, option in server.options.items():
         origin = origins[f"vllm.{name}"]
-        flags = [word for word in option.words if "=" in word]
-        if flags and len(flags) == len(option.words):
+        flags = [word for word in option.arguments if "=" in word]
+        if flags and len(flags) == len(option.arguments):
             for word in flags:
                 flag, _, value = word.partition("=")
                 yield flag, value, origin
-        elif option.words:
-            flag, *values = option.words
+        elif option.arguments:
+            flag, *values = option.arguments
             yield flag, " ".join(values), origin
 
 
@@ -134,8 +134,8 @@ def either(origin: Mapping[str, str], *paths: str) -> str:
 
 def image_origin(origin: Mapping[str, str]) -> str:
     """Origin of the image: the stack file, or the vLLM release."""
-    own = any(path.startswith("image.") and source == STACK_FILE for path, source in origin.items())
-    return STACK_FILE if own else origin["vllm_version"]
+    is_own = any(path.startswith("image.") and source == STACK_FILE for path, source in origin.items())
+    return STACK_FILE if is_own else origin["vllm_version"]
 
 
 def weights_origin(origin: Mapping[str, str], *, in_bucket: bool) -> str:
@@ -143,7 +143,7 @@ def weights_origin(origin: Mapping[str, str], *, in_bucket: bool) -> str:
     return either(origin, "weights.bucket", "weights.path") if in_bucket else origin["weights.loading"]
 
 
-def written(sections: Iterable[tuple[str, Iterable[Row]]]) -> str:
+def format_sections(sections: Iterable[tuple[str, Iterable[Row]]]) -> str:
     """Sections with their rows as text."""
     return "\n\n".join(_section(title, list(rows)) for title, rows in sections)
 

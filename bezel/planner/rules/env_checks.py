@@ -177,13 +177,13 @@ def _repair(name: str, options: VllmOptions, read: Mapping[str, Variable]) -> st
     if option := options.find("--" + upper.removeprefix(PREFIX).lower()):
         return f"it is an option: write `{setting('vllm')}: {{{option[0].name}: …}}`."
     # Without the common prefix, which would make any two names similar.
-    known = [other.removeprefix(PREFIX) for other in read if other.startswith(PREFIX)]
-    near = closest(upper.removeprefix(PREFIX), known, likeness=0.8)
+    names = [other.removeprefix(PREFIX) for other in read if other.startswith(PREFIX)]
+    near = closest(upper.removeprefix(PREFIX), names, likeness=0.8)
     return f"did you mean {PREFIX}{near}?" if near else "remove it."
 
 
 def _check_value(variable: Variable, value: str) -> Iterator[Problem]:
-    expected = _expected(variable, value)
+    expected = _expected_kind(variable, value)
     if expected is None:
         return
     if variable.kind == "switch" and not variable.strict:  # a strict one accepts any number
@@ -194,7 +194,7 @@ def _check_value(variable: Variable, value: str) -> Iterator[Problem]:
     yield Problem(setting(f"variables.{variable.name}"), value, why, repair)
 
 
-def _expected(variable: Variable, value: str) -> str | None:
+def _expected_kind(variable: Variable, value: str) -> str | None:
     """The accepted kind of value, where the value is another; None where it is accepted."""
     if variable.strict:
         return None if as_int(value) is not None else "1 or 0"
@@ -208,10 +208,10 @@ def _expected(variable: Variable, value: str) -> str | None:
         case "json":
             return None if _is_json(value) else "JSON"
         case "choice":
-            known = {choice.lower() for choice in variable.choices} if variable.any_case else {*variable.choices}
-            words = [word.strip() for word in value.split(",") if word.strip()] if variable.listed else [value]
-            chosen = {word.lower() for word in words} if variable.any_case else {*words}
-            return None if chosen <= known else "one of the known words"
+            choices = {choice.lower() for choice in variable.choices} if variable.any_case else {*variable.choices}
+            values = [word.strip() for word in value.split(",") if word.strip()] if variable.listed else [value]
+            chosen = {word.lower() for word in values} if variable.any_case else {*values}
+            return None if chosen <= choices else "one of the known words"
     return None
 
 

@@ -58,8 +58,8 @@ def check_hours(lease: LeaseSettings) -> Iterator[Problem]:
 
 
 def _durations(lease: LeaseSettings, key: str) -> Iterator[Problem]:
-    found = spans(windows_of(lease))
-    if not found.in_turn or not found.inside:
+    lengths = spans(windows_of(lease))
+    if not lengths.in_turn or not lengths.inside:
         yield Problem(
             key,
             "; ".join(f"{each.start} to {each.end}" for each in lease.hours),
@@ -69,12 +69,12 @@ def _durations(lease: LeaseSettings, key: str) -> Iterator[Problem]:
         )
         return
     for name, durations, reason in (
-        ("hours", found.inside, "a start that is repeated could lease a machine after the end."),
-        ("time between hours", found.between, "an end that is repeated could return the next lease."),
+        ("hours", lengths.inside, "a start that is repeated could lease a machine after the end."),
+        ("time between hours", lengths.between, "an end that is repeated could return the next lease."),
     ):
         if durations and min(durations) < MIN_SPAN:
             yield Problem(key, f"{name}: {_text(min(durations))}", reason, f"make it {_text(MIN_SPAN)} or longer.")
-    longest = max(found.inside)
+    longest = max(lengths.inside)
     if longest.total_seconds() > lease.duration:
         yield Problem(
             setting("lease.duration"),

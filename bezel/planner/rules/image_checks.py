@@ -60,7 +60,7 @@ def recording_of(settings: Settings) -> tuple[str, str]:
     return "vllm_version", settings.vllm_version
 
 
-def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) -> Problem:
+def unrecorded_image(key: str, name: str, recordings: tuple[str, ...], near: str | None) -> Problem:
     """The problem of an image without recorded options."""
     meant = f"did you mean {near}? Otherwise " if near and key != "image.tag" else ""
     named = "" if _RELEASE.fullmatch(name) else f" --name {shell_word(name)}"
@@ -69,7 +69,7 @@ def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) ->
         name,
         "the options of this vLLM are not recorded, so no argument of the image could be checked.",
         f"{meant}install that vLLM and record its options, `{COMMAND} PYTHON{named}` (PYTHON: its interpreter), or "
-        f"name recorded options that it supports, {setting('image.options')}: {' or '.join(known)}.",
+        f"name recorded options that it supports, {setting('image.options')}: {' or '.join(recordings)}.",
     )
 
 

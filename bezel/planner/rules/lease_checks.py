@@ -157,25 +157,25 @@ def check_lease(
 
 
 def _zones(lease: LeaseSettings, hardware: LeasedHardware, unread: Iterable[str]) -> Iterator[Problem]:
-    known = ", ".join(hardware.zones)
+    zone_list = ", ".join(hardware.zones)
     if not lease.zones and not any(key.startswith(setting("lease.zones")) for key in unread):
         yield Problem(
             setting("lease.zones"),
             NOT_SET,
             "no machine can be requested without a zone.",
             f"write zones in order of preference, e.g. [{{zone: {hardware.zones[0]}}}]. Known to have "
-            f"{hardware.id}: {known}.",
+            f"{hardware.id}: {zone_list}.",
         )
     zones = [preference.zone for preference in lease.zones]
     for number, zone in enumerate(zones):
         key = setting(f"lease.zones.{number}.zone")
         if not _ZONE.fullmatch(zone):
             near = closest(zone, hardware.zones)
-            repair = f"did you mean {near}?" if near else f"write one, e.g. of {known}."
+            repair = f"did you mean {near}?" if near else f"write one, e.g. of {zone_list}."
             yield Problem(key, zone, "it is not a zone: a region has several, each with a letter.", repair)
         elif zone in hardware.zones_refused and lease.provisioning == "flex-start":
             consequence = f"it refused a flex-start request for {hardware.id} as unsupported."
-            yield Problem(key, zone, consequence, f"choose one of {known}.")
+            yield Problem(key, zone, consequence, f"choose one of {zone_list}.")
         elif zone in zones[:number]:
             yield Problem(key, zone, "it is listed twice: a second request there has no effect.", "remove it.")
 

@@ -101,12 +101,12 @@ def check_resources(resources: Resources, accelerator: Accelerator) -> Iterator[
         enough = next((size for size, limit in MEMORY_OF_CPU.items() if limit >= memory), None)
         repair = f"set {setting('resources.cpu')} to {enough}." if enough else f"set it to {largest} or less."
         yield Problem(key, memory_text(memory), f"Cloud Run gives {cpu} vCPUs at most {largest}.", repair)
-    if resources.cpu_boost and not boosted(accelerator, resources):
+    if resources.cpu_boost and not boost_vcpus(accelerator, resources):
         consequence = f"an instance with {cpu} vCPUs gets no more while it starts: it would have no effect."
         yield Problem(setting("resources.cpu_boost"), True, consequence, "remove it.")
 
 
-def boosted(accelerator: Accelerator, resources: Resources) -> int:
+def boost_vcpus(accelerator: Accelerator, resources: Resources) -> int:
     """VCPUs that startup CPU boost adds to an instance while it starts; 0 without it."""
     cpu = resources.cpu or accelerator.min_cpu
     return max(0, BOOSTED_CPU - cpu) if resources.cpu_boost else 0
@@ -213,17 +213,18 @@ def check_labels(labels: Mapping[str, str]) -> Iterator[Problem]:
             )
 
 
-def check_label_count(labels: Mapping[str, str], own: Mapping[str, str]) -> Iterator[Problem]:
+def check_label_count(labels: Mapping[str, str], all_labels: Mapping[str, str]) -> Iterator[Problem]:
     """Check the number of a resource's labels.
 
     Args:
         labels: of the stack file.
-        own: all labels of a resource, those of the stack file among them.
+        all_labels: all labels of a resource, those of the stack file among them.
     """
-    if len(own) > MAX_LABELS:
+    if len(all_labels) > MAX_LABELS:
         yield Problem(
             setting("labels"),
             f"{len(labels)} labels",
-            f"with {len(own) - len(labels)} of the stack's own a resource has more than its maximum of {MAX_LABELS}.",
-            f"remove {len(own) - MAX_LABELS} of them.",
+            f"with {len(all_labels) - len(labels)} of the stack's own a resource has more than its maximum of "
+            f"{MAX_LABELS}.",
+            f"remove {len(all_labels) - MAX_LABELS} of them.",
         )

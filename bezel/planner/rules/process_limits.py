@@ -37,22 +37,22 @@ def check_process(
         variables: of the container.
         leased: whether a machine's metadata hand them over.
     """
-    words = [
+    option_words = [
         (name, f"--{name}={as_word(each)}")
         for name, argument in arguments.items()
         for each in (argument.written if isinstance(argument.written, list) else [argument.written])
     ]
-    for name, word in words:
+    for name, word in option_words:
         if (size := len(word.encode())) > WORD_BYTES:
             consequence = f"the argument has {size} bytes, and a process gets at most {WORD_BYTES}: {_FAILS}"
             yield of_option(name, f"{word[:40]}…", consequence, f"{_FILE}.")
     pairs = [f"{name}={value}" for name, value in variables.items()]
-    total = sum(len(text.encode()) + 1 for text in [*pairs, *(word for _, word in words)])
+    total = sum(len(text.encode()) + 1 for text in [*pairs, *(word for _, word in option_words)])
     if total > TOTAL_BYTES:
         consequence = f"with the arguments they have {total} bytes, and a process gets {TOTAL_BYTES}: "
         yield Problem(setting("variables"), f"{len(pairs)} variables", consequence + _FAILS, f"{_FILE}.")
     elif leased:
-        texts = {"variables": dict(variables), "vllm": [word for _, word in words]}
+        texts = {"variables": dict(variables), "vllm": [word for _, word in option_words]}
         sizes = {section: len(json.dumps(content).encode()) for section, content in texts.items()}
         for section, size in sizes.items():
             if size > METADATA_VALUE_BYTES:

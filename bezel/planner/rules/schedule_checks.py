@@ -67,8 +67,8 @@ def _check_entries(scaling: Scaling) -> Iterator[Problem]:
 
 
 def _occurs_too_often(cron: str) -> bool:
-    found = parse_cron(cron)
-    return len(found.minutes) * len(found.hours) > _MOST_OCCURRENCES
+    fields = parse_cron(cron)
+    return len(fields.minutes) * len(fields.hours) > _MOST_OCCURRENCES
 
 
 def _check_simultaneous(entries: Sequence[Entry]) -> Iterator[Problem]:

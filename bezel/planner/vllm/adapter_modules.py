@@ -70,8 +70,8 @@ def check_modules(
         offline: whether the server reaches no hub.
         own_image: whether the image is not vLLM's own, and may hold adapters.
     """
-    words = _words(values.get(MODULES))
-    for word in words:
+    entries = _words(values.get(MODULES))
+    for word in entries:
         if (read := _module(word)) is None:
             consequence = f"vLLM's parser refuses it and exits with code 2: it expects {_FORM} or JSON."
             yield of_option(MODULES, word, consequence, f"write {_FORM}.")

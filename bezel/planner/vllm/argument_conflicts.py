@@ -219,11 +219,11 @@ def _quantization(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     stored = "remove it, or choose a checkpoint that is stored so."
     if (config := values.get("quantization-config")) is not None:
         yield of_option("quantization-config", config, unplanned, stored)
-    written, own = values.get("quantization"), _QUANTIZATION.get(model.encoding)
-    if written is None or written == own:
+    written, stored_method = values.get("quantization"), _QUANTIZATION.get(model.encoding)
+    if written is None or written == stored_method:
         return
-    if own:
-        consequence = f"{model.id} is stored as {own}; the engine refuses another method."
+    if stored_method:
+        consequence = f"{model.id} is stored as {stored_method}; the engine refuses another method."
     elif written in _QUANTIZATION.values():
         consequence = f"{model.id} is not quantized: the engine looks for a scheme that it does not have and crashes."
     else:

@@ -91,13 +91,13 @@ def _media(limits: object) -> Iterator[Problem]:
     for medium, limit in limits.items() if isinstance(limits, dict) else ():
         sizes = limit if isinstance(limit, dict) else {"count": limit}
         # Of a medium that vLLM does not know it reads the count and ignores the rest.
-        known = ("count", *_SIZES.get(str(medium), tuple(map(str, sizes))))
+        keys = ("count", *_SIZES.get(str(medium), tuple(map(str, sizes))))
         for key, value in sizes.items():
             name = f"limit-mm-per-prompt.{medium}" + (f".{key}" if isinstance(limit, dict) else "")
             least = 0 if key == "count" else 1
             number = int(value) if isinstance(value, bool) else as_int(value)
-            if key not in known:
-                repair = one_of(known, closest(str(key), known))
+            if key not in keys:
+                repair = one_of(keys, closest(str(key), keys))
                 yield of_option(name, value, f"vLLM does not know this key: {EXITS}", repair)
             elif number is None or (number < least and (key == "count" or medium in _SIZES)):
                 expected = f"a whole number of at least {least}"

@@ -96,8 +96,8 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> It
             case option, _ if name in OWNED and argument.from_stack and not _is_unchanged(option, argument.written):
                 yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.written, *OWNED[name])
             case option, _:
-                known = options if _looks_up(name, arguments) else replace(options, registered={})
-                yield from _check_value(option, argument.written, known)
+                applicable = options if _looks_up(name, arguments) else replace(options, registered={})
+                yield from _check_value(option, argument.written, applicable)
 
 
 def _looks_up(name: str, arguments: Mapping[str, Argument]) -> bool:
@@ -173,18 +173,18 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
     elif isinstance(value, list) and option.type != "json":
         expected = "one value"
     else:
-        expected = _expected(option, value)
+        expected = _expected_kind(option, value)
     if expected:
         # A number within the parser's type is refused by the class that gets it.
         stage = "it exits while it starts" if _is_parsed(option, value) else "its parser exits with code 2"
         consequence = f"vLLM expects {expected}: {stage}."
         return [of_option(option.name, value, consequence, f"write {expected}.")]
-    known, word = option.choices or options.registered.get(option.name, ()), as_word(value)
-    if not known or word in known or (option.any_case and word.lower() in known):
+    choices, word = option.choices or options.registered.get(option.name, ()), as_word(value)
+    if not choices or word in choices or (option.any_case and word.lower() in choices):
         return []
     stage = "its parser exits with code 2" if option.choices else "the server exits while it starts"
     consequence = f"vLLM {options.version} does not know this value: {stage}."
-    return [of_option(option.name, value, consequence, one_of(known, closest(word, known)))]
+    return [of_option(option.name, value, consequence, one_of(choices, closest(word, choices)))]
 
 
 def _check_field(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
@@ -193,23 +193,23 @@ def _check_field(option: VllmOption, value: object, options: VllmOptions) -> lis
         return []
     if option.kind == "values":
         # Words of a command line are text, even if they look like numbers.
-        given: object = [as_word(part) for part in (value if isinstance(value, list) else [value])]
+        parsed: object = [as_word(part) for part in (value if isinstance(value, list) else [value])]
     elif option.type in ("human-int", "human-int-or-auto"):
-        given = typed_value(option, value) if value != "auto" else None
+        parsed = typed_value(option, value) if value != "auto" else None
     else:
-        given = value
-    if given is None:
+        parsed = value
+    if parsed is None:
         return []
-    return [_refusal(option, misfit, options.version) for misfit in misfits(schema, given)]
+    return [_refusal(option, misfit, options.version) for misfit in misfits(schema, parsed)]
 
 
 def _refusal(option: VllmOption, misfit: Misfit, version: str) -> Problem:
     name = ".".join((option.name, *misfit.path))
-    if misfit.known:
-        near = closest(misfit.path[-1] if misfit.unknown_key else as_word(misfit.value), misfit.known)
+    if misfit.choices:
+        near = closest(misfit.path[-1] if misfit.unknown_key else as_word(misfit.value), misfit.choices)
         what = "key" if misfit.unknown_key else "value"
         consequence = f"vLLM {version} does not know this {what}: it exits while it starts."
-        repair = one_of(misfit.known, near)
+        repair = one_of(misfit.choices, near)
     else:
         consequence = f"vLLM {version} expects {misfit.expected}: it exits while it starts."
         repair = f"write {misfit.expected}."
@@ -221,7 +221,7 @@ def _is_parsed(option: VllmOption, value: object) -> bool:
     return bounded and typed_value(option, value) is not None
 
 
-def _expected(option: VllmOption, value: object) -> str | None:
+def _expected_kind(option: VllmOption, value: object) -> str | None:
     """The accepted kind of value, where the value is another; None where it is accepted."""
     read = typed_value(option, value)
     if option.name in _POSITIVE:

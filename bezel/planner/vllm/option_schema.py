@@ -28,13 +28,13 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 class Misfit:
     """A part of a value that does not fit: its path of keys and positions, its value, and what is expected.
 
-    `known` are the valid words or keys; `unknown_key` marks a key that is not one of them.
+    `choices` are the valid words or keys; `unknown_key` marks a key that is not one of them.
     """
 
     path: tuple[str, ...]
     value: object
     expected: str
-    known: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     unknown_key: bool = False
 
 
@@ -43,9 +43,9 @@ def misfits(schema: Mapping[str, Any], value: object, path: tuple[str, ...] = ()
     if "anyOf" in schema:
         yield from _any_of(schema["anyOf"], value, path)
     elif "const" in schema or "enum" in schema:
-        words = tuple(str(word) for word in schema.get("enum", [schema.get("const")]))
-        if str(value) not in words or isinstance(value, bool):
-            yield Misfit(path, value, f"one of {', '.join(words)}", words)
+        choices = tuple(str(word) for word in schema.get("enum", [schema.get("const")]))
+        if str(value) not in choices or isinstance(value, bool):
+            yield Misfit(path, value, f"one of {', '.join(choices)}", choices)
     elif schema.get("type") in ("integer", "number"):
         yield from _number(schema, value, path)
     elif schema.get("type") == "array":
@@ -69,7 +69,7 @@ def _any_of(branches: list[Any], value: object, path: tuple[str, ...]) -> Iterat
     refusals = [list(misfits(branch, value, path)) for branch in branches]
     if not all(refusals):
         return
-    deeper = [refusal for refusal in refusals if refusal[0].path != path or refusal[0].known]
+    deeper = [refusal for refusal in refusals if refusal[0].path != path or refusal[0].choices]
     if len(deeper) == 1:
         yield from deeper[0]
     else:
@@ -80,7 +80,7 @@ def _any_of(branches: list[Any], value: object, path: tuple[str, ...]) -> Iterat
 def _number(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
     whole = schema["type"] == "integer"
     number = as_int(value) if whole else as_float(value)
-    bounds = [f"{words} {schema[key]:g}" for key, words, _ in _BOUNDS if key in schema]
+    bounds = [f"{phrase} {schema[key]:g}" for key, phrase, _ in _BOUNDS if key in schema]
     expected = f"a {'whole ' if whole else ''}number{' ' if bounds else ''}{' and '.join(bounds)}"
     if isinstance(value, bool):
         number = int(value)
@@ -102,12 +102,12 @@ def _object(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> 
     if not isinstance(value, dict):
         yield Misfit(path, value, "a map, written as keys and values")
         return
-    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
     for key, part in value.items():
-        if key in known:
-            yield from misfits(known[key], part, (*path, str(key)))
+        if key in properties:
+            yield from misfits(properties[key], part, (*path, str(key)))
         elif others is False:
-            yield Misfit((*path, str(key)), part, "a known key", tuple(known), unknown_key=True)
+            yield Misfit((*path, str(key)), part, "a known key", tuple(properties), unknown_key=True)
         elif isinstance(others, dict):
             yield from misfits(others, part, (*path, str(key)))
     for key in schema.get("required", ()):

@@ -35,8 +35,10 @@ def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: 
             taken[risk.name] = NOT_SHOWN
         elif _is_taken(risk, value, options) and (risk.name not in new or _is_own_text(risk, value, arguments)):
             taken[risk.name] = value
-    known = [name for name in accepted if name in risks]
-    yield from [_refusal(risks[name], value, known, secrets) for name, value in taken.items() if name not in accepted]
+    accepted_risks = [name for name in accepted if name in risks]
+    yield from [
+        _refusal(risks[name], value, accepted_risks, secrets) for name, value in taken.items() if name not in accepted
+    ]
     for number, name in enumerate(accepted):
         if name not in taken:
             yield _needless(f"access.accepted_risks.{number}", name, risks)
@@ -60,8 +62,8 @@ def _part(value: Any, path: Sequence[str]) -> Any:
 
 def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
     if risk.when == "set":
-        words = [part for part in (value if isinstance(value, list) else [value]) if part not in (*risk.unless, None)]
-        return any(words) and (not risk.only or any(word in risk.only for word in words))
+        values = [part for part in (value if isinstance(value, list) else [value]) if part not in (*risk.unless, None)]
+        return any(values) and (not risk.only or any(word in risk.only for word in values))
     if risk.kind == "option":
         return value is True
     switch = options.variables.get(risk.name)

@@ -122,13 +122,13 @@ def _config(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _keys(config: Mapping[str, Any], options: VllmOptions) -> Iterator[Problem]:
     """Check the keys of speculative-config; the recorded schema alone would suggest those of the engine."""
-    known = _known_keys(options) or _known_keys(vllm_options(vllm_versions()[-1]))
+    keys = _known_keys(options) or _known_keys(vllm_options(vllm_versions()[-1]))
     for key, value in config.items():
         if key in _OF_ENGINE:
             consequence, repair = "the engine does not accept this key and exits while it starts.", "remove it."
-        elif key not in known:
+        elif key not in keys:
             consequence = f"vLLM {options.version} does not know this key: it exits while it starts."
-            repair = one_of(known, closest(str(key), known))
+            repair = one_of(keys, closest(str(key), keys))
         else:
             continue
         yield of_option(f"speculative-config.{key}", value, consequence, repair)
@@ -143,9 +143,9 @@ def _known_keys(options: VllmOptions) -> list[str]:
 def _method(where: str, method: str | None, options: VllmOptions) -> Iterator[Problem]:
     """Check the method inside speculative-config; the parser itself checks that of spec-method."""
     option = options.find("--spec-method")
-    known = option[0].choices if option else ()
-    if where != "spec-method" and method is not None and known and method not in known:
-        near = closest(method, known) or "mtp"
+    methods = option[0].choices if option else ()
+    if where != "spec-method" and method is not None and methods and method not in methods:
+        near = closest(method, methods) or "mtp"
         consequence = "the engine does not know this method and exits while it starts."
         yield of_option(f"{where}.method", method, consequence, f"write {near}.")
 

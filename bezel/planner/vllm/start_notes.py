@@ -33,5 +33,5 @@ def _concerns(row: StartRelation, value: object) -> bool:
     """Whether a value of an option is one of those that the relation is about."""
     if value in (None, False, "auto"):
         return False
-    words = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
-    return not row.values or any(str(word) in row.values for word in words)
+    values = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return not row.values or any(str(word) in row.values for word in values)

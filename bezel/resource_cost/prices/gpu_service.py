@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from bezel.planner.base.money import Amount, Unpriced
 from bezel.planner.base.schedule import ANNOTATION
-from bezel.planner.cost.service_cost import Cost, service_cost
+from bezel.planner.cost.service_cost import ServiceCost, service_cost
 from bezel.resource_cost.inputs import Inputs
 from bezel.resource_cost.prices.leases import Beside
 
@@ -97,22 +97,22 @@ class GpuService:
     def instance_hourly(self) -> Amount:
         """Cost of one running instance, per hour."""
         cost = self._cost
-        return cost.hourly if isinstance(cost, Cost) else cost
+        return cost.hourly if isinstance(cost, ServiceCost) else cost
 
     @property
     def hourly(self) -> Amount:
         """Cost of all instances running, per hour."""
         cost = self._cost
-        return cost.hourly_at_max if isinstance(cost, Cost) else cost
+        return cost.hourly_at_max if isinstance(cost, ServiceCost) else cost
 
     @property
     def idle_hourly(self) -> Amount:
         """Cost of the instances that run without traffic, per hour."""
         cost = self._cost
-        return cost.hourly_at_min if isinstance(cost, Cost) else cost
+        return cost.hourly_at_min if isinstance(cost, ServiceCost) else cost
 
     @property
-    def _cost(self) -> Cost | Unpriced:
+    def _cost(self) -> ServiceCost | Unpriced:
         if self.beside:
             return self.beside.hourly
         if self.inputs.get("multiRegionSettings"):

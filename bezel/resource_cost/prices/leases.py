@@ -15,7 +15,7 @@ from decimal import Decimal
 from math import prod
 from typing import NamedTuple, TypeGuard
 
-from bezel.planner.base.hardware import leased
+from bezel.planner.base.hardware import find_leased_hardware
 from bezel.planner.base.hours import Window, share_of_time
 from bezel.planner.base.money import Amount, Unpriced, most_expensive, times, total
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
@@ -56,7 +56,7 @@ class Node:
         """USD per hour of all nodes, under one of Google's provisioning models, in the most expensive zone."""
         if model not in MODELS:
             return Unpriced(f"leases under the provisioning model {plainly(model)}")
-        hardware = leased(self.slice_id)
+        hardware = find_leased_hardware(self.slice_id)
         if hardware is None:
             return Unpriced(f"the hardware {plainly(self.slice_id)}")
         prices = [lease_cost(hardware, zone=zone, provisioning=MODELS[model]).hourly for zone in self.zones]

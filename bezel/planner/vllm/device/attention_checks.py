@@ -75,17 +75,17 @@ def check_attention(
         consequence = f"attention-config sets backend too; vLLM refuses both together (mutually exclusive). {EXITS}"
         yield of_option(_OPTION, values[_OPTION], consequence, "remove one of them.")
         return
-    known = attention_backends()
+    backends = attention_backends()
     if unknown := list(_unknown(config)):
         yield from unknown
         return
     for layer, choice in _choices(values, config, capability).items():
-        backend = known.get(choice.name)
+        backend = backends.get(choice.name)
         if backend is None:  # an unknown name is refused by itself
             continue
-        found = list(_problems(values, model, capability, environment, backend, choice, layer))
-        yield from found
-        if found:
+        problems = list(_problems(values, model, capability, environment, backend, choice, layer))
+        yield from problems
+        if problems:
             return
 
 
@@ -93,7 +93,7 @@ def _unknown(config: Mapping[str, Any]) -> Iterator[Problem]:
     """Names in attention-config that vLLM does not know."""
     kinds = config.get("backend_per_kind")
     kinds = kinds if isinstance(kinds, dict) else {}
-    known = tuple(attention_backends())
+    names = tuple(attention_backends())
     named = {f"{_CONFIG}.backend": config.get("backend")}
     for kind, name in kinds.items():
         where = f"{_CONFIG}.backend_per_kind.{kind}"
@@ -102,9 +102,9 @@ def _unknown(config: Mapping[str, Any]) -> Iterator[Problem]:
             yield of_option(where, name, consequence, one_of(KINDS, closest(str(kind), KINDS)))
         named[where] = name
     for where, name in named.items():
-        if isinstance(name, str) and name.upper() not in (*known, "AUTO"):
+        if isinstance(name, str) and name.upper() not in (*names, "AUTO"):
             consequence = f"vLLM does not know this backend: {EXITS}"
-            yield of_option(where, name, consequence, one_of(known, closest(name.upper(), known)))
+            yield of_option(where, name, consequence, one_of(names, closest(name.upper(), names)))
 
 
 def _choices(values: Mapping[str, Any], config: Mapping[str, Any], capability: str) -> dict[str, _Choice]:
@@ -140,7 +140,7 @@ def _problems(
 ) -> Iterator[Problem]:
     shape = model.architecture
     default = f"remove it: vLLM then chooses {DEFAULT}."
-    if reason := _unserved(backend, values, model, capability, layer):
+    if reason := _why_unserved(backend, values, model, capability, layer):
         yield of_option(choice.option, backend.name, f"{reason}: {EXITS}", default)
         return
     if backend.name == "FLEX_ATTENTION" and shape.shared_kv_layers:
@@ -173,7 +173,9 @@ def _problems(
             yield of_option(option, values[option], consequence, "remove it.")
 
 
-def _unserved(backend: AttentionBackend, values: Mapping[str, Any], model: Model, capability: str, layer: str) -> str:
+def _why_unserved(
+    backend: AttentionBackend, values: Mapping[str, Any], model: Model, capability: str, layer: str
+) -> str:
     """Why a backend cannot serve a layer, whatever the other options are; "" where it can."""
     if backend.missing:
         return "vLLM has no class of this name"
@@ -183,8 +185,8 @@ def _unserved(backend: AttentionBackend, values: Mapping[str, Any], model: Model
     if not reasons:
         return ""
     heads = {"window": model.architecture.sliding_head_dim, "full": model.architecture.full_head_dim}[layer]
-    known = next((_WORDS[text] for text in reasons if text in _WORDS), reasons[0].replace("{", "{{"))
-    return known.format(heads=heads, capability=capability)
+    reason = next((_WORDS[text] for text in reasons if text in _WORDS), reasons[0].replace("{", "{{"))
+    return reason.format(heads=heads, capability=capability)
 
 
 def _inputs(values: Mapping[str, Any], model: Model) -> str:

@@ -38,14 +38,14 @@ def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
     """
     config = values.get(_CONFIG)
     config = config if isinstance(config, dict) else {}
-    for key, known in _MODES.items():
+    for key, names in _MODES.items():
         name = config.get(key)
-        if isinstance(name, str) and name.upper() not in known:
+        if isinstance(name, str) and name.upper() not in names:
             yield of_option(
                 f"{_CONFIG}.{key}",
                 name,
                 f"vLLM does not know this mode: {EXITS}",
-                one_of(known, closest(name.upper(), known)),
+                one_of(names, closest(name.upper(), names)),
             )
     mode = config.get("mode")
     if isinstance(mode, int) and not 0 <= mode < len(_MODES["mode"]):
@@ -79,16 +79,18 @@ def _operations(custom: object) -> Iterator[Problem]:
     """Operations of their own: one base mode, and no operation both on and off."""
     if not isinstance(custom, list):
         return
-    words = [str(word) for word in custom]
+    operations = [str(word) for word in custom]
     key = f"{_CONFIG}.custom_ops"
-    for word in words:
+    for word in operations:
         if word not in ("all", "none") and (len(word) < 2 or word[0] not in "+-"):
             yield of_option(key, word, f"vLLM cannot read it: {EXITS}", "write all, none, +NAME or -NAME.")
-    if {"all", "none"} <= set(words):
-        yield of_option(key, words, f"vLLM takes one of all and none: {EXITS}", "remove one of them.")
-    twice = sorted({word[1:] for word in words if word[0] == "+"} & {word[1:] for word in words if word[0] == "-"})
+    if {"all", "none"} <= set(operations):
+        yield of_option(key, operations, f"vLLM takes one of all and none: {EXITS}", "remove one of them.")
+    twice = sorted(
+        {word[1:] for word in operations if word[0] == "+"} & {word[1:] for word in operations if word[0] == "-"}
+    )
     if twice:
-        yield of_option(key, words, f"{', '.join(twice)} would be both on and off: {EXITS}", "remove one of them.")
+        yield of_option(key, operations, f"{', '.join(twice)} would be both on and off: {EXITS}", "remove one of them.")
 
 
 def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Problem]:
@@ -130,8 +132,8 @@ def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Pro
 def _whole_steps(values: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
     """Whether graphs of whole steps are captured by TRITON_ATTN, which alone asks for a size."""
     attention = values.get("attention-config")
-    own = attention.get("backend") if isinstance(attention, dict) else None
-    backend = str(values.get("attention-backend") or own or "auto").upper()
+    configured_backend = attention.get("backend") if isinstance(attention, dict) else None
+    backend = str(values.get("attention-backend") or configured_backend or "auto").upper()
     mode = config.get("cudagraph_mode")
     return backend in ("AUTO", "TRITON_ATTN") and not (isinstance(mode, str) and mode.upper() == "PIECEWISE")
 

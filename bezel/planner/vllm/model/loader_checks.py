@@ -37,11 +37,11 @@ def check_loader(values: Mapping[str, Any]) -> Iterator[Problem]:
     extra, name = values.get(_EXTRA), str(values.get("load-format") or "auto").lower()
     if not isinstance(extra, dict) or name not in _KEYS or extra == STREAMER.options[_EXTRA]:
         return  # the streamer's own, beside another format: bezel.planner.vllm.loading_checks names the contradiction
-    known = _KEYS[name]
+    keys = _KEYS[name]
     for key, value in extra.items():
-        if key not in known:
+        if key not in keys:
             consequence = f"the loader of load-format: {name} does not know this key; {_EXITS}"
-            yield of_option(f"{_EXTRA}.{key}", value, consequence, f"remove it; it knows {', '.join(known)}.")
+            yield of_option(f"{_EXTRA}.{key}", value, consequence, f"remove it; it knows {', '.join(keys)}.")
         elif key in _SWITCHES and not isinstance(value, bool):
             yield of_option(f"{_EXTRA}.{key}", value, f"it is true or false; {_EXITS}", "write true or false.")
         elif key in _LEAST and not _is_whole(value, _LEAST[key]):

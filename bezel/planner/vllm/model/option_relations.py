@@ -99,7 +99,7 @@ def _front_end(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
 
 def _twice(values: Mapping[str, Any]) -> Iterator[Problem]:
     inner = _map(_map(values, "kernel-config"), "ir_op_priority")
-    if both := [name for name, given in _map(values, "ir-op-priority").items() if given and inner.get(name)]:
+    if both := [name for name, priority in _map(values, "ir-op-priority").items() if priority and inner.get(name)]:
         cause = f"kernel-config.ir_op_priority sets {', '.join(both)} too"
         yield _refusal("ir-op-priority", values["ir-op-priority"], cause, "keep one of them.")
 
@@ -118,8 +118,8 @@ def _other_models(values: Mapping[str, Any], model: Model, *, tpu: bool) -> Iter
         cause = "images are read in one piece (disable-chunked-mm-input)"
         yield _refusal(mode, "align", cause, "remove it: Gemma 4 has no Mamba layers.")
     size = integer(values, "mamba-block-size")
-    own = size is not None and size != integer(values, "max-model-len")
-    if own and values.get("enable-prefix-caching") is False:
+    has_own_size = size is not None and size != integer(values, "max-model-len")
+    if has_own_size and values.get("enable-prefix-caching") is False:
         yield _refusal("mamba-block-size", size, "it needs enable-prefix-caching", "remove it.")
 
 
@@ -178,9 +178,9 @@ def _metrics(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _rises(numbers: list[float | None]) -> bool:
-    known = [number for number in numbers if number is not None]
-    rising = all(a < b for a, b in itertools.pairwise(known))
-    return 0 < len(known) == len(numbers) and known[0] > 0 and rising
+    present = [number for number in numbers if number is not None]
+    rising = all(a < b for a, b in itertools.pairwise(present))
+    return 0 < len(present) == len(numbers) and present[0] > 0 and rising
 
 
 def _runner(values: Mapping[str, Any], environment: Mapping[str, str], *, tpu: bool) -> Iterator[Problem]:

@@ -61,10 +61,10 @@ def check_parsers(values: Mapping[str, Any]) -> Iterator[Problem]:
         consequence = f"{_PACKAGE}, even where tool calls are off; {EXITS}"
         yield of_option(_TOOL, named, consequence, "remove it, or write gemma4.")
     elif values.get("tokenizer") is None:
-        own = values.get(_TEMPLATE) is not None
+        has_template = values.get(_TEMPLATE) is not None
         if reasoning:
-            yield from _parser(reasoning[0], "reasoning", reasoning[1], own_format=own)
-        yield from _parser(_TOOL, "tool", tool, own_format=own)
+            yield from _parser(reasoning[0], "reasoning", reasoning[1], own_format=has_template)
+        yield from _parser(_TOOL, "tool", tool, own_format=has_template)
     yield from _unknown_reasoning(values)
     yield from _mode(values)
     yield from _template(values)
@@ -123,15 +123,15 @@ def _cause(verdict: ParserVerdict) -> str:
 
 def _unknown_reasoning(values: Mapping[str, Any]) -> Iterator[Problem]:
     """Unknown names in the two maps; that of `reasoning-config` counts only without the option."""
-    known = tuple(parser_verdicts().reasoning)
+    parsers = tuple(parser_verdicts().reasoning)
     for option in _MAPS:
         value = values.get(option)
         name = value.get(_KEY) if isinstance(value, dict) else None
         hidden = option == "reasoning-config" and values.get(_REASONING)
         plugin = values.get("reasoning-parser-plugin")
-        if isinstance(name, str) and name and name not in known and not hidden and not plugin:
+        if isinstance(name, str) and name and name not in parsers and not hidden and not plugin:
             consequence = f"vLLM does not know this parser; {EXITS}"
-            yield of_option(f"{option}.{_KEY}", name, consequence, one_of(known, None))
+            yield of_option(f"{option}.{_KEY}", name, consequence, one_of(parsers, None))
 
 
 def _mode(values: Mapping[str, Any]) -> Iterator[Problem]:
