@@ -88,7 +88,7 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
 
 
 @pytest.mark.parametrize(
-    ("file", "good", "bad", "words"),
+    ("file", "good", "bad", "phrase"),
     [
         ("accelerators.toml", "min_cpu = 4\n", "min_cpus = 4\n", "nvidia-l4: min_cpus = 4\n   no field has this name."),
         ("tpus.toml", "[v6e-4]\n", "[v6e-4\n", "tpus.toml\n   it is not valid TOML: "),
@@ -96,15 +96,15 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
         ("comparison.toml", '"13.3504"', '"about 13"', "usd_per_hour = about 13\n   expected a number"),
     ],
 )
-def test_a_slip_in_a_row_is_reported_with_its_file_and_field(copy, file, good, bad, words):
+def test_a_slip_in_a_row_is_reported_with_its_file_and_field(copy, file, good, bad, phrase):
     path = copy.folder / "packages" / "catalog" / "bezel_catalog" / "data" / file
     before = path.read_text()
     assert good in before
     path.write_text(before.replace(good, bad, 1))
     try:
-        code, told = copy.python(RUN, "catalog", "check")
+        code, text = copy.python(RUN, "catalog", "check")
     finally:
         path.write_text(before)
     assert code == 1
-    assert words in told
-    assert "Traceback" not in told
+    assert phrase in text
+    assert "Traceback" not in text

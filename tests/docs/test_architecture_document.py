@@ -33,8 +33,8 @@ def test_the_pictures_and_tables_are_made_from_the_contracts() -> None:
 
 @pytest.mark.slow
 def test_no_text_names_a_file_that_is_not_there() -> None:
-    found = {str(path.relative_to(ROOT)): missing(path.read_text(encoding="utf-8")) for path in TEXTS}
-    assert {path: names for path, names in found.items() if names} == {}
+    missing_names = {str(path.relative_to(ROOT)): missing(path.read_text(encoding="utf-8")) for path in TEXTS}
+    assert {path: names for path, names in missing_names.items() if names} == {}
 
 
 def test_a_file_that_is_not_there_is_noticed() -> None:

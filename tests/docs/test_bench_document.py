@@ -27,8 +27,8 @@ def commands() -> list[list[str]]:
 
 def shape(text: str) -> list[str]:
     """What each line begins with: the name of a figure, a latency or a check."""
-    words = [re.match(r"  ([a-z_]+)", line) for line in text.splitlines()]
-    return [word[1] for word in words if word and word[1] not in OF_A_BUSY_MACHINE]
+    names = [re.match(r"  ([a-z_]+)", line) for line in text.splitlines()]
+    return [word[1] for word in names if word and word[1] not in OF_A_BUSY_MACHINE]
 
 
 def test_every_load_that_it_shows_can_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,14 +57,14 @@ ANSWERED = {
 }
 
 
-def shortened(command: list[str], url: str) -> list[str]:
+def shorten_command(command: list[str], url: str) -> list[str]:
     """The command for another server, with small numbers."""
-    given = [url if word.startswith("http") else word for word in command]
-    for place, word in enumerate(given[:-1]):
-        given[place + 1] = SHORT.get(word, given[place + 1])
-    if not {"--requests", "--seconds", "--user-stages", "--trace"} & set(given):
-        given += ["--requests", "4"]
-    return [*given, "--simulated"]
+    arguments = [url if word.startswith("http") else word for word in command]
+    for place, word in enumerate(arguments[:-1]):
+        arguments[place + 1] = SHORT.get(word, arguments[place + 1])
+    if not {"--requests", "--seconds", "--user-stages", "--trace"} & set(arguments):
+        arguments += ["--requests", "4"]
+    return [*arguments, "--simulated"]
 
 
 @pytest.fixture(scope="module")
@@ -95,18 +95,18 @@ def test_every_load_that_it_shows_is_measured(
     questions = [{"conversations": [{"from": "human", "value": f"Question {number}?"}]} for number in range(4)]
     Path("sharegpt.json").write_text(json.dumps(questions))
     computes = {"embeddings", "rerank"} & set(command)
-    given = shortened(command, computing if computes else generating)
-    if not computes and "--api-key-env" not in given:
-        given += ["--api-key-env", "VLLM_API_KEY"]
+    arguments = shorten_command(command, computing if computes else generating)
+    if not computes and "--api-key-env" not in arguments:
+        arguments += ["--api-key-env", "VLLM_API_KEY"]
     out = tmp_path / "shown.json"
-    if "--out" in given:
-        given[given.index("--out") + 1] = str(out)
+    if "--out" in arguments:
+        arguments[arguments.index("--out") + 1] = str(out)
     else:
-        given += ["--out", str(out)]
-    main(given)
+        arguments += ["--out", str(out)]
+    main(arguments)
     for cell in load(out).cells:
-        assert cell.requests > 0, given
-        assert cell.failures == {}, (given, cell.failure_examples)
+        assert cell.requests > 0, arguments
+        assert cell.failures == {}, (arguments, cell.failure_examples)
 
 
 @pytest.mark.slow
@@ -114,9 +114,9 @@ def test_the_first_run_prints_what_it_shows(tmp_path: Path, capsys: pytest.Captu
     first = commands()[0]
     arguments = ("--enable-prompt-tokens-details", "--max-model-len=4096")
     with simulated_vllm(tmp_path / "models", *arguments, serving_speed=20.0) as url:
-        given = [url if word.startswith("http") else word for word in first]
-        given[given.index("--out") + 1] = str(tmp_path / "first.json")
-        main([*given, "--simulated"])
+        command_line = [url if word.startswith("http") else word for word in first]
+        command_line[command_line.index("--out") + 1] = str(tmp_path / "first.json")
+        main([*command_line, "--simulated"])
     printed = capsys.readouterr().out
     assert shape(printed) == shape(after(DOCUMENT, "output of bezel bench run"))
     assert (tmp_path / "first.samples.npz").is_file()

@@ -13,7 +13,7 @@ def test_the_list_is_what_the_command_prints(capsys) -> None:
 
 
 def test_the_failure_is_shown_in_the_words_of_the_deploy() -> None:
-    said = [line.strip() for line in (ROOT / GOLDEN).read_text().splitlines()]
+    lines = [line.strip() for line in (ROOT / GOLDEN).read_text().splitlines()]
     shown = after(DOCUMENT, f"said by {GOLDEN}").splitlines()
     assert len(shown) == 3
-    assert all(line in said for line in shown)
+    assert all(line in lines for line in shown)

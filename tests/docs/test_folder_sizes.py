@@ -10,7 +10,7 @@ MOST = 15
 CUT = f"cut these folders by subject into sub-packages: a folder has {MOST} modules at most, beside __init__.py"
 
 
-def oversized(root: Path, rooms: tuple[str, ...]) -> dict[str, int]:
+def oversized_folders(root: Path, rooms: tuple[str, ...]) -> dict[str, int]:
     """Folders below some rooms with more modules than `MOST`, and how many each has; folders of tests are not meant."""
     modules: dict[str, int] = {}
     for path in (path for room in rooms for path in (root / room).rglob("*.py")):
@@ -21,7 +21,7 @@ def oversized(root: Path, rooms: tuple[str, ...]) -> dict[str, int]:
 
 
 def test_no_folder_has_more_modules_than_fit_in_a_look() -> None:
-    assert oversized(ROOT, ROOMS) == {}, CUT
+    assert oversized_folders(ROOT, ROOMS) == {}, CUT
 
 
 def test_a_folder_with_too_many_modules_is_named(tmp_path: Path) -> None:
@@ -29,4 +29,4 @@ def test_a_folder_with_too_many_modules_is_named(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         for name in ("__init__", *(f"module_{each}" for each in range(number))):
             (tmp_path / folder / f"{name}.py").touch()
-    assert oversized(tmp_path, ("rest",)) == {"rest/client": MOST + 1}
+    assert oversized_folders(tmp_path, ("rest",)) == {"rest/client": MOST + 1}

@@ -25,12 +25,12 @@ def wrong(index: Path) -> dict[str, list[str]]:
     folder = index.parent
     pages = [*folder.glob("*.md"), *folder.glob("*/README.md")]
     names = {str(page.relative_to(folder)) for page in pages if page != index}
-    found = {
+    slips = {
         "missing": sorted(names - set(listed)),
         "twice": sorted({name for name in listed if listed.count(name) > 1}),
         "dead": sorted(name for name in set(listed) if not (folder / name).is_file()),
     }
-    return {kind: entries for kind, entries in found.items() if entries}
+    return {kind: entries for kind, entries in slips.items() if entries}
 
 
 def test_index_lists_every_page_once() -> None:

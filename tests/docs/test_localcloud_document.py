@@ -49,11 +49,11 @@ def test_every_command_of_the_page_is_one() -> None:
     commands += re.findall(r"`localcloud ([^`]+)`", DOCUMENT.read_text())
     assert len(commands) > 10
     for command in commands:
-        words = shlex.split(command.replace("PID", "1"))
-        if words != ["fault"]:  # where the group is meant
-            program_table().parser(PROGRAM).read(words)
-        if words[0] in SHARED and "--parent" not in words and words != ["fault"]:
-            parse(["local", *words])
+        arguments = shlex.split(command.replace("PID", "1"))
+        if arguments != ["fault"]:  # where the group is meant
+            program_table().parser(PROGRAM).read(arguments)
+        if arguments[0] in SHARED and "--parent" not in arguments and arguments != ["fault"]:
+            parse(["local", *arguments])
 
 
 def test_the_options_in_the_table_are_those_of_serve() -> None:

@@ -29,7 +29,7 @@ def exists(path: str) -> bool:
 
 def unknown_in(text: str) -> set[str]:
     # Markdown escapes an underline outside of code; a period may end the sentence.
-    named = {found["path"].replace("\\", "").rstrip(".-") for found in NAMED.finditer(text)}
+    named = {match["path"].replace("\\", "").rstrip(".-") for match in NAMED.finditer(text)}
     return {path for path in named if not exists(path)}
 
 

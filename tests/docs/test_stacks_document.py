@@ -29,7 +29,7 @@ def test_a_stack_file_has_at_most_25_lines(stack: str) -> None:
 
 def test_the_settings_that_it_shows_are_accepted() -> None:
     (shown,) = blocks(ROOT / "docs" / "stacks.md", "yaml")
-    given = {key.removeprefix("bezel:"): value for key, value in yaml.safe_load(shown).items()}
-    plan = make_plan(Project(ROOT).configuration("l4-qat") | given, project="my-project", stack="l4-qat")
+    settings = {key.removeprefix("bezel:"): value for key, value in yaml.safe_load(shown).items()}
+    plan = make_plan(Project(ROOT).configuration("l4-qat") | settings, project="my-project", stack="l4-qat")
     assert isinstance(plan, Plan)
     assert (plan.service.ingress, plan.service.vpc and plan.service.vpc.network) == ("internal", "llm")

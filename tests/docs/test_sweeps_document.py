@@ -61,7 +61,7 @@ def error_rates() -> dict[tuple[str, str], list[float]]:
     return {(noise, slow): [float(cell.rstrip("%")) / 100 for cell in cells] for noise, slow, *cells in rows}
 
 
-def test_equal_servers_seem_to_differ_in_no_more_than_one_comparison_in_twenty() -> None:
+def test_equal_servers_differ_in_at_most_one_comparison_in_twenty() -> None:
     assert len(error_rates()) == len(ab_power.NOISES) * len(ab_power.SHARES)
     assert all(wrong <= 0.05 for wrong, *_ in error_rates().values())
     assert error_rates()["2%", "10%"][1] >= 0.8, "one slow run in ten hides few differences"
@@ -69,10 +69,10 @@ def test_equal_servers_seem_to_differ_in_no_more_than_one_comparison_in_twenty()
 
 @pytest.mark.slow
 def test_the_error_rates_are_those_of_a_small_rerun() -> None:
-    wrong, found, fewer = error_rates()["2%", "10%"]
+    wrong, real, fewer = error_rates()["2%", "10%"]
     trials = 300
     assert ab_power.difference_share(0.0, 0.02, 0.1, ab.ROUNDS, trials) <= wrong + 0.03
-    assert abs(ab_power.difference_share(ab_power.GAIN, 0.02, 0.1, ab.ROUNDS, trials) - found) <= 0.1
+    assert abs(ab_power.difference_share(ab_power.GAIN, 0.02, 0.1, ab.ROUNDS, trials) - real) <= 0.1
     assert abs(ab_power.difference_share(ab_power.GAIN, 0.02, 0.1, 6, trials) - fewer) <= 0.1
 
 
@@ -86,12 +86,12 @@ def test_the_table_of_sweeps_is_that_of_the_stored_outcomes() -> None:
 
 @pytest.mark.parametrize("kind", trials.KINDS)
 def test_ranges_hold_85_to_95_of_100_on_each_kind_of_grid(kind: str) -> None:
-    own = {grid: each[methods.OWN] for grid, each in trials.read_stored().items() if trials.kind(grid) == kind}
-    count, share, least = trials.ranges_held(own)
+    outcomes = {grid: each[methods.OWN] for grid, each in trials.read_stored().items() if trials.kind(grid) == kind}
+    count, share, least = trials.ranges_held(outcomes)
     assert count >= 100
     assert 0.85 <= share <= 0.95
     assert (least or 0.0) >= 0.75
-    assert min(outcome.figures for outcome in own.values()) >= 0.7
+    assert min(outcome.figures for outcome in outcomes.values()) >= 0.7
 
 
 def test_table_of_engines_holds_85_to_95_of_100() -> None:
@@ -103,7 +103,7 @@ def test_table_of_engines_holds_85_to_95_of_100() -> None:
     assert int(rows[-1][5]) <= 0.02 * int(rows[-1][4])
 
 
-def test_the_former_method_held_less_on_grids_that_its_constants_were_not_chosen_on() -> None:
+def test_the_former_method_held_less_on_grids_not_used_for_its_constants() -> None:
     former = {grid: each for grid, each in methods.former().items() if trials.kind(grid) == "made-up"}
     assert set(methods.former()) == set(trials.read_stored())
     assert (trials.ranges_held(former)[2] or 1.0) < 0.5

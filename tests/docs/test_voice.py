@@ -61,8 +61,8 @@ def prose(tree: ast.Module, source: str) -> str:
 
 def texts(tree: ast.Module) -> str:
     """Literals of more than one word, docstrings left out: what a user may read at run time."""
-    own = set(docstrings(tree))
-    literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in own]
+    in_docstrings = set(docstrings(tree))
+    literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in in_docstrings]
     return "\n".join(text for text in literals if isinstance(text, str) and " " in text.strip())
 
 
@@ -81,24 +81,24 @@ def slips_of_module(source: str) -> list[str]:
         return []
     tree = ast.parse(source)
     opening = (ast.get_docstring(tree) or "").partition(" ")[0]
-    found = [
+    form_slips = [
         f"{opening!r} opens the module's docstring: {form['reason']}"
         for form in VOICE["opening"]
         if re.fullmatch(form["pattern"], opening)
     ]
-    return found + slips(prose(tree, source), "phrase") + slips(texts(tree), "phrase", "text")
+    return form_slips + slips(prose(tree, source), "phrase") + slips(texts(tree), "phrase", "text")
 
 
 def test_every_module_is_written_in_plain_words() -> None:
-    found = {str(path.relative_to(ROOT)): slips_of_module(path.read_text(encoding="utf-8")) for path in MODULES}
-    assert {path: said for path, said in found.items() if said} == {}
+    slips_by_path = {str(path.relative_to(ROOT)): slips_of_module(path.read_text(encoding="utf-8")) for path in MODULES}
+    assert {path: texts_of_path for path, texts_of_path in slips_by_path.items() if texts_of_path} == {}
 
 
 def test_every_document_is_written_in_plain_words() -> None:
-    found = {
+    slips_by_path = {
         str(path.relative_to(ROOT)): slips(path.read_text(encoding="utf-8"), "phrase", "text") for path in DOCUMENTS
     }
-    assert {path: said for path, said in found.items() if said} == {}
+    assert {path: texts_of_path for path, texts_of_path in slips_by_path.items() if texts_of_path} == {}
 
 
 @pytest.mark.parametrize(

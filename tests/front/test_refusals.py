@@ -25,6 +25,6 @@ def test_no_recorded_answer_of_a_real_vllm_is_the_front_ends(name: str) -> None:
 @pytest.mark.parametrize(("status", "body", "kind"), ANSWERS)
 def test_the_words_of_a_refusal_are_no_cause_of_a_failed_deploy(status: int, body: str, kind: str) -> None:
     """The smoke check repeats them, and the diagnosis looks for causes in what it observed."""
-    found = refusal_named(status, body)
-    observed = f"waited 3 s for /health to return 200, the last state was: HTTP {status}: {found.cause}"
-    assert list(named_causes([observed, found.advice])) == [], kind
+    refusal = refusal_named(status, body)
+    observed = f"waited 3 s for /health to return 200, the last state was: HTTP {status}: {refusal.cause}"
+    assert list(named_causes([observed, refusal.advice])) == [], kind

@@ -30,7 +30,7 @@ REFUSED = Review("refused", digest(PLANNED), PLANNED)
 
 
 @pytest.mark.parametrize(
-    ("planned", "known", "approved", "allowed", "reason", "differs"),
+    ("planned", "history", "approved", "allowed", "reason", "differs"),
     [
         (PLANNED, ReviewHistory(REVIEW), "", True, "as reviewed", False),
         (PLANNED, ReviewHistory(), digest(PLANNED), True, "approved", False),
@@ -49,8 +49,8 @@ REFUSED = Review("refused", digest(PLANNED), PLANNED)
         (MORE, ReviewHistory(None, [REVIEW], PLANNED), "", False, "not what is left of it", True),
     ],
 )
-def test_only_what_was_reviewed_or_is_left_of_it_is_made(planned, known, approved, allowed, reason, differs):
-    decision = decide(planned, known, approved)
+def test_only_what_was_reviewed_or_is_left_of_it_is_made(planned, history, approved, allowed, reason, differs):
+    decision = decide(planned, history, approved)
     assert (decision.allowed, bool(decision.difference)) == (allowed, differs)
     assert reason in decision.reason
 
@@ -59,7 +59,7 @@ def report() -> ChangeReport:
     return ChangeReport("deployment", "dev", "a" * 40, "b" * 40, "sha256:11", digest(PLANNED), "allowed")
 
 
-def test_a_stopped_deploy_shows_the_difference_and_the_digest_that_approves_it():
+def test_a_stopped_deploy_shows_the_difference_and_the_digest():
     stopped = report()
     refuse(stopped, Decision(False, "the changes differ from the reviewed ones", ["new: create a"]))
     assert stopped.verdict == "refused"
@@ -79,7 +79,7 @@ FAILED = {"verdict": {"ok": False, "checks": {"health": {"ok": False, "detail": 
 
 
 @pytest.mark.parametrize(
-    ("events", "code", "verdict", "words"),
+    ("events", "code", "verdict", "phrase"),
     [
         ([outputs(PASSED), analysed(), summary()], 0, "deployed", ""),
         ([analysed(), summary()], 0, "deployed", ""),
@@ -89,13 +89,13 @@ FAILED = {"verdict": {"ok": False, "checks": {"health": {"ok": False, "detail": 
         ([summary()], 0, "refused", "did not evaluate the stack"),
     ],
 )
-def test_a_deploy_ends_well_only_if_the_engine_the_packs_and_the_smoke_check_say_so(events, code, verdict, words):
+def test_a_deploy_ends_well_only_if_engine_packs_and_smoke_check_say_so(events, code, verdict, phrase):
     made = report()
     finish(
         made, EngineRun(End(code, interrupted=False), events_of([*step("create", BUCKET, "a", None, {}), *events]), 1)
     )
     assert made.verdict == verdict
-    assert words in " ".join(made.problems)
+    assert phrase in " ".join(made.problems)
 
 
 def test_the_smoke_check_is_published_and_simulated_figures_say_so():
@@ -139,7 +139,7 @@ def test_a_failed_deploy_and_a_preview_have_no_address():
     assert "url" not in replace(made, kind="preview").as_json()
 
 
-def test_a_violation_is_no_longer_only_advice_once_it_could_not_be_evaluated():
+def test_a_violation_that_could_not_be_evaluated_refuses():
     assert Violation("p", "x", "advisory", "u", "m", not_run=True).refuses
     assert not Violation("p", "x", "advisory", "u", "m").refuses
 

@@ -49,8 +49,8 @@ def event(tmp_path: Path, content: object) -> dict[str, str]:
 def test_the_default_is_where_head_left_the_default_branch(copy: WorkingCopy) -> None:
     base = base_of(copy.folder, "", {})
     assert base == copy.git("rev-parse", "HEAD~2")
-    found = changes_between(copy.folder, base, "HEAD")
-    assert {*found} == {FileChange("A", ODD), FileChange("D", "LICENSE"), FileChange("A", "LICENCE")}
+    changes = changes_between(copy.folder, base, "HEAD")
+    assert {*changes} == {FileChange("A", ODD), FileChange("D", "LICENSE"), FileChange("A", "LICENCE")}
 
 
 @pytest.mark.slow

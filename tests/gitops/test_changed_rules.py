@@ -72,19 +72,19 @@ def test_a_file_concerns_the_stacks_that_load_it_and_an_unknown_one_all(path: st
 
 
 def test_a_deleted_stack_file_is_reported_and_a_renamed_one_is_both() -> None:
-    found = find_concerned([FileChange("D", "Pulumi.old.yaml"), FileChange("A", "Pulumi.new.yaml")], PROGRAM)
-    assert (set(found.reasons), found.deleted) == ({"new"}, ("old",))
-    text = ChangedReport("b", "h", found).text()
+    affected = find_concerned([FileChange("D", "Pulumi.old.yaml"), FileChange("A", "Pulumi.new.yaml")], PROGRAM)
+    assert (set(affected.reasons), affected.deleted) == ({"new"}, ("old",))
+    text = ChangedReport("b", "h", affected).text()
     assert "old: its file is deleted, so its resources stay" in text
     assert "new: Pulumi.new.yaml: the stack's own file is new" in text
 
 
 def test_stacks_that_the_pipeline_does_not_deploy_are_examples() -> None:
     changes = [FileChange("M", "Pulumi.yaml"), FileChange("D", "Pulumi.old.yaml"), FileChange("D", "Pulumi.gone.yaml")]
-    found = find_concerned(changes, PROGRAM).within(before={"l4", "tpu", "old"}, after={"l4"})
-    assert (set(found.reasons), set(found.examples)) == ({"l4"}, {"tpu", "broken"})
-    assert (found.deleted, found.released) == (("old",), ("tpu",)), "an example is deleted without a word"
-    report = ChangedReport("b", "h", found, {"l4": "dev"})
+    affected = find_concerned(changes, PROGRAM).within(before={"l4", "tpu", "old"}, after={"l4"})
+    assert (set(affected.reasons), set(affected.examples)) == ({"l4"}, {"tpu", "broken"})
+    assert (affected.deleted, affected.released) == (("old",), ("tpu",)), "an example is deleted without a word"
+    report = ChangedReport("b", "h", affected, {"l4": "dev"})
     assert report.matrix == {"include": [{"stack": "l4", "environment": "dev"}]}
     assert 'examples=["tpu", "broken"]' in report.outputs() or 'examples=["broken", "tpu"]' in report.outputs()
     for text in (report.text(), report.markdown()):
@@ -95,7 +95,7 @@ def test_stacks_that_the_pipeline_does_not_deploy_are_examples() -> None:
     assert (set(every.reasons), dict(every.examples), every.released) == (EVERY, {}, ())
 
 
-def test_plans_are_compared_only_where_the_catalogue_changed_and_nothing_else_tells() -> None:
+def test_plans_are_compared_only_where_the_catalogue_alone_changed() -> None:
     prices, stack = FileChange("M", "packages/catalog/bezel_catalog/data/prices.csv"), FileChange("M", "Pulumi.l4.yaml")
     assert needs_plans([stack], PROGRAM) == []
     assert needs_plans([prices, stack], PROGRAM) == ["tpu", "broken"]
@@ -126,24 +126,24 @@ def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: lis
 
 
 @pytest.mark.slow
-def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs() -> None:
-    found = closures(ROOT)
-    assert "stacks/bezel_stacks/cloud_run.py" in found["service"] - found["lease"]
-    assert "stacks/bezel_stacks/lease.py" in found["lease"] - found["service"]
+def test_each_kind_loads_its_own_module_and_both_load_planner_and_packs() -> None:
+    loaded = closures(ROOT)
+    assert "stacks/bezel_stacks/cloud_run.py" in loaded["service"] - loaded["lease"]
+    assert "stacks/bezel_stacks/lease.py" in loaded["lease"] - loaded["service"]
     for both in (
         "__main__.py",
         "bezel/planner/assemble/build.py",
         "policies/bezel_policies/security/pack.py",
         "smoke/bezel_smoke/health.py",
     ):
-        assert all(both in paths for paths in found.values()), both
+        assert all(both in paths for paths in loaded.values()), both
     for neither in (
         "packages/localcloud/bezel_localcloud/cloud.py",
         "bezel/operations/plan/plan.py",
         "bootstrap/bezel_bootstrap/__main__.py",
     ):
         assert neither in modules_of(ROOT).values()
-        assert not any(neither in paths for paths in found.values()), neither
+        assert not any(neither in paths for paths in loaded.values()), neither
 
 
 def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: Path) -> None:
@@ -161,14 +161,17 @@ def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: 
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
-    found = closures(tmp_path)
-    assert found["lease"] - found["service"] == {"stacks/bezel_stacks/lease.py", "components/bezel_components/late.py"}
+    loaded = closures(tmp_path)
+    assert loaded["lease"] - loaded["service"] == {
+        "stacks/bezel_stacks/lease.py",
+        "components/bezel_components/late.py",
+    }
     assert {
         "stacks/bezel_stacks/near.py",
         "stacks/bezel_stacks/deep/__init__.py",
         "stacks/bezel_stacks/deep/inner.py",
-    } <= found["service"]
-    assert not any("components/bezel_components/unused.py" in paths for paths in found.values())
+    } <= loaded["service"]
+    assert not any("components/bezel_components/unused.py" in paths for paths in loaded.values())
     (tmp_path / "components/bezel_components/unused.py").write_text("(")
     closures(tmp_path)
     (tmp_path / "stacks/bezel_stacks/near.py").write_text("(")

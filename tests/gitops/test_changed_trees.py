@@ -44,7 +44,7 @@ def plans_of() -> Callable[[Path], command.Plans]:
     return functools.cache(command.plans)
 
 
-def edited(old: Path, edits: tuple[Edit, ...]) -> Path:
+def edited_tree(old: Path, edits: tuple[Edit, ...]) -> Path:
     new = old.with_name(f"new{len(list(old.parent.iterdir()))}")
     shutil.copytree(old, new)
     for path, before, after in edits:
@@ -67,16 +67,16 @@ def edited(old: Path, edits: tuple[Edit, ...]) -> Path:
 def test_a_stack_left_out_has_the_same_plan(
     edits: tuple[Edit, ...], among: set[str], beside: set[str], old: Path, plans_of: Callable[[Path], command.Plans]
 ) -> None:
-    new = edited(old, edits)
-    found = command.compare_trees(
+    new = edited_tree(old, edits)
+    affected = command.compare_trees(
         old, new, [FileChange("M", path) for path in {path for path, _, _ in edits}], plans_of
     )
     before, after = plans_of(old), plans_of(new)
     assert before.keys() == after.keys() >= {"l4-qat", "v6e1-12b"}
-    assert all(before[stack] == after[stack] for stack in after.keys() - found.reasons.keys())
-    assert among <= found.reasons.keys()
-    assert not beside & found.reasons.keys()
-    assert not found.every
+    assert all(before[stack] == after[stack] for stack in after.keys() - affected.reasons.keys())
+    assert among <= affected.reasons.keys()
+    assert not beside & affected.reasons.keys()
+    assert not affected.every
 
 
 def test_a_tree_that_cannot_be_planned_concerns_every_stack(
@@ -87,10 +87,10 @@ def test_a_tree_that_cannot_be_planned_concerns_every_stack(
             raise command.UnplannedError("the stacks could not be planned (ImportError)")
         return plans_of(old)
 
-    new = edited(old, ())
-    found = command.compare_trees(old, new, [FileChange("M", PRICES)], older)
-    assert found.reasons.keys() == plans_of(old).keys()
-    assert "cannot be followed" in found.every[0].why
+    new = edited_tree(old, ())
+    affected = command.compare_trees(old, new, [FileChange("M", PRICES)], older)
+    assert affected.reasons.keys() == plans_of(old).keys()
+    assert "cannot be followed" in affected.every[0].why
     assert command.compare_trees(old, new, [FileChange("M", "docs/a.md")], older) == Concerned({})
 
 

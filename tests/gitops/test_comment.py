@@ -69,10 +69,10 @@ def document(stack: str = "l4-qat", **changes: Any) -> dict[str, Any]:
 
 def harmless(text: str) -> str:
     """What a reader of Markdown would act on in a text: all of it outside code and without the comment's own marks."""
-    own = re.sub(
+    without_marks = re.sub(
         r"<!-- bezel:(?:section \S+ \w+ \S+|end) -->|</?details>|</?summary>|<!-- bezel: sticky comment -->", "", text
     )
-    return re.sub(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)|<code>[A-Za-z0-9 &#;]*</code>", "", own)
+    return re.sub(r"(?<![`\\])(`+)(?!`)[^\n]*?(?<!`)\1(?!`)|<code>[A-Za-z0-9 &#;]*</code>", "", without_marks)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -180,13 +180,13 @@ def test_verdict_of_uncommitted_changes_says_so() -> None:
     assert "uncommitted" not in section(document(uncommitted=[]))
 
 
-def judged(*changes: str) -> dict[str, Any]:
+def judged_part(*changes: str) -> dict[str, Any]:
     return {"judge": {"said": "the base 1a2b3c4d judges", "changes": [*changes], "digest": f"sha256:{'1' * 64}"}}
 
 
 def test_what_judges_comes_first_as_old_and_new() -> None:
     line = "policies/hardware_cost.prod.json monthly-ceiling.limits.prod 1600 → 16000"
-    text = section(document(**judged(line, "bezel/engine/project/git.py is changed")))
+    text = section(document(**judged_part(line, "bezel/engine/project/git.py is changed")))
     lines = [row for row in text.splitlines() if row]
     assert lines[:3] == [
         "**Judge: the base 1a2b3c4d judges.**",
@@ -200,7 +200,7 @@ def test_what_judges_comes_first_as_old_and_new() -> None:
 
 
 def test_many_changes_of_what_judges_stay_short() -> None:
-    text = section(document(**judged(*(f"policies/{number}.json is new" for number in range(3000)))))
+    text = section(document(**judged_part(*(f"policies/{number}.json is new" for number in range(3000)))))
     assert "- and 2995 more below" in text
     assert len(text) < VISIBLE["preview"] + 1500 + FOLDED
 
@@ -254,7 +254,7 @@ def test_what_is_no_document_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"kind": "lock", "stack": "x"}))
     with pytest.raises(UserError, match="no report to comment on"):
         comment([tmp_path], {})
-    for name, content, words in (
+    for name, content, phrase in (
         ("a.json", '{"kind": "lock"}', "its kind is 'lock'"),
         ("b.json", "[", "not JSON"),
         ("c.json", '{"kind": "preview", "stack": "x"}', "no verdict"),
@@ -262,7 +262,7 @@ def test_what_is_no_document_is_named(tmp_path: Path) -> None:
     ):
         if content is not None:
             (tmp_path / name).write_text(content)
-        with pytest.raises(UserError, match=words):
+        with pytest.raises(UserError, match=phrase):
             comment([tmp_path / name], {})
 
 
@@ -300,7 +300,7 @@ def keeper(fake: FakeForge, folder: Path, run: str = "7") -> StickyComment:
     return StickyComment(forge, 5, sleep=lambda _seconds: None, dice=lambda: 0.0)
 
 
-def kept(fake: FakeForge) -> list[dict[str, Any]]:
+def comments_of_bot(fake: FakeForge) -> list[dict[str, Any]]:
     return [made for made in fake.comments.get(5, []) if made["user"]["login"] == BOTS[fake.kind]]
 
 
@@ -308,7 +308,7 @@ def test_one_comment_is_created_then_updated_then_left(fake: FakeForge, tmp_path
     first, second = sections_of([document()], COMMIT), sections_of([document(verdict="refused")], COMMIT)
     actions = [keeper(fake, tmp_path).keep(sections).action for sections in (first, second, second)]
     assert actions == ["created", "updated", "unchanged"]
-    (made,) = kept(fake)
+    (made,) = comments_of_bot(fake)
     assert "**refused**" in made["body"]
     assert "**allowed**" not in made["body"]
 
@@ -321,14 +321,14 @@ def test_a_forged_comment_is_neither_trusted_nor_edited(fake: FakeForge, tmp_pat
     before = [dict(made) for made in fake.comments[5]]
     keeper(fake, tmp_path).keep(sections_of([document(verdict="refused")], COMMIT))
     assert fake.comments[5][:3] == before
-    (own,) = [made for made in kept(fake) if made["body"].startswith(MARKER)]
-    assert "`prod`" not in own["body"]
+    (own_comment,) = [made for made in comments_of_bot(fake) if made["body"].startswith(MARKER)]
+    assert "`prod`" not in own_comment["body"]
 
 
 def test_jobs_of_a_run_add_their_parts_and_an_older_commit_is_dropped(fake: FakeForge, tmp_path: Path) -> None:
     for stack in ("b", "a"):
         keeper(fake, tmp_path).keep(sections_of([document(stack)], COMMIT))
-    (made,) = kept(fake)
+    (made,) = comments_of_bot(fake)
     assert [key.stack for key in sections_in(made["body"])] == ["a", "b"]
     keeper(fake, tmp_path).keep(sections_of([document("c")], "b" * 40))
     assert [key.stack for key in sections_in(made["body"])] == ["c"]
@@ -360,7 +360,7 @@ def test_two_jobs_at_once_end_with_one_comment_that_has_both_parts(fake: FakeFor
     for thread in threads:
         thread.join(30)
     assert failures == []
-    (made,) = kept(fake)
+    (made,) = comments_of_bot(fake)
     assert sorted(key.stack for key in sections_in(made["body"])) == ["a", "b"]
 
 
@@ -369,11 +369,11 @@ def test_a_part_that_another_job_overwrote_is_written_again(fake: FakeForge, tmp
 
     def overwrite(_seconds: float) -> None:
         if len(fake.calls) < 8:  # another job read before, and writes now
-            kept(fake)[0]["body"] = body_of(sections_of([document("b")], COMMIT))
+            comments_of_bot(fake)[0]["body"] = body_of(sections_of([document("b")], COMMIT))
 
     one.sleep = overwrite
     one.keep(sections_of([document("a")], COMMIT))
-    assert [key.stack for key in sections_in(kept(fake)[0]["body"])] == ["a", "b"]
+    assert [key.stack for key in sections_in(comments_of_bot(fake)[0]["body"])] == ["a", "b"]
 
 
 def test_two_runs_of_one_commit_do_not_fight(fake: FakeForge, tmp_path: Path) -> None:
@@ -381,22 +381,22 @@ def test_two_runs_of_one_commit_do_not_fight(fake: FakeForge, tmp_path: Path) ->
     newer = body_of(sections_of([document("a", verdict="refused")], COMMIT))
 
     def overwrite(_seconds: float) -> None:
-        kept(fake)[0]["body"] = newer
+        comments_of_bot(fake)[0]["body"] = newer
 
     one.sleep = overwrite
     one.keep(sections_of([document("a")], COMMIT))
-    assert kept(fake)[0]["body"] == newer
+    assert comments_of_bot(fake)[0]["body"] == newer
 
 
 def test_a_creation_of_unknown_outcome_makes_no_second_comment(fake: FakeForge, tmp_path: Path) -> None:
     fake.after.append(Fault("POST", "/issues/5/comments", 502))
     keeper(fake, tmp_path).keep(sections_of([document()], COMMIT))
-    assert len(kept(fake)) == 1
+    assert len(comments_of_bot(fake)) == 1
 
 
 def test_a_comment_that_is_overwritten_for_ever_is_a_failure(fake: FakeForge, tmp_path: Path) -> None:
     one = keeper(fake, tmp_path)
-    one.sleep = lambda _seconds: kept(fake)[0].update(body=f"{MARKER}\nnothing")
+    one.sleep = lambda _seconds: comments_of_bot(fake)[0].update(body=f"{MARKER}\nnothing")
     with pytest.raises(ForgeError, match="again and again"):
         one.keep(sections_of([document()], COMMIT))
 

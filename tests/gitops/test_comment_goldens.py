@@ -32,7 +32,7 @@ def cloud_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def unfolded(text: str) -> str:
+def visible_text(text: str) -> str:
     """What is visible without a touch: without the folded detail, and links without their addresses."""
     return re.sub(r"\]\([^)]*\)", "]", re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL))
 
@@ -50,7 +50,7 @@ def test_the_comment_of_a_stack_is_as_recorded(stack: str, case: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(body)
     assert body == file.read_text(), "look at why, then: BEZEL_RECORD=1 pytest tests/gitops/test_comment_goldens.py"
-    seen = unfolded(body)
+    seen = visible_text(body)
     assert len(seen) <= VISIBLE["preview"] + VISIBLE["rehearsal"]
     assert "```" not in body
     assert not re.search(r"^\s*\|", body, re.MULTILINE)  # no table, which a phone cuts

@@ -33,11 +33,11 @@ def refresh(op="update", paths=("template", "updateTime")):
     return Change(op, URN, TYPE, tuple(paths), new_outputs=None if op == "delete" else CLOUD)
 
 
-def test_an_outside_change_is_named_with_its_property_its_values_and_its_author():
-    (found,) = differences(Events(changes=(change(),), refreshed=(refresh(),)))
-    assert found.is_outside
-    assert found.properties == (PropertyDrift(IMAGE, "ben:1", "ours:2"),)
-    assert (found.changed_by, found.changed_at) == ("ben@example.com", "2026-11-01T10:00:00Z")
+def test_an_outside_change_is_named_with_property_values_and_author():
+    (drift,) = differences(Events(changes=(change(),), refreshed=(refresh(),)))
+    assert drift.is_outside
+    assert drift.properties == (PropertyDrift(IMAGE, "ben:1", "ours:2"),)
+    assert (drift.changed_by, drift.changed_at) == ("ben@example.com", "2026-11-01T10:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_an_outside_change_is_named_with_its_property_its_values_and_its_author(
     ],
 )
 def test_drift_is_what_a_deploy_would_change(changes, refreshed, expected):
-    found = differences(Events(changes=changes, refreshed=refreshed))
-    assert [(resource.op, resource.is_outside) for resource in found] == expected
+    drifts = differences(Events(changes=changes, refreshed=refreshed))
+    assert [(resource.op, resource.is_outside) for resource in drifts] == expected
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_drift_is_what_a_deploy_would_change(changes, refreshed, expected):
     ],
 )
 def test_a_change_without_a_known_value_only_follows_from_another(program, paths, follows):
-    (found,) = differences(Events(changes=(change(paths=paths, program=program),)))
-    assert found.follows is follows
-    assert ("depends on" in DriftReport((stack("drifted", resources=(found,)),)).text()) is follows
+    (drift,) = differences(Events(changes=(change(paths=paths, program=program),)))
+    assert drift.follows is follows
+    assert ("depends on" in DriftReport((stack("drifted", resources=(drift,)),)).text()) is follows
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_a_change_without_a_known_value_only_follows_from_another(program, paths
     ],
 )
 def test_a_property_is_found_by_the_engine_s_path(path, value):
-    (found,) = differences(Events(changes=(change(paths=[path]),), refreshed=(refresh(paths=[path]),)))
-    assert [item.cloud for item in found.properties] == [value]
+    (drift,) = differences(Events(changes=(change(paths=[path]),), refreshed=(refresh(paths=[path]),)))
+    assert [item.cloud for item in drift.properties] == [value]
 
 
 def test_an_undeclared_setting_is_shown_with_the_cloud_s_own_value():
-    (found,) = differences(
+    (drift,) = differences(
         Events(
             changes=(change(paths=["invokerIamDisabled"]),),
             refreshed=(
@@ -99,15 +99,15 @@ def test_an_undeclared_setting_is_shown_with_the_cloud_s_own_value():
             ),
         )
     )
-    assert found.properties == (PropertyDrift("invokerIamDisabled", True, None),)
-    text = DriftReport((stack("drifted", resources=(found,)),)).text()
+    assert drift.properties == (PropertyDrift("invokerIamDisabled", True, None),)
+    text = DriftReport((stack("drifted", resources=(drift,)),)).text()
     assert "invokerIamDisabled: cloud true, program not set" in text
 
 
 def test_what_is_computed_from_other_properties_is_left_out():
     paths = ["effectiveLabels.owner", IMAGE]
-    (found,) = differences(Events(changes=(change(paths=paths),), refreshed=(refresh(),)))
-    assert [item.path for item in found.properties] == [IMAGE]
+    (drift,) = differences(Events(changes=(change(paths=paths),), refreshed=(refresh(),)))
+    assert [item.path for item in drift.properties] == [IMAGE]
 
 
 class Engine:
@@ -128,7 +128,7 @@ def unreadable():
     yield
 
 
-def opened(run):
+def open_engine(run):
     """The engine of a deployed stack whose run has this result."""
     return nullcontext(StackEngine(Engine(run), {}))
 
@@ -143,19 +143,19 @@ FAILED = (Diagnostic("error", "googleapi: Error 403: denied"),)
 @pytest.mark.parametrize(
     ("engine", "verdict"),
     [
-        (opened(result()), "clean"),
-        (opened(result(changes=(change(),))), "drifted"),
-        (opened(result(complete=False)), "unknown"),
-        (opened(result(255, diagnostics=FAILED)), "unknown"),
-        (opened(result(255, diagnostics=FAILED, changes=(change(),))), "unknown"),
+        (open_engine(result()), "clean"),
+        (open_engine(result(changes=(change(),))), "drifted"),
+        (open_engine(result(complete=False)), "unknown"),
+        (open_engine(result(255, diagnostics=FAILED)), "unknown"),
+        (open_engine(result(255, diagnostics=FAILED, changes=(change(),))), "unknown"),
         (unreadable(), "unknown"),
         (nullcontext(), "not deployed"),
     ],
 )
 def test_only_a_complete_reading_says_that_there_is_no_drift(engine, verdict):
-    found = drift_of("dev", engine)
-    assert found.verdict == verdict
-    assert bool(found.problems) == (verdict == "unknown")
+    drift = drift_of("dev", engine)
+    assert drift.verdict == verdict
+    assert bool(drift.problems) == (verdict == "unknown")
 
 
 ROLLBACK = OutsideChange("service llm", "traffic", "100 % pinned to llm-1 since T", "newest", "rollback", "deploy.")
@@ -163,7 +163,7 @@ MOVED = ("traffics[0].revision", 'annotations["bezel-rollback"]', 'effectiveAnno
 
 
 @pytest.mark.parametrize(
-    ("paths", "found", "cause"),
+    ("paths", "outside_changes", "cause"),
     [
         (MOVED, (ROLLBACK,), "differs by the rollback below"),
         # Whatever else differs is a change of another user's.
@@ -172,14 +172,14 @@ MOVED = ("traffics[0].revision", 'annotations["bezel-rollback"]', 'effectiveAnno
         (MOVED, (), "changed outside of the program"),
     ],
 )
-def test_a_rollback_is_named_as_the_cause_of_its_own_differences_alone(paths, found, cause):
+def test_a_rollback_is_named_as_the_cause_of_its_own_differences_alone(paths, outside_changes, cause):
     planned = change(paths=paths)
     run = result(changes=(planned,), refreshed=(refresh(paths=("traffics", "template", "effectiveAnnotations")),))
-    drift = drift_of("dev", opened(run), lambda _entries: Findings(found))
+    drift = drift_of("dev", open_engine(run), lambda _entries: Findings(outside_changes))
     assert drift.verdict == "drifted"
     text = DriftReport((drift,)).text()
     assert f"llm (Service): {cause}" in text
-    if found == (ROLLBACK,):
+    if outside_changes == (ROLLBACK,):
         assert "service llm: traffic: cloud 100 % pinned to llm-1 since T, program newest (a rollback)" in text
         assert ": a rollback" in DriftReport((drift,)).markdown()
 

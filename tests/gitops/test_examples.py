@@ -16,7 +16,7 @@ TODAY = date(2026, 11, 27)
 UNPRICED = "gce-l4x8"
 
 
-def test_every_shipped_example_passes_and_the_unpriced_one_says_what_is_not_judged() -> None:
+def test_each_shipped_example_passes_and_the_unpriced_one_is_not_judged() -> None:
     project = Project(ROOT)
     pipeline = read_pipeline(project)
     report = check_examples(project, pipeline, TODAY)

@@ -63,7 +63,7 @@ def test_a_stack_that_is_needed_or_has_no_date_is_no_finding(expires):
     assert stack_finding(stack(expires), TODAY) is None
 
 
-def test_a_stack_of_an_environment_that_the_pipeline_protects_is_reported_only():
+def test_a_stack_of_a_protected_environment_is_reported_only():
     assert stack_finding(stack("2026-11-23"), TODAY, ["prod"]).may_destroy
     kept = stack_finding(stack("2026-11-23"), TODAY, ["prod", "dev"])
     assert (kept.may_destroy, kept.kept_because) == (False, "its environment is dev, which bezel.toml protects")
@@ -79,7 +79,7 @@ def test_a_stack_of_an_environment_that_the_pipeline_protects_is_reported_only()
         ({}, [resource(inputs={"deletionProtection": True})], "protected from deletion: data"),
     ],
 )
-def test_a_stack_of_another_environment_or_with_protection_is_reported_only(settings, resources, reason):
+def test_a_stack_of_another_environment_or_protected_is_reported_only(settings, resources, reason):
     finding = stack_finding(stack("2026-11-23", settings=settings, resources=resources), TODAY)
     assert finding.kept_because == reason
 
@@ -123,7 +123,7 @@ ID = "projects/demo/locations/us-east4/services/llm"
         ({}, {}, False),
     ],
 )
-def test_only_what_has_our_labels_and_no_stack_is_a_leftover_and_none_is_destroyed(labels, stacks, is_found):
+def test_only_what_has_our_labels_and_no_stack_is_a_leftover(labels, stacks, is_found):
     finding = labelled_finding("service", "llm", "us-east4", labels, ID, stacks)
     assert (finding is not None) is is_found
     assert finding is None or not finding.may_destroy
@@ -152,7 +152,7 @@ GPU = {
 }
 
 
-def test_leftovers_are_found_with_their_price_and_what_cannot_be_read_is_a_problem(cloud):
+def test_leftovers_have_their_price_and_unreadable_ones_are_a_problem(cloud):
     server, client = cloud
     service = {"name": ID, "labels": LABELS, "template": GPU}
     lists = {

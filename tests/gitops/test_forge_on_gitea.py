@@ -58,35 +58,35 @@ def client(forge, user=OWNER):
 @pytest.mark.usefixtures("copy")
 def test_issues_changes_and_comments_with_a_users_token(forge) -> None:
     add_user(forge, "mallory", "A-long-enough-passw0rd")
-    with client(forge) as own, client(forge, "mallory") as other:
-        assert (own.own_login, other.own_login) == (OWNER, "mallory")
+    with client(forge) as owners_client, client(forge, "mallory") as other:
+        assert (owners_client.own_login, other.own_login) == (OWNER, "mallory")
         forged = other.create_issue("Forged", "<!-- drift -->")
-        issues = [own.create_issue(f"Drift {number}", "<!-- drift -->") for number in range(53)]
-        assert own.find_issues("<!-- drift -->") == issues
-        assert own.update_issue(issues[0].number, body="<!-- drift --> new").body == "<!-- drift --> new"
-        assert own.close_issue(issues[1].number).state == "closed"
-        assert len(own.find_issues("<!-- drift -->")) == 52
+        issues = [owners_client.create_issue(f"Drift {number}", "<!-- drift -->") for number in range(53)]
+        assert owners_client.find_issues("<!-- drift -->") == issues
+        assert owners_client.update_issue(issues[0].number, body="<!-- drift --> new").body == "<!-- drift --> new"
+        assert owners_client.close_issue(issues[1].number).state == "closed"
+        assert len(owners_client.find_issues("<!-- drift -->")) == 52
         for content in (b"2\n", b"3\n"):
-            own.push_files(
+            owners_client.push_files(
                 "bezel/prices", base="main", files={"prices.csv": content, "a/b.txt": b"x"}, message="Refresh"
             )
-            pull = own.open_pull_request("bezel/prices", base="main", title="Prices", body=content.decode())
+            pull = owners_client.open_pull_request("bezel/prices", base="main", title="Prices", body=content.decode())
         assert forge.repository("GET", "/contents/prices.csv?ref=bezel/prices")["content"] == "Mwo="
-        (found,) = forge.repository("GET", "/pulls?state=open")
-        assert (found["number"], found["body"]) == (pull.number, "3\n")
-        assert own.head_of(pull.number) == found["head"]["sha"]
+        (pull_request,) = forge.repository("GET", "/pulls?state=open")
+        assert (pull_request["number"], pull_request["body"]) == (pull.number, "3\n")
+        assert owners_client.head_of(pull.number) == pull_request["head"]["sha"]
         other.create_comment(pull.number, f"{MARKER}\nforged")
-        sticky = StickyComment(own, pull.number, sleep=lambda _: None)
+        sticky = StickyComment(owners_client, pull.number, sleep=lambda _: None)
         assert [sticky.keep(sections_of([document(verdict=v)], COMMIT)).action for v in ("allowed", "refused")] == [
             "created",
             "updated",
         ]
-        assert [comment.author for comment in own.comments(pull.number)] == ["mallory", OWNER]
-        extra = own.create_comment(pull.number, "x")
-        own.delete_comment(extra.id)
-        own.delete_comment(extra.id)
-        assert len(own.comments(pull.number)) == 2
-        assert own.run_state(999_999) == "unknown"
+        assert [comment.author for comment in owners_client.comments(pull.number)] == ["mallory", OWNER]
+        extra = owners_client.create_comment(pull.number, "x")
+        owners_client.delete_comment(extra.id)
+        owners_client.delete_comment(extra.id)
+        assert len(owners_client.comments(pull.number)) == 2
+        assert owners_client.run_state(999_999) == "unknown"
         with pytest.raises(ForgeError) as refused:
             other.update_issue(issues[0].number, body="taken over")
         assert refused.value.status == 403
@@ -109,9 +109,9 @@ def test_a_job_keeps_one_comment_by_its_own_token(forge, act, copy, tmp_path) ->
         copy.push("change")
         run = forge.ended("comment.yml", 120, head_sha=head)
         assert run["conclusion"] == "success", forge.log_of(run["id"])
-    with client(forge) as own:
-        assert own.run_state(run["id"]) == "ended"
-        (comment,) = own.comments(pull)
+    with client(forge) as forge_client:
+        assert forge_client.run_state(run["id"]) == "ended"
+        (comment,) = forge_client.comments(pull)
     assert comment.author == "gitea-actions"
     assert "**refused**" in comment.body
     assert [key.commit for key in sections_in(comment.body)] == [head]

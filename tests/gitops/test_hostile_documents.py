@@ -181,9 +181,9 @@ def test_no_content_of_a_review_or_a_deploy_s_record_is_a_traceback(bucket: Any)
     for content in spoilt(REVIEW):
         bucket.objects.clear()
         states.create(name, content)
-        found = find(states, PLACE, "sha256:s")
-        assert found is not None
-        assert [*others(states, PLACE)] == ([found] if found.is_sound else [])
+        review = find(states, PLACE, "sha256:s")
+        assert review is not None
+        assert [*others(states, PLACE)] == ([review] if review.is_sound else [])
     for content in spoilt(RECORD):
         bucket.objects.clear()
         states.create("deploys/bezel/dev.json", content)
@@ -225,14 +225,14 @@ def test_no_object_of_the_forge_is_a_traceback() -> None:
     }
     for content in spoilt(row):
         try:
-            given = read_json(content)
+            document = read_json(content)
         except ValueError:
             continue
         for read in (Comment.of, Issue.of, PullRequest.of):
             with contextlib.suppress(ForgeError):
-                assert format_value(asdict(read(given))).encode()
-        if isinstance(given, dict):
-            assert len(branch_of(given)) == 2
+                assert format_value(asdict(read(document))).encode()
+        if isinstance(document, dict):
+            assert len(branch_of(document)) == 2
     with pytest.raises(ForgeError, match="hash"):
         sha_of(None)
 

@@ -101,15 +101,15 @@ def test_a_digest_holds_for_one_step_only():
     ],
 )
 def test_a_file_that_cannot_be_read_has_no_values_and_raises_nothing(name, content):
-    found = values_of(name, content.encode("utf-8", "surrogatepass"))
-    assert found is None or isinstance(found, dict)
+    values = values_of(name, content.encode("utf-8", "surrogatepass"))
+    assert values is None or isinstance(values, dict)
 
 
 @pytest.mark.slow
 def test_a_long_list_takes_no_time():
-    found = values_of("a.json", json.dumps({"a": [{"name": "x"}] * 100_000}).encode())
-    assert found is not None
-    assert len(found) == 100_000
+    values = values_of("a.json", json.dumps({"a": [{"name": "x"}] * 100_000}).encode())
+    assert values is not None
+    assert len(values) == 100_000
 
 
 def test_what_a_name_holds_cannot_forge_a_line():

@@ -161,7 +161,7 @@ def test_the_judging_process_loads_modules_data_and_its_environment(path, loaded
     assert is_loaded(path) is loaded
 
 
-def imported(tree: Path, modules: dict[str, str], name: str) -> Iterator[str]:
+def imported_modules(tree: Path, modules: dict[str, str], name: str) -> Iterator[str]:
     for node in ast.walk(ast.parse((tree / modules[name]).read_bytes())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -178,7 +178,7 @@ def test_every_module_that_the_judge_imports_is_part_of_it():
     while waiting:
         if (name := waiting.pop()) not in seen:
             seen.add(name)
-            waiting += imported(ROOT, modules, name)
+            waiting += imported_modules(ROOT, modules, name)
     assert "bezel_catalog.prices" in seen
     assert [modules[name] for name in sorted(seen) if not is_judge(modules[name])] == []
 
@@ -193,7 +193,7 @@ def test_no_judging_file_of_this_tree_is_a_link():
 
 def owners(path: str) -> str:
     """The owners of a path by GitHub's rules, as far as the example uses them: the last matching line counts."""
-    found = ""
+    last_owner = ""
     for line in (ROOT / ".github" / "CODEOWNERS.example").read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
@@ -202,8 +202,8 @@ def owners(path: str) -> str:
         is_folder = pattern.endswith("/")
         place = "" if pattern.startswith("/") else "(?:.*/)?"
         if re.fullmatch(f"{place}{body}" + (".*" if is_folder else "(?:/.*)?"), path):
-            found = owner
-    return found
+            last_owner = owner
+    return last_owner
 
 
 @pytest.mark.slow

@@ -204,7 +204,7 @@ def branch(copy: WorkingCopy, edit: Callable[[Path], None]) -> Project:
     return Project(copy.folder)
 
 
-def deployed(bucket, project: Project, copy: WorkingCopy, approved: str = "", stack: str = "dev") -> Judgement:
+def judge_and_record(bucket, project: Project, copy: WorkingCopy, approved: str = "", stack: str = "dev") -> Judgement:
     """The comparison of a deploy of HEAD, which is recorded where it is allowed."""
     judged = judge_deploy(bucket, project, stack, copy.git("rev-parse", "HEAD"), approved)
     if judged.allowed:
@@ -213,16 +213,16 @@ def deployed(bucket, project: Project, copy: WorkingCopy, approved: str = "", st
 
 
 def lines(judge: BaseJudge | Judgement) -> list[str]:
-    said = judge.as_json()
-    return [] if said is None else [str(line) for line in said["changes"]]  # type: ignore[attr-defined]
+    part = judge.as_json()
+    return [] if part is None else [str(line) for line in part["changes"]]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
     edit, line = WAYS[way]
     judge = base_judge(branch(copy, edit), "dev", "main", {})
-    assert any(line in said for said in lines(judge)), lines(judge)
-    if any(said.partition(" ")[2].startswith(NOT_FILES) for said in lines(judge)):
+    assert any(line in text for text in lines(judge)), lines(judge)
+    if any(text.partition(" ")[2].startswith(NOT_FILES) for text in lines(judge)):
         with pytest.raises(RefusedError):
             judge.check("dev")
     if line.partition(" ")[0] == "environment" or way.startswith("stack"):
@@ -238,34 +238,34 @@ def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
 def test_a_way_to_lift_the_judge_stops_the_deploy_until_it_is_approved(way, copy, bucket):
     edit, line = WAYS[way]
     project = Project(copy.folder)
-    first = deployed(bucket, project, copy)
+    first = judge_and_record(bucket, project, copy)
     assert (first.allowed, "first deploy" in first.statement) == (True, True)
     edit(copy.folder)
     copy.commit("Merge")
-    stopped = deployed(bucket, project, copy)
+    stopped = judge_and_record(bucket, project, copy)
     assert not stopped.allowed
     is_link = line.endswith(NOT_FILES)
-    assert any(line in said for said in lines(stopped)) or (is_link and not stopped.digest), lines(stopped)
-    assert not deployed(bucket, project, copy, f"sha256:{'0' * 64}").allowed
-    approved = deployed(bucket, project, copy, stopped.digest or "sha256:any")
+    assert any(line in text for text in lines(stopped)) or (is_link and not stopped.digest), lines(stopped)
+    assert not judge_and_record(bucket, project, copy, f"sha256:{'0' * 64}").allowed
+    approved = judge_and_record(bucket, project, copy, stopped.digest or "sha256:any")
     assert approved.allowed is not is_link
     # What was approved is what judges from then on.
-    again = deployed(bucket, project, copy)
+    again = judge_and_record(bucket, project, copy)
     assert (again.allowed, again.is_worth_saying) == (not is_link, is_link)
 
 
 @pytest.mark.parametrize("way", HARMLESS)
 def test_a_change_of_what_is_judged_is_neither_named_nor_stopped(way, copy, bucket):
     project = Project(copy.folder)
-    assert deployed(bucket, project, copy).allowed
+    assert judge_and_record(bucket, project, copy).allowed
     judge = base_judge(branch(copy, HARMLESS[way]), "dev", "main", {})
     judge.check("dev")
     with judge.folder() as place:
         assert (judge.as_json(), place) == (None, copy.folder)
-    merged = deployed(bucket, project, copy)
+    merged = judge_and_record(bucket, project, copy)
     assert (merged.allowed, merged.is_worth_saying) == (True, False)
     if way == "new stack":
-        assert deployed(bucket, project, copy, stack="new").statement.startswith(
+        assert judge_and_record(bucket, project, copy, stack="new").statement.startswith(
             "the same as for the last allowed deploy"
         )
 
@@ -294,10 +294,10 @@ def test_a_change_of_the_programs_defaults_may_be_judged(copy, added):
 
 def test_a_stack_without_a_record_is_compared_with_the_last_commit(copy, bucket):
     project = Project(copy.folder)
-    deployed(bucket, project, copy)
+    judge_and_record(bucket, project, copy)
     edits("Pulumi.other.yaml", "environment: dev", "environment: prod")(copy.folder)
     copy.commit("Move")
-    assert lines(deployed(bucket, project, copy, stack="other")) == ["Pulumi.other.yaml environment dev → prod"]
+    assert lines(judge_and_record(bucket, project, copy, stack="other")) == ["Pulumi.other.yaml environment dev → prod"]
 
 
 RAISED = ["Pulumi.dev.yaml environment dev → prod", "Pulumi.dev.yaml cost.max_hourly_usd 1 → 9999"]
@@ -319,60 +319,62 @@ def without_stacks(bucket) -> None:
 @pytest.mark.parametrize("is_earlier", [False, True])
 def test_a_deploy_of_one_stack_does_not_allow_anothers_keys(copy, bucket, is_earlier):
     project = Project(copy.folder)
-    deployed(bucket, project, copy, stack="other")
+    judge_and_record(bucket, project, copy, stack="other")
     if is_earlier:
         without_stacks(bucket)
     raises_dev(copy.folder)
     for text in ("one", "two"):  # the keys are carried through every record between
         edits("Makefile", "setup:", f"setup: {text}")(copy.folder)
         copy.commit(text)
-        stopped = deployed(bucket, project, copy, stack="other")
+        stopped = judge_and_record(bucket, project, copy, stack="other")
         assert lines(stopped) == ["Makefile is changed"]
-        assert deployed(bucket, project, copy, stopped.digest, stack="other").allowed
-    stopped = deployed(bucket, project, copy)
+        assert judge_and_record(bucket, project, copy, stopped.digest, stack="other").allowed
+    stopped = judge_and_record(bucket, project, copy)
     assert (stopped.allowed, lines(stopped)) == (False, RAISED)
-    assert deployed(bucket, project, copy, stopped.digest).allowed
-    assert not deployed(bucket, project, copy).is_worth_saying
-    assert not deployed(bucket, project, copy, stack="other").is_worth_saying
+    assert judge_and_record(bucket, project, copy, stopped.digest).allowed
+    assert not judge_and_record(bucket, project, copy).is_worth_saying
+    assert not judge_and_record(bucket, project, copy, stack="other").is_worth_saying
 
 
 def test_a_stack_whose_file_was_gone_for_a_while_is_not_new(copy, bucket):
     project = Project(copy.folder)
-    deployed(bucket, project, copy, stack="other")
+    judge_and_record(bucket, project, copy, stack="other")
     text = (copy.folder / "Pulumi.dev.yaml").read_text()
     (copy.folder / "Pulumi.dev.yaml").unlink()
     edits("Makefile", "setup:", "setup: more")(copy.folder)
     copy.commit("Remove")
-    deployed(bucket, project, copy, deployed(bucket, project, copy, stack="other").digest, stack="other")
+    judge_and_record(
+        bucket, project, copy, judge_and_record(bucket, project, copy, stack="other").digest, stack="other"
+    )
     writes("Pulumi.dev.yaml", text)(copy.folder)
     raises_dev(copy.folder)
     copy.commit("Return")
-    assert lines(deployed(bucket, project, copy)) == RAISED
+    assert lines(judge_and_record(bucket, project, copy)) == RAISED
 
 
 def test_a_new_stack_between_two_deploys_brings_no_price(copy, bucket):
     project = Project(copy.folder)
-    deployed(bucket, project, copy)
+    judge_and_record(bucket, project, copy)
     prices = "max_hourly_usd: 5, prices: [{item: gpu, usd_per_unit: 0.01}]"
     writes("Pulumi.new.yaml", STACK.replace("max_hourly_usd: 1", prices))(copy.folder)
     writes("Pulumi.plain.yaml", STACK.replace("dev", "prod"))(copy.folder)
     edits("Makefile", "setup:", "setup: more")(copy.folder)
     copy.commit("Add")
-    assert deployed(bucket, project, copy, deployed(bucket, project, copy).digest).allowed
-    assert len(lines(deployed(bucket, project, copy, stack="new"))) == 2
-    assert not deployed(bucket, project, copy, stack="plain").is_worth_saying
+    assert judge_and_record(bucket, project, copy, judge_and_record(bucket, project, copy).digest).allowed
+    assert len(lines(judge_and_record(bucket, project, copy, stack="new"))) == 2
+    assert not judge_and_record(bucket, project, copy, stack="plain").is_worth_saying
 
 
 @pytest.mark.parametrize("is_earlier", [False, True])
 def test_a_clone_without_history_lets_no_key_pass(copy, bucket, tmp_path, is_earlier):
-    deployed(bucket, Project(copy.folder), copy, stack="other")
+    judge_and_record(bucket, Project(copy.folder), copy, stack="other")
     if is_earlier:
         without_stacks(bucket)
     raises_dev(copy.folder)
     copy.commit("Raise")
     copy.git("clone", "--quiet", "--depth", "1", f"file://{copy.folder}", str(tmp_path / "shallow"))
     shallow = WorkingCopy(tmp_path / "shallow", "")
-    stopped = deployed(bucket, Project(shallow.folder), shallow)
+    stopped = judge_and_record(bucket, Project(shallow.folder), shallow)
     unknown = [line.replace(" dev →", " (none) →").replace(" 1 →", " (none) →") for line in RAISED]
     assert (stopped.allowed, lines(stopped)) == (False, unknown if is_earlier else RAISED)
 
@@ -451,10 +453,10 @@ def test_a_replaced_object_hides_no_change(copy):
 def test_a_pack_that_is_named_in_the_checkout_is_taken_from_the_base(copy, tmp_path):
     project = branch(copy, WAYS["pack"][0])
     with base_judge(project, "dev", "main", {}).folder() as place:
-        own, other = copy.folder / "policies" / "hardware_cost", tmp_path / "elsewhere"
-        assert packs_of(project, [own, other], place) == [place / "policies" / "hardware_cost", other]
+        own_pack, other = copy.folder / "policies" / "hardware_cost", tmp_path / "elsewhere"
+        assert packs_of(project, [own_pack, other], place) == [place / "policies" / "hardware_cost", other]
         assert {pack.parent for pack in packs_of(project, [], place)} == {place / "policies"}
-    assert packs_of(project, [own]) == [own]
+    assert packs_of(project, [own_pack]) == [own_pack]
 
 
 @pytest.fixture
@@ -517,9 +519,9 @@ def guest_branch(guest: WorkingCopy, edit: Callable[[Path], None]) -> Project:
 
 def test_a_checkout_without_any_base_says_that_it_judges_itself(copy):
     copy.git("branch", "--move", "main", "trunk")
-    said = base_judge(Project(copy.folder), "dev", "", {}).as_json()
-    assert said is not None
-    assert "this checkout judges itself" in str(said["said"])
+    part = base_judge(Project(copy.folder), "dev", "", {}).as_json()
+    assert part is not None
+    assert "this checkout judges itself" in str(part["said"])
 
 
 @pytest.mark.parametrize(
@@ -535,49 +537,49 @@ def test_a_checkout_without_any_base_says_that_it_judges_itself(copy):
 )
 def test_a_record_that_cannot_be_read_allows_nothing(copy, bucket, content):
     project = Project(copy.folder)
-    deployed(bucket, project, copy)
+    judge_and_record(bucket, project, copy)
     (entry,) = bucket.list(f"{record.FOLDER}/")
     bucket.replace(entry.name, content, entry.generation)
-    stopped = deployed(bucket, project, copy)
+    stopped = judge_and_record(bucket, project, copy)
     assert (stopped.allowed, "damaged, or of another version" in stopped.statement) == (False, True)
-    assert deployed(bucket, project, copy, stopped.digest).allowed
-    assert deployed(bucket, project, copy).statement.startswith("the same as")
+    assert judge_and_record(bucket, project, copy, stopped.digest).allowed
+    assert judge_and_record(bucket, project, copy).statement.startswith("the same as")
 
 
 def test_a_missing_record_is_no_first_deploy_where_something_was_deployed(copy, bucket):
     project = Project(copy.folder)
-    deployed(bucket, project, copy)
+    judge_and_record(bucket, project, copy)
     edits("Pulumi.yaml", "name: bezel", "name: other")(copy.folder)
     copy.commit("Rename")
-    renamed = deployed(bucket, Project(copy.folder), copy)
+    renamed = judge_and_record(bucket, Project(copy.folder), copy)
     assert (renamed.allowed, "no record of what judged them" in renamed.statement) == (False, True)
     (entry,) = bucket.list(f"{record.FOLDER}/")
     bucket.delete(entry.name, entry.generation)
     bucket.create("deploys/bezel/dev.json", b"{}")
     copy.git("reset", "--quiet", "--hard", "HEAD~1")
-    assert not deployed(bucket, project, copy).allowed
+    assert not judge_and_record(bucket, project, copy).allowed
 
 
 def test_stacks_share_the_newest_record_and_an_older_merge_stops(copy, bucket):
     project = Project(copy.folder)
-    deployed(bucket, project, copy)
+    judge_and_record(bucket, project, copy)
     edits(LIMITS, "1600", "1000")(copy.folder)
     copy.commit("Lower")
-    stopped = deployed(bucket, project, copy)
-    assert deployed(bucket, project, copy, stopped.digest, stack="other").allowed
-    assert deployed(bucket, project, copy).allowed
+    stopped = judge_and_record(bucket, project, copy)
+    assert judge_and_record(bucket, project, copy, stopped.digest, stack="other").allowed
+    assert judge_and_record(bucket, project, copy).allowed
     copy.git("checkout", "--quiet", "HEAD~1")
-    assert not deployed(bucket, project, copy).allowed
-    assert not deployed(bucket, project, copy, stopped.digest).allowed
+    assert not judge_and_record(bucket, project, copy).allowed
+    assert not judge_and_record(bucket, project, copy, stopped.digest).allowed
 
 
 def test_a_clone_without_history_names_the_files(copy, bucket, tmp_path):
     project = Project(copy.folder)
-    deployed(bucket, project, copy)
+    judge_and_record(bucket, project, copy)
     WAYS["limit"][0](copy.folder)
     copy.commit("Raise")
     copy.git("clone", "--quiet", "--depth", "1", f"file://{copy.folder}", str(tmp_path / "shallow"))
     shallow = WorkingCopy(tmp_path / "shallow", "")
-    stopped = deployed(bucket, Project(shallow.folder), shallow)
+    stopped = judge_and_record(bucket, Project(shallow.folder), shallow)
     assert lines(stopped) == [f"{LIMITS} is changed"]
-    assert stopped.digest == deployed(bucket, project, copy).digest
+    assert stopped.digest == judge_and_record(bucket, project, copy).digest

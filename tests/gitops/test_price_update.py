@@ -107,8 +107,8 @@ def test_stacks_whose_price_or_verdict_changes_are_named(tmp_path: Path) -> None
             "unpriced": {"price": "3 USD/h"},
         },
     }
-    found = compare_plans(old, new, plans.__getitem__)
-    assert [one.line() for one in found if isinstance(one, StackEffect)] == [
+    effects = compare_plans(old, new, plans.__getitem__)
+    assert [one.line() for one in effects if isinstance(one, StackEffect)] == [
         "1 USD/h -> 2 USD/h",
         "1 USD/h -> refused (too dear)",
         "unknown USD/h -> 3 USD/h",
@@ -116,14 +116,14 @@ def test_stacks_whose_price_or_verdict_changes_are_named(tmp_path: Path) -> None
 
 
 def test_stacks_that_cannot_be_planned_are_unknown(tmp_path: Path) -> None:
-    def broken(_: Path) -> Mapping[str, Mapping[str, str]]:
+    def raise_unplanned(_: Path) -> Mapping[str, Mapping[str, str]]:
         raise UnplannedError("no module")
 
-    assert compare_plans(tmp_path, tmp_path, broken) == "unknown: no module"
+    assert compare_plans(tmp_path, tmp_path, raise_unplanned) == "unknown: no module"
 
 
 @pytest.mark.parametrize("kind", ["github", "gitea"])
-def test_a_second_run_updates_the_same_pull_request_and_touches_no_other_branch(kind: str) -> None:
+def test_a_second_run_updates_the_same_pull_request_and_no_other_branch(kind: str) -> None:
     with fake_forge(kind) as served:
         served.branches = {"main": {PRICE_FILE: b"old", "other": b"1"}, "work": {"w": b"2"}}
         for content, rows in (("first", [CHANGED]), ("second", [CHANGED, ADDED])):
@@ -149,7 +149,7 @@ def test_a_token_without_the_right_names_it_and_opens_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "environ", "event", "expected"),
+    ("choice", "environ", "event", "expected"),
     [
         ("release", {"GITHUB_REF": "refs/heads/main"}, {}, "release"),
         ("", {"GITHUB_REF": "refs/heads/trunk"}, {"repository": {"default_branch": "main"}}, "trunk"),
@@ -157,10 +157,10 @@ def test_a_token_without_the_right_names_it_and_opens_nothing() -> None:
     ],
 )
 def test_the_pull_request_goes_to_the_branch_of_the_run(
-    given: str, environ: dict[str, str], event: object, expected: str, tmp_path: Path
+    choice: str, environ: dict[str, str], event: object, expected: str, tmp_path: Path
 ) -> None:
     (tmp_path / "event.json").write_text(json.dumps(event))
-    assert base_branch(given, environ | {"GITHUB_EVENT_PATH": str(tmp_path / "event.json")}) == expected
+    assert base_branch(choice, environ | {"GITHUB_EVENT_PATH": str(tmp_path / "event.json")}) == expected
 
 
 @pytest.mark.parametrize("environ", [{}, {"GITHUB_REF": f"refs/heads/{BRANCH}"}])

@@ -49,8 +49,8 @@ def temporary(tmp_path, monkeypatch):
 
 
 def test_no_credential_of_the_job_reaches_what_is_rehearsed(temporary):
-    with place(60) as own:
-        environment = own.environment({**SECRETS, "PATH": "/bin", "LANG": "C.UTF-8"})
+    with place(60) as rehearsal:
+        environment = rehearsal.environment({**SECRETS, "PATH": "/bin", "LANG": "C.UTF-8"})
     assert "planted" not in json.dumps(environment)
     assert {name: environment[name] for name in ("PATH", "LANG")} == {"PATH": "/bin", "LANG": "C.UTF-8"}
     assert environment["HOME"].startswith(str(temporary))
@@ -58,19 +58,19 @@ def test_no_credential_of_the_job_reaches_what_is_rehearsed(temporary):
 
 @pytest.mark.slow
 def test_processes_and_folder_are_gone_afterwards(temporary):
-    with place(60) as own:
+    with place(60) as rehearsal:
         script = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3)"
-        assert own.run([sys.executable, "-c", script], folder=temporary, output=subprocess.PIPE) == (0, "")
-        assert len(processes_with_variable(MARK, own.mark)) == 1
-    assert processes_with_variable(MARK, own.mark) == []
+        assert rehearsal.run([sys.executable, "-c", script], folder=temporary, output=subprocess.PIPE) == (0, "")
+        assert len(processes_with_variable(MARK, rehearsal.mark)) == 1
+    assert processes_with_variable(MARK, rehearsal.mark) == []
     assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_a_program_that_does_not_end_in_time_is_ended(temporary):
-    with place(0.2) as own, pytest.raises(OutOfTimeError):
-        own.run(["sleep", "600"], folder=temporary, output=subprocess.PIPE)
-    assert processes_with_variable(MARK, own.mark) == []
+    with place(0.2) as rehearsal, pytest.raises(OutOfTimeError):
+        rehearsal.run(["sleep", "600"], folder=temporary, output=subprocess.PIPE)
+    assert processes_with_variable(MARK, rehearsal.mark) == []
 
 
 _KILLED = """
@@ -105,17 +105,17 @@ def test_sigterm_leaves_nothing_behind(temporary):
 
 
 @pytest.mark.slow
-def test_the_next_rehearsal_removes_what_a_killed_one_left_and_nothing_of_a_living_one(temporary):
+def test_the_next_rehearsal_removes_only_what_a_killed_one_left(temporary):
     (killed, gone), (living, mark) = start(temporary), start(temporary)
     killed.kill()
     killed.wait(timeout=60)
     try:
-        with place(60) as own:
+        with place(60) as rehearsal:
             assert processes_with_variable(MARK, gone) == []
             assert processes_with_variable(MARK, mark) != []
             folders = {folder.name for folder in temporary.glob(f"{PREFIX}*")}
             assert len(folders) == 2
-            assert own.folder.name in folders
+            assert rehearsal.folder.name in folders
     finally:
         living.terminate()
         living.communicate(timeout=60)
@@ -207,7 +207,7 @@ def test_two_rehearsals_at_once_pass_one_of_them_of_a_protected_stack(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_rehearsal_that_gets_sigterm_in_the_middle_of_its_deploy_leaves_nothing(tmp_path):
+def test_a_rehearsal_stopped_by_sigterm_amid_its_deploy_leaves_nothing(tmp_path):
     checkout = Checkout.new(tmp_path / "program", tmp_path / "cloud")
     process = rehearse(checkout.folder, tmp_path / "tmp", "l4-qat")
     assert process.stderr is not None

@@ -99,7 +99,7 @@ class Tree:
     program: Program
     stacks: dict[str, frozenset[str]]
 
-    def concerned(self, path: str) -> frozenset[str]:
+    def concerned_stacks(self, path: str) -> frozenset[str]:
         """Stacks that a change of a file concerns."""
         return frozenset(find_concerned([FileChange("M", path)], self.program).reasons)
 
@@ -107,12 +107,12 @@ class Tree:
 @pytest.fixture(scope="module")
 def tree() -> Tree:
     """This tree, in which a price has changed for one stack."""
-    found = {name: parts["kind"] for name, parts in plans(ROOT).items()}
-    kinds = {name: (kind,) if kind else tuple(KINDS) for name, kind in found.items()}
-    words = {"every": frozenset(kinds), "none": frozenset[str](), "planned otherwise": frozenset({"l4-qat"})}
-    words |= {f"{kind}s": frozenset(name for name, of in kinds.items() if kind in of) for kind in KINDS}
-    assert 0 < len(words["leases"]) < len(kinds) > len(words["services"]) > 0
-    return Tree(Program(kinds, closures(ROOT), {"l4-qat": "cost"}), words)
+    kind_of_stack = {name: parts["kind"] for name, parts in plans(ROOT).items()}
+    kinds = {name: (kind,) if kind else tuple(KINDS) for name, kind in kind_of_stack.items()}
+    groups = {"every": frozenset(kinds), "none": frozenset[str](), "planned otherwise": frozenset({"l4-qat"})}
+    groups |= {f"{kind}s": frozenset(name for name, of in kinds.items() if kind in of) for kind in KINDS}
+    assert 0 < len(groups["leases"]) < len(kinds) > len(groups["services"]) > 0
+    return Tree(Program(kinds, closures(ROOT), {"l4-qat": "cost"}), groups)
 
 
 @pytest.mark.parametrize(("before", "now", "stacks", "judges"), REPLAYED, ids=[now for _, now, _, _ in REPLAYED])

@@ -38,7 +38,7 @@ def pipeline(tmp_path_factory):
 
 
 @pytest.fixture
-def deployed(pipeline):
+def pipeline_with_deploy(pipeline):
     """The pipeline with its first stack file and a deployed stack: tests of a module may run in several processes."""
     pipeline.reset()
     if not buckets(pipeline):
@@ -107,8 +107,8 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
 
 
-def test_a_state_that_changed_after_the_preview_needs_another_look(deployed):
-    pipeline = deployed
+def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with_deploy):
+    pipeline = pipeline_with_deploy
     (bucket,) = buckets(pipeline)
     pipeline.set("small:labels", {"team": "a"})
     pipeline.commit()
@@ -141,8 +141,8 @@ def test_a_first_deploy_is_previewed_without_the_key_of_its_secrets(pipeline):
     assert (pipeline.folder / "Pulumi.kms.yaml").read_text() == f"secretsprovider: {key}\n{content}"
 
 
-def test_a_review_that_another_hand_wrote_deploys_nothing(deployed):
-    pipeline = deployed
+def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline_with_deploy):
+    pipeline = pipeline_with_deploy
     (bucket,) = buckets(pipeline)
     pipeline.set("small:labels", {"team": "b"})
     tree = pipeline.commit()
@@ -157,7 +157,7 @@ def test_a_review_that_another_hand_wrote_deploys_nothing(deployed):
     assert buckets(pipeline) == [bucket]
 
 
-def test_a_pack_that_is_missing_dies_or_reads_an_unknown_value_refuses_and_so_does_an_unknown_price(pipeline, tmp_path):
+def test_a_missing_or_failing_pack_and_an_unknown_price_refuse(pipeline, tmp_path):
     missing = pipeline.report(*PREVIEW, "--pack", str(tmp_path / "none"), code=3)
     assert "there is no policy pack in this folder" in text_of(missing)
 
@@ -176,8 +176,8 @@ def test_a_pack_that_is_missing_dies_or_reads_an_unknown_value_refuses_and_so_do
     assert both["price"]["after"]["hourly_usd"] is None
 
 
-def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(deployed):
-    pipeline = deployed
+def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(pipeline_with_deploy):
+    pipeline = pipeline_with_deploy
     pipeline.set("small:labels", {"team": "c"})
     saved = pipeline.objects("plans/")
     report = pipeline.report(*PREVIEW)
@@ -218,12 +218,12 @@ def expiry(pipeline: Pipeline) -> None:
 
 @pytest.mark.wide_except("drift")
 @pytest.mark.parametrize("command", [drift, recovery, expiry])
-def test_a_run_of_the_engine_leaves_the_checkout_of_a_stack_without_its_key_as_it_is(deployed, command):
-    command(deployed)
-    assert deployed.git("status", "--porcelain") == ""
+def test_a_run_of_the_engine_leaves_a_checkout_without_a_key_unchanged(pipeline_with_deploy, command):
+    command(pipeline_with_deploy)
+    assert pipeline_with_deploy.git("status", "--porcelain") == ""
 
 
-def test_a_stack_that_the_backend_does_not_have_is_refused_by_a_recovery_and_not_made(pipeline):
+def test_a_recovery_of_a_stack_that_the_backend_lacks_is_refused(pipeline):
     (pipeline.folder / "Pulumi.new.yaml").write_text("config: {}\n")
     run = pipeline.bezel("recover", "new")
     assert (run.code, "the backend has no state of it" in run.text) == (1, True), run.text
@@ -239,8 +239,8 @@ def edit_state(pipeline: Pipeline, edit: Callable[[dict], None]) -> None:
 
 
 @pytest.mark.wide
-def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(deployed):
-    pipeline = deployed
+def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline_with_deploy):
+    pipeline = pipeline_with_deploy
     pipeline.set("small:notes", {"third": "three", "fourth": "four"})
     pipeline.commit()
     pipeline.report(*PREVIEW)
@@ -271,12 +271,12 @@ def kill_all(pid: int) -> None:
         os.kill(int(child), signal.SIGKILL)
 
 
-def test_a_salt_of_another_backend_is_named_by_preview_and_deploy(deployed):
-    file = deployed.folder / f"Pulumi.{STACK}.yaml"
+def test_a_salt_of_another_backend_is_named_by_preview_and_deploy(pipeline_with_deploy):
+    file = pipeline_with_deploy.folder / f"Pulumi.{STACK}.yaml"
     file.write_text(f"{file.read_text()}encryptionsalt: v1:eA==:v1:eA==:eA==\n")
-    deployed.commit()
+    pipeline_with_deploy.commit()
     for command in (PREVIEW, DEPLOY, ("deploy", STACK, "--yes")):
-        run = deployed.bezel(*command)
+        run = pipeline_with_deploy.bezel(*command)
         assert run.code not in (0, 130), run.text
         assert "incorrect passphrase" not in run.text
         assert f"remove the line encryptionsalt from Pulumi.{STACK}.yaml" in " ".join(run.text.split()), command

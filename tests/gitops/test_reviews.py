@@ -23,20 +23,20 @@ def document(planned=PLANNED, state=STATE, verdict="allowed"):
 
 
 @pytest.fixture
-def served():
+def fake_bucket_server():
     with fake_bucket() as bucket:
         yield bucket
 
 
 @pytest.fixture
-def bucket(served):
-    return served.client()
+def bucket(fake_bucket_server):
+    return fake_bucket_server.client()
 
 
 def test_a_review_is_found_by_its_tree_stack_and_state_only(bucket):
     assert reviews.save(bucket, PLACE, document(), PLANNED, b"plan")
-    found = reviews.find(bucket, PLACE, STATE)
-    assert (found.changes_digest, found.planned, found.is_sound) == (digest(PLANNED), PLANNED, True)
+    review = reviews.find(bucket, PLACE, STATE)
+    assert (review.changes_digest, review.planned, review.is_sound) == (digest(PLANNED), PLANNED, True)
     assert reviews.find(bucket, PLACE, OTHER_STATE) is None
     for other in (reviews.ReviewPlace("small", "dev", "b" * 40), reviews.ReviewPlace("small", "prod", PLACE.tree)):
         assert reviews.find(bucket, other, STATE) is None
@@ -44,20 +44,20 @@ def test_a_review_is_found_by_its_tree_stack_and_state_only(bucket):
     assert [item.changes_digest for item in reviews.others(bucket, PLACE)] == [digest(PLANNED)]
 
 
-def test_an_equal_review_is_fine_and_another_one_is_refused(bucket, served):
+def test_an_equal_review_is_fine_and_another_one_is_refused(bucket, fake_bucket_server):
     reviews.save(bucket, PLACE, document(), PLANNED, b"plan")
-    stored = dict(served.objects)
+    stored = dict(fake_bucket_server.objects)
     assert not reviews.save(bucket, PLACE, document(), PLANNED, b"another run's plan")
     for planned, verdict in ((MORE, "allowed"), (PLANNED, "refused")):
         with pytest.raises(RefusedError, match="another review"):
             reviews.save(bucket, PLACE, document(planned, verdict=verdict), planned, None)
-    assert served.objects == stored
+    assert fake_bucket_server.objects == stored
 
 
-def test_a_plan_that_a_killed_run_did_not_store_is_stored_by_the_next(bucket, served):
+def test_a_plan_that_a_killed_run_did_not_store_is_stored_by_the_next(bucket, fake_bucket_server):
     reviews.save(bucket, PLACE, document(), PLANNED, None)
     reviews.save(bucket, PLACE, document(), PLANNED, b"plan")
-    assert [content for content, _ in served.objects.values()].count(b"plan") == 1
+    assert [content for content, _ in fake_bucket_server.objects.values()].count(b"plan") == 1
 
 
 def stored_as(**changes):

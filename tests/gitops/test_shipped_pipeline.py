@@ -35,7 +35,7 @@ def copy(tmp_path: Path) -> WorkingCopy:
 
 
 @pytest.mark.wide
-def test_a_change_of_shared_code_takes_the_named_stacks_and_the_rest_are_examples(copy: WorkingCopy) -> None:
+def test_a_change_of_shared_code_takes_the_named_stacks(copy: WorkingCopy) -> None:
     report = command.changed_stacks(copy.folder, "HEAD~1", {})
     assert report.matrix == {
         "include": [{"stack": stack, "environment": name} for stack, name in sorted(PIPELINE.stacks.items())]
@@ -53,7 +53,7 @@ def test_a_change_of_shared_code_takes_the_named_stacks_and_the_rest_are_example
 
 
 @pytest.mark.wide
-def test_the_named_stacks_pass_their_rehearsal_and_one_without_a_price_does_not(tmp_path: Path) -> None:
+def test_the_named_stacks_pass_their_rehearsal_and_an_unpriced_one_fails(tmp_path: Path) -> None:
     checkout = Checkout.new(tmp_path / "program", tmp_path / "cloud")
     shutil.copy(ROOT / FILE, checkout.folder)
     (tmp_path / "tmp").mkdir()

@@ -19,62 +19,62 @@ EXPIRY = Section("expiry", "one leftover", is_well=False)
 
 
 @pytest.fixture(params=["github", "gitea"])
-def served(request):
+def forge_server(request):
     with fake_forge(request.param) as forge:
         yield forge
 
 
-def report(served, section):
-    return report_to_issue(served.environ(), section)
+def report(forge_server, section):
+    return report_to_issue(forge_server.environ(), section)
 
 
-def open_issues(served):
-    return [issue for issue in served.issues if issue["state"] == "open"]
+def open_issues(forge_server):
+    return [issue for issue in forge_server.issues if issue["state"] == "open"]
 
 
-def test_a_finding_opens_one_issue_and_each_command_keeps_to_its_section(served):
-    assert report(served, WELL) == ""
-    assert served.issues == []
-    url = report(served, DRIFT)
-    assert report(served, EXPIRY) == report(served, DRIFT) == url
-    (issue,) = served.issues
+def test_a_finding_opens_one_issue_and_each_command_keeps_to_its_section(forge_server):
+    assert report(forge_server, WELL) == ""
+    assert forge_server.issues == []
+    url = report(forge_server, DRIFT)
+    assert report(forge_server, EXPIRY) == report(forge_server, DRIFT) == url
+    (issue,) = forge_server.issues
     assert [section.name for section in sections_of(issue["body"])] == ["drift", "expiry"]
     assert "`dev` differs" in issue["body"]
     assert "one leftover" in issue["body"]
 
 
-def test_the_issue_is_closed_when_all_sections_are_well_and_another_finding_opens_a_new_one(served):
-    report(served, DRIFT)
-    report(served, EXPIRY)
-    report(served, WELL)
-    assert len(open_issues(served)) == 1
-    report(served, Section("expiry", "nothing left", is_well=True))
-    assert open_issues(served) == []
-    report(served, DRIFT)
-    assert [issue["number"] for issue in open_issues(served)] == [2]
+def test_the_issue_closes_when_all_is_well_and_a_finding_opens_a_new_one(forge_server):
+    report(forge_server, DRIFT)
+    report(forge_server, EXPIRY)
+    report(forge_server, WELL)
+    assert len(open_issues(forge_server)) == 1
+    report(forge_server, Section("expiry", "nothing left", is_well=True))
+    assert open_issues(forge_server) == []
+    report(forge_server, DRIFT)
+    assert [issue["number"] for issue in open_issues(forge_server)] == [2]
 
 
-def test_an_issue_of_another_author_with_the_marker_is_left_alone(served):
+def test_an_issue_of_another_author_with_the_marker_is_left_alone(forge_server):
     forged = with_section("", Section("drift", "all is well", is_well=True))
-    served.add_issue("mallory", "Upkeep", forged)
-    served.add_issue(BOTS[served.kind], "a pull request", MARKER, pull=True)
-    report(served, DRIFT)
-    assert served.issues[0]["body"] == forged
-    assert served.issues[1]["body"] == MARKER
-    assert DRIFT.text in served.issues[2]["body"]
+    forge_server.add_issue("mallory", "Upkeep", forged)
+    forge_server.add_issue(BOTS[forge_server.kind], "a pull request", MARKER, pull=True)
+    report(forge_server, DRIFT)
+    assert forge_server.issues[0]["body"] == forged
+    assert forge_server.issues[1]["body"] == MARKER
+    assert DRIFT.text in forge_server.issues[2]["body"]
 
 
-def test_two_issues_that_were_opened_at_once_become_one(served):
+def test_two_issues_that_were_opened_at_once_become_one(forge_server):
     for section in (DRIFT, EXPIRY):
-        served.add_issue(BOTS[served.kind], "Upkeep", with_section("", section))
-    report(served, Section("drift", "`prod` differs", is_well=False))
-    (issue,) = open_issues(served)
+        forge_server.add_issue(BOTS[forge_server.kind], "Upkeep", with_section("", section))
+    report(forge_server, Section("drift", "`prod` differs", is_well=False))
+    (issue,) = open_issues(forge_server)
     assert issue["number"] == 1
     assert "`prod` differs" in issue["body"]
     assert "one leftover" in issue["body"]
 
 
-def test_two_jobs_at_once_leave_one_open_issue(served):
+def test_two_jobs_at_once_leave_one_open_issue(forge_server):
     crossing = threading.Barrier(2, timeout=10)
     writes = [0]
 
@@ -84,22 +84,22 @@ def test_two_jobs_at_once_leave_one_open_issue(served):
             writes[0] += 1
             crossing.wait()
 
-    served.on_call = together
-    threads = [threading.Thread(target=report, args=(served, section)) for section in (DRIFT, EXPIRY)]
+    forge_server.on_call = together
+    threads = [threading.Thread(target=report, args=(forge_server, section)) for section in (DRIFT, EXPIRY)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
-    report(served, DRIFT)
-    (issue,) = open_issues(served)
+    report(forge_server, DRIFT)
+    (issue,) = open_issues(forge_server)
     assert {section.name for section in sections_of(issue["body"])} >= {"drift"}
 
 
-def test_a_forge_that_refuses_is_an_error_that_names_the_permission(served):
-    served.permissions = frozenset({"contents"})
+def test_a_forge_that_refuses_is_an_error_that_names_the_permission(forge_server):
+    forge_server.permissions = frozenset({"contents"})
     with pytest.raises(ForgeError, match="issues: "):
-        report(served, DRIFT)
-    assert served.issues == []
+        report(forge_server, DRIFT)
+    assert forge_server.issues == []
 
 
 def test_by_hand_without_a_forge_the_option_is_refused():

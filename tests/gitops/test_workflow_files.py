@@ -92,7 +92,7 @@ def test_each_rule_is_noticed(place, change, slip):
     flow: dict[str, Any] = {"on": "push", "permissions": {}, "jobs": {"one": job}}
     assert list(slips("some.yml", flow)) == []
     {"step": step, "job": job, "flow": flow}[place].update(change)
-    assert any(slip in found for found in slips("some.yml", flow))
+    assert any(slip in text for text in slips("some.yml", flow))
 
 
 @pytest.mark.slow
@@ -104,11 +104,11 @@ def test_a_fork_gets_neither_identity_nor_secret():
         for job_name, job in workflow["jobs"].items():
             text = yaml.safe_dump(job)
             if "id-token" in text or "secrets." in text or "write" in str(job.get("permissions")):
-                own = "github.event.pull_request.head.repo.full_name == github.repository"
-                assert own in job.get("if", ""), f"{name}: {job_name}"
+                condition = "github.event.pull_request.head.repo.full_name == github.repository"
+                assert condition in job.get("if", ""), f"{name}: {job_name}"
 
 
-def test_deploys_of_one_stack_wait_for_each_other_and_prod_has_its_environment():
+def test_deploys_of_one_stack_wait_in_turn_and_prod_has_its_environment():
     job = content("deploy.yml")["jobs"]["deploy"]
     group = "deploy-${{ matrix.stack || github.run_id }}"
     assert job["concurrency"] == {"group": group, "cancel-in-progress": False, "queue": "max"}

@@ -10,7 +10,7 @@ OWN = "gemma-4-12b-it-qat-w4a16"
 FOLDER = "/mnt/models/sql"
 
 
-def planned(modules, *, lora=True, **settings):
+def plan_with_adapters(modules, *, lora=True, **settings):
     vllm = {"enable-lora": lora, "lora-modules": modules, "max-lora-rank": 32} | settings.pop("vllm", {})
     return make_plan(with_changes({"vllm": vllm} | settings), project="acme-llm", stack="one")
 
@@ -28,16 +28,16 @@ def planned(modules, *, lora=True, **settings):
     ],
 )
 def test_folders_of_adapters_are_looked_for_with_their_largest_rank(modules: object, folders: list[str]) -> None:
-    assert planned(modules).weights.adapters == dict.fromkeys(folders, 32)
+    assert plan_with_adapters(modules).weights.adapters == dict.fromkeys(folders, 32)
 
 
 def test_an_adapter_of_a_medium_is_looked_for_too() -> None:
-    made = planned(None, vllm={"default-mm-loras": {"image": FOLDER}})
+    made = plan_with_adapters(None, vllm={"default-mm-loras": {"image": FOLDER}})
     assert made.weights.adapters == {"sql": 32}
 
 
 @pytest.mark.parametrize(
-    ("modules", "said", "settings"),
+    ("modules", "consequence", "settings"),
     [
         ("sql", "parser refuses it", {}),
         ("sql=", "name and path are both needed", {}),
@@ -58,12 +58,12 @@ def test_an_adapter_of_a_medium_is_looked_for_too() -> None:
         (f"sql={FOLDER}", "LoRA is not enabled", {"lora": False}),
     ],
 )
-def test_an_adapter_that_ends_the_start_is_refused(modules: object, said: str, settings: dict) -> None:
+def test_an_adapter_that_ends_the_start_is_refused(modules: object, consequence: str, settings: dict) -> None:
     with pytest.raises(PlanError) as refused:
-        planned(modules, **settings)
+        plan_with_adapters(modules, **settings)
     (problem,) = refused.value.problems
     assert problem.key.startswith("bezel:vllm.lora-modules")
-    assert said in problem.consequence
+    assert consequence in problem.consequence
     assert problem.repair
 
 
@@ -75,7 +75,7 @@ def test_an_adapter_that_ends_the_start_is_refused(modules: object, said: str, s
     ],
 )
 def test_an_adapter_of_the_hub_or_of_an_own_image_is_planned(module: str, settings: dict) -> None:
-    made = planned(module, **settings)
+    made = plan_with_adapters(module, **settings)
     assert made.weights.adapters == {}
     assert f"--lora-modules={module}" in made.server.arguments
 

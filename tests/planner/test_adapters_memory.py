@@ -42,7 +42,7 @@ def test_devices_share_one_half_of_each_pair():
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "adapters"),
     [
         ({}, Adapters()),
         ({"max-loras": 8}, Adapters()),
@@ -52,8 +52,8 @@ def test_devices_share_one_half_of_each_pair():
     ],
     ids=str,
 )
-def test_adapters_count_where_lora_is_switched_on(options, found):
-    assert read_adapters(options) == found
+def test_adapters_count_where_lora_is_switched_on(options, adapters):
+    assert read_adapters(options) == adapters
 
 
 def test_adapters_take_room_from_the_cache():

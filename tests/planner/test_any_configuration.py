@@ -225,7 +225,7 @@ def test_the_lists_of_sections_are_found() -> None:
 
 
 @pytest.mark.parametrize("path", LISTS, ids=".".join)
-def test_whatever_is_wrong_with_an_entry_of_a_list_is_a_problem_with_its_key(path: tuple[str, ...]) -> None:
+def test_each_wrong_entry_of_a_list_is_a_problem_with_its_key(path: tuple[str, ...]) -> None:
     fields = LISTS[path].model_fields
     whole = {name: field.examples[0] if field.examples else 1 for name, field in fields.items()}
     wrong: list[tuple[Any, str]] = [

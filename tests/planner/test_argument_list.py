@@ -73,8 +73,8 @@ def test_every_option_of_the_list_can_be_written_and_read_back(version):
     for option in options.options:
         value = _fitting(option)
         written = command_line.option_words(merge({}, {option.name: value}, options), options)
-        found = options.find(written[0].partition("=")[0])
-        assert found == (option, False), written
+        match = options.find(written[0].partition("=")[0])
+        assert match == (option, False), written
         if option.kind not in ("switch", "switch-pair"):
             assert written[0].partition("=")[2]
 
@@ -135,7 +135,7 @@ def test_human_numbers_are_read_as_vllm_reads_them(written, number):
 @given(st.one_of(st.booleans(), st.text(), st.none(), st.lists(st.integers()), st.floats(), st.integers()))
 def test_values_are_numbers_or_none_and_never_a_crash(value):
     for read in (as_int, as_float, human_int):
-        found = read(value)
-        assert found is None or isinstance(found, int | float)
+        number = read(value)
+        assert number is None or isinstance(number, int | float)
     if isinstance(value, bool):
         assert as_int(value) is as_float(value) is human_int(value) is None

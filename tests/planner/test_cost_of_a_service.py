@@ -74,7 +74,7 @@ def test_a_cost_is_a_positive_number_or_unknown_with_its_missing_rows(accelerato
         assert 0 < output["usd_per_hour"] < 100
 
 
-def test_an_own_row_prices_what_the_catalogue_does_not_and_is_shown_as_the_users():
+def test_an_own_row_prices_what_the_catalogue_lacks():
     row = PriceRow(
         item="gpu nvidia-l4 no zonal redundancy",
         region="asia-southeast1",

@@ -17,20 +17,20 @@ DRAFTS = {"spec-method": "mtp", "spec-model": "/mnt/models/gemma-4-12B-it-assist
 
 
 def gain(batch=8, tokens=3, draft=QAT.assistant_bytes, **more):
-    found = estimate(QAT, PEAKS, batch=batch, **LOAD)
-    return speculative_gain(QAT, PEAKS, found, draft_tokens=tokens, draft_bytes=draft, kv_element_bytes=1, **more)
+    estimated = estimate(QAT, PEAKS, batch=batch, **LOAD)
+    return speculative_gain(QAT, PEAKS, estimated, draft_tokens=tokens, draft_bytes=draft, kv_element_bytes=1, **more)
 
 
 @pytest.mark.parametrize(
     ("acceptance", "tokens", "expected"), [(0.0, 3, 1.0), (1.0, 3, 4.0), (0.5, 3, 1.875), (0.5, 1, 1.5)]
 )
-def test_a_step_yields_its_own_token_and_the_drafts_up_to_the_first_wrong_one(acceptance, tokens, expected):
+def test_a_step_yields_its_token_and_the_drafts_before_the_first_wrong_one(acceptance, tokens, expected):
     assert tokens_of_step(acceptance, tokens) == expected
 
 
 def test_an_assistant_gains_less_than_its_drafts_and_may_lose():
-    found = gain()
-    for low, high in (found.alone, found.batched):
+    gains = gain()
+    for low, high in (gains.alone, gains.batched):
         assert 0 < low < high < 4
     refused = gain(step_tokens=1.0)
     assert refused.alone[1] < 1
@@ -42,9 +42,9 @@ def test_each_further_draft_costs_another_pass_of_the_assistant():
 
 
 def test_drafts_copied_from_the_text_may_gain_nothing_and_cost_little():
-    found = gain(draft=0)
-    assert 0.9 < found.alone[0] <= 1
-    assert found.alone[1] <= tokens_of_step(0.6, 3)
+    gains = gain(draft=0)
+    assert 0.9 < gains.alone[0] <= 1
+    assert gains.alone[1] <= tokens_of_step(0.6, 3)
 
 
 def test_a_batch_that_fills_the_arithmetic_gains_less_by_drafts():
@@ -57,11 +57,11 @@ def test_the_plan_says_what_it_assumes_and_nothing_without_drafts():
     assert "speculation" not in plain.as_output()
     assert "drafts" not in plan_summary(plain)
     plan = make_plan(with_changes({"vllm": DRAFTS}), project="p", stack="s")
-    told = plan.as_output()["speculation"]
-    assert told["draft_tokens"] == 3
-    assert told["basis"] == "each of 3 drafted tokens accepted with a probability of 40% to 80% (assumed)"
-    assert told["gain_alone"][0] < told["gain_alone"][1]
-    assert f"({told['basis']})" in plan_summary(plan)
+    speculation = plan.as_output()["speculation"]
+    assert speculation["draft_tokens"] == 3
+    assert speculation["basis"] == "each of 3 drafted tokens accepted with a probability of 40% to 80% (assumed)"
+    assert speculation["gain_alone"][0] < speculation["gain_alone"][1]
+    assert f"({speculation['basis']})" in plan_summary(plan)
 
 
 def test_ngram_is_reckoned_without_a_draft_model():

@@ -36,7 +36,7 @@ MEASURED_TOGETHER = 32
 TRIED_FASTER_AND_SLOWER = ("l4-qat", "l4-31b-qat", "l4-e2b", "rtx6000-26b")
 
 
-def planned(stack):
+def plan_of_stack(stack):
     configuration = Project(ROOT).configuration(stack)
     if configuration["accelerator"] == L4X8["accelerator"]:
         configuration["cost"] = L4X8["cost"]  # nobody lists its price
@@ -80,7 +80,7 @@ def twin(plan, folder, speed=1.0):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_each_stack_is_served_by_the_twin_within_its_range(stack, tmp_path):
-    plan = planned(stack)
+    plan = plan_of_stack(stack)
     expected = plan.estimate.tokens_per_second_served
     if plan.gain:
         expected = tuple(rate * times for rate, times in zip(expected, plan.gain.batched, strict=True))
@@ -97,41 +97,41 @@ def test_each_stack_is_served_by_the_twin_within_its_range(stack, tmp_path):
 
 @pytest.mark.parametrize("stack", TRIED_FASTER_AND_SLOWER)
 def test_the_twin_as_it_is_lies_in_the_range_and_half_or_double_does_not(stack, tmp_path):
-    plan = planned(stack)
+    plan = plan_of_stack(stack)
     expected = plan.estimate
     asked = {"prompt": expected.prompt_tokens, "output": expected.output_tokens}
-    for speed, said in ((1.0, "within"), (2.0, "above"), (0.5, "below")):
+    for speed, expected_verdict in ((1.0, "within"), (2.0, "above"), (0.5, "below")):
         server = twin(plan, tmp_path / str(speed), speed)
         together = load(server, expected.batch, **asked, rounds=4)
-        assert verdict(expected.tokens_per_second_served, together.rate) == said
+        assert verdict(expected.tokens_per_second_served, together.rate) == expected_verdict
         alone = load(server, 1, **asked, rounds=2)
-        assert verdict(expected.tokens_per_second_alone, 1 / alone.tpot) == said
+        assert verdict(expected.tokens_per_second_alone, 1 / alone.tpot) == expected_verdict
 
 
 def expected_of(plan):
     """What a leased machine should do with as many sequences as such a one was measured with, and how many."""
-    found, checkpoint = plan.estimate, model(plan.model)
-    if plan.terms.hardware.gpu is None and found.batch > MEASURED_TOGETHER:
-        found = estimate(
+    estimated, checkpoint = plan.estimate, model(plan.model)
+    if plan.terms.hardware.gpu is None and estimated.batch > MEASURED_TOGETHER:
+        estimated = estimate(
             checkpoint,
             tpu_peaks(plan.terms.hardware.slice),
-            prompt_tokens=found.prompt_tokens,
-            output_tokens=found.output_tokens,
+            prompt_tokens=estimated.prompt_tokens,
+            output_tokens=estimated.output_tokens,
             batch=MEASURED_TOGETHER,
             kv_element_bytes=2,
         )
-    served_range, alone = found.tokens_per_second_served, found.tokens_per_second_alone
+    served_range, alone = estimated.tokens_per_second_served, estimated.tokens_per_second_alone
     if plan.gain:
         peaks, draft = tpu_peaks(plan.terms.hardware.slice), plan.gain.draft_tokens
-        gain = speculative_gain(checkpoint, peaks, found, draft_tokens=draft, draft_bytes=0, kv_element_bytes=2)
+        gain = speculative_gain(checkpoint, peaks, estimated, draft_tokens=draft, draft_bytes=0, kv_element_bytes=2)
         served_range = tuple(rate * times for rate, times in zip(served_range, gain.batched, strict=True))
         alone = tuple(rate * times for rate, times in zip(alone, gain.alone, strict=True))
-    return found.batch, served_range, alone
+    return estimated.batch, served_range, alone
 
 
 @pytest.mark.parametrize("stack", LEASED)
 def test_each_leased_machine_is_served_by_the_twin_within_its_range(stack, tmp_path):
-    plan = planned(stack)
+    plan = plan_of_stack(stack)
     batch, together, alone = expected_of(plan)
     server, asked = twin(plan, tmp_path), {"prompt": plan.estimate.prompt_tokens, "output": plan.estimate.output_tokens}
     point = load(server, batch, **asked, rounds=2)
@@ -140,21 +140,21 @@ def test_each_leased_machine_is_served_by_the_twin_within_its_range(stack, tmp_p
     assert verdict(alone, one.overall if plan.gain else 1 / one.tpot) == "within"
 
 
-@pytest.mark.parametrize(("speed", "said"), [(2.0, "above"), (0.5, "below")])
+@pytest.mark.parametrize(("speed", "expected_verdict"), [(2.0, "above"), (0.5, "below")])
 @pytest.mark.parametrize("stack", ["v6e1-12b", "v6e8-31b", "gce-l4x8"])
-def test_a_leased_machine_half_or_twice_as_fast_is_noticed(stack, speed, said, tmp_path):
-    plan = planned(stack)
+def test_a_leased_machine_half_or_twice_as_fast_is_noticed(stack, speed, expected_verdict, tmp_path):
+    plan = plan_of_stack(stack)
     batch, together, alone = expected_of(plan)
     server = twin(plan, tmp_path, speed)
     asked = {"prompt": plan.estimate.prompt_tokens, "output": plan.estimate.output_tokens, "rounds": 2}
-    assert verdict(alone, 1 / load(server, 1, **asked).tpot) == said
+    assert verdict(alone, 1 / load(server, 1, **asked).tpot) == expected_verdict
     if stack == "v6e1-12b":  # the ranges of several chips together are wider than twice
-        assert verdict(together, load(server, batch, **asked).rate) == said
+        assert verdict(together, load(server, batch, **asked).rate) == expected_verdict
 
 
-@pytest.mark.parametrize(("speed", "said"), [(1.0, "within"), (2.0, "above"), (0.5, "below")])
-def test_drafts_gain_what_the_seen_acceptance_lets_expect(speed, said, tmp_path):
-    plan = planned("l4-qat-mtp")
+@pytest.mark.parametrize(("speed", "expected_verdict"), [(1.0, "within"), (2.0, "above"), (0.5, "below")])
+def test_drafts_gain_what_the_seen_acceptance_lets_expect(speed, expected_verdict, tmp_path):
+    plan = plan_of_stack("l4-qat-mtp")
     rig = Rig(twin(plan, tmp_path, speed))
     answer = rig.ask(256, 400)
     rig.run()
@@ -173,6 +173,6 @@ def test_drafts_gain_what_the_seen_acceptance_lets_expect(speed, said, tmp_path)
         rate * times for rate, times in zip(plan.estimate.tokens_per_second_alone, gain.alone, strict=True)
     )
     seen = (len(answer.tokens) - 1) / (answer.times[-1] - answer.times[0])
-    assert verdict(expected, seen) == said
+    assert verdict(expected, seen) == expected_verdict
     # What the plan says before anything was seen is wider, and holds it.
     assert plan.gain.alone[0] <= gain.alone[0] <= gain.alone[1] <= plan.gain.alone[1]

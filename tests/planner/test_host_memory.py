@@ -122,7 +122,7 @@ def test_a_part_of_a_layer_of_unknown_size_is_refused():
     assert problem.key == "bezel:vllm.offload-params"
 
 
-def test_groups_of_layers_free_the_gpu_less_the_buffers_and_overrule_the_figure():
+def test_groups_of_layers_free_the_gpu_less_the_buffers():
     assert [LayerGroups(8, 2, 1).count(layers) for layers in (7, 8, 48)] == [1, 2, 12]
     moved = make_plan(with_changes({"vllm": {"offload-group-size": 6}}), project="p", stack="s").fit
     (part,) = moved.host_parts
@@ -141,7 +141,7 @@ def test_each_further_api_server_is_a_process():
     assert plan.fit.host_parts[0].needed_bytes == 2 * API_SERVER_BYTES
 
 
-def leased(vllm, name="gce-l4x8", **changes):
+def plan_of_lease(vllm, name="gce-l4x8", **changes):
     config = yaml.safe_load((ROOT / f"Pulumi.{name}.yaml").read_text(encoding="utf-8"))["config"]
     settings = {key.removeprefix("bezel:"): value for key, value in config.items() if key.startswith("bezel:")}
     row = {
@@ -157,9 +157,9 @@ def leased(vllm, name="gce-l4x8", **changes):
 
 
 def test_a_leased_machine_is_held_to_its_own_memory():
-    assert leased({"kv-offloading-size": 64}).fit.host_parts
+    assert plan_of_lease({"kv-offloading-size": 64}).fit.host_parts
     with pytest.raises(PlanError) as caught:
-        leased({"kv-offloading-size": 400})
+        plan_of_lease({"kv-offloading-size": 400})
     problems = {problem.key: problem for problem in caught.value.problems}
     assert set(problems) == {"bezel:vllm.kv-offloading-size"}
     assert "resources.memory" not in str(caught.value)
@@ -168,28 +168,28 @@ def test_a_leased_machine_is_held_to_its_own_memory():
 
 def test_shared_memory_of_a_leased_machine_bounds_the_cache():
     with pytest.raises(PlanError, match="Insufficient space in /dev/shm"):
-        leased({"kv-offloading-size": 200})
-    assert leased({"kv-offloading-size": 190}).fit.starts
+        plan_of_lease({"kv-offloading-size": 200})
+    assert plan_of_lease({"kv-offloading-size": 190}).fit.starts
 
 
 @pytest.mark.parametrize("option", ["cpu-offload-gb", "offload-group-size", "kv-offloading-size"])
 def test_what_needs_cuda_is_refused_on_a_tpu(option):
-    assert leased({option: 0}, "v6e1-12b")
+    assert plan_of_lease({option: 0}, "v6e1-12b")
     with pytest.raises(PlanError) as caught:
-        leased({option: 4}, "v6e1-12b")
+        plan_of_lease({option: 4}, "v6e1-12b")
     assert [problem.key for problem in caught.value.problems] == [f"bezel:vllm.{option}"]
 
 
 def test_a_leased_machine_has_no_draft_model_of_the_bucket():
-    model_id = leased({}).model
+    model_id = plan_of_lease({}).model
     assistant = model(model_id).assistant
     draft = {"spec-method": "mtp", "spec-tokens": 3}
     folder = f"/var/lib/bezel/models/{assistant.rsplit('/', 1)[-1]}"
     with pytest.raises(PlanError, match="only the model's own folder is copied"):
-        leased({**draft, "spec-model": folder})
+        plan_of_lease({**draft, "spec-model": folder})
     hub = {"weights": {"loading": "hub"}, "network": {"nat": True}}
-    assert leased({**draft, "spec-model": assistant}, **hub).fit.draft_bytes == model(model_id).assistant_bytes
-    assert leased({"spec-method": "ngram", "spec-tokens": 3}).gain
+    assert plan_of_lease({**draft, "spec-model": assistant}, **hub).fit.draft_bytes == model(model_id).assistant_bytes
+    assert plan_of_lease({"spec-method": "ngram", "spec-tokens": 3}).gain
 
 
 def test_weights_are_read_ahead_only_beside_what_stays_in_the_hosts_memory():

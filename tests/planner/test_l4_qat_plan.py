@@ -113,7 +113,9 @@ def test_a_production_stack_is_protected_from_deletion(plan):
     assert not plan.service.deletion_protection
 
 
-@pytest.mark.parametrize(("environment", "said", "protected"), [("prod", "never", False), ("dev", "always", True)])
-def test_a_stack_file_may_say_otherwise(environment, said, protected):
-    config = {**L4, "environment": environment, "deletion_protection": said}
+@pytest.mark.parametrize(
+    ("environment", "protection", "protected"), [("prod", "never", False), ("dev", "always", True)]
+)
+def test_a_stack_file_may_say_otherwise(environment, protection, protected):
+    config = {**L4, "environment": environment, "deletion_protection": protection}
     assert make_plan(config, project="bezel-local", stack="l4-qat").service.deletion_protection is protected

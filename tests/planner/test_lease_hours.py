@@ -40,8 +40,8 @@ WEEKDAYS = Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin")
 def test_a_start_is_tried_again_after_its_patience_until_the_hours_end(
     start: str, end: str, patience: float, cleared: str, requested: str
 ) -> None:
-    found = retries(Window(start, end, "Europe/Berlin"), patience)
-    assert found == ((cleared, requested) if cleared else None)
+    retry = retries(Window(start, end, "Europe/Berlin"), patience)
+    assert retry == ((cleared, requested) if cleared else None)
 
 
 @given(
@@ -59,12 +59,12 @@ def test_each_try_is_within_the_hours_and_leaves_some_of_them(
     window = Window(start, f"{ends[0][1]} {','.join(str(hour) for hour, _ in sorted(ends))} {dates}", "UTC")
     times = spans([window])
     assume(times.in_turn and all(times.between))  # the plan refuses hours that touch
-    found = retries(window, patience)
-    assume(found is not None)
-    assert found is not None
+    retry = retries(window, patience)
+    assume(retry is not None)
+    assert retry is not None
     begin, until = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 30, tzinfo=UTC)
-    tries = list(parse_cron(found.start).between(begin, until, ZoneInfo("UTC")))
-    cleared = list(parse_cron(found.clear).between(begin, until, ZoneInfo("UTC")))
+    tries = list(parse_cron(retry.start).between(begin, until, ZoneInfo("UTC")))
+    cleared = list(parse_cron(retry.clear).between(begin, until, ZoneInfo("UTC")))
     starts = list(parse_cron(start).between(begin - timedelta(days=1), until, ZoneInfo("UTC")))
     assert [later - earlier for earlier, later in zip(cleared, tries, strict=True)] == [timedelta(minutes=10)] * len(
         tries
@@ -127,11 +127,14 @@ def test_the_share_of_time_is_that_of_the_windows(windows: list[Window], share: 
 def test_inside_and_outside_are_the_whole_of_time(start: int, end: int, zone: str) -> None:
     if start == end:
         return
-    own, other = Window(f"0 {start} * * *", f"0 {end} * * *", zone), Window(f"0 {end} * * *", f"0 {start} * * *", zone)
-    assert abs(share_of_time([own]) + share_of_time([other]) - 1) < Decimal("0.000001")
-    assert spans([own]).in_turn
-    assert set(spans([own]).inside) == {timedelta(hours=(end - start) % 24)}
-    assert set(spans([own]).between) == {timedelta(hours=(start - end) % 24)}
+    one, other = (
+        Window(f"0 {start} * * *", f"0 {end} * * *", zone),
+        Window(f"0 {end} * * *", f"0 {start} * * *", zone),
+    )
+    assert abs(share_of_time([one]) + share_of_time([other]) - 1) < Decimal("0.000001")
+    assert spans([one]).in_turn
+    assert set(spans([one]).inside) == {timedelta(hours=(end - start) % 24)}
+    assert set(spans([one]).between) == {timedelta(hours=(start - end) % 24)}
 
 
 def test_the_plan_says_what_the_hours_of_a_month_cost_and_save() -> None:
@@ -162,9 +165,9 @@ def test_without_hours_a_plan_says_nothing_of_a_month() -> None:
 
 
 def test_a_month_of_an_unpriced_machine_is_unknown() -> None:
-    own = {"item": "g2-standard-96", "region": "us-central1", "usd_per_unit": 0.001, "as_of": "2026-11", "source": "x"}
+    row = {"item": "g2-standard-96", "region": "us-central1", "usd_per_unit": 0.001, "as_of": "2026-11", "source": "x"}
     terms = {"zones": [{"zone": "us-central1-a"}], "duration": "10h", "hours": [WORK]}
-    made = make_plan(changed(L4X8, lease=terms, cost={"prices": [own], "max_lease_usd": 999}), project="p", stack="s")
+    made = make_plan(changed(L4X8, lease=terms, cost={"prices": [row], "max_lease_usd": 999}), project="p", stack="s")
     assert isinstance(made, LeasePlan)
     assert isinstance(made.cost.machines_monthly, Priced)
     problems = lease_problems(changed(L4X8, lease=terms, cost={"prices": []}))
@@ -194,10 +197,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
 def test_hours_that_cannot_be_kept_are_refused_by_their_key(
     config: dict[str, Any], key: str, consequence: str, repair: str
 ) -> None:
-    found = {problem.key: problem for problem in lease_problems(config)}
-    assert f"bezel:{key}" in found, found
-    assert consequence in found[f"bezel:{key}"].consequence
-    assert repair in found[f"bezel:{key}"].repair
+    problems = {problem.key: problem for problem in lease_problems(config)}
+    assert f"bezel:{key}" in problems, problems
+    assert consequence in problems[f"bezel:{key}"].consequence
+    assert repair in problems[f"bezel:{key}"].repair
 
 
 def test_all_that_is_wrong_is_reported_at_once() -> None:

@@ -25,7 +25,7 @@ def test_all_chips_share_the_model_which_lies_on_the_machine_itself():
     assert node.weights.address == "gs://p-models/gemma-4-26B-A4B-it"
 
 
-def test_weights_of_the_hub_are_downloaded_by_the_server_and_nothing_is_kept_in_a_bucket():
+def test_weights_of_the_hub_are_downloaded_and_kept_in_no_bucket():
     plan = lease_plan(changed(V6E4_MOE, weights={"loading": "hub"}, network={"nat": True}))
     assert plan.node.arguments[0] == "google/gemma-4-26B-A4B-it"
     assert (plan.node.weights.address, plan.node.compile_cache) == ("", "")
@@ -47,7 +47,7 @@ def test_zones_keep_their_order_and_each_its_patience():
     assert [each.patience_seconds for each in plain.terms.zones] == [2700]
 
 
-def test_a_fleet_has_a_name_a_lease_and_more_of_them_change_none_of_the_first():
+def test_more_leases_of_a_fleet_change_none_of_the_first():
     assert lease_plan().terms.names == ("bezel-moe",)
     fleet = lease_plan(changed(V6E4_MOE, lease={"count": 3}))
     assert fleet.terms.names == ("bezel-moe", "bezel-moe-1", "bezel-moe-2")
@@ -56,7 +56,7 @@ def test_a_fleet_has_a_name_a_lease_and_more_of_them_change_none_of_the_first():
     assert larger.node == fleet.node
 
 
-def test_machines_cost_what_was_worked_out_by_hand_with_and_without_the_gateway():
+def test_machines_cost_what_was_worked_out_by_hand():
     cost = lease_plan().cost.as_output()
     assert (cost["usd_per_hour"], cost["usd_per_lease"], cost["lease_seconds"]) == (5.4, 21.6, 14_400)
     # Two instances of 1 vCPU and half a GiB that answer all the time: 2 x (0.0864 + 0.0045).
@@ -65,7 +65,7 @@ def test_machines_cost_what_was_worked_out_by_hand_with_and_without_the_gateway(
     assert figure(fleet.machines_lease, 2) == 2 * 907.2
 
 
-def test_of_several_zones_the_dearest_counts_and_one_without_a_price_makes_all_unknown():
+def test_the_dearest_zone_counts_and_one_without_a_price_makes_all_unknown():
     def cost(*zones):
         hardware = leased_hardware()["v6e-4"]
         return lease_total(
@@ -84,27 +84,27 @@ def test_of_several_zones_the_dearest_counts_and_one_without_a_price_makes_all_u
     assert unknown.missing == ("tpu, v6e chip, southamerica-west1, on-demand",)
 
 
-def test_a_row_of_the_users_own_prices_a_machine_that_the_catalogue_does_not():
+def test_an_own_row_prices_a_machine_that_the_catalogue_does_not():
     cost = lease_plan(L4X8).cost
     assert figure(cost.machines_hourly, 4) == 4.32
     (row, *_) = cost.as_output()["lines"]
     assert row["kind"] == "own row"
 
 
-def test_a_kept_cache_saves_minutes_and_dollars_and_without_one_nothing_is_promised():
-    told = plan_summary(lease_plan())
-    assert "the cache saves" in told
-    assert "6 to 13 min, 0.54 to 1.13 USD" in told
+def test_a_kept_cache_saves_minutes_and_dollars_and_without_one_none():
+    text = plan_summary(lease_plan())
+    assert "the cache saves" in text
+    assert "6 to 13 min, 0.54 to 1.13 USD" in text
     assert "the cache saves" not in plan_summary(lease_plan(changed(V6E4_MOE, lease={"compile_cache": False})))
 
 
 @pytest.mark.parametrize("config", [V6E4_MOE, L4X8], ids=["tpu", "gpus"])
 def test_the_text_shows_lease_money_and_way_out_and_the_output_is_plain(config):
     plan = lease_plan(config)
-    told, output = plan_summary(plan), plan.as_output()
+    text, output = plan_summary(plan), plan.as_output()
     for part in ("ends after", "4h", "provisioning", "with the gateway", "not included", "renewed by `up`"):
-        assert part in told
-    assert ("to the internet through NAT" in told) is plan.network.nat
+        assert part in text
+    assert ("to the internet through NAT" in text) is plan.network.nat
     assert set(output) >= {"fit", "weights", "start", "estimate", "cost"}
     assert output["weights"]["model"] == plan.node.arguments[0]
 

@@ -23,7 +23,7 @@ OTHER_ACCELERATORS = [
 
 
 def test_no_accelerator_is_suggested_for_another() -> None:
-    known = (*accelerators(), *leased_hardware())
-    assert {name: closest_record(name, known) for name in OTHER_ACCELERATORS} == dict.fromkeys(OTHER_ACCELERATORS)
-    assert closest_record("nvdia-l4", known) == "nvidia-l4"
-    assert closest_record("rtx-pro-6000", known) == "nvidia-rtx-pro-6000"
+    names = (*accelerators(), *leased_hardware())
+    assert {name: closest_record(name, names) for name in OTHER_ACCELERATORS} == dict.fromkeys(OTHER_ACCELERATORS)
+    assert closest_record("nvdia-l4", names) == "nvidia-l4"
+    assert closest_record("rtx-pro-6000", names) == "nvidia-rtx-pro-6000"

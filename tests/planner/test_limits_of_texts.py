@@ -87,14 +87,14 @@ def test_what_a_machine_gets_in_its_metadata_is_bounded() -> None:
 
 
 def leaves(model: type[BaseModel], path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    found = []
+    paths = []
     for name, field in model.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found += leaves(inner, (*path, name))
+            paths += leaves(inner, (*path, name))
         else:
-            found.append(((*path, name), inner))
-    return found
+            paths.append(((*path, name), inner))
+    return paths
 
 
 @pytest.mark.slow
@@ -105,12 +105,12 @@ def test_no_number_or_text_ends_in_another_error(stack: dict[str, Any]) -> None:
     for path, kind in leaves(Settings):
         is_list, is_map = "tuple" in str(kind), "dict" in str(kind)
         for value in (*NUMBERS, "a\0b"):
-            given: Any = [value] if is_list else {"A": value} if is_map else value
+            setting: Any = [value] if is_list else {"A": value} if is_map else value
             config = json.loads(json.dumps(stack))
             section = config
             for part in path[:-1]:
                 section = section.setdefault(part, {})
-            section[path[-1]] = given
+            section[path[-1]] = setting
             tried += 1
             try:
                 make_plan(config, project="acme-llm", stack="one")

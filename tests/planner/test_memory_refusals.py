@@ -59,10 +59,10 @@ def test_no_offload_is_proposed_where_most_weights_would_have_to_move():
 
 
 @pytest.mark.parametrize(("machine", "refused"), [("nvidia-l4", True), ("nvidia-rtx-pro-6000", False)])
-def test_a_checkpoint_that_the_catalogue_keeps_off_an_accelerator_is_refused_there_only(machine, refused):
+def test_a_checkpoint_is_refused_where_the_catalogue_excludes_it(machine, refused):
     checkpoint = dataclasses.replace(model("gemma-4-12b-it"), not_on=(("nvidia-l4", "it has no kernel for it"),))
-    found = list(check_served(checkpoint, machine, machine))
-    assert bool(found) is refused
-    for problem in found:
+    problems = list(check_served(checkpoint, machine, machine))
+    assert bool(problems) is refused
+    for problem in problems:
         assert problem.consequence == "it does not run on nvidia-l4: it has no kernel for it."
         assert "model: gemma-4-12b-it-qat-w4a16" in problem.repair

@@ -27,7 +27,7 @@ def test_nothing_is_watched_unless_the_stack_file_asks_for_it() -> None:
     assert not any("Monitoring" in part for part in made.cost.not_included)
 
 
-def test_an_uptime_check_is_for_instances_that_run_anyway_and_for_all_networks() -> None:
+def test_an_uptime_check_needs_instances_that_run_and_all_networks() -> None:
     watched = {**SETTINGS, **KEPT, "observability": {"uptime": True}}
     made = make_plan(watched, project="acme-llm", stack="l4-qat")
     assert "monitoring.googleapis.com" in made.apis
@@ -82,7 +82,7 @@ def lease_plan(**observability: Any) -> LeasePlan:
     return made
 
 
-def test_leases_have_alerts_a_dashboard_and_a_budget_with_their_apis_and_costs() -> None:
+def test_leases_have_alerts_a_dashboard_and_a_budget_with_apis_and_costs() -> None:
     watched = lease_plan(
         alerts=True,
         dashboard=True,
@@ -105,7 +105,7 @@ def test_leases_are_not_watched_unless_the_stack_file_asks_for_it() -> None:
     assert not any("Monitoring" in part for part in lease_plan(dashboard=True).cost.not_included)
 
 
-def test_what_has_no_meaning_for_leases_is_refused_by_name_with_every_other_problem() -> None:
+def test_settings_without_a_meaning_for_leases_are_refused_by_name() -> None:
     with pytest.raises(PlanError) as refused:
         lease_plan(uptime=True, max_cold_starts=3, idle_hours=5, email="nobody", budget=5)
     problems = {str(problem.key).removeprefix("bezel:observability."): problem for problem in refused.value.problems}
@@ -131,9 +131,9 @@ def test_a_setting_of_leases_without_an_effect_is_refused(wrong: dict[str, Any],
     assert why in problem.consequence
 
 
-def test_a_value_of_leases_that_is_out_of_range_is_refused_for_that_and_for_having_no_meaning() -> None:
+def test_a_value_of_leases_out_of_range_is_refused_for_both_reasons() -> None:
     with pytest.raises(PlanError) as refused:
         lease_plan(alerts=True, idle_hours=48)
-    said = [(str(problem.key), problem.consequence) for problem in refused.value.problems]
-    assert {key for key, _ in said} == {"bezel:observability.idle_hours"}
-    assert len(said) == 2
+    consequences = [(str(problem.key), problem.consequence) for problem in refused.value.problems]
+    assert {key for key, _ in consequences} == {"bezel:observability.idle_hours"}
+    assert len(consequences) == 2

@@ -24,11 +24,11 @@ OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-p
 def test_an_own_label_is_refused_in_each_kind_of_stack_file(key: str) -> None:
     (problem,) = problems_of({"labels": {key: "other"}})
     (of_lease,) = lease_problems(changed(V6E4_MOE, labels={key: "other"}))
-    for found in (problem, of_lease):
-        assert (found.key, found.value) == (f"bezel:labels.{key}", "other")
+    for refusal in (problem, of_lease):
+        assert (refusal.key, refusal.value) == (f"bezel:labels.{key}", "other")
         owner = "Google reserves this label" if key.startswith("goog") else "clean-up of another stack"
-        assert owner in found.consequence
-        assert "choose a key of your own" in found.repair
+        assert owner in refusal.consequence
+        assert "choose a key of your own" in refusal.repair
 
 
 @pytest.mark.parametrize("key", ["team", "owner", "expires-at", "model-owner", "stack-owner", "my-environment"])

@@ -25,7 +25,7 @@ ROW = {"item": GPU, "region": "asia-southeast1", "usd_per_unit": 0.0002, "as_of"
 UNPRICED = {"region": "asia-southeast1"}
 
 
-def told(config, today=TODAY):
+def refusals(config, today=TODAY):
     """The problems of a configuration, none where it is planned."""
     try:
         make_plan(config, project="p", stack="s", today=today)
@@ -40,14 +40,14 @@ def with_row(**changes):
 
 
 def test_a_row_that_can_be_true_prices_the_stack():
-    assert told(with_row()) == ()
-    assert told(with_row(as_of="2026-11-23")) == ()
-    assert told(with_row(as_of="2026-11-24")) == ()  # it is that day already in the east
-    assert told(with_row(usd_per_unit=0.0001)) == ()  # half of the list price: a discount that there is
+    assert refusals(with_row()) == ()
+    assert refusals(with_row(as_of="2026-11-23")) == ()
+    assert refusals(with_row(as_of="2026-11-24")) == ()  # it is that day already in the east
+    assert refusals(with_row(usd_per_unit=0.0001)) == ()  # half of the list price: a discount that there is
 
 
 @pytest.mark.parametrize(
-    ("changes", "key", "words"),
+    ("changes", "key", "phrase"),
     [
         ({"usd_per_unit": 1e-300}, "usd_per_unit", "no limit would hold"),
         ({"usd_per_unit": 0.00002}, "usd_per_unit", "0.072 USD per hour: far below"),
@@ -70,17 +70,17 @@ def test_a_row_that_can_be_true_prices_the_stack():
         ({"item": "gpu l4"}, "item", "not billed"),
     ],
 )
-def test_a_row_that_would_switch_off_limits_is_refused_alone(changes, key, words):
-    found = {problem.key: problem for problem in told(with_row(**changes))}
-    problem = found.pop(f"bezel:cost.prices.0.{key}")
-    assert words in problem.consequence
-    assert not any("max_hourly_usd" in other for other in found)  # nothing is concluded from a wrong price
+def test_a_row_that_would_switch_off_limits_is_refused_alone(changes, key, phrase):
+    problems = {problem.key: problem for problem in refusals(with_row(**changes))}
+    problem = problems.pop(f"bezel:cost.prices.0.{key}")
+    assert phrase in problem.consequence
+    assert not any("max_hourly_usd" in other for other in problems)  # nothing is concluded from a wrong price
 
 
 def test_the_price_of_an_hour_is_reported_with_what_to_write():
-    (problem,) = told(with_row(usd_per_unit=0.6721))
+    (problem,) = refusals(with_row(usd_per_unit=0.6721))
     assert "if it is the price of an hour, write `usd_per_unit: 0.0001867`" in problem.repair
-    assert told(with_row(usd_per_unit=0.0001867)) == ()
+    assert refusals(with_row(usd_per_unit=0.0001867)) == ()
 
 
 @pytest.mark.slow
@@ -93,7 +93,8 @@ def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
     lowest, most = min(listed, default=priced_items()[item].min_usd), priced_items()[item].max_usd
     for usd in (float(lowest) * share, float(most) * (1 + more)):
         assert any(
-            problem.key == "bezel:cost.prices.0.usd_per_unit" for problem in told(with_row(item=item, usd_per_unit=usd))
+            problem.key == "bezel:cost.prices.0.usd_per_unit"
+            for problem in refusals(with_row(item=item, usd_per_unit=usd))
         )
 
 
@@ -107,18 +108,18 @@ def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
     ids=["service", "machine", "slice with its gateway"],
 )
 def test_a_missing_row_is_shown_ready_to_fill_in_with_its_unit(config):
-    (problem,) = [one for one in told(config) if "Missing price row" in one.consequence]
+    (problem,) = [one for one in refusals(config) if "Missing price row" in one.consequence]
     assert "usd_per_unit is USD per second of one " in problem.repair
     assert "(the price of an hour divided by 3600)" in problem.repair
     pasted = problem.repair[problem.repair.index("     bezel:cost:") :]
     unfilled = yaml.safe_load(pasted)["bezel:cost"]
-    refused = {one.key for one in told(config | {"cost": unfilled})}
+    refused = {one.key for one in refusals(config | {"cost": unfilled})}
     assert {f"bezel:cost.prices.{number}.usd_per_unit" for number in range(len(unfilled["prices"]))} <= refused
     units = {
         f"USD_PER_{unit.phrase.replace(' ', '_').upper()}": (unit.min_usd * unit.max_usd).sqrt()
         for unit in priced_items().values()
     }
-    filled = re.sub(r"USD_PER_\w+", lambda found: str(units[found[0]]), pasted)
+    filled = re.sub(r"USD_PER_\w+", lambda match: str(units[match[0]]), pasted)
     filled = filled.replace("YYYY-MM", "2026-11").replace("source: ''", "source: our invoice")
     rows = yaml.safe_load(filled)["bezel:cost"]
     plan = make_plan(config | {"cost": rows}, project="p", stack="s", today=TODAY)
@@ -127,4 +128,4 @@ def test_a_missing_row_is_shown_ready_to_fill_in_with_its_unit(config):
 
 
 def test_without_a_clock_no_date_is_too_new():
-    assert told(with_row(as_of="2099-01"), today=None) == ()
+    assert refusals(with_row(as_of="2099-01"), today=None) == ()

@@ -13,7 +13,7 @@ from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan
 DIGEST = "sha256:" + "0" * 64
 
 
-def planned(**changes: object) -> Plan:
+def plan_with_changes(**changes: object) -> Plan:
     plan = make_plan(with_changes(changes), project="bezel-local", stack="l4-qat")
     assert isinstance(plan, Plan)
     return plan
@@ -29,7 +29,7 @@ def planned(**changes: object) -> Plan:
     ],
 )
 def test_what_is_not_said_of_an_image_is_the_release_s_own(image: dict[str, str], name: str) -> None:
-    plan = planned(image=image)
+    plan = plan_with_changes(image=image)
     assert plan.service.image.name == name
     (row,) = [line.split() for line in plan_summary(plan).splitlines() if line.startswith("  image ")]
     assert row[1] == name
@@ -53,16 +53,16 @@ def test_what_is_not_said_of_an_image_is_the_release_s_own(image: dict[str, str]
 def test_the_recorded_options_are_those_that_the_image_names(
     image: dict[str, str], version: str, recording: tuple[str, str]
 ) -> None:
-    given = {"model": "m", "accelerator": "a", "region": "r", "vllm_version": version, "image": image}
-    assert recording_of(Settings.model_validate(given)) == recording
+    settings = {"model": "m", "accelerator": "a", "region": "r", "vllm_version": version, "image": image}
+    assert recording_of(Settings.model_validate(settings)) == recording
 
 
 def test_the_arguments_are_checked_against_the_options_of_the_image() -> None:
     """Releases before 0.33.0 have no such switch."""
     settings = {"vllm": {"disable-log-requests": True}}
-    assert planned(image={"tag": "v0.33.0"}, **settings)
+    assert plan_with_changes(image={"tag": "v0.33.0"}, **settings)
     with pytest.raises(PlanError, match=r"vLLM 0\.32\.0 no longer has this option"):
-        planned(image={"tag": "v0.32.0"}, **settings)
+        plan_with_changes(image={"tag": "v0.32.0"}, **settings)
 
 
 def test_graphs_that_one_image_compiled_are_not_another_s() -> None:

@@ -74,7 +74,7 @@ def test_what_breaks_on_a_slice_is_named(name, slice_, breaks):
     assert bool(fit.full_context_sequences) is fit.starts
 
 
-def test_a_slice_that_cannot_sample_serves_nothing_however_much_cache_it_has():
+def test_a_slice_that_cannot_sample_serves_nothing_with_any_cache():
     fit = tpu_memory_fit(model("gemma-4-26b-a4b-it"), tpu("v6e-4"), max_model_len=16_384, max_num_seqs=2048)
     assert fit.breaks == "sampling"
     assert fit.kv_tokens > 16_384

@@ -34,7 +34,7 @@ def plan(**settings: Any) -> Plan:
     return made
 
 
-def test_a_service_needs_gpus_cpus_and_memory_for_each_instance_and_twice_behind_a_gate() -> None:
+def test_a_service_needs_its_quotas_for_each_instance_and_twice_if_gated() -> None:
     service = plan(scaling={"max_instances": 3}, resources={"cpu": 8, "memory": "32Gi"}).service
     wanted = {need.quota.id: need.amount for need in service_needs(service, gated=False)}
     assert wanted == {L4.id: 3, CPU_QUOTA: 24_000, MEMORY_QUOTA: 96 << 30}
@@ -46,30 +46,30 @@ def test_a_service_needs_gpus_cpus_and_memory_for_each_instance_and_twice_behind
 @pytest.mark.parametrize("redundant", [False, True])
 @pytest.mark.parametrize("name", accelerators())
 def test_an_accelerator_counts_as_its_quota_does(name: str, redundant: bool) -> None:
-    quota, found = gpu_quota(name, zonal_redundancy=redundant), accelerators()[name]
-    assert quota.unit == found.quota_unit_per_gpu
-    assert quota.id == (found.quota_zonal_redundancy if redundant else found.quota)
+    quota, accelerator = gpu_quota(name, zonal_redundancy=redundant), accelerators()[name]
+    assert quota.unit == accelerator.quota_unit_per_gpu
+    assert quota.id == (accelerator.quota_zonal_redundancy if redundant else accelerator.quota)
     assert quota.describe(2 * quota.unit) == f"{2 * quota.unit} of {quota.id} (2 GPUs)"
 
 
 @pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 2), st.integers(0, 40), st.integers(0, 9))
 def test_what_is_refused_does_not_fit_and_each_repair_would(
-    each: int, instances: int, revisions: int, allowed: int, held: int
+    each: int, instances: int, revisions: int, allowed: int, used: int
 ) -> None:
     need = Need(L4, "us-east4", each, instances, revisions)
-    assert is_short(need, allowed, held) is (each * instances * revisions + held > allowed)
-    if not is_short(need, allowed, held):
+    assert is_short(need, allowed, used) is (each * instances * revisions + used > allowed)
+    if not is_short(need, allowed, used):
         return
-    told = shortage(need, allowed, project="p", used=held, holders="others" if held else "")
-    assert not is_short(need, int(told.repair.partition("request ")[2].partition(":")[0]), held)
-    if "max_instances to " in told.repair:
-        fewer = int(told.repair.partition("max_instances to ")[2].partition(",")[0])
+    problem = shortage(need, allowed, project="p", used=used, holders="others" if used else "")
+    assert not is_short(need, int(problem.repair.partition("request ")[2].partition(":")[0]), used)
+    if "max_instances to " in problem.repair:
+        fewer = int(problem.repair.partition("max_instances to ")[2].partition(",")[0])
         assert fewer >= 1
-        assert not is_short(Need(L4, "us-east4", each, fewer, revisions), allowed, held)
-        assert is_short(Need(L4, "us-east4", each, fewer + 1, revisions), allowed, held)
-    if "rollout to direct" in told.repair:
-        assert not is_short(Need(L4, "us-east4", each, instances), allowed, held)
+        assert not is_short(Need(L4, "us-east4", each, fewer, revisions), allowed, used)
+        assert is_short(Need(L4, "us-east4", each, fewer + 1, revisions), allowed, used)
+    if "rollout to direct" in problem.repair:
+        assert not is_short(Need(L4, "us-east4", each, instances), allowed, used)
 
 
 def test_no_limit_is_never_short() -> None:
@@ -96,7 +96,7 @@ def test_a_lease_counts_by_the_zone_or_by_the_region_once() -> None:
     assert [(need.place, need.amount) for need in needs] == [("europe-west4-a", 4), ("us-east5-a", 4)]
 
 
-def described(name: str, **template: Any) -> dict[str, Any]:
+def described_service(name: str, **template: Any) -> dict[str, Any]:
     return {"name": f"projects/p/locations/us-east4/services/{name}", "template": template}
 
 
@@ -109,7 +109,11 @@ GPU = {
 
 
 def test_others_hold_what_runs_without_traffic_and_may_come_to_hold_more() -> None:
-    services = [described("a", **GPU), described("own", **GPU), described("web", containers=[{}])]
+    services = [
+        described_service("a", **GPU),
+        described_service("own", **GPU),
+        described_service("web", containers=[{}]),
+    ]
     use = used_by_others(services, "own", L4.id)
     assert (use.certain, use.max_held, use.holders) == (1, 3, ("a",))
     assert used_by_others(services, "own", CPU_QUOTA).certain == 8000
@@ -126,26 +130,26 @@ def test_others_hold_what_runs_without_traffic_and_may_come_to_hold_more() -> No
     ],
 )
 def test_gpus_of_another_quota_are_not_counted(changes: dict[str, Any]) -> None:
-    assert used_by_others([described("a", **GPU | changes)], "own", L4.id).max_held == 0
+    assert used_by_others([described_service("a", **GPU | changes)], "own", L4.id).max_held == 0
 
 
 def test_an_amount_is_read_in_every_spelling() -> None:
-    def limited(cpu: str, memory: str) -> list[dict[str, Any]]:
+    def limited_service(cpu: str, memory: str) -> list[dict[str, Any]]:
         limits = {"cpu": cpu, "memory": memory}
-        return [described("a", containers=[{"resources": {"limits": limits}}], scaling={"minInstanceCount": 2})]
+        return [described_service("a", containers=[{"resources": {"limits": limits}}], scaling={"minInstanceCount": 2})]
 
-    assert [used_by_others(limited(cpu, "1Gi"), "", CPU_QUOTA).certain for cpu in ("500m", "0.5", "4")] == [
+    assert [used_by_others(limited_service(cpu, "1Gi"), "", CPU_QUOTA).certain for cpu in ("500m", "0.5", "4")] == [
         1000,
         1000,
         8000,
     ]
     spellings = ("512Mi", "1Gi", "2G", "1048576")
-    held = [used_by_others(limited("1", memory), "", MEMORY_QUOTA).certain for memory in spellings]
-    assert held == [1 << 30, 2 << 30, 4 * 10**9, 2 << 20]
+    amounts = [used_by_others(limited_service("1", memory), "", MEMORY_QUOTA).certain for memory in spellings]
+    assert amounts == [1 << 30, 2 << 30, 4 * 10**9, 2 << 20]
 
 
 def test_instances_counted_by_hand_are_all_that_a_service_has() -> None:
-    service = described("a", **GPU) | {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 2}}
+    service = described_service("a", **GPU) | {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 2}}
     use = used_by_others([service], "own", L4.id)
     assert (use.certain, use.max_held) == (2, 2)
 
@@ -155,7 +159,7 @@ def test_instances_counted_by_hand_are_all_that_a_service_has() -> None:
     [("CONDITION_SUCCEEDED", 3, True), ("CONDITION_SUCCEEDED", 4, False), ("CONDITION_FAILED", 3, False)],
 )
 def test_what_serves_has_been_given_what_it_may_scale_to(state: str, instances: int, granted: bool) -> None:
-    service = described("own", **GPU) | {"terminalCondition": {"state": state}}
+    service = described_service("own", **GPU) | {"terminalCondition": {"state": state}}
     need = Need(L4, "us-east4", 1, instances)
     assert has_already([service], "own", need) is granted
     assert not has_already([], "own", need)

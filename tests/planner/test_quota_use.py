@@ -30,7 +30,7 @@ def need(quota: Quota = L4, instances: int = 1, revisions: int = 1) -> Need:
 
 
 @pytest.mark.parametrize(
-    ("listed", "counted", "said"),
+    ("listed", "counted", "answer"),
     [
         (0, None, None),
         (2, None, (2, False)),
@@ -41,37 +41,37 @@ def need(quota: Quota = L4, instances: int = 1, revisions: int = 1) -> Need:
         (2, 0, (2, False)),
     ],
 )
-def test_the_larger_number_is_reported_with_its_source(listed: int, counted: int | None, said: object) -> None:
-    assert in_use(listed, counted) == said
+def test_the_larger_number_is_reported_with_its_source(listed: int, counted: int | None, answer: object) -> None:
+    assert in_use(listed, counted) == answer
 
 
 @pytest.mark.slow
 @given(AMOUNTS, st.none() | AMOUNTS)
-def test_nothing_known_is_no_zero_and_what_runs_for_certain_is_never_left_out(listed: int, counted: int | None) -> None:
-    said = in_use(listed, counted)
-    assert (said is None) is (counted is None and listed == 0)
-    if said is not None:
-        assert said[0] == max(listed, counted or 0)
-        assert said[1] is (counted is not None and counted >= listed)
+def test_what_runs_for_certain_counts_and_unknown_is_not_zero(listed: int, counted: int | None) -> None:
+    answer = in_use(listed, counted)
+    assert (answer is None) is (counted is None and listed == 0)
+    if answer is not None:
+        assert answer[0] == max(listed, counted or 0)
+        assert answer[1] is (counted is not None and counted >= listed)
 
 
 @pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 2), AMOUNTS, st.none() | AMOUNTS, AMOUNTS)
 def test_a_quota_is_crowded_only_by_what_cannot_be_ones_own(
-    instances: int, revisions: int, allowed: int, counted: int | None, own: int
+    instances: int, revisions: int, allowed: int, counted: int | None, own_amount: int
 ) -> None:
     wanted = need(instances=instances, revisions=revisions)
-    crowded = is_crowded(wanted, allowed, counted, own)
+    crowded = is_crowded(wanted, allowed, counted, own_amount)
     if counted is None:
         assert not crowded
         return
-    assert crowded is is_short(wanted, allowed, max(0, counted - own * revisions))
-    if counted <= own:
+    assert crowded is is_short(wanted, allowed, max(0, counted - own_amount * revisions))
+    if counted <= own_amount:
         assert crowded is is_short(wanted, allowed)
     if crowded:
-        assert is_crowded(wanted, allowed, counted + 1, own)
-        assert not is_crowded(wanted, wanted.amount + counted, counted, own)
-    assert not is_crowded(wanted, math.inf, counted, own)
+        assert is_crowded(wanted, allowed, counted + 1, own_amount)
+        assert not is_crowded(wanted, wanted.amount + counted, counted, own_amount)
+    assert not is_crowded(wanted, math.inf, counted, own_amount)
 
 
 def test_what_a_service_may_have_is_its_own() -> None:
@@ -87,7 +87,7 @@ def test_what_a_service_may_have_is_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quota", "allowed", "listed", "counted", "said"),
+    ("quota", "allowed", "listed", "counted", "text"),
     [
         (L4, 3, 0, (1, 40.0), "1 GPU used (Cloud Monitoring, 40s ago), 3 GPUs allowed, 1 GPU needed."),
         (L4, 3, 0, (0, 7260.0), "0 GPUs used (Cloud Monitoring, 2h1m ago), 3 GPUs allowed, 1 GPU needed."),
@@ -112,13 +112,13 @@ def test_what_a_service_may_have_is_its_own() -> None:
         ),
     ],
 )
-def test_a_preview_says_what_is_used_by_whom_it_is_reported_and_how_old_that_is(
-    quota: Quota, allowed: float, listed: int, counted: tuple[int, float] | str, said: str
+def test_a_preview_shows_the_use_of_a_quota_its_source_and_its_age(
+    quota: Quota, allowed: float, listed: int, counted: tuple[int, float] | str, text: str
 ) -> None:
-    assert use_line(need(quota), allowed, listed, counted) == f"{quota.id} in us-east4: {said}"
+    assert use_line(need(quota), allowed, listed, counted) == f"{quota.id} in us-east4: {text}"
 
 
-def test_a_refusal_is_reported_with_what_it_takes_and_a_value_that_is_not_there_without() -> None:
+def test_a_refusal_is_reported_with_its_needs_and_a_missing_value_without() -> None:
     refused = uncounted_warning((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
     assert f"the use of {L4.id}, {MEMORY.id} (403 PERMISSION_DENIED: no)" in refused
     assert "roles/monitoring.viewer and run `gcloud services enable monitoring.googleapis.com --project=p`" in refused
@@ -130,10 +130,10 @@ def test_a_refusal_is_reported_with_what_it_takes_and_a_value_that_is_not_there_
 @given(st.integers(1, 9), st.integers(1, 2), st.integers(1, 40), st.integers(0, 90_000))
 def test_what_is_asked_for_beside_a_crowd_would_hold_it(instances: int, revisions: int, used: int, age: int) -> None:
     wanted = need(instances=instances, revisions=revisions)
-    told = crowding(wanted, 1, (used, float(age)), "p")
-    value = int(told.partition("request ")[2].partition(":")[0])
+    text = crowding(wanted, 1, (used, float(age)), "p")
+    value = int(text.partition("request ")[2].partition(":")[0])
     assert not is_crowded(wanted, value, used, 0)
-    assert f"--preferred-value={value} " in told
+    assert f"--preferred-value={value} " in text
 
 
 def serving(name: str, *, least: int = 0, most: int = 1) -> dict[str, object]:

@@ -32,14 +32,14 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize(("changes", "said"), REASONS.values(), ids=REASONS)
-def test_a_reason_is_true_of_the_value_that_it_is_given_for(changes, said):
+@pytest.mark.parametrize(("changes", "reason"), REASONS.values(), ids=REASONS)
+def test_a_reason_is_true_of_the_value_that_it_is_given_for(changes, reason):
     consequences = [problem.consequence for problem in problems_of(changes)]
-    assert [text for text in consequences if said in text], consequences
+    assert [text for text in consequences if reason in text], consequences
     assert len(consequences) <= 2
 
 
-def test_replicas_on_the_devices_of_one_machine_are_refused_for_what_is_not_planned():
+def test_replicas_on_the_devices_of_one_machine_are_refused():
     problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 4, "data-parallel-size": 2}))
     assert [each.key for each in problems if SHARED in each.consequence] == ["bezel:vllm.data-parallel-size"]
     problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 8, "data-parallel-size": 2}))

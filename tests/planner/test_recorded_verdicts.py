@@ -30,7 +30,7 @@ STRICTER = {
 }
 
 
-def recorded():
+def recorded_cases():
     text = (Path(__file__).parent / "data" / "flag-verdicts-0.32.0.txt").read_text(encoding="utf-8")
     return [
         pytest.param(line, verdict == "OK", id=line or "(none)")
@@ -40,14 +40,14 @@ def recorded():
 
 def as_settings(line):
     """A command line as the stack file would say it."""
-    words, chosen = shlex.split(line), {}
-    while words:
-        flag, _, value = words.pop(0).partition("=")
+    arguments, chosen = shlex.split(line), {}
+    while arguments:
+        flag, _, value = arguments.pop(0).partition("=")
         name, _, inner = flag.removeprefix("--").partition(".")
-        found = OPTIONS.find(f"--{name}")
-        switch = found is not None and found[0].kind in ("switch", "switch-pair")
-        takes_next = not value and words and not (words[0].startswith("--"))
-        value = value or (words.pop(0) if takes_next else True)
+        option = OPTIONS.find(f"--{name}")
+        switch = option is not None and option[0].kind in ("switch", "switch-pair")
+        takes_next = not value and arguments and not (arguments[0].startswith("--"))
+        value = value or (arguments.pop(0) if takes_next else True)
         if switch and value is not True:
             value = f"{value} "  # a switch with a value: not what the stack file calls true or false
         if isinstance(value, str):
@@ -59,7 +59,7 @@ def as_settings(line):
     return chosen
 
 
-@pytest.mark.parametrize(("line", "accepted"), recorded())
+@pytest.mark.parametrize(("line", "accepted"), recorded_cases())
 def test_what_vllm_accepts_is_accepted_and_what_it_refuses_is_refused(line, accepted):
     arguments = merge({}, as_settings(line), OPTIONS)
     problems = list(check_options(arguments, OPTIONS))
@@ -68,5 +68,5 @@ def test_what_vllm_accepts_is_accepted_and_what_it_refuses_is_refused(line, acce
 
 
 def test_the_recording_was_read_whole():
-    assert len(recorded()) == 53
-    assert set(STRICTER) <= {case.values[0] for case in recorded()}
+    assert len(recorded_cases()) == 53
+    assert set(STRICTER) <= {case.values[0] for case in recorded_cases()}

@@ -61,9 +61,9 @@ REFUSED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("changes", "key", "repair"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_a_lease_may_not_ask_for_is_refused_by_its_key_with_a_repair(changes, key, repair):
-    found = {problem.key: problem for problem in lease_problems(changed(V6E4_MOE, **changes))}
-    assert key in found, sorted(found)
-    assert repair in found[key].repair
+    problems = {problem.key: problem for problem in lease_problems(changed(V6E4_MOE, **changes))}
+    assert key in problems, sorted(problems)
+    assert repair in problems[key].repair
 
 
 def test_the_stack_that_all_these_begin_with_is_planned():
@@ -171,12 +171,12 @@ def test_what_only_a_lease_heeds_is_refused_on_cloud_run(changes):
     ],
     ids=["a lease", "a network", "scaling", "a host"],
 )
-def test_a_section_without_effect_is_refused_although_its_value_cannot_be_read(stack, changes, key):
+def test_a_section_without_effect_is_refused_if_its_value_is_unreadable(stack, changes, key):
     with pytest.raises(PlanError) as caught:
         make_plan({**stack, **changes}, project="p", stack="s")
-    found = {problem.key: problem for problem in caught.value.problems}
-    assert found[key].value == "(set)"
-    assert any(other.startswith(f"{key}.") for other in found), "the value is a problem as well"
+    problems = {problem.key: problem for problem in caught.value.problems}
+    assert problems[key].value == "(set)"
+    assert any(other.startswith(f"{key}.") for other in problems), "the value is a problem as well"
 
 
 def test_a_variable_of_the_tpu_server_is_refused_on_a_gpu():

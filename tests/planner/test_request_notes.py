@@ -16,7 +16,7 @@ def warnings(**settings):
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "said"),
+    ("concurrency", "note"),
     [
         (1000, "of 1000 requests of an instance 8 run and 992 wait inside vLLM, the last one for 124 batches"),
         (17, "of 17 requests of an instance 8 run and 9 wait inside vLLM, the last one for 2 batches"),
@@ -24,10 +24,10 @@ def warnings(**settings):
         (1, "never has more than 1 requests, so 7 of its 8 sequences stay unused"),
     ],
 )
-def test_requests_beside_another_batch_are_noted(concurrency: int, said: str) -> None:
+def test_requests_beside_another_batch_are_noted(concurrency: int, note: str) -> None:
     (warning,) = warnings(scaling={"request_concurrency": concurrency})
     assert f"scaling.request_concurrency={concurrency} beside max-num-seqs={SEQUENCES}" in warning
-    assert said in warning
+    assert note in warning
 
 
 @pytest.mark.parametrize("concurrency", [None, SEQUENCES, 2 * SEQUENCES])

@@ -114,9 +114,9 @@ def test_every_recorded_risk_is_one_of_a_release():
         if risk.kind == "variable":
             assert name in variables
         for options in recorded if risk.kind == "option" else ():
-            found = options.find(f"--{name}")
-            assert found
-            assert not parts or f'"{parts[0]}"' in json.dumps(options.values[found[0].dest])
+            option = options.find(f"--{name}")
+            assert option
+            assert not parts or f'"{parts[0]}"' in json.dumps(options.values[option[0].dest])
         assert risk.when in ("on", "set")
     assert set(RISKY) == set(vllm_risks())
 
@@ -126,7 +126,7 @@ def test_nothing_of_a_recording_takes_text_that_nobody_has_judged(version):
     assert not unjudged_risks(vllm_options(version)), "a row of vllm/risks.toml, or a name in vllm/judged.toml"
 
 
-def test_nothing_that_tpu_inference_reads_takes_text_that_nobody_has_judged():
+def test_no_text_that_tpu_inference_reads_is_unjudged():
     assert {*variable_texts(tpu_variables().variables)} <= judged_names() | {*vllm_risks()}
 
 
@@ -146,7 +146,7 @@ def with_more(**more):
 
 
 @pytest.mark.parametrize(
-    ("more", "found"),
+    ("more", "unjudged"),
     [
         ({"options": [{"dest": "spy", "flags": ["--spy"], "kind": "value", "type": "str"}]}, ["spy"]),
         ({"options": [{"dest": "spy", "flags": ["--spy"], "kind": "append", "type": "_optional_type"}]}, ["spy"]),
@@ -165,8 +165,8 @@ def with_more(**more):
     ],
     ids=json.dumps,
 )
-def test_a_new_setting_that_takes_any_text_is_one_that_nobody_has_judged(more, found):
-    assert [*unjudged_risks(with_more(**more))] == found
+def test_a_new_setting_that_takes_any_text_is_one_that_nobody_has_judged(more, unjudged):
+    assert [*unjudged_risks(with_more(**more))] == unjudged
 
 
 def test_a_part_of_each_map_of_a_list_is_looked_at():
@@ -187,12 +187,12 @@ def test_what_nobody_has_judged_is_refused_unless_it_is_accepted():
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "is_risk"),
     [("x", True), ([8, "x"], True), ({"x": 1}, True), (8, False), ([8, 0.5], False)],
     ids=json.dumps,
 )
-def test_of_what_nobody_has_judged_only_text_counts(value, found):
-    assert bool(risks_of({"vllm": {"spy": value}}, with_more(options=[SPY]))) is found
+def test_of_what_nobody_has_judged_only_text_counts(value, is_risk):
+    assert bool(risks_of({"vllm": {"spy": value}}, with_more(options=[SPY]))) is is_risk
 
 
 def test_what_the_catalogue_sets_by_itself_needs_nobodys_acceptance():

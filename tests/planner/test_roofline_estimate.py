@@ -43,19 +43,19 @@ def of(checkpoint, gpu, **load):
 def test_every_figure_is_a_range_below_the_bare_roof(name, gpu, prompt, output, batch):
     checkpoint = model(name)
     peaks = gpu_peaks(gpu, checkpoint)
-    found = of(checkpoint, gpu, prompt_tokens=prompt, output_tokens=output, batch=batch, kv_element_bytes=2)
-    for low, high in (found.tokens_per_second_alone, found.tokens_per_second_batched):
+    estimated = of(checkpoint, gpu, prompt_tokens=prompt, output_tokens=output, batch=batch, kv_element_bytes=2)
+    for low, high in (estimated.tokens_per_second_alone, estimated.tokens_per_second_batched):
         assert 0 < low < high < 4 * low
-    low, high = found.tokens_per_second_served
+    low, high = estimated.tokens_per_second_served
     assert 0 < low < high < 4.8 * low
-    assert 0 < found.ttft_seconds[0] < found.ttft_seconds[1]
-    assert found.tokens_per_second_alone[1] < gpu.bandwidth_bytes_per_s / read_weight_bytes(checkpoint, 1)
-    assert found.tokens_per_second_batched[0] >= 0.999 * found.tokens_per_second_alone[0]
-    assert found.tokens_per_second_served[1] <= found.tokens_per_second_batched[1] * 1.001
-    assert found.ttft_seconds[0] > 2 * checkpoint.architecture.active_parameters * prompt / peaks.flops
+    assert 0 < estimated.ttft_seconds[0] < estimated.ttft_seconds[1]
+    assert estimated.tokens_per_second_alone[1] < gpu.bandwidth_bytes_per_s / read_weight_bytes(checkpoint, 1)
+    assert estimated.tokens_per_second_batched[0] >= 0.999 * estimated.tokens_per_second_alone[0]
+    assert estimated.tokens_per_second_served[1] <= estimated.tokens_per_second_batched[1] * 1.001
+    assert estimated.ttft_seconds[0] > 2 * checkpoint.architecture.active_parameters * prompt / peaks.flops
 
 
-def test_a_prompt_ten_times_as_long_takes_ten_times_as_long_to_read_and_its_attention():
+def test_a_prompt_ten_times_as_long_takes_ten_times_as_long_to_read():
     short, long = (of(QAT, L4, prompt_tokens=size) for size in (3000, 30_000))
     for end in (0, 1):
         assert 10 < long.prefill_seconds[end] / short.prefill_seconds[end] < 11.5
@@ -68,8 +68,8 @@ def test_a_short_prompt_takes_no_less_than_one_pass_over_the_weights():
 @pytest.mark.parametrize(("slice_", "measured"), [("v6e-1", 45), ("v6e-4", 150)])
 def test_the_range_holds_what_was_measured_alone(slice_, measured):
     # 12B bf16: 66 and 55 % of the bandwidth, from which the range was made
-    found = estimate(model("gemma-4-12b-it"), tpu_peaks(tpu(slice_)), **{**LOAD, "kv_element_bytes": 2})
-    assert verdict(found.tokens_per_second_alone, measured) == "within"
+    estimated = estimate(model("gemma-4-12b-it"), tpu_peaks(tpu(slice_)), **{**LOAD, "kv_element_bytes": 2})
+    assert verdict(estimated.tokens_per_second_alone, measured) == "within"
 
 
 def test_the_range_holds_what_was_measured_with_64_users():
@@ -78,26 +78,26 @@ def test_the_range_holds_what_was_measured_with_64_users():
     fit = tpu_memory_fit(checkpoint, one, max_model_len=8192, max_num_seqs=64)
     together = fit.sequences_at_a_time(256)
     load = {"prompt_tokens": 128, "output_tokens": 128, "kv_element_bytes": 2}
-    found = estimate(checkpoint, tpu_peaks(one), batch=together, **load)
+    estimated = estimate(checkpoint, tpu_peaks(one), batch=together, **load)
     assert together == 33  # the cache holds no more
-    assert verdict(found.tokens_per_second_served, 990) == "within"
+    assert verdict(estimated.tokens_per_second_served, 990) == "within"
     all_at_once = estimate(checkpoint, tpu_peaks(one), batch=64, **load)
     assert verdict(all_at_once.tokens_per_second_served, 990) == "below"
 
 
-@pytest.mark.parametrize(("measured", "said"), [(0.99, "below"), (1.0, "within"), (2.0, "within"), (2.01, "above")])
-def test_a_verdict_is_within_from_end_to_end(measured, said):
-    assert verdict((1.0, 2.0), measured) == said
+@pytest.mark.parametrize(("measured", "expected"), [(0.99, "below"), (1.0, "within"), (2.0, "within"), (2.01, "above")])
+def test_a_verdict_is_within_from_end_to_end(measured, expected):
+    assert verdict((1.0, 2.0), measured) == expected
 
 
-def test_eight_gpus_share_weights_and_arithmetic_but_not_the_work_of_the_cpu():
+def test_eight_gpus_share_weights_and_arithmetic_but_not_the_cpus_work():
     alone, shared = (estimate(QAT, dataclasses.replace(PEAKS, chips=chips), **LOAD) for chips in (1, 8))
     for end in (0, 1):
         assert 1 < alone.step_seconds[end] / shared.step_seconds[end] < 8
         assert alone.prefill_seconds[end] == pytest.approx(8 * shared.prefill_seconds[end])
 
 
-def test_offloaded_weights_are_read_over_the_hosts_link_which_is_ten_times_slower():
+def test_offloaded_weights_are_read_over_a_link_ten_times_slower():
     whole, half = (
         estimate(QAT, gpu_peaks(L4, QAT, offloaded_bytes=size), **LOAD) for size in (0, QAT.weight_bytes // 2)
     )
@@ -108,12 +108,12 @@ def test_offloaded_weights_are_read_over_the_hosts_link_which_is_ten_times_slowe
 
 def test_what_is_offloaded_is_not_read_from_the_device_too():
     peaks = gpu_peaks(L4, QAT, offloaded_bytes=QAT.weight_bytes)
-    found = step_seconds(QAT, peaks, sequences=1, context=1, kv_element_bytes=1)
+    seconds = step_seconds(QAT, peaks, sequences=1, context=1, kv_element_bytes=1)
     read = QAT.weight_bytes / HOST_LINK_BYTES_PER_S
-    assert found == pytest.approx((read / 0.75 + 0.001, read / 0.45 + 0.005), rel=1e-3)
+    assert seconds == pytest.approx((read / 0.75 + 0.001, read / 0.45 + 0.005), rel=1e-3)
 
 
-def test_a_prompt_shorter_than_a_step_is_hidden_in_it_as_far_as_there_are_steps():
+def test_a_prompt_shorter_than_a_step_is_hidden_in_it():
     few, many = (of(QAT, L4, prompt_tokens=16, output_tokens=8, batch=size) for size in (8, 64))
     assert few.prefill_seconds[0] < few.step_seconds[0]
     assert few.round_seconds[0] == pytest.approx(8 * few.step_seconds[0])

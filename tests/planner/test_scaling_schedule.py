@@ -17,7 +17,7 @@ SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": 
 DAY, NIGHT = Entry("0 8 * * 1-5", "Europe/Berlin", 1), Entry("0 18 * * 1-5", "Europe/Berlin", 0)
 
 
-def scheduled(*entries: dict[str, Any], **changed: Any) -> dict[str, Any]:
+def with_schedule(*entries: dict[str, Any], **changed: Any) -> dict[str, Any]:
     scaling = {"schedule": list(entries), "max_instances": 2, **changed}
     return {**SETTINGS, "scaling": scaling, "cost": {"max_idle_hourly_usd": 5, "max_hourly_usd": 5}}
 
@@ -70,8 +70,8 @@ def test_the_mean_is_between_the_least_and_the_most(hours: list[tuple[int, int]]
     assert max(low, least) <= average_minimum(entries, least) <= max(high, least)
 
 
-def test_the_plan_says_what_it_costs_and_saves_and_the_limit_judges_the_dearest_hour() -> None:
-    made = make_plan(scheduled(entry("0 8 * * *", 2), entry("0 20 * * *", 0)), project="acme-llm", stack="l4")
+def test_the_plan_shows_cost_and_saving_and_the_dearest_hour_is_judged() -> None:
+    made = make_plan(with_schedule(entry("0 8 * * *", 2), entry("0 20 * * *", 0)), project="acme-llm", stack="l4")
     assert isinstance(made, Plan)
     hourly, cost = made.cost.hourly, made.cost
     assert isinstance(hourly, Priced)
@@ -83,7 +83,7 @@ def test_the_plan_says_what_it_costs_and_saves_and_the_limit_judges_the_dearest_
     assert cost.monthly_saved.usd == pytest.approx(hourly.usd * 730)
     assert "saved by the schedule" in plan_summary(made)
     assert "cloudscheduler.googleapis.com" in made.apis
-    tight = scheduled(entry("0 8 * * *", 2), entry("0 20 * * *", 0)) | {"cost": {"max_idle_hourly_usd": 1.5}}
+    tight = with_schedule(entry("0 8 * * *", 2), entry("0 20 * * *", 0)) | {"cost": {"max_idle_hourly_usd": 1.5}}
     with pytest.raises(PlanError, match="in the dearest hour of its schedule"):
         make_plan(tight, project="acme-llm", stack="l4")
 
@@ -99,14 +99,38 @@ def test_without_a_schedule_nothing_is_said_of_one() -> None:
 @pytest.mark.parametrize(
     ("settings", "key", "why"),
     [
-        (scheduled(entry("8", 1), entry("0 18 * * *", 0)), "scaling.schedule.0.cron", "5"),
-        (scheduled(entry("0 8 30 2 *", 1), entry("0 18 * * *", 0)), "scaling.schedule.0.cron", "never occurs"),
-        (scheduled(entry("* 8 * * *", 1), entry("*/5 * * * *", 0)), "scaling.schedule.1.cron", "more often"),
-        (scheduled(entry("0 8 * * *", 1, "Mars"), entry("0 18 * * *", 0)), "scaling.schedule.0.time_zone", "tz"),
-        (scheduled(entry("0 8 * * *", 1, "localtime"), entry("0 18 * * *", 0)), "scaling.schedule.0.time_zone", "tz"),
-        (scheduled(entry("0 8 * * *", 3), entry("0 18 * * *", 0)), "scaling.schedule.0.min_instances", "above max"),
-        (scheduled(entry("0 8 * * *", 1)), "scaling.schedule", "no entry lowers"),
-        (scheduled(entry("0 8 * * *", 1), entry("0 9 * * *", 0), min_instances=1), "scaling.schedule", "no effect"),
+        (with_schedule(entry("8", 1), entry("0 18 * * *", 0)), "scaling.schedule.0.cron", "5"),
+        (
+            with_schedule(entry("0 8 30 2 *", 1), entry("0 18 * * *", 0)),
+            "scaling.schedule.0.cron",
+            "never occurs",
+        ),
+        (
+            with_schedule(entry("* 8 * * *", 1), entry("*/5 * * * *", 0)),
+            "scaling.schedule.1.cron",
+            "more often",
+        ),
+        (
+            with_schedule(entry("0 8 * * *", 1, "Mars"), entry("0 18 * * *", 0)),
+            "scaling.schedule.0.time_zone",
+            "tz",
+        ),
+        (
+            with_schedule(entry("0 8 * * *", 1, "localtime"), entry("0 18 * * *", 0)),
+            "scaling.schedule.0.time_zone",
+            "tz",
+        ),
+        (
+            with_schedule(entry("0 8 * * *", 3), entry("0 18 * * *", 0)),
+            "scaling.schedule.0.min_instances",
+            "above max",
+        ),
+        (with_schedule(entry("0 8 * * *", 1)), "scaling.schedule", "no entry lowers"),
+        (
+            with_schedule(entry("0 8 * * *", 1), entry("0 9 * * *", 0), min_instances=1),
+            "scaling.schedule",
+            "no effect",
+        ),
     ],
 )
 def test_a_schedule_that_cannot_be_or_has_no_effect_is_refused(settings: dict[str, Any], key: str, why: str) -> None:
@@ -131,7 +155,7 @@ def test_a_schedule_that_cannot_be_or_has_no_effect_is_refused(settings: dict[st
         (("0 8 * * *", "UTC"), ("1 8 * * *", "UTC"), None),
     ],
 )
-def test_entries_of_one_time_with_different_minima_are_refused_and_others_are_not(
+def test_entries_of_one_time_with_different_minima_are_refused(
     first: tuple[str, str], second: tuple[str, str], at: str | None
 ) -> None:
     one, other = Entry(*first, 1), Entry(*second, 0)
@@ -139,7 +163,7 @@ def test_entries_of_one_time_with_different_minima_are_refused_and_others_are_no
     assert (occurred and f"{occurred:%Y-%m-%dT%H:%M}") == at
     assert (reversed_ and f"{reversed_:%H:%M}") == (at and at[-5:])
     lowering = entry("7 23 * * *", 0)
-    settings = scheduled(entry(first[0], 1, first[1]), entry(second[0], 2, second[1]), lowering)
+    settings = with_schedule(entry(first[0], 1, first[1]), entry(second[0], 2, second[1]), lowering)
     if at is None:
         make_plan(settings, project="acme-llm", stack="l4")
         return
@@ -147,7 +171,7 @@ def test_entries_of_one_time_with_different_minima_are_refused_and_others_are_no
         make_plan(settings, project="acme-llm", stack="l4")
     (problem,) = refused.value.problems
     assert problem.key == "bezel:scaling.schedule.1"
-    same = scheduled(entry(first[0], 1, first[1]), entry(second[0], 1, second[1]), lowering)
+    same = with_schedule(entry(first[0], 1, first[1]), entry(second[0], 1, second[1]), lowering)
     make_plan(same, project="acme-llm", stack="l4")
 
 

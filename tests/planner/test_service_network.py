@@ -11,34 +11,34 @@ from tests.support.planner.l4_stack import with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
 
-def planned(**changes: object) -> Plan:
+def plan_with_changes(**changes: object) -> Plan:
     plan = make_plan(with_changes(changes), project="bezel-local", stack="l4-qat")
     assert isinstance(plan, Plan)
     return plan
 
 
 def test_what_is_not_said_is_as_the_platform_has_it() -> None:
-    service = planned().service
+    service = plan_with_changes().service
     assert (service.ingress, service.vpc, service.zonal_redundancy, service.cpu_boost) == ("all", None, False, False)
 
 
 def test_a_network_is_planned_as_it_is_written() -> None:
-    vpc = planned(vpc={"subnetwork": "llm-east", "tags": ["llm"]}).service.vpc
+    vpc = plan_with_changes(vpc={"subnetwork": "llm-east", "tags": ["llm"]}).service.vpc
     assert vpc is not None
     assert (vpc.network, vpc.subnetwork, vpc.egress, vpc.tags) == (None, "llm-east", "private-ranges-only", ("llm",))
 
 
 def test_a_reserve_in_another_zone_has_its_own_price() -> None:
     """0.0002909 instead of 0.0001867 USD for a second of an L4 (prices.csv)."""
-    dear = planned(scaling={"zonal_redundancy": True}, cost={"max_hourly_usd": 1.5}).cost.hourly
-    plain = planned().cost.hourly
+    dear = plan_with_changes(scaling={"zonal_redundancy": True}, cost={"max_hourly_usd": 1.5}).cost.hourly
+    plain = plan_with_changes().cost.hourly
     assert isinstance(dear, Priced)
     assert isinstance(plain, Priced)
     assert dear.usd - plain.usd == (Decimal("0.0002909") - Decimal("0.0001867")) * 3600
 
 
 def test_a_boost_is_paid_for_while_an_instance_starts_and_not_afterwards() -> None:
-    boosted, plain = planned(resources={"cpu_boost": True}), planned()
+    boosted, plain = plan_with_changes(resources={"cpu_boost": True}), plan_with_changes()
     assert boosted.cost.hourly == plain.cost.hourly
     a_start, a_plain_start = boosted.cost.start(3600), plain.cost.start(3600)
     assert isinstance(a_start, Priced)
@@ -50,7 +50,7 @@ def test_a_boost_is_paid_for_while_an_instance_starts_and_not_afterwards() -> No
 
 def test_the_summary_says_what_is_not_as_usual() -> None:
     text = plan_summary(
-        planned(
+        plan_with_changes(
             access={"ingress": "internal"},
             smoke={"inside": True},
             vpc={"network": "llm"},
@@ -58,10 +58,10 @@ def test_the_summary_says_what_is_not_as_usual() -> None:
         )
     )
     assert [word in text for word in ("internal", "startup CPU boost", "llm, private-ranges-only")] == [True] * 3
-    assert "CPU boost" not in plan_summary(planned())
+    assert "CPU boost" not in plan_summary(plan_with_changes())
 
 
-def test_a_gateway_of_leases_has_a_way_in_too_and_their_machines_a_network_of_their_own() -> None:
+def test_a_gateway_of_leases_has_its_ingress_and_machines_own_a_network() -> None:
     inside = changed(V6E4_MOE, access={"ingress": "internal"}, smoke={"inside": True})
     assert lease_plan(inside).gateway.ingress == "internal"
     (shut_out,) = lease_problems(changed(V6E4_MOE, access={"ingress": "internal"}))
@@ -90,16 +90,14 @@ OWN = "projects/bezel-local/regions/us-east4/subnetworks"
         ),
     ],
 )
-def test_a_service_sends_from_the_subnetwork_that_is_named_or_called_as_its_network(
-    vpc: dict[str, str], name: str
-) -> None:
-    service = planned(vpc=vpc).service
+def test_a_service_sends_from_the_subnetwork_named_or_that_of_its_network(vpc: dict[str, str], name: str) -> None:
+    service = plan_with_changes(vpc=vpc).service
     assert service.vpc is not None
     assert subnetwork_name(service.vpc, "bezel-local", "us-east4") == name
 
 
 @pytest.mark.parametrize(
-    ("vpc", "found", "told"),
+    ("vpc", "subnetwork", "consequence"),
     [
         ({}, None, "does not exist"),
         ({}, {"ipCidrRange": "10.0.0.0/27"}, "its range is a /27"),
@@ -114,9 +112,9 @@ def test_a_service_sends_from_the_subnetwork_that_is_named_or_called_as_its_netw
     ],
 )
 def test_a_subnetwork_that_a_service_cannot_use_is_reported(
-    vpc: dict[str, str], found: dict[str, object] | None, told: str
+    vpc: dict[str, str], subnetwork: dict[str, object] | None, consequence: str
 ) -> None:
-    service = planned(vpc={"network": "llm", **vpc}).service
+    service = plan_with_changes(vpc={"network": "llm", **vpc}).service
     assert service.vpc is not None
-    problems = list(check_subnetwork(subnetwork_name(service.vpc, "bezel-local", "us-east4"), found, service))
-    assert [told in problem.consequence for problem in problems] == ([True] if told else [])
+    problems = list(check_subnetwork(subnetwork_name(service.vpc, "bezel-local", "us-east4"), subnetwork, service))
+    assert [consequence in problem.consequence for problem in problems] == ([True] if consequence else [])

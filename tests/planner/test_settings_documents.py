@@ -26,23 +26,23 @@ STANDARD = {
 WORDS = {"array": "list", "object": "map"}
 
 
-def walked(properties, required=(), path=()):
+def walk_properties(properties, required=(), path=()):
     """(path, schema without its reference and its null, whether it is required) of every key of the schema's file."""
-    for name, given in properties.items():
-        schema = dict(given)
-        for part in given.get("anyOf", ()):
+    for name, spec in properties.items():
+        schema = dict(spec)
+        for part in spec.get("anyOf", ()):
             schema |= part if part != {"type": "null"} else {}
         reference = schema.get("$ref") or schema.get("items", {}).get("$ref")
         section = SCHEMA["$defs"][reference.rpartition("/")[2]] if reference else {}
         schema.setdefault("type", section.get("type"))
         yield (*path, name), schema, name in required
-        yield from walked(section.get("properties", {}), section.get("required", ()), (*path, name))
+        yield from walk_properties(section.get("properties", {}), section.get("required", ()), (*path, name))
 
 
 CONFIG = SCHEMA["properties"]["config"]
 KEYS = [
     (tuple(part.removeprefix("bezel:") for part in path), schema, is_required)
-    for path, schema, is_required in walked(CONFIG["properties"], CONFIG["required"])
+    for path, schema, is_required in walk_properties(CONFIG["properties"], CONFIG["required"])
 ]
 NAMES = [".".join(path) for path, _, _ in KEYS]
 
@@ -51,23 +51,23 @@ NAMES = [".".join(path) for path, _, _ in KEYS]
 def table():
     """Path -> cells of each row of the table in docs/stacks.md."""
     section = (ROOT / "docs" / "stacks.md").read_text(encoding="utf-8").partition("tools.docs.planner.settings -->")[2]
-    found, path = {}, []
+    rows, path = {}, []
     for row in section.partition("<!-- end -->")[0].strip().splitlines()[2:]:
         key, *cells = [cell.strip() for cell in row.strip("|").split("|")]
         path[key.count("·") :] = [key.strip("·` ").removeprefix("bezel:")]
-        found[tuple(path)] = cells
-    return found
+        rows[tuple(path)] = cells
+    return rows
 
 
 @functools.cache
 def pulumi_lines():
     """Path -> the line of Pulumi.yaml that describes a key."""
-    found = {}
+    lines = {}
     for name, declared in yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"].items():
         first, *rest = declared.get("description", "").splitlines() or [""]
-        found[name,] = first
-        found |= {tuple(f"{name}.{line.partition(' (')[0]}".replace("[]", "").split(".")): line for line in rest}
-    return found
+        lines[name,] = first
+        lines |= {tuple(f"{name}.{line.partition(' (')[0]}".replace("[]", "").split(".")): line for line in rest}
+    return lines
 
 
 def test_the_documents_have_the_keys_of_the_schema_in_order():
@@ -110,12 +110,12 @@ def test_the_schema_of_the_documents_is_one() -> None:
 
 @pytest.mark.parametrize("schema", [schema for _, schema, _ in KEYS], ids=NAMES)
 def test_the_schema_is_standard_and_accepts_its_own_values(schema):
-    known = {
+    keywords = {
         *STANDARD, "type", "enum", "default", "description", "title", "examples", "items", "pattern", "anyOf", "$ref",
         "additionalProperties",
     }  # fmt: skip
-    assert set(schema) <= known
-    assert not any(set(part) - known for part in schema.get("anyOf", ()))
+    assert set(schema) <= keywords
+    assert not any(set(part) - keywords for part in schema.get("anyOf", ()))
     whole = {"$defs": SCHEMA["$defs"], **schema}
     values = [*schema.get("examples", ()), *([schema["default"]] if schema.get("default") is not None else [])]
     for value in values:
@@ -124,15 +124,15 @@ def test_the_schema_is_standard_and_accepts_its_own_values(schema):
 
 def smallest(path, value):
     """The settings that have only this key beside the required ones."""
-    found = value
+    nested = value
     for depth in range(len(path) - 1, -1, -1):
         siblings = {}
         below = [(keys, part) for keys, part, is_needed in KEYS if keys[:-1] == path[:depth] and is_needed]
         siblings = {keys[-1]: part["examples"][0] for keys, part in below}
-        found = siblings | {path[depth]: found}
+        nested = siblings | {path[depth]: nested}
         parent = next((part for keys, part, _ in KEYS if keys == path[:depth]), {})
-        found = [found] if parent.get("type") == "array" else found
-    return found
+        nested = [nested] if parent.get("type") == "array" else nested
+    return nested
 
 
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -65,7 +65,7 @@ def test_a_value_that_all_read_alike_is_read(written: str, value: object) -> Non
         ("!!set {a}", "no setting has the type"),
     ],
 )
-def test_a_value_that_is_read_in_two_ways_is_refused_with_its_place_and_repair(written: str, consequence: str) -> None:
+def test_a_value_that_is_read_in_two_ways_is_refused_with_its_place(written: str, consequence: str) -> None:
     _, (problem,) = read(written)
     assert problem.startswith("Pulumi.x.yaml line 2: bezel:labels.a = ")
     assert consequence in problem

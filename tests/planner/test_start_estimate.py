@@ -34,9 +34,9 @@ def probe(**seconds):
 
 
 def test_the_output_says_what_it_rests_on():
-    told = PLAN.start.as_output()
-    assert told == {"seconds": [30, 262], "basis": PLAN.start.basis}
-    assert told["basis"].startswith("estimated, not measured: weights at 0.1 to 0.85 GB/s")
+    output = PLAN.start.as_output()
+    assert output == {"seconds": [30, 262], "basis": PLAN.start.basis}
+    assert output["basis"].startswith("estimated, not measured: weights at 0.1 to 0.85 GB/s")
     (line,) = [line for line in plan_summary(PLAN).splitlines() if "cold start" in line]
     assert "30 to 262 s" in line
     assert "estimated, not measured" in line

@@ -179,8 +179,8 @@ def test_the_default_of_every_option_fits_its_own_schema(schema):
     ids=str,
 )
 def test_a_schema_takes_what_pydantic_takes(schema, value, wanted):
-    found = list(misfits(schema, value))
-    assert [each.expected for each in found] == ([] if wanted is None else [wanted])
+    refusals = list(misfits(schema, value))
+    assert [each.expected for each in refusals] == ([] if wanted is None else [wanted])
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_leased_machine_reads_files_of_its_own_disk():
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::"])
-def test_a_server_that_listens_where_nobody_calls_is_refused_with_that_reason(host):
+def test_a_server_that_listens_where_nobody_calls_is_refused(host):
     (problem,) = problems_of({"vllm": {"host": host}})
     assert "listen at this address only" in problem.consequence
     assert "write 0.0.0.0" in problem.repair

@@ -114,10 +114,10 @@ def test_devices_that_replicas_use_are_not_called_idle():
     assert [problem for problem in problems if "4 of the 8" in problem.consequence]
 
 
-@pytest.mark.parametrize(("option", "value", "words"), [("port", 8080, "at another one"), ("host", "::", "it may")])
-def test_a_reason_holds_for_the_value_that_it_is_given_for(option, value, words):
+@pytest.mark.parametrize(("option", "value", "phrase"), [("port", 8080, "at another one"), ("host", "::", "it may")])
+def test_a_reason_holds_for_the_value_that_it_is_given_for(option, value, phrase):
     (problem,) = problems_of({"vllm": {option: value}})
-    assert words in problem.consequence
+    assert phrase in problem.consequence
 
 
 @pytest.mark.parametrize(
@@ -140,11 +140,15 @@ def test_an_own_image_may_have_what_a_connector_needs():
 
 
 def test_a_connector_within_another_is_judged_too():
-    for name, said in (("NoSuch", "no such connector"), ("LMCacheConnectorV1", "hybrid cache manager"), (FIT[0], None)):
+    for name, reason in (
+        ("NoSuch", "no such connector"),
+        ("LMCacheConnectorV1", "hybrid cache manager"),
+        (FIT[0], None),
+    ):
         inner = {"connectors": [{"kv_connector": name, "kv_role": "kv_both"}]}
         outer = {"kv_connector": "MultiConnector", "kv_role": "kv_both", "kv_connector_extra_config": inner}
-        found = [each for each in problems_of({"vllm": {"kv-transfer-config": outer}}) if each.value == name]
-        assert [said in each.consequence for each in found] == ([True] if said else [])
+        problems = [each for each in problems_of({"vllm": {"kv-transfer-config": outer}}) if each.value == name]
+        assert [reason in each.consequence for each in problems] == ([True] if reason else [])
 
 
 @pytest.mark.parametrize("name", ["PATH", "VIRTUAL_ENV", "PORT", "K_SERVICE", "1A", "A-B", "A.B"])

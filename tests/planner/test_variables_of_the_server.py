@@ -49,7 +49,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("variables", "consequence", "repair"), REFUSED.values(), ids=REFUSED)
-def test_a_variable_is_refused_with_what_it_would_cause_and_where_it_belongs(variables, consequence, repair):
+def test_a_refused_variable_is_named_with_its_effect_and_its_place(variables, consequence, repair):
     (problem,) = problems_of({"variables": variables})
     assert f"bezel:variables.{next(iter(variables))}".startswith(problem.key.rstrip("…"))
     assert consequence in problem.consequence
@@ -123,7 +123,7 @@ def test_on_a_tpu_the_variables_of_both_programs_are_read_and_no_others():
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b"], ids=repr)
-def test_a_leased_machine_is_not_asked_for_with_a_variable_that_it_cannot_hand_over(value):
+def test_a_variable_that_a_leased_machine_cannot_hand_over_is_refused(value):
     (problem,) = lease_problems(changed(V6E4_MOE, variables={"NAME": value}))
     assert problem.key == "bezel:variables.NAME"
 
@@ -168,8 +168,8 @@ def test_a_container_takes_1000_variables_and_no_more(more):
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_resource_takes_64_labels_and_no_more(more):
     labels = {f"l{number}": "" for number in range(60 + more)}
-    own = {"managed-by": "", "stack": "", "environment": "", "model": "", **labels}
-    assert [problem.repair for problem in check_label_count(labels, own)] == ["remove 1 of them."] * more
+    all_labels = {"managed-by": "", "stack": "", "environment": "", "model": "", **labels}
+    assert [problem.repair for problem in check_label_count(labels, all_labels)] == ["remove 1 of them."] * more
 
 
 def test_too_many_labels_are_refused_by_the_plan():

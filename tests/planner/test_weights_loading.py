@@ -19,7 +19,7 @@ DRAFTS = {"spec-method": "mtp", "spec-tokens": 3}
 WAYS = tuple(LOADINGS)
 
 
-def planned(loading, **changes):
+def plan_with_loading(loading, **changes):
     weights = {} if loading is None else {"loading": loading}
     return make_plan(with_changes({"weights": weights} | changes), project="acme", stack="l4-qat")
 
@@ -45,7 +45,7 @@ def test_the_setting_names_the_ways_and_each_option_of_theirs_exists():
     ],
 )
 def test_each_way_says_what_is_loaded_from_where(loading, model, mounted, offline, bucket):
-    plan = planned(loading)
+    plan = plan_with_loading(loading)
     weights = plan.service.weights
     assert (plan.service.arguments[0], weights.loading, weights.bucket) == (model, loading, bucket)
     assert (weights.mount_path is not None, bool(weights.mount_options)) == (mounted, mounted)
@@ -59,24 +59,24 @@ def test_each_way_says_what_is_loaded_from_where(loading, model, mounted, offlin
     assert any(line[:3] == ["loaded", "by", loading] for line in shown)
 
 
-def test_without_a_choice_a_host_that_can_hold_the_files_reads_ahead_and_another_does_not():
-    assert planned(None).service.weights.loading == "fuse-prefetch"
-    assert planned(None).service == planned("fuse-prefetch").service
+def test_by_default_a_host_reads_ahead_only_if_it_can_hold_the_files():
+    assert plan_with_loading(None).service.weights.loading == "fuse-prefetch"
+    assert plan_with_loading(None).service == plan_with_loading("fuse-prefetch").service
     large = {"model": "gemma-4-12b-it-fp8", "vllm": {"max-model-len": 8192}}
-    assert planned(None, **large).service.weights.loading == "fuse"
-    assert planned(None, **large).service == planned("fuse", **large).service
+    assert plan_with_loading(None, **large).service.weights.loading == "fuse"
+    assert plan_with_loading(None, **large).service == plan_with_loading("fuse", **large).service
 
 
 def test_a_strategy_of_the_stack_file_still_decides_where_no_way_is_chosen():
-    plan = planned(None, vllm={"safetensors-load-strategy": "lazy"})
+    plan = plan_with_loading(None, vllm={"safetensors-load-strategy": "lazy"})
     assert (plan.service.weights.loading, flags(plan)["safetensors-load-strategy"]) == ("fuse", "lazy")
 
 
 def test_the_streamer_gets_a_buffer_that_the_host_can_hold():
-    found = flags(planned("runai-streamer"))
-    assert found["load-format"] == "runai_streamer"
-    assert found["model-loader-extra-config"] == f'{{"memory_limit":{STREAMER_BUFFER_BYTES}}}'
-    assert "safetensors-load-strategy" not in found
+    options = flags(plan_with_loading("runai-streamer"))
+    assert options["load-format"] == "runai_streamer"
+    assert options["model-loader-extra-config"] == f'{{"memory_limit":{STREAMER_BUFFER_BYTES}}}'
+    assert "safetensors-load-strategy" not in options
 
 
 def test_a_larger_buffer_of_the_stack_file_counts_against_the_host():
@@ -86,15 +86,17 @@ def test_a_larger_buffer_of_the_stack_file_counts_against_the_host():
         "region": "us-central1",
         **RTX_COST,
     }
-    small = planned("runai-streamer", **rtx).fit
-    large = planned("runai-streamer", vllm={"model-loader-extra-config": {"memory_limit": 40 * GIB}}, **rtx).fit
+    small = plan_with_loading("runai-streamer", **rtx).fit
+    large = plan_with_loading(
+        "runai-streamer", vllm={"model-loader-extra-config": {"memory_limit": 40 * GIB}}, **rtx
+    ).fit
     assert small.host_needed_bytes < large.host_needed_bytes <= HOST_BASE_BYTES + large.weight_bytes
 
 
 def test_a_download_needs_memory_for_model_and_draft_model():
-    alone = planned("hub").fit
+    alone = plan_with_loading("hub").fit
     assert alone.host_needed_bytes == HOST_BASE_BYTES + alone.weight_bytes
-    both = planned("hub", vllm={**DRAFTS, "spec-model": ASSISTANT}).fit
+    both = plan_with_loading("hub", vllm={**DRAFTS, "spec-model": ASSISTANT}).fit
     assert both.host_needed_bytes == HOST_BASE_BYTES + both.weight_bytes + both.draft_bytes
     assert both.draft_bytes > 0
 
@@ -108,16 +110,16 @@ def test_a_download_that_the_instance_cannot_hold_is_refused():
 
 
 def test_a_plan_says_how_long_a_start_would_take_otherwise():
-    plan = planned("hub")
+    plan = plan_with_loading("hub")
     (line,) = [line for line in plan_summary(plan).splitlines() if "other loadings" in line]
     for way in ("fuse", "fuse-prefetch", "runai-streamer"):
-        low, high = planned(way).start.seconds
+        low, high = plan_with_loading(way).start.seconds
         assert f"{way} {low:.0f} to {high:.0f} s" in line
     assert "hub" not in line
 
 
 def test_a_start_takes_as_long_as_the_way_of_loading_lets_it():
-    seconds = {way: planned(way).start.seconds for way in WAYS}
+    seconds = {way: plan_with_loading(way).start.seconds for way in WAYS}
     assert seconds["hub"][0] > seconds["fuse"][0] > seconds["fuse-prefetch"][0]
     assert seconds["hub"][1] > seconds["fuse"][1] > seconds["runai-streamer"][1]
 
@@ -131,7 +133,7 @@ def test_a_start_takes_as_long_as_the_way_of_loading_lets_it():
     ],
 )
 def test_a_draft_model_comes_the_same_way_as_the_model(loading, draft, folders):
-    plan = planned(loading, vllm={**DRAFTS, "spec-model": draft})
+    plan = plan_with_loading(loading, vllm={**DRAFTS, "spec-model": draft})
     assert plan.service.weights.drafts == folders
     assert flags(plan)["spec-model"] == draft
 
@@ -207,7 +209,7 @@ def test_what_contradicts_the_chosen_way_is_refused_with_its_repair(case):
     ],
 )
 def test_what_says_the_same_as_the_chosen_way_is_taken(loading, options):
-    assert planned(loading, vllm=options)
+    assert plan_with_loading(loading, vllm=options)
 
 
 def test_what_nobody_publishes_cannot_be_downloaded():
@@ -226,7 +228,7 @@ def test_a_way_that_nobody_knows_is_refused_with_those_that_exist():
 
 @pytest.mark.parametrize("loading", [*WAYS, None])
 def test_an_option_that_the_loading_brings_is_no_default_of_the_catalogue(loading):
-    plan = planned(loading)
+    plan = plan_with_loading(loading)
     brought = LOADINGS[plan.service.weights.loading].options
     assert {plan.origins[f"vllm.{name}"] for name in brought} == {"computed"}
     assert plan.origins["vllm.dtype"] == "catalogue default"

@@ -27,11 +27,11 @@ def transfer(location: str, *placed_in: str, regions: tuple[str, ...] = (REGION,
     ],
 )
 def test_a_bucket_that_holds_its_data_in_the_region_is_near(location, placed_in, free):
-    found = transfer(location, *placed_in)
-    assert found.far == ()
-    assert found.warning() == ""
-    assert (found.usd == Priced(Decimal(0))) is free
-    assert free or isinstance(found.usd, Unpriced)
+    transfers = transfer(location, *placed_in)
+    assert transfers.far == ()
+    assert transfers.warning() == ""
+    assert (transfers.usd == Priced(Decimal(0))) is free
+    assert free or isinstance(transfers.usd, Unpriced)
 
 
 @pytest.mark.parametrize(
@@ -51,24 +51,24 @@ def test_a_bucket_that_holds_its_data_in_the_region_is_near(location, placed_in,
     ],
 )
 def test_a_bucket_elsewhere_is_far_with_its_price_or_an_unknown_one(location, placed_in, usd):
-    found = transfer(location, *placed_in)
-    assert found.far == (REGION,)
-    assert f"gs://models is in {location.lower()}" in found.warning()
-    assert "8.0 GiB" in found.warning()
+    transfers = transfer(location, *placed_in)
+    assert transfers.far == (REGION,)
+    assert f"gs://models is in {location.lower()}" in transfers.warning()
+    assert "8.0 GiB" in transfers.warning()
     if usd is None:
-        assert isinstance(found.usd, Unpriced)
-        assert "an unknown amount" in found.warning()
+        assert isinstance(transfers.usd, Unpriced)
+        assert "an unknown amount" in transfers.warning()
     else:
-        assert found.usd == Priced(Decimal(usd))
-        assert f"costs {usd} USD" in found.warning()
+        assert transfers.usd == Priced(Decimal(usd))
+        assert f"costs {usd} USD" in transfers.warning()
 
 
 @pytest.mark.parametrize("place", [None, BucketPlace("MARS1"), BucketPlace("")])
 def test_a_place_that_is_not_known_is_not_judged_and_has_no_price(place):
-    found = Transfer("models", place, (REGION,), 8.0, 1)
-    assert found.far is None
-    assert found.warning() == ""
-    assert isinstance(found.usd, Unpriced)
+    transfers = Transfer("models", place, (REGION,), 8.0, 1)
+    assert transfers.far is None
+    assert transfers.warning() == ""
+    assert isinstance(transfers.usd, Unpriced)
 
 
 def test_every_region_is_near_itself_and_far_from_every_other():
@@ -101,9 +101,9 @@ def test_a_transfer_is_priced_within_its_area_only():
 
 
 def test_the_machines_of_a_lease_each_read_and_the_dearest_zone_counts():
-    found = transfer("us-east5", regions=("us-east5", "us-east1"), servers=3)
-    assert found.far == ("us-east1",)
-    assert found.usd == Priced(Decimal("0.48"))
+    transfers = transfer("us-east5", regions=("us-east5", "us-east1"), servers=3)
+    assert transfers.far == ("us-east1",)
+    assert transfers.usd == Priced(Decimal("0.48"))
     assert isinstance(transfer("us-east5", regions=("us-east5", "europe-west4")).usd, Unpriced)
 
 

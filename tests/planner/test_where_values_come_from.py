@@ -100,14 +100,14 @@ def with_setting(config, path, value):
 
 def rows(config) -> dict[str, tuple[str, str]]:
     """Section and name of each row -> its value and where it came from."""
-    found = {}
+    rows_by_name = {}
     section = ""
     for line in plan_summary(make_plan(config, project="p", stack="s")).splitlines():
         if not line.startswith(" "):
             section = line
         elif row := re.fullmatch(r"  (\S.*?)(?:  +(\S.*?))?  +\((.*)\)", line):
-            found[f"{section}: {row[1]}"] = (row[2] or "", row[3])
-    return found
+            rows_by_name[f"{section}: {row[1]}"] = (row[2] or "", row[3])
+    return rows_by_name
 
 
 CASES = [
@@ -138,8 +138,8 @@ def test_what_a_stack_file_says_is_reported_as_its_own(path, value, kind):
     changed = {name: row for name, row in after.items() if before.get(name, ("", ""))[0] != row[0]}
     wrong = {name: row for name, row in changed.items() if row[1] == "catalogue default"}
     assert not wrong
-    told = {name for name, row in after.items() if "stack file" in row[1] and row != before.get(name)}
-    assert told or path == "vllm_version"
+    changed_names = {name for name, row in after.items() if "stack file" in row[1] and row != before.get(name)}
+    assert changed_names or path == "vllm_version"
 
 
 def test_each_setting_is_changed_here_or_not_shown():
@@ -156,8 +156,8 @@ def test_variables_are_distinguished_from_those_of_the_plan():
 
 def test_what_nobody_said_is_not_reported_as_the_stack_files():
     for kind in (SERVICE, LEASE):
-        said = {name for name, (_, origin) in rows(kind).items() if "stack file" in origin}
-        assert said <= {
+        file_rows = {name for name, (_, origin) in rows(kind).items() if "stack file" in origin}
+        assert file_rows <= {
             "Stack: model", "Stack: region", "Stack: accelerator", "Stack: gateway region", "Lease: zone 1",
             "Lease: machines",
         }  # fmt: skip

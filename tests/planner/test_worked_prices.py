@@ -99,11 +99,11 @@ def test_each_row_that_is_taken_away_closes_the_plan_and_names_itself(tmp_path):
         check=True,
         timeout=60,
     )
-    told = json.loads(done.stdout)
-    assert list(told) == [", ".join(row) for row in rows]
-    for row, text in told.items():
+    messages = json.loads(done.stdout)
+    assert list(messages) == [", ".join(row) for row in rows]
+    for row, text in messages.items():
         assert row in text
-    assert all("its price is unknown" in text and "Repair" in text for text in list(told.values())[:3])
+    assert all("its price is unknown" in text and "Repair" in text for text in list(messages.values())[:3])
 
 
 def test_the_plan_shows_every_amount_its_kind_and_what_is_left_out():
@@ -130,7 +130,7 @@ def test_the_plan_shows_every_amount_its_kind_and_what_is_left_out():
         assert shown in text
 
 
-def test_a_request_costs_the_seconds_that_it_takes_and_half_the_utilisation_twice_that():
+def test_a_request_costs_its_seconds_and_half_the_utilisation_doubles_it():
     plan = make_plan(with_changes({}), project="p", stack="s")
     speed, tokens = plan.estimate, plan.token_cost
     hourly = float(plan.cost.hourly.usd)
@@ -146,7 +146,7 @@ def test_a_request_costs_the_seconds_that_it_takes_and_half_the_utilisation_twic
     assert "8 users, 256 tokens in, 64 out" in tokens.basis
 
 
-def test_sums_hold_every_reason_and_what_is_unknown_stays_so_even_none_of_it():
+def test_sums_keep_every_reason_and_unknown_times_zero_stays_unknown():
     gone, lost = Unpriced("row a"), Unpriced("row b")
     assert total([Priced(Decimal(1)), gone, lost, gone]) == Unpriced("row a; row b")
     assert total([Priced(Decimal(1), derived=True), Priced(Decimal(2))]) == Priced(Decimal(3), derived=True)

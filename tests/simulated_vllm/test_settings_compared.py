@@ -22,7 +22,7 @@ REPAIR = (
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def verdicts_of_settings(tmp_path_factory):
     return verdicts(RECORDED, tmp_path_factory.mktemp("models"))
 
 
@@ -34,27 +34,27 @@ def test_300_settings_were_recorded_and_many_of_them_are_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ["plan", "simulated"])
-def test_whoever_says_otherwise_than_the_real_one_is_explained(said, who):
+def test_whoever_says_otherwise_than_the_real_one_is_explained(verdicts_of_settings, who):
     silent = [
         (row["vllm"], row["variables"], verdict, row["real"])
-        for row, verdict in zip(RECORDED, said[who], strict=True)
+        for row, verdict in zip(RECORDED, verdicts_of_settings[who], strict=True)
         if explanation(row, who, verdict, row["real"]) is None
     ]
     assert not silent, REPAIR
 
 
 @pytest.mark.slow
-def test_the_table_of_the_documents_says_so(said):
+def test_the_table_of_the_documents_says_so(verdicts_of_settings):
     written = json.loads(TABLE.read_text(encoding="utf-8"))
-    assert table(RECORDED, said, written["stamp"]) == written, REPAIR
+    assert table(RECORDED, verdicts_of_settings, written["stamp"]) == written, REPAIR
 
 
 @pytest.mark.slow
-def test_every_explanation_is_needed(said):
+def test_every_explanation_is_needed(verdicts_of_settings):
     used = {
         explanation(row, who, verdict, row["real"])
-        for who, found in said.items()
-        for row, verdict in zip(RECORDED, found, strict=True)
+        for who, verdicts_of_judge in verdicts_of_settings.items()
+        for row, verdict in zip(RECORDED, verdicts_of_judge, strict=True)
     }
     assert {row["reason"] for row in explanations()} <= used
 

@@ -39,7 +39,7 @@ def curves():
     return json.loads((PLOTS / "timing.json").read_text())
 
 
-def test_more_users_never_cost_throughput_until_it_saturates_below_the_roof(l4):
+def test_more_users_cost_no_throughput_until_it_saturates_below_the_roof(l4):
     points = [load(l4, users, prompt=256, output=32, rounds=4) for users in (1, 4, 16, 64, 128)]
     assert all(after.rate > 0.98 * before.rate for before, after in pairwise(points))
     assert points[1].rate > 3 * points[0].rate  # far from saturation
@@ -67,7 +67,7 @@ def test_a_token_takes_longer_in_a_larger_batch_and_in_a_longer_context(l4, user
     assert paces[0] < paces[1] < paces[2]
 
 
-def test_alone_a_token_takes_the_reading_of_weights_and_cache_and_the_overhead(l4):
+def test_a_token_alone_takes_reading_weights_and_cache_and_the_overhead(l4):
     rig = Rig(l4)
     outcome = rig.ask(1000, 3)
     rig.run()
@@ -99,7 +99,7 @@ def prefill(settings, start, end):
 
 
 @pytest.mark.parametrize(("missing", "preempts"), [(0, False), (1, True), (300, True)])
-def test_a_sequence_loses_its_blocks_exactly_when_they_run_out_and_still_says_the_same(tmp_path, missing, preempts):
+def test_a_sequence_loses_blocks_when_they_run_out_and_its_text_stays(tmp_path, missing, preempts):
     """Eight sequences of 1,000 tokens need a known number of blocks at their ends; there are as many, or fewer."""
     hardware = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}
 
@@ -116,15 +116,15 @@ def test_a_sequence_loses_its_blocks_exactly_when_they_run_out_and_still_says_th
     roomy, expected = run("roomy")
     # The last token of an answer is never computed: nothing follows it.
     needed = 8 * roomy.engine.settings.memory.layout.blocks(999)
-    scarce, told = run("scarce", f"--num-gpu-blocks-override={needed - missing}")
+    scarce, text = run("scarce", f"--num-gpu-blocks-override={needed - missing}")
     counted = scarce.value("num_preemptions_total")
     assert (counted > 0) is preempts
     assert counted == sum(outcome.request.preemptions for outcome in scarce.outcomes)
-    assert told == expected
+    assert text == expected
     assert scarce.value("kv_cache_usage_perc") == 0
 
 
-def test_every_token_computed_lies_in_a_block_and_who_was_preempted_goes_first(tmp_path):
+def test_each_computed_token_lies_in_a_block_and_the_preempted_go_first(tmp_path):
     hardware = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}
     arguments = (*SCARCE, "--num-gpu-blocks-override=1000", "--no-enable-prefix-caching")
     rig = Rig(settings_of_server(tmp_path, "gemma-4-12b-it-qat-w4a16", arguments, hardware))
@@ -191,8 +191,8 @@ def test_a_committed_point_of_users_is_what_the_code_gives(curves, place):
 
 
 def test_the_other_committed_curves_are_what_the_code_gives(curves):
-    found = timing_curves.by_context((512,))
-    assert all(points[0] in curves["context"][machine] for machine, points in found.items()), REDRAW
+    by_machine = timing_curves.by_context((512,))
+    assert all(points[0] in curves["context"][machine] for machine, points in by_machine.items()), REDRAW
     assert timing_curves.by_prefix((0.5,))[0] in curves["prefix"], REDRAW
 
 
@@ -214,18 +214,18 @@ def test_the_table_of_the_timings_shapes_is_current(curves):
         assert points[-1]["ttft"] > 3 * points[0]["ttft"]
         full = next(point["users"] for point in points if point["rate"] > 0.95 * max(rates))
         share = max(point["overall"] / point["roof"] for point in points)
-        found = f"{rates[0]:.1f} to {max(rates):.0f} output tokens/s"
+        measured = f"{rates[0]:.1f} to {max(rates):.0f} output tokens/s"
         shape = f"saturated from {full} users on; at most {share:.0%} of the roof"
-        rows.append([f"1 to 256 users on an L4, prompts of {prompt:,}", found, shape])
+        rows.append([f"1 to 256 users on an L4, prompts of {prompt:,}", measured, shape])
     for machine, points in curves["context"].items():
         rates = [point["rate"] for point in points]
         assert rates == sorted(rates, reverse=True)
-        found = f"{rates[0]:.0f} to {rates[-1]:.1f} output tokens/s"
-        rows.append([f"prompts of 128 to 13,000 on {machine}, 32 users", found, "declines with every longer prompt"])
+        measured = f"{rates[0]:.0f} to {rates[-1]:.1f} output tokens/s"
+        rows.append([f"prompts of 128 to 13,000 on {machine}, 32 users", measured, "declines with every longer prompt"])
     firsts = [point["ttft"] for point in curves["prefix"]]
     assert firsts == sorted(firsts, reverse=True)
-    found = f"{firsts[0]:.2f} s to {firsts[-1]:.3f} s to the first token"
-    rows.append(["0 to 100 % of a prompt of 4,096 shared, 8 users", found, "falls with every cached block"])
+    measured = f"{firsts[0]:.2f} s to {firsts[-1]:.3f} s to the first token"
+    rows.append(["0 to 100 % of a prompt of 4,096 shared, 8 users", measured, "falls with every cached block"])
     blocks = [f"{point['blocks']:,}" for point in curves["blocks"]]
     lost = [point["preempted"] for point in curves["blocks"]]
     assert lost[0] == 0 < lost[-1]

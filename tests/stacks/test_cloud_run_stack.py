@@ -18,20 +18,20 @@ def plan(**settings: Any) -> Plan:
     return make_plan({**SETTINGS, **settings}, project="acme-llm", stack="l4-qat")
 
 
-def deployed(*, preview: bool = False, **settings: Any) -> Declarations:
+def declare_plan(*, preview: bool = False, **settings: Any) -> Declarations:
     made = plan(**settings)
     return declare(lambda: deploy(made), preview=preview)
 
 
 def template(**settings: Any) -> dict[str, Any]:
-    return dict(deployed(**settings).one(SERVICE).inputs["template"])
+    return dict(declare_plan(**settings).one(SERVICE).inputs["template"])
 
 
 @pytest.mark.slow
 def test_the_plan_arrives_at_cloud_run() -> None:
     wanted = plan().service
-    found = template()
-    (container,) = found["containers"]
+    service = template()
+    (container,) = service["containers"]
     assert tuple(container["args"]) == wanted.arguments
     assert (
         container["image"] == f"us-east4-docker.pkg.dev/acme-llm/{wanted.image_repository_id}/vllm/vllm-openai@{DIGEST}"
@@ -39,30 +39,30 @@ def test_the_plan_arrives_at_cloud_run() -> None:
     assert {env["name"]: env["value"] for env in container["envs"]} == dict(wanted.environment)
     assert container["startupProbe"]["failureThreshold"] == wanted.startup_probe.failure_threshold
     assert container["startupProbe"]["httpGet"]["path"] == container["livenessProbe"]["httpGet"]["path"] == "/health"
-    assert found["maxInstanceRequestConcurrency"] == wanted.request_concurrency
-    assert found["serviceAccount"] == f"{wanted.service_account_id}@acme-llm.iam.gserviceaccount.com"
-    assert found["volumes"][0]["gcs"]["mountOptions"][:2] == ["uid=1001", "gid=1001"]
+    assert service["maxInstanceRequestConcurrency"] == wanted.request_concurrency
+    assert service["serviceAccount"] == f"{wanted.service_account_id}@acme-llm.iam.gserviceaccount.com"
+    assert service["volumes"][0]["gcs"]["mountOptions"][:2] == ["uid=1001", "gid=1001"]
 
 
 @pytest.mark.slow
 def test_other_settings_give_another_service() -> None:
-    found = template(
+    service = template(
         scaling={"max_instances": 2, "request_concurrency": 5, "request_timeout_seconds": 600},
         resources={"cpu": 8, "memory": "32Gi"},
         probe={"kind": "tcp"},
     )
-    assert found["scaling"]["maxInstanceCount"] == 2
-    assert found["maxInstanceRequestConcurrency"] == 5
-    assert found["timeout"] == "600s"
-    probe = found["containers"][0]["startupProbe"]
+    assert service["scaling"]["maxInstanceCount"] == 2
+    assert service["maxInstanceRequestConcurrency"] == 5
+    assert service["timeout"] == "600s"
+    probe = service["containers"][0]["startupProbe"]
     assert (probe["tcpSocket"]["port"], probe.get("httpGet")) == (8080, None)
-    assert found["containers"][0]["livenessProbe"]["httpGet"]["path"] == "/health"
-    assert found["containers"][0]["resources"]["limits"]["memory"] == "32Gi"
+    assert service["containers"][0]["livenessProbe"]["httpGet"]["path"] == "/health"
+    assert service["containers"][0]["resources"]["limits"]["memory"] == "32Gi"
 
 
 @pytest.mark.slow
-def test_what_the_service_needs_is_made_before_it_and_the_checks_come_after() -> None:
-    declared = deployed(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
+def test_what_the_service_needs_comes_before_it_and_the_checks_after() -> None:
+    declared = declare_plan(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
     service = declared.one(SERVICE)
     needed = ["SecretIamMember", "BucketIAMMember", "storage/bucket:Bucket", "serviceaccount/account:Account"]
     for token in [*needed, "ModelFiles", "artifactregistry/repository:Repository"]:
@@ -76,7 +76,7 @@ def test_what_the_service_needs_is_made_before_it_and_the_checks_come_after() ->
 
 @pytest.mark.slow
 def test_the_model_is_looked_for_as_early_as_can_be() -> None:
-    made, used = deployed(weights={"create": True}), deployed()
+    made, used = declare_plan(weights={"create": True}), declare_plan()
     assert made.waits_for(made.one("ModelFiles"), made.one("storage/bucket:Bucket"))
     for declared in (made, used):
         assert declared.waits_for(declared.one("ModelFiles"), declared.by_name("apis-storage"))
@@ -85,13 +85,13 @@ def test_the_model_is_looked_for_as_early_as_can_be() -> None:
 
 @pytest.mark.slow
 def test_the_callers_rights_are_there_when_the_check_calls() -> None:
-    declared = deployed(access={"invokers": ["user:a@acme.example"]})
+    declared = declare_plan(access={"invokers": ["user:a@acme.example"]})
     assert declared.waits_for(declared.one("HealthCheck"), declared.one("ServiceIamMember"))
 
 
 @pytest.mark.slow
 def test_the_model_is_looked_for_only_where_the_bucket_can_hold_it() -> None:
-    made, used = deployed(preview=True, weights={"create": True}), deployed(preview=True)
+    made, used = declare_plan(preview=True, weights={"create": True}), declare_plan(preview=True)
     assert has_unknown(made.one("ModelFiles").inputs["bucket_url"])
     assert used.one("ModelFiles").inputs["bucket_url"] == "gs://acme-llm-models"
     assert used.one("ModelFiles").inputs["source"] == plan().service.weights.source
@@ -99,7 +99,7 @@ def test_the_model_is_looked_for_only_where_the_bucket_can_hold_it() -> None:
 
 @pytest.mark.slow
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
-    declared = deployed(preview=True, secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
+    declared = declare_plan(preview=True, secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
     judged = [resource for resource in declared.all if resource.type.startswith("gcp:")]
     assert len(judged) >= 10
     assert not [resource.name for resource in judged if has_unknown(resource.inputs)]
@@ -108,35 +108,35 @@ def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("environment", "protected"), [("dev", False), ("prod", True)])
 def test_production_is_protected_from_a_destroy(environment: str, protected: bool) -> None:
-    declared = deployed(environment=environment, weights={"create": True})
+    declared = declare_plan(environment=environment, weights={"create": True})
     assert declared.one(SERVICE).inputs["deletionProtection"] is protected
     assert declared.one("storage/bucket:Bucket").inputs["forceDestroy"] is not protected
 
 
 @pytest.mark.slow
 def test_nobody_but_the_named_callers_is_let_in() -> None:
-    assert not deployed().of("ServiceIamMember")
-    named = deployed(access={"invokers": ["user:a@acme.example"]})
+    assert not declare_plan().of("ServiceIamMember")
+    named = declare_plan(access={"invokers": ["user:a@acme.example"]})
     assert named.one("ServiceIamMember").inputs["member"] == "user:a@acme.example"
     assert "allUsers" not in named.everything()
 
 
 @pytest.mark.slow
 def test_a_public_service_lets_everybody_in_and_is_checked_as_such() -> None:
-    declared = deployed(access={"public": True})
+    declared = declare_plan(access={"public": True})
     assert declared.one("ServiceIamMember").inputs["member"] == "allUsers"
     assert declared.one("HealthCheck").inputs["public"] is True
-    assert deployed().one("HealthCheck").inputs["public"] is False
+    assert declare_plan().one("HealthCheck").inputs["public"] is False
 
 
 @pytest.mark.slow
 def test_a_failed_operation_on_the_service_is_explained() -> None:
-    assert deployed().one(SERVICE).hooks
+    assert declare_plan().one(SERVICE).hooks
 
 
 @pytest.mark.slow
 def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
-    declared = deployed()
+    declared = declare_plan()
     assert declared.one("HealthCheck").inputs["revision"] == CREATED
     assert declared.one("ShortBenchmark").inputs["revision"] == CREATED
 
@@ -144,7 +144,7 @@ def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
 @pytest.mark.slow
 def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEZEL_SIMULATED", "1")
-    outputs = deployed().result
+    outputs = declare_plan().result
     of_each = {"settings", "image", "model", "arguments", "plan", "smoke", "simulated"}
     assert outputs.keys() == {"url", "revision", *of_each}
     assert outputs["model"] == plan().served_model
@@ -157,21 +157,21 @@ def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monke
 @pytest.mark.slow
 def test_without_the_sign_of_a_simulation_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
-    declared = deployed()
+    declared = declare_plan()
     assert declared.result["simulated"] is False
     assert declared.one("ShortBenchmark").inputs["simulated"] is False
 
 
 @pytest.mark.slow
 def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
-    (component,) = deployed().of("CloudRunGpuService")
+    (component,) = declare_plan().of("CloudRunGpuService")
     assert component.outputs["revision"] == REVISION
 
 
 @pytest.mark.slow
 def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: FakeRun) -> None:
     run.subnetworks = {"projects/acme-llm/regions/us-east4/subnetworks/llm-east": FIT}
-    declared = deployed(
+    declared = declare_plan(
         access={"ingress": "internal-and-cloud-load-balancing"},
         smoke={"inside": True},
         vpc={"subnetwork": "llm-east", "egress": "all-traffic", "tags": ["llm"]},
@@ -182,7 +182,7 @@ def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: 
         "egress": "ALL_TRAFFIC",
         "networkInterfaces": [{"subnetwork": "llm-east", "tags": ["llm"]}],
     }
-    plain = deployed().one(SERVICE).inputs
+    plain = declare_plan().one(SERVICE).inputs
     assert plain["ingress"] == "INGRESS_TRAFFIC_ALL"
     assert "vpcAccess" not in plain["template"]
 
@@ -190,9 +190,9 @@ def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: 
 @pytest.mark.slow
 def test_a_reserve_and_a_boost_arrive_at_cloud_run(run: FakeRun) -> None:
     settings: dict[str, Any] = {"scaling": {"zonal_redundancy": True}, "resources": {"cpu_boost": True}}
-    found = template(**settings)
-    assert found["gpuZonalRedundancyDisabled"] is False
-    assert found["containers"][0]["resources"]["startupCpuBoost"] is True
+    service = template(**settings)
+    assert service["gpuZonalRedundancyDisabled"] is False
+    assert service["containers"][0]["resources"]["startupCpuBoost"] is True
     asked = [call.path.rpartition("/")[2] for call in run.server.calls]
     assert "NvidiaL4GpuAllocPerProjectRegion" in asked
     assert template()["gpuZonalRedundancyDisabled"] is True
@@ -201,30 +201,36 @@ def test_a_reserve_and_a_boost_arrive_at_cloud_run(run: FakeRun) -> None:
 
 @pytest.mark.slow
 def test_another_image_arrives_at_cloud_run() -> None:
-    given = "sha256:" + "f" * 64
-    chosen = {"registry": "ghcr.io", "repository": "acme/vllm", "tag": "prod-7", "digest": given, "options": "0.32.0"}
-    declared = deployed(image=chosen)
+    digest = "sha256:" + "f" * 64
+    chosen = {
+        "registry": "ghcr.io",
+        "repository": "acme/vllm",
+        "tag": "prod-7",
+        "digest": digest,
+        "options": "0.32.0",
+    }
+    declared = declare_plan(image=chosen)
     repository = declared.one("artifactregistry/repository:Repository").inputs["remoteRepositoryConfig"]
     assert repository["dockerRepository"]["customRepository"]["uri"] == "https://ghcr.io"
     (container,) = declared.one(SERVICE).inputs["template"]["containers"]
-    assert container["image"].endswith(f"/acme/vllm@{given}")
+    assert container["image"].endswith(f"/acme/vllm@{digest}")
 
 
 @pytest.mark.slow
 def test_a_network_that_is_not_there_stops_before_anything_is_declared(run: FakeRun) -> None:
     with pytest.raises(PlanError, match=r"bezel:vpc.network = llm\n   projects/acme-llm/.*/llm does not exist"):
-        deployed(vpc={"network": "llm"})
+        declare_plan(vpc={"network": "llm"})
     run.subnetworks = {"projects/acme-llm/regions/us-east4/subnetworks/llm": FIT}
-    assert deployed(vpc={"network": "llm"}).one(SERVICE).inputs["template"]["vpcAccess"]
+    assert declare_plan(vpc={"network": "llm"}).one(SERVICE).inputs["template"]["vpcAccess"]
 
 
 @pytest.mark.slow
 def test_a_network_that_nobody_may_see_is_said_to_be_unknown(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.subnetworks = None
-    assert deployed(preview=True, vpc={"network": "llm"}).one(SERVICE)
+    assert declare_plan(preview=True, vpc={"network": "llm"}).one(SERVICE)
     assert "subnetworks/llm could not be checked: " in caplog.text
 
 
 def test_without_a_network_nobody_asks_for_one(run: FakeRun) -> None:
-    deployed()
+    declare_plan()
     assert not [call for call in run.server.calls if call.path.startswith("/compute/")]

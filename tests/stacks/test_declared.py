@@ -21,14 +21,14 @@ def test_the_health_check_knows_all_that_its_stack_declares(stack: str) -> None:
     (health,) = [one for one in made.all if one.type.endswith("smoke:HealthCheck")]
     resources = health.inputs["resources"]
     assert len(json.dumps(resources)) < 20_000
-    found = declared_in([Entry(str(type_), "", inputs, {}) for type_, inputs in resources])
+    resources_of_check = declared_in([Entry(str(type_), "", inputs, {}) for type_, inputs in resources])
     kinds = {one.type for one in made.all if one.type in {type_ for type_, _ in resources}}
     assert sum(one.type in kinds for one in made.all) == len(resources)
-    assert list(found.services) == [health.inputs["service"]]
-    grants = sum(map(len, found.grants.values()))
+    assert list(resources_of_check.services) == [health.inputs["service"]]
+    grants = sum(map(len, resources_of_check.grants.values()))
     assert grants == sum("ember:" in one.type for one in made.all)
-    assert len(found.accounts) == sum(one.type.endswith("account:Account") for one in made.all)
-    assert len(found.machines) == sum(one.type.endswith("components:TpuRequest") for one in made.all)
+    assert len(resources_of_check.accounts) == sum(one.type.endswith("account:Account") for one in made.all)
+    assert len(resources_of_check.machines) == sum(one.type.endswith("components:TpuRequest") for one in made.all)
     assert "accelerator" not in json.dumps(resources)
     assert "machineType" not in json.dumps(resources)
     assert hardware_of(health.type, Inputs(health.inputs)) is None

@@ -23,7 +23,7 @@ PROJECT = Project(Path(__file__).parents[2])
 STACKS = [stack for stack in PROJECT.stacks() if stack != "gce-l4x8"]
 
 
-def declared(stack: str, **changes: Any) -> tuple[Declarations, str]:
+def declare_file(stack: str, **changes: Any) -> tuple[Declarations, str]:
     plan = make_plan(PROJECT.configuration(stack) | changes, project="acme-llm", stack=stack)
     return declare(lambda: deploy(plan), preview=True), plan.environment
 
@@ -31,23 +31,23 @@ def declared(stack: str, **changes: Any) -> tuple[Declarations, str]:
 def violations_of(resources: list[Declared], environment: str) -> list[str]:
     """What both packs say of resources, judged one by one with the limits of an environment, as in a preview."""
     limits = example("hardware_cost", environment) | example("security", environment)
-    found: list[str] = []
+    violated: list[str] = []
     for name, policy in POLICIES.items():
         if isinstance(policy, ResourceValidationPolicy):
             for one in resources:
                 inputs = one.inputs
                 if policy.enforcement_level is EnforcementLevel.REMEDIATE:
                     inputs = remedy(name, one.type, dict(inputs), limits.get(name, {})) or inputs
-                said = violations(name, one.type, inputs, limits.get(name, {}))
-                found += [f"{one.name}: {name}: {message}" for message in said]
-    return found
+                messages = violations(name, one.type, inputs, limits.get(name, {}))
+                violated += [f"{one.name}: {name}: {message}" for message in messages]
+    return violated
 
 
 @pytest.mark.wide_except("l4-qat", "rtx6000-26b", "v6e1-fleet", "v6e8-31b")
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
-    made, environment = declared(stack)
+    made, environment = declare_file(stack)
     assert made.of("HealthCheck")
     assert violations_of(made.all, environment) == []
     assert grants_of(made.all) <= GRANTS
@@ -67,8 +67,8 @@ GRANTS = {(kind, role) for kind, roles in GRANTABLE.items() for role in roles}
 
 def grants_of(resources: list[Declared]) -> set[tuple[str, str]]:
     """Type and role of every grant."""
-    found = [one for one in resources if "role" in one.inputs or "Iam" in one.type or "IAM" in one.type]
-    return {(one.type.partition(":")[2], one.inputs["role"]) for one in found}
+    grants = [one for one in resources if "role" in one.inputs or "Iam" in one.type or "IAM" in one.type]
+    return {(one.type.partition(":")[2], one.inputs["role"]) for one in grants}
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_every_setting_grants_roles_of_the_table_only_and_each_is_granted() -> N
         ("v6e1-12b", {"lease": zone | hours | {"back_end": "flex_start_vm"}, "network": {"nat": True}}),
         ("v6e1-12b", {"lease": zone, "observability": alerts, "secrets": secrets}),
     ):
-        granted |= grants_of(declared(stack, **changes)[0].all)
+        granted |= grants_of(declare_file(stack, **changes)[0].all)
     assert granted <= GRANTS
     assert {role for _, role in granted} == {role for _, role in GRANTS}
 
@@ -112,7 +112,7 @@ HOURS = {
     ],
 )
 def test_the_jobs_of_our_own_are_understood_priced_and_limited(stack: str, changes: dict[str, Any], jobs: int) -> None:
-    made, environment = declared(stack, **changes)
+    made, environment = declare_file(stack, **changes)
     assert len(made.of("cloudscheduler/job:Job")) == jobs
     assert violations_of(made.all, environment) == []
     real = [one for one in made.all if not one.type.startswith(("bezel:", "pulumi:"))]
@@ -137,7 +137,7 @@ def test_the_jobs_of_our_own_are_understood_priced_and_limited(stack: str, chang
     ],
 )
 def test_one_that_may_not_be_is_not_let_pass(stack: str, changes: dict[str, Any], policy: str) -> None:
-    made, environment = declared(stack, **changes)
+    made, environment = declare_file(stack, **changes)
     assert any(f": {policy}: " in violation for violation in violations_of(made.all, environment))
 
 

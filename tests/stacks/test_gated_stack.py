@@ -13,32 +13,32 @@ SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": 
 SMOKE = ("HealthCheck", "ShortBenchmark")
 
 
-def deployed(*, rollout: str = "gated", preview: bool = False, **settings: Any) -> Declarations:
+def declare_plan(*, rollout: str = "gated", preview: bool = False, **settings: Any) -> Declarations:
     made = make_plan({**SETTINGS, "rollout": rollout, **settings}, project="acme-llm", stack="l4-qat")
     return declare(lambda: deploy(made), preview=preview)
 
 
 @pytest.mark.slow
 def test_the_checks_ask_the_new_revision_with_a_token_for_the_service() -> None:
-    declared = deployed()
+    declared = declare_plan()
     for token in SMOKE:
-        found = declared.one(token).inputs
-        assert (found["url"], found["audience"]) == ("https://newest---chat.example", "https://chat.example")
+        inputs = declared.one(token).inputs
+        assert (inputs["url"], inputs["audience"]) == ("https://newest---chat.example", "https://chat.example")
 
 
 @pytest.mark.slow
-def test_the_traffic_moves_after_every_check_to_the_revision_that_was_checked() -> None:
-    declared = deployed()
+def test_the_traffic_moves_after_every_check_to_the_checked_revision() -> None:
+    declared = declare_plan()
     switch = declared.one("TrafficSwitch")
     assert switch.inputs["revision"] == CREATED == declared.one("HealthCheck").inputs["revision"]
     assert all(declared.waits_for(switch, declared.one(token)) for token in SMOKE)
 
 
 @pytest.mark.slow
-def test_a_direct_rollout_has_one_address_moves_nothing_and_reads_the_service_only(
+def test_a_direct_rollout_has_one_address_and_moves_nothing(
     run: FakeRun,
 ) -> None:
-    declared = deployed(rollout="direct")
+    declared = declare_plan(rollout="direct")
     assert not declared.of("TrafficSwitch")
     assert [declared.one(token).inputs["url"] for token in SMOKE] == ["https://chat.example"] * 2
     assert not any("audience" in declared.one(token).inputs for token in SMOKE)
@@ -47,7 +47,7 @@ def test_a_direct_rollout_has_one_address_moves_nothing_and_reads_the_service_on
 
 
 @pytest.mark.slow
-def test_the_revision_in_the_outputs_is_the_one_that_the_traffic_was_moved_to() -> None:
+def test_the_revision_of_the_outputs_is_the_one_that_gets_the_traffic() -> None:
     seen: list[str] = []
 
     def program(rollout: str) -> None:
@@ -61,10 +61,10 @@ def test_the_revision_in_the_outputs_is_the_one_that_the_traffic_was_moved_to() 
 
 @pytest.mark.slow
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
-    judged = [resource for resource in deployed(preview=True).all if resource.type.startswith("gcp:")]
+    judged = [resource for resource in declare_plan(preview=True).all if resource.type.startswith("gcp:")]
     assert not [resource.name for resource in judged if has_unknown(resource.inputs)]
 
 
 def test_any_other_rollout_is_refused() -> None:
     with pytest.raises(PlanError, match="write direct or gated"):
-        deployed(rollout="canary")
+        declare_plan(rollout="canary")

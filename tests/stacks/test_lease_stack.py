@@ -26,7 +26,7 @@ def plan(config: dict[str, Any] | None = None, **changes: Any) -> LeasePlan:
     return made
 
 
-def deployed(config: dict[str, Any] | None = None, *, preview: bool = False, **changes: Any) -> Declarations:
+def declare_lease(config: dict[str, Any] | None = None, *, preview: bool = False, **changes: Any) -> Declarations:
     made = plan(config, **changes)
     return declare(lambda: deploy(made), preview=preview)
 
@@ -38,7 +38,7 @@ def node_of(declared: Declarations) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_the_plan_arrives_at_the_queue() -> None:
-    declared = deployed()
+    declared = declare_lease()
     request = declared.one("TpuRequest").inputs
     assert [(one["zone"], one["patience_seconds"]) for one in request["zones"]] == [
         ("europe-west4-a", 1800),
@@ -52,7 +52,7 @@ def test_the_plan_arrives_at_the_queue() -> None:
 
 @pytest.mark.slow
 def test_a_machine_gets_what_to_run_and_no_secret() -> None:
-    metadata = node_of(deployed(secrets={"HF_TOKEN": "hf-token"}))["metadata"]
+    metadata = node_of(declare_lease(secrets={"HF_TOKEN": "hf-token"}))["metadata"]
     assert json.loads(metadata["bezel-arguments"]) == list(plan().node.arguments)
     assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{DIGEST}")
     assert json.loads(metadata["bezel-secrets-by-name"]) == {"HF_TOKEN": "hf-token"}
@@ -62,8 +62,8 @@ def test_a_machine_gets_what_to_run_and_no_secret() -> None:
 
 
 @pytest.mark.slow
-def test_no_machine_has_an_address_on_the_internet_and_only_the_gateway_reaches_it() -> None:
-    declared = deployed()
+def test_no_machine_has_an_address_and_only_the_gateway_reaches_it() -> None:
+    declared = declare_lease()
     assert node_of(declared)["networkConfig"]["enableExternalIps"] is False
     (rule,) = declared.of("compute/firewall:Firewall")
     interface = declared.one(GATEWAY).inputs["template"]["vpcAccess"]["networkInterfaces"][0]
@@ -78,12 +78,12 @@ def test_no_machine_has_an_address_on_the_internet_and_only_the_gateway_reaches_
 
 @pytest.mark.slow
 def test_a_way_to_the_internet_is_there_only_where_it_was_asked_for() -> None:
-    assert len(deployed(L4X8).of("compute/routerNat:RouterNat")) == 1
+    assert len(declare_lease(L4X8).of("compute/routerNat:RouterNat")) == 1
 
 
 @pytest.mark.slow
 def test_the_gateway_forwards_to_the_machine_and_waits_for_it() -> None:
-    declared = deployed()
+    declared = declare_lease()
     gateway = declared.one(GATEWAY)
     (environment,) = gateway.inputs["template"]["containers"][0]["envs"]
     assert environment["value"] == gateway_configuration(["10.64.0.5"], 8000)
@@ -91,8 +91,8 @@ def test_the_gateway_forwards_to_the_machine_and_waits_for_it() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_machine_needs_is_made_before_it_is_asked_for_and_the_checks_come_last() -> None:
-    declared = deployed(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
+def test_needs_of_a_machine_come_before_it_and_the_checks_come_last() -> None:
+    declared = declare_lease(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
     request, node = declared.one("TpuRequest"), declared.one("TpuNode")
     for token in ("SecretIamMember", "storage/bucket:Bucket", "compute/firewall:Firewall", "RepositoryIamMember"):
         assert declared.waits_for(request, declared.of(token)[0]), token
@@ -111,17 +111,17 @@ def own_folder(declared: Declarations) -> str:
 
 
 @pytest.mark.slow
-def test_a_machine_writes_compiled_graphs_to_its_own_folder_and_reads_the_rest() -> None:
-    folder = own_folder(deployed())
+def test_a_machine_writes_compiled_graphs_to_its_own_folder_only() -> None:
+    folder = own_folder(declare_lease())
     assert folder == "compile-cache/acme-llm/bezel-moe/gemma-4-26b-a4b-it/v6e-4/0.32.0/"
-    cache = node_of(deployed())["metadata"]["bezel-compile-cache"]
+    cache = node_of(declare_lease())["metadata"]["bezel-compile-cache"]
     assert f"{cache}/" == f"gs://acme-llm-models/{folder}"
-    without = deployed(lease={"compile_cache": False}).of("BucketIAMMember")
+    without = declare_lease(lease={"compile_cache": False}).of("BucketIAMMember")
     assert [one.inputs["role"] for one in without] == ["roles/storage.objectViewer"]
 
 
 @pytest.mark.slow
-def test_no_machine_writes_where_one_of_another_stack_or_project_reads_compiled_graphs() -> None:
+def test_no_machine_writes_where_another_stack_reads_compiled_graphs() -> None:
     asked = [("acme-llm", "moe"), ("acme-llm", "moe-2"), ("acme-llm", "mo"), ("other-llm", "moe")]
     config = changed(V6E4_MOE, weights={"bucket": "acme-llm-models"})
     plans = [make_plan(config, project=project, stack=stack) for project, stack in asked]
@@ -134,18 +134,18 @@ def test_no_machine_writes_where_one_of_another_stack_or_project_reads_compiled_
 
 @pytest.mark.slow
 def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
-    two, three = deployed(lease={"count": 2}), deployed(lease={"count": 3})
+    two, three = declare_lease(lease={"count": 2}), declare_lease(lease={"count": 3})
     names = {one.name for one in two.of("TpuRequest")}
     assert names < {one.name for one in three.of("TpuRequest")}
     for name in names:
         assert two.by_name(name).inputs == three.by_name(name).inputs
     assert two.one(GATEWAY).inputs != three.one(GATEWAY).inputs
-    assert deployed().by_name("lease-request").inputs == two.by_name("lease-request").inputs
+    assert declare_lease().by_name("lease-request").inputs == two.by_name("lease-request").inputs
 
 
 @pytest.mark.slow
 def test_eight_gpus_are_asked_for_as_a_machine() -> None:
-    body = deployed(L4X8).one("TpuRequest").inputs["body"]
+    body = declare_lease(L4X8).one("TpuRequest").inputs["body"]
     assert body["machineType"] == "g2-standard-96"
     assert body["scheduling"]["provisioningModel"] == "SPOT"
     assert body["scheduling"]["maxRunDuration"]["seconds"] == "14400"
@@ -156,7 +156,7 @@ def test_eight_gpus_are_asked_for_as_a_machine() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", [V6E4_MOE, L4X8], ids=["tpu", "gpus"])
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known(config: dict[str, Any]) -> None:
-    declared = deployed(config, preview=True, weights={"create": True})
+    declared = declare_lease(config, preview=True, weights={"create": True})
     judged = [one for one in declared.all if one.type.startswith("gcp:") and not one.type.endswith(GATEWAY)]
     judged += declared.of("TpuRequest")
     assert len(judged) >= 12
@@ -164,7 +164,7 @@ def test_in_a_first_preview_every_value_that_a_policy_judges_is_known(config: di
 
 
 @pytest.mark.slow
-def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() -> None:
+def test_the_outputs_have_place_end_and_cost_of_the_lease() -> None:
     outputs = declare(lambda: deploy(plan()), preview=False).result
     assert set(outputs) == {"url", "leases", "settings", "image", "model", "arguments", "plan", "smoke", "simulated"}
     assert set(outputs["leases"]["bezel-moe"]) == {"state", "zone", "ends_at", "cost"}
@@ -180,8 +180,8 @@ JOB = "cloudscheduler/job:Job"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3])
-def test_with_hours_the_gateway_knows_every_possible_address_and_does_not_wait_for_a_machine(count: int) -> None:
-    declared = deployed(lease=HOURS | {"count": count})
+def test_with_hours_the_gateway_has_all_addresses_and_waits_for_no_machine(count: int) -> None:
+    declared = declare_lease(lease=HOURS | {"count": count})
     gateway = declared.one(GATEWAY)
     (environment,) = gateway.inputs["template"]["containers"][0]["envs"]
     ip_range = {1: "10.64.31.8/29", 3: "10.64.31.16/28"}[count]
@@ -194,8 +194,8 @@ def test_with_hours_the_gateway_knows_every_possible_address_and_does_not_wait_f
 
 
 @pytest.mark.slow
-def test_with_hours_each_lease_has_its_jobs_which_are_made_after_the_checks_with_an_account_of_their_own() -> None:
-    declared = deployed(lease=HOURS | {"count": 2})
+def test_with_hours_each_lease_has_its_jobs_after_the_checks() -> None:
+    declared = declare_lease(lease=HOURS | {"count": 2})
     jobs = {job.inputs["name"]: job for job in declared.of(JOB)}
     verbs = ("start", "end", "clear", "again")
     assert set(jobs) == {f"bezel-moe{lease}-{verb}-0" for lease in ("", "-1") for verb in verbs}
@@ -211,14 +211,14 @@ def test_with_hours_each_lease_has_its_jobs_which_are_made_after_the_checks_with
 
 
 @pytest.mark.slow
-def test_with_hours_no_secret_and_no_unknown_value_is_in_a_job_of_a_first_preview() -> None:
-    declared = deployed(lease=HOURS, secrets={"HF_TOKEN": "hf-token"}, preview=True)
+def test_with_hours_no_secret_or_unknown_value_is_in_a_previewed_job() -> None:
+    declared = declare_lease(lease=HOURS, secrets={"HF_TOKEN": "hf-token"}, preview=True)
     assert not [job.name for job in declared.of(JOB) if has_unknown(job.inputs)]
 
 
 @pytest.mark.slow
-def test_with_hours_an_alert_names_each_job_that_requests_a_lease_and_no_machine_tells_its_end() -> None:
-    declared = deployed(lease=HOURS | {"count": 2}, observability={"alerts": True})
+def test_with_hours_an_alert_names_each_job_and_no_machine_its_end() -> None:
+    declared = declare_lease(lease=HOURS | {"count": 2}, observability={"alerts": True})
     text = json.dumps([policy.inputs for policy in declared.of("AlertPolicy")])
     assert all(name in text for name in ("bezel-moe-start-0", "bezel-moe-1-start-0", "bezel-moe-again-0"))
     assert len(declared.of("AlertPolicy")) == 3
@@ -230,7 +230,7 @@ def test_with_hours_an_alert_names_each_job_that_requests_a_lease_and_no_machine
 
 @pytest.mark.slow
 def test_without_hours_there_is_no_job_and_no_account_for_any() -> None:
-    declared = deployed()
+    declared = declare_lease()
     assert declared.of(JOB) == []
     assert declared.of("projects/iAMMember:IAMMember") == []
     assert "hours" not in declared.one("TpuRequest").inputs
@@ -238,21 +238,21 @@ def test_without_hours_there_is_no_job_and_no_account_for_any() -> None:
 
 @pytest.mark.slow
 def test_the_gateway_is_reached_from_where_the_plan_says() -> None:
-    declared = deployed(access={"ingress": "internal"}, smoke={"inside": True})
+    declared = declare_lease(access={"ingress": "internal"}, smoke={"inside": True})
     assert declared.one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_INTERNAL_ONLY"
-    assert deployed().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"
+    assert declare_lease().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"
 
 
 @pytest.mark.slow
 def test_a_machine_runs_the_image_that_the_stack_file_names() -> None:
-    given = "sha256:" + "f" * 64
-    metadata = node_of(deployed(image={"tag": "v0.32.0-tpu", "digest": given}))["metadata"]
-    assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{given}")
+    image_digest = "sha256:" + "f" * 64
+    metadata = node_of(declare_lease(image={"tag": "v0.32.0-tpu", "digest": image_digest}))["metadata"]
+    assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{image_digest}")
 
 
 @pytest.mark.slow
-def test_machines_write_the_notice_of_their_end_only_where_the_stack_has_alerts() -> None:
-    declared = deployed(observability={"alerts": True, "dashboard": True, "email": "team@example.com"})
+def test_machines_write_the_notice_of_their_end_only_with_alerts() -> None:
+    declared = declare_lease(observability={"alerts": True, "dashboard": True, "email": "team@example.com"})
     assert json.loads(node_of(declared)["metadata"]["bezel-end-notice"]) == {
         "lease": "bezel-moe",
         "stack": "moe",
@@ -263,7 +263,7 @@ def test_machines_write_the_notice_of_their_end_only_where_the_stack_has_alerts(
     policies = declared.of("monitoring/alertPolicy:AlertPolicy")
     assert {policy.name for policy in policies} == {"observability-lease-ends", "observability-errors"}
     assert all(declared.waits_for(policy, declared.one(GATEWAY)) for policy in policies)
-    for unwatched in (deployed(), deployed(observability={"dashboard": True})):
+    for unwatched in (declare_lease(), declare_lease(observability={"dashboard": True})):
         assert "bezel-end-notice" not in node_of(unwatched)["metadata"]
         assert not unwatched.of("projects/iAMMember:IAMMember")
         assert not unwatched.of("monitoring/alertPolicy:AlertPolicy")

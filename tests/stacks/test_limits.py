@@ -24,8 +24,8 @@ def resources(stack: str) -> list[Declared]:
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_limit_that_the_provider_keeps_is_set(stack: str) -> None:
-    found = resources(stack)
-    limits = {one.name: (one.type, one.timeouts) for one in found if one.type != SERVICE}
+    declared = resources(stack)
+    limits = {one.name: (one.type, one.timeouts) for one in declared if one.type != SERVICE}
     assert limits
     for kind, timeouts in limits.values():
         kept = limited_operations(kind)
@@ -43,7 +43,7 @@ def test_a_resource_of_another_provider_has_no_limit() -> None:
 
 
 @pytest.mark.slow
-def test_a_service_keeps_its_own_longer_limit_and_gets_one_for_its_deletion() -> None:
+def test_a_service_keeps_its_longer_limit_and_gets_one_for_its_deletion() -> None:
     (service,) = [one for one in resources("l4-qat") if one.type == SERVICE]
     assert service.timeouts == ("2400s", "2400s", FULL[2])
 

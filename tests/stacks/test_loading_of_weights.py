@@ -12,7 +12,7 @@ FOLDER = "gemma-4-12B-it-assistant"
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 
 
-def deployed(loading: str) -> Declarations:
+def declare_plan(loading: str) -> Declarations:
     plan = make_plan({**SETTINGS, "weights": {"loading": loading}}, project="acme-llm", stack="l4-qat")
     return declare(lambda: deploy(plan))
 
@@ -23,7 +23,7 @@ def deployed(loading: str) -> Declarations:
     [("fuse", 1, 1), ("fuse-prefetch", 1, 1), ("runai-streamer", 0, 1), ("hub", 0, 0)],
 )
 def test_only_a_mounting_way_mounts_and_only_a_bucket_is_read(loading: str, mounted: int, looked_at: int) -> None:
-    declared = deployed(loading)
+    declared = declare_plan(loading)
     template = declared.one("cloudrunv2/service:Service").inputs["template"]
     assert len(template.get("volumes") or ()) == mounted
     assert len(template["containers"][0].get("volumeMounts") or ()) == mounted
@@ -61,6 +61,6 @@ def test_adapters_are_looked_at_before_the_service_is_made() -> None:
 @pytest.mark.slow
 def test_a_download_may_go_to_the_hub_and_nothing_else_may() -> None:
     for loading in ("fuse", "runai-streamer", "hub"):
-        (container,) = deployed(loading).one("cloudrunv2/service:Service").inputs["template"]["containers"]
+        (container,) = declare_plan(loading).one("cloudrunv2/service:Service").inputs["template"]["containers"]
         offline = "HF_HUB_OFFLINE" in {variable["name"] for variable in container["envs"]}
         assert offline is (loading != "hub")

@@ -27,10 +27,10 @@ READ_LATER = {"item": "vcpu", "region": "us-east4", "usd_per_unit": 0.000018, "a
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi.log, "error", said.append)
-    return said
+def reported_errors(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    messages: list[str] = []
+    monkeypatch.setattr(pulumi.log, "error", messages.append)
+    return messages
 
 
 def program(changes: dict[str, str], secret: tuple[str, ...] = (), **engine: Any) -> Declarations:
@@ -46,23 +46,23 @@ def program(changes: dict[str, str], secret: tuple[str, ...] = (), **engine: Any
 
 
 @pytest.mark.slow
-def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
+def test_a_stack_that_can_work_is_declared(reported_errors: list[str]) -> None:
     declared = program({})
     assert declared.one("cloudrunv2/service:Service").inputs["location"] == "us-east4"
     assert declared.result == 0
-    assert told == []
+    assert reported_errors == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("refused", ["", START])
-def test_provider_starts_before_images_are_looked_up_and_may_fail(told: list[str], refused: str) -> None:
+def test_provider_starts_before_images_are_looked_up_and_may_fail(reported_errors: list[str], refused: str) -> None:
     declared = program({}, refused=refused)
     assert declared.functions == [START, "docker:index/getRegistryImage:getRegistryImage"]
-    assert (declared.result, told) == (0, [])
+    assert (declared.result, reported_errors) == (0, [])
 
 
 @pytest.mark.parametrize(
-    ("changes", "secret", "digest", "said"),
+    ("changes", "secret", "digest", "text"),
     [
         ({"bezel:accelerator": "nvidia-l5"}, (), "", "bezel:accelerator = nvidia-l5"),
         ({"bezel:secrets": "{}"}, ("bezel:secrets",), "", "bezel:secrets = (encrypted)"),
@@ -71,24 +71,24 @@ def test_provider_starts_before_images_are_looked_up_and_may_fail(told: list[str
     ],
 )
 def test_what_the_user_must_mend_is_reported_once_and_nothing_is_added(
-    told: list[str], changes: dict[str, str], secret: tuple[str, ...], digest: str | None, said: str
+    reported_errors: list[str], changes: dict[str, str], secret: tuple[str, ...], digest: str | None, text: str
 ) -> None:
     assert program(changes, secret, digest=digest).result == TOLD
-    assert len(told) == 1
-    assert said in told[0]
-    assert "epair: " in told[0]
+    assert len(reported_errors) == 1
+    assert text in reported_errors[0]
+    assert "epair: " in reported_errors[0]
 
 
 @pytest.mark.slow
-def test_a_stack_file_that_the_engine_read_otherwise_is_refused_where_its_values_no_longer_tell(
-    told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_stack_file_that_the_engine_read_otherwise_is_refused(
+    reported_errors: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     stack_file = tmp_path / "Pulumi.test.yaml"
     stack_file.write_text("config:\n  bezel:labels:\n    since: 010\n")
     assert program({"bezel:labels": '{"since": 8}'}).result == TOLD
-    assert f"{stack_file.name} line 3: bezel:labels.since = 010" in told[0]
-    assert 'quote it: "010".' in told[0]
+    assert f"{stack_file.name} line 3: bezel:labels.since = 010" in reported_errors[0]
+    assert 'quote it: "010".' in reported_errors[0]
 
     stack_file.write_text('config:\n  bezel:labels:\n    since: "010"\n')
     assert program({"bezel:labels": '{"since": "010"}'}).result == 0
@@ -97,11 +97,11 @@ def test_a_stack_file_that_the_engine_read_otherwise_is_refused_where_its_values
 @pytest.mark.slow
 @pytest.mark.parametrize("content", [b"config: {a: b", b"\xff\xfe", None])
 def test_a_file_that_the_engine_cannot_have_read_is_no_matter(
-    told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+    reported_errors: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
 ) -> None:
     """As where `--config-file` names another one."""
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / "Pulumi.test.yaml").write_bytes(content)
     assert program({}).result == 0
-    assert told == []
+    assert reported_errors == []

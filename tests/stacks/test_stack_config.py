@@ -96,12 +96,12 @@ def test_figures_are_simulated_only_where_the_environment_says_so(value: str | N
     assert config.is_simulated({} if value is None else {"BEZEL_SIMULATED": value}) is expected
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, 2400), ("", 2400), ("20", 20), ("9000", 2400)])
-def test_a_wait_may_be_shortened_by_the_environment_and_never_made_longer(given: str | None, expected: float) -> None:
-    assert config.deadline(2400, {} if given is None else {"BEZEL_DEADLINE_SECONDS": given}) == expected
+@pytest.mark.parametrize(("seconds", "expected"), [(None, 2400), ("", 2400), ("20", 20), ("9000", 2400)])
+def test_a_wait_may_be_shortened_by_the_environment_and_never_made_longer(seconds: str | None, expected: float) -> None:
+    assert config.deadline(2400, {} if seconds is None else {"BEZEL_DEADLINE_SECONDS": seconds}) == expected
 
 
-@pytest.mark.parametrize("given", ["soon", "0", "-3", "nan"])
-def test_a_deadline_that_is_no_time_is_refused_with_its_value(given: str) -> None:
-    with pytest.raises(UserError, match=f"BEZEL_DEADLINE_SECONDS = {given}"):
-        config.deadline(2400, {"BEZEL_DEADLINE_SECONDS": given})
+@pytest.mark.parametrize("seconds", ["soon", "0", "-3", "nan"])
+def test_a_deadline_that_is_no_time_is_refused_with_its_value(seconds: str) -> None:
+    with pytest.raises(UserError, match=f"BEZEL_DEADLINE_SECONDS = {seconds}"):
+        config.deadline(2400, {"BEZEL_DEADLINE_SECONDS": seconds})

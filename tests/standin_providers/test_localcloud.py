@@ -179,12 +179,12 @@ def test_what_was_made_without_an_answer_is_found_again_by_its_inputs(
 ) -> None:
     program = program_of(kind)
     made = parents[kind] if kind in parents else local.create(kind, program)[0]
-    found: str | None
+    resource: str | None
     try:
-        found, _ = local.create(kind, program)
+        resource, _ = local.create(kind, program)
     except FailedError as refused:
-        found = named_by_a_log(kind, local.inputs(kind, program), refused.text, tmp_path / "events.jsonl")
-    assert found == made
+        resource = named_by_a_log(kind, local.inputs(kind, program), refused.text, tmp_path / "events.jsonl")
+    assert resource == made
 
 
 def test_a_digest_is_looked_up_and_never_made_up(environment: dict[str, str]) -> None:

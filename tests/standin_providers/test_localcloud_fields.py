@@ -20,11 +20,11 @@ def unknown_fields(fields: Fields, message: str, path: str = "") -> Iterator[str
     for item in fields:
         if item.marks & SILENT:
             continue
-        kind, known = f"@{message.partition('.')[2]}", True
+        kind, is_field = f"@{message.partition('.')[2]}", True
         for step in item.path:
             kind = definitions().get(f"{api}.{kind.lstrip('![]{}')[1:]}", {}).get(step, "")
-            known = known and bool(kind)
-        if not known:
+            is_field = is_field and bool(kind)
+        if not is_field:
             yield path + item.name
         elif item.fields:
             yield from unknown_fields(item.fields, f"{api}.{kind.lstrip('![]{}')[1:]}", f"{path}{item.name}.")

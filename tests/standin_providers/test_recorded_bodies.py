@@ -31,7 +31,7 @@ def bodies() -> Iterator[tuple[str, Called, Any]]:
                 yield f"{exchange['method']} {exchange['path']}", call, body
 
 
-def dropped(sent: Any, kept: Any, kind: str, path: str = "") -> Iterator[str]:
+def dropped_values(sent: Any, kept: Any, kind: str, path: str = "") -> Iterator[str]:
     """The values of a body that its normal form lacks, but for nulls and fields that are output only."""
     api, _, _ = kind.partition(".")
     if isinstance(sent, dict):
@@ -43,31 +43,31 @@ def dropped(sent: Any, kept: Any, kind: str, path: str = "") -> Iterator[str]:
             if not isinstance(kept, dict) or name not in kept:
                 yield f"{path}.{name}"
             else:
-                yield from dropped(value, kept[name], f"{api}.{inner.lstrip('[]{}@')}", f"{path}.{name}")
+                yield from dropped_values(value, kept[name], f"{api}.{inner.lstrip('[]{}@')}", f"{path}.{name}")
     elif isinstance(sent, list):
         for index, item in enumerate(sent):
-            yield from dropped(item, kept[index], kind, f"{path}[{index}]")
+            yield from dropped_values(item, kept[index], kind, f"{path}[{index}]")
 
 
 def problems(method: Method, call: Called, body: dict[str, Any]) -> list[str]:
     """What localcloud refuses in a body, or drops from it."""
-    given = {key: value for key, value in body.items() if key not in method.bound}
+    sent = {key: value for key, value in body.items() if key not in method.bound}
     try:
-        kept = checked_message(given, method.request, "", keep_null=call.source.document in NULL_REMOVES)
+        kept = checked_message(sent, method.request, "", keep_null=call.source.document in NULL_REMOVES)
     except ApiError as error:
         return [str(error)]
-    return list(dropped(given, kept, method.request))
+    return list(dropped_values(sent, kept, method.request))
 
 
 @recorded
 @pytest.mark.slow
 def test_localcloud_takes_each_field_that_was_recorded() -> None:
-    compared, found = 0, {}
+    compared, problems_of_line = 0, {}
     for line, call, body in bodies():
         compared += 1
         if wrong := problems(METHODS[call.id], call, body):
-            found[line] = wrong
-    assert found == {}
+            problems_of_line[line] = wrong
+    assert problems_of_line == {}
     assert compared > 70, "as many as when this was written, and more"
 
 
@@ -84,6 +84,6 @@ def test_a_field_that_localcloud_lacks_would_be_noticed(body: dict[str, Any], wr
     path = "/iam/v1/projects/p/locations/global/workloadIdentityPools"
     call = method_of("POST", path)
     assert call is not None
-    found = problems(METHODS[call.id], call, body)
-    assert len(found) == len(wrong)
-    assert all(part in text for part, text in zip(wrong, found, strict=True))
+    problems_of_body = problems(METHODS[call.id], call, body)
+    assert len(problems_of_body) == len(wrong)
+    assert all(part in text for part, text in zip(wrong, problems_of_body, strict=True))

@@ -34,15 +34,15 @@ pytestmark = [
 ]
 
 
-def recorded(name: str) -> Any:
+def recorded_cases(name: str) -> Any:
     return json.loads((Path(str(TRAFFIC)) / "balancer" / f"{name}.json").read_text())[KIND]
 
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, Any]:
     """The recorded programs by name; "" is the first."""
-    found = {case["case"]: case for case in recorded("checks") if "news" in case}
-    return {**found, "": found["main"]}
+    cases = {case["case"]: case for case in recorded_cases("checks") if "news" in case}
+    return {**cases, "": cases["main"]}
 
 
 def place(inputs: dict[str, Any], path: str) -> tuple[Any, Any]:
@@ -83,7 +83,7 @@ def test_inputs_are_those_of_the_recordings(programs: dict[str, Any], gcp: Provi
 def test_changes_have_the_recorded_verdicts(programs: dict[str, Any], google: FakeGoogle, gcp: Provider) -> None:
     lives: dict[str, tuple[str, dict[str, Any]]] = {}
     compared = 0
-    for record in recorded("diffs"):
+    for record in recorded_cases("diffs"):
         variant = record["change"].get("on", "")
         program = programs[variant]["news"]
         wanted = with_change(program, record["change"])
@@ -93,11 +93,11 @@ def test_changes_have_the_recorded_verdicts(programs: dict[str, Any], google: Fa
             google.clear()
             lives[variant] = gcp.create(KIND, program)
         resource_id, made = lives[variant]
-        verdict, detailed = judged(gcp, resource_id, made, program, wanted)
+        verdict, detailed = verdict_of(gcp, resource_id, made, program, wanted)
         assert verdict == record["kind"], record["change"]
-        known = {path: item.get("kind", "ADD") for path, item in record.get("detailedDiff", {}).items()}
+        recorded_kinds = {path: item.get("kind", "ADD") for path, item in record.get("detailedDiff", {}).items()}
         shifted = record["change"].get("path") in SHIFTED and record["change"]["op"] in {"reverse", "remove"}
-        assert verdict == "refused" or shifted or detailed == known, record["change"]
+        assert verdict == "refused" or shifted or detailed == recorded_kinds, record["change"]
         compared += 1
     assert compared == 137
 
@@ -111,7 +111,7 @@ def test_the_preview_of_an_update_is_as_recorded(name: str, gcp: Provider) -> No
     assert list(differences(call["response"], shown)) == []
 
 
-def judged(
+def verdict_of(
     gcp: Provider, resource_id: str, made: dict[str, Any], before: dict[str, Any], wanted: dict[str, Any]
 ) -> tuple[str, dict[str, str]]:
     """The stand-in's verdict on a change, and its differences."""
@@ -126,7 +126,7 @@ def judged(
 
 def wrong_values(name: str) -> Iterator[tuple[str, Any]]:
     """The values of a recorded list, each with its property."""
-    for record in recorded(name):
+    for record in recorded_cases(name):
         path, value = (record["property"], record["value"]) if isinstance(record, dict) else record
         path = f"template.containers[0].{path}" if path.startswith("readinessProbe") else path
         if value not in ABBREVIATED if isinstance(value, str) else True:
@@ -147,8 +147,8 @@ def test_values_are_refused_and_taken_as_recorded(
             del into[last]  # null stands for what is left out
         elif value is not None:
             into[last] = value
-        found = gcp.check(KIND, wanted).failures
-        assert bool(found) is refused, (path, value, [failure.reason for failure in found])
+        failures = gcp.check(KIND, wanted).failures
+        assert bool(failures) is refused, (path, value, [failure.reason for failure in failures])
         compared += 1
     assert compared == number, "as many as when this was written"
     assert decode(gcp.check(KIND, programs[""]["news"]).inputs) == programs[""]["inputs"]

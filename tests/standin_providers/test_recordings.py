@@ -103,8 +103,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("path", "content", "told"), REFUSED.values(), ids=REFUSED)
-def test_recordings_that_cannot_be_compared_are_refused(tmp_path: Path, path: str, content: object, told: str) -> None:
+@pytest.mark.parametrize(("path", "content", "reason"), REFUSED.values(), ids=REFUSED)
+def test_recordings_that_cannot_be_compared_are_refused(
+    tmp_path: Path, path: str, content: object, reason: str
+) -> None:
     record_checks(tmp_path, right=FILLED)
     (tmp_path / path).parent.mkdir(exist_ok=True)
     (tmp_path / path).write_text(content if isinstance(content, str) else json.dumps(content))
@@ -113,7 +115,7 @@ def test_recordings_that_cannot_be_compared_are_refused(tmp_path: Path, path: st
     (problem,) = refused.value.problems
     assert isinstance(problem, Problem)
     assert (problem.key, refused.value.exit_code) == (path, 2)
-    assert told in problem.consequence
+    assert reason in problem.consequence
 
 
 def test_all_refused_recordings_are_named_at_once(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ def test_the_table_of_what_is_left_out() -> None:
     rows = []
     for token in sorted(TYPES):
         paths = sdk_properties.LEFT_OUT.get(token, {})
-        known = sum(1 for _ in sdk_properties.settable(TYPES[token].fields))
-        rows.append([short(token), known + len(paths), known, len(paths)])
+        settable = sum(1 for _ in sdk_properties.settable(TYPES[token].fields))
+        rows.append([short(token), settable + len(paths), settable, len(paths)])
     together: dict[tuple[str, str], list[str]] = {}
     for token, path in sdk_properties.EACH:
         together.setdefault((token, sdk_properties.LEFT_OUT[token][path]), []).append(path)
@@ -89,9 +89,9 @@ def test_the_table_of_replacements() -> None:
 def test_the_table_of_kinds() -> None:
     rows = []
     for token, (document, name) in sorted(SCHEMAS.items()):
-        found = sum(1 for _ in wire_fields(TYPES[token].fields))
+        fields = sum(1 for _ in wire_fields(TYPES[token].fields))
         different = len(dict(differing(TYPES[token].fields, discovery(document)[name], document)))
-        rows.append([short(token), f"{document} {name}", found, found - different, different])
+        rows.append([short(token), f"{document} {name}", fields, fields - different, different])
     notes = [
         {"what": f"{short(token)}.{path}", "why": why, "evidence": f"{' '.join(SCHEMAS[token])}: {kind}"}
         for token, paths in ELSEWHERE.items()

@@ -24,9 +24,9 @@ def rules() -> list[dict[str, Any]]:
 
 
 def test_every_rule_names_tests_that_are_there_and_where_it_was_seen() -> None:
-    known = names_in(*TESTS.glob("test_*.py"), *HERE.glob("test_*.py"))
+    names = names_in(*TESTS.glob("test_*.py"), *HERE.glob("test_*.py"))
     for rule in rules():
-        assert set(rule["holds"]) | set(rule["twins"]) <= known, rule["rule"]
+        assert set(rule["holds"]) | set(rule["twins"]) <= names, rule["rule"]
         assert rule["holds"], rule["rule"]
         assert rule["twins"], rule["rule"]
         assert rule["area"] in AREAS, rule["rule"]

@@ -32,7 +32,7 @@ def run() -> Iterator[dict[str, Any]]:
 
 def wrong(blocks: list[tuple[str, str]], names: dict[str, Any]) -> list[str]:
     """Run the blocks; what a block prints where the document shows something else after it."""
-    found = []
+    outputs = []
     for index, (language, text) in enumerate(blocks):
         if language == "python":
             out = io.StringIO()
@@ -40,8 +40,8 @@ def wrong(blocks: list[tuple[str, str]], names: dict[str, Any]) -> list[str]:
                 exec(compile(text, f"{DOCUMENT.name}, block {index}", "exec"), names)  # noqa: S102
             following = dict(blocks[index + 1 : index + 2])
             if out.getvalue() != following.get("output", ""):
-                found.append(out.getvalue())
-    return found
+                outputs.append(out.getvalue())
+    return outputs
 
 
 def test_every_block_runs_and_prints_what_is_shown(run: dict[str, Any]) -> None:

@@ -72,16 +72,16 @@ def test_the_plan_agrees_with_the_backends_class(name):
 def test_the_simulated_server_gives_the_reasons_of_the_backends_class(name, checkpoint):
     wrong = []
     for capability, inputs, dtype, reasons in verdicts(name):
-        options, said = copy.copy(PARSED[inputs]), None
+        options, message = copy.copy(PARSED[inputs]), None
         options.attention_backend, options.kv_cache_dtype = name, dtype
         try:
             attention.check_attention(options, checkpoint, capability, {})
         except StartError as error:
-            said = error.message
-        if (said is None) != (not reasons and name not in FOREIGN):
-            wrong.append((capability, inputs, dtype, reasons, said))
+            message = error.message
+        if (message is None) != (not reasons and name not in FOREIGN):
+            wrong.append((capability, inputs, dtype, reasons, message))
         # What else a type of the cache breaks is recorded only as a whole, and only for backends that serve Gemma 4.
         exact = capability != "9.0" and name in SERVING
-        if exact and reasons and not said.endswith(f"Reason: {reasons}"):
-            wrong.append((capability, inputs, dtype, reasons, said))
+        if exact and reasons and not message.endswith(f"Reason: {reasons}"):
+            wrong.append((capability, inputs, dtype, reasons, message))
     assert not wrong

@@ -49,9 +49,9 @@ def test_the_plan_accepts_what_starts(case):
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
 def test_the_simulated_server_refuses_with_vllms_message(case, folder):
-    said = start_case(case, folder)
-    assert said is not None, "the simulated server starts"
-    assert case.says in said
+    message = start_case(case, folder)
+    assert message is not None, "the simulated server starts"
+    assert case.says in message
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)

@@ -38,7 +38,7 @@ def test_every_size_of_images_starts(size, nested, folder):
 def test_no_other_size_starts(size, nested, folder):
     case = option_case(kwargs(size, nested=nested))
     assert len(plan_case(case)[1]) == 1
-    assert "must be one of" in (said := start_case(case, folder) or "") or "Unsupported" in said
+    assert "must be one of" in (message := start_case(case, folder) or "") or "Unsupported" in message
 
 
 @pytest.mark.parametrize("stack", ["rtx6000-26b", "l4-qat"])

@@ -34,7 +34,7 @@ _COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-model-len=4096", "--max
 
 
 @pytest.fixture(scope="module")
-def said():
+def verdicts_of_starts():
     """What the classes say of the refused ones, by their options, and of all the twins together."""
     installed = os.environ.get("BEZEL_REAL_VLLM")
     if installed is None:
@@ -46,19 +46,19 @@ def said():
 
 
 @pytest.mark.parametrize("options", STARTS, ids=" ".join)
-def test_a_real_server_ends_as_its_classes_do(tmp_path, said, options):
-    assert said[options]["verdict"] == "refused", said[options]
+def test_a_real_server_ends_as_its_classes_do(tmp_path, verdicts_of_starts, options):
+    assert verdicts_of_starts[options]["verdict"] == "refused", verdicts_of_starts[options]
     with pytest.raises(AssertionError) as caught, real_vllm(tmp_path, *options):
         pass
     assert caught.type is AssertionError
-    kind, _, words = said[options]["said"].partition(": ")
+    kind, _, message = verdicts_of_starts[options]["said"].partition(": ")
     log = " ".join((tmp_path / "serve.log").read_text(encoding="utf-8").split())
     assert kind in log
     # The first words after the class's own heading.
-    assert words.partition("Value error, ")[2][:50] in log or words[:50] in log, said[options]
+    assert message.partition("Value error, ")[2][:50] in log or message[:50] in log, verdicts_of_starts[options]
 
 
-def test_a_real_server_starts_with_the_twins(tmp_path, said):
-    assert said["twins"]["verdict"] == "accepted", said["twins"]
+def test_a_real_server_starts_with_the_twins(tmp_path, verdicts_of_starts):
+    assert verdicts_of_starts["twins"]["verdict"] == "accepted", verdicts_of_starts["twins"]
     with real_vllm(tmp_path, *[option for twin in STARTS.values() for option in twin]):
         pass

@@ -27,7 +27,7 @@ RECORDED = tuple({case.id: case for case in all_cases() if case.id in recorded()
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def verdicts_of_cases(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     seed_models(folder)
     return judged(RECORDED, folder)
@@ -37,8 +37,8 @@ def test_thirty_further_relations_were_judged_by_the_real_classes():
     verdicts = {}
     for case in further_cases():
         verdicts.setdefault(case.relation, set()).add(recorded()[case.id]["verdict"])
-    assert sum("refused" in found for found in verdicts.values()) >= 30
-    assert sum("accepted" in found for found in verdicts.values()) >= 30
+    assert sum("refused" in row for row in verdicts.values()) >= 30
+    assert sum("accepted" in row for row in verdicts.values()) >= 30
 
 
 def test_a_further_case_states_the_real_verdict():
@@ -48,25 +48,29 @@ def test_a_further_case_states_the_real_verdict():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", JUDGES)
-def test_whoever_differs_from_the_real_classes_is_explained(said, who):
+def test_whoever_differs_from_the_real_classes_is_explained(verdicts_of_cases, who):
     silent = [
-        case.id for case in RECORDED if explanation(case, who, recorded()[case.id], refuses=said[case.id][who]) is None
+        case.id
+        for case in RECORDED
+        if explanation(case, who, recorded()[case.id], refuses=verdicts_of_cases[case.id][who]) is None
     ]
     assert not silent, REPAIR
 
 
 @pytest.mark.slow
-def test_every_explanation_of_a_start_is_needed(said):
+def test_every_explanation_of_a_start_is_needed(verdicts_of_cases):
     used = {
-        explanation(case, who, recorded()[case.id], refuses=said[case.id][who]) for case in RECORDED for who in JUDGES
+        explanation(case, who, recorded()[case.id], refuses=verdicts_of_cases[case.id][who])
+        for case in RECORDED
+        for who in JUDGES
     }
     assert {row["reason"] for row in explanations()} <= used
 
 
 @pytest.mark.slow
-def test_the_documents_table_of_starts_has_every_recorded_case(said):
+def test_the_documents_table_of_starts_has_every_recorded_case(verdicts_of_cases):
     written = json.loads(TABLE.read_text(encoding="utf-8"))
-    made = table(RECORDED, said, written["stamp"])
+    made = table(RECORDED, verdicts_of_cases, written["stamp"])
     assert [row[:2] for row in made["rows"]] == [row[:2] for row in written["rows"]], REPAIR
     assert (made["about"], made["columns"]) == (written["about"], written["columns"]), REPAIR
 

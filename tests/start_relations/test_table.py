@@ -31,8 +31,8 @@ def test_a_row_names_its_source_and_options_of_its_release(name):
     assert row.rule
     assert set(row.reads) <= READS
     assert row.reads
-    known = {option.name for option in vllm_options("0.32.0").options}
-    assert set(row.options) <= known
+    names = {option.name for option in vllm_options("0.32.0").options}
+    assert set(row.options) <= names
 
 
 @pytest.mark.parametrize("name", CHECKED)

@@ -33,8 +33,8 @@ time.sleep(600)
 def timeout_of(text: str) -> float:
     """The timeout of all tests of a module, in seconds; 0 where it has none of its own."""
     marks = re.search(r"^pytestmark = (.*)$", text, re.MULTILINE)
-    found = re.search(r"mark\.timeout\((\d+|TIMEOUT)\)", marks[1]) if marks else None
-    return float(TIMEOUT if found[1] == "TIMEOUT" else found[1]) if found else 0.0
+    match = re.search(r"mark\.timeout\((\d+|TIMEOUT)\)", marks[1]) if marks else None
+    return float(TIMEOUT if match[1] == "TIMEOUT" else match[1]) if match else 0.0
 
 
 @pytest.mark.parametrize("path", ASKING, ids=lambda path: path.stem)

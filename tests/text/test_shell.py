@@ -62,10 +62,10 @@ def test_no_repair_runs_what_a_branch_or_a_stack_is_called(value: str, tmp_path:
         prose(f"run `bezel ci lock {shell_word(value)} --show`", 500),
     ]
     commands = [command for text in texts for command in commands_in(text)]
-    words = {command: words_of(command, tmp_path) for command in dict.fromkeys(commands)}
-    whole = [command for command in words if any(one_line(value).strip() in word for word in words[command])]
-    assert len(whole) == 4, words
-    assert not any("hacked" in command for command in words if command not in whole)
+    by_command = {command: words_of(command, tmp_path) for command in dict.fromkeys(commands)}
+    whole = [command for command in by_command if any(one_line(value).strip() in word for word in by_command[command])]
+    assert len(whole) == 4, by_command
+    assert not any("hacked" in command for command in by_command if command not in whole)
 
 
 # Beginnings of commands; a text is scanned between its backticks, or from the command on where it has none.
@@ -103,26 +103,26 @@ def holes(path: Path) -> Iterator[tuple[int, str]]:
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     if "`" not in text:
-        found = _COMMAND.search(text)
-        if found:
-            yield found.start(), len(text)
+        match = _COMMAND.search(text)
+        if match:
+            yield match.start(), len(text)
         return
-    for start, end in itertools.pairwise([-1, *(found.start() for found in re.finditer("`", text)), len(text)]):
-        found = _COMMAND.match(text, start + 1)
-        if found:
+    for start, end in itertools.pairwise([-1, *(match.start() for match in re.finditer("`", text)), len(text)]):
+        match = _COMMAND.match(text, start + 1)
+        if match:
             yield start + 1, end
 
 
 def test_every_command_in_a_text_quotes_the_values_in_it() -> None:
-    found, commands = {}, 0
+    unquoted, commands = {}, 0
     for package in _PACKAGES:
         for path in sorted((PROJECT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
             commands += len(re.findall(r"\bshell_word(?:_for_make)?\(", source))
             bare = [(line, value) for line, value in holes(path) if not _OWN.fullmatch(value)]
             if bare:
-                found[str(path.relative_to(PROJECT))] = bare
-    assert found == {}
+                unquoted[str(path.relative_to(PROJECT))] = bare
+    assert unquoted == {}
     assert commands > 100
 
 

@@ -68,7 +68,7 @@ def test_shares_by_hand_are_left_as_they_are_while_a_revision_is_made() -> None:
 
 
 @pytest.mark.parametrize("serving", ["chat-2", "chat-1"])
-def test_nothing_is_declared_where_nothing_is_updated_and_no_new_revision_gets_traffic(serving: str) -> None:
+def test_nothing_is_declared_where_no_new_revision_gets_traffic(serving: str) -> None:
     assert declared_targets(description(pin(serving), TAGGED, **made_from("a")), "a") is None
 
 

@@ -27,8 +27,8 @@ ORDER = (
 
 def pytest_collection_modifyitems(items):
     places = [place for place, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)]
-    own = sorted((items[place] for place in places), key=lambda item: ORDER.index(item.originalname))
-    for place, item in zip(places, own, strict=True):
+    ordered = sorted((items[place] for place in places), key=lambda item: ORDER.index(item.originalname))
+    for place, item in zip(places, ordered, strict=True):
         items[place] = item
         for mark in (pytest.mark.slow, pytest.mark.long, pytest.mark.gitops):
             item.add_marker(mark)

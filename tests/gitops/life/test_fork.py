@@ -68,7 +68,7 @@ def found_by(team, run):
     return json.loads(re.search(r"FOUND (\{.*\})", log)[1])
 
 
-def exchanged(team, **claims):
+def exchange_token(team, **claims):
     """The answer to the exchange of a job's identity token for Google's."""
     audience = f"//iam.googleapis.com/{PROVIDER}"
     token = {"event_name": "pull_request", "ref": "refs/pull/7/merge", **claims}
@@ -84,7 +84,7 @@ def exchanged(team, **claims):
     return httpx.post(url, data=fields, timeout=30, trust_env=False).json()
 
 
-def test_a_forks_pull_request_gets_no_secret_no_identity_and_no_right_to_write(team):
+def test_a_forks_pull_request_gets_no_secret_no_identity_and_no_write(team):
     forge = team.forge
     forge.repository("POST", "/forks", {}, user=teams.STRANGER)
     fork = f"{teams.STRANGER}/{REPOSITORY}"
@@ -97,10 +97,10 @@ def test_a_forks_pull_request_gets_no_secret_no_identity_and_no_right_to_write(t
     (run,) = forge.wait_for("the fork's run", lambda: forge.runs("preview.yml", head_sha=commit))
     assert {job["status"] for job in forge.jobs(run["id"]).values()} <= {"blocked", "waiting"}
     team.press("approve", run)
-    found = found_by(team, team.previewed(commit))
-    assert found == {"secret": 0, "identity": [], "account": [], "reads": 200, "verdict": 403, "branch": 403}
+    gains = found_by(team, team.previewed(commit))
+    assert gains == {"secret": 0, "identity": [], "account": [], "reads": 200, "verdict": 403, "branch": 403}
     number = str(forge.call("GET", f"/repos/{fork}")["id"])
-    refused = exchanged(team, repository=fork, repository_id=number, sub=f"repo:{fork}:pull_request")
+    refused = exchange_token(team, repository=fork, repository_id=number, sub=f"repo:{fork}:pull_request")
     assert refused["error"] == "unauthorized_client"
     assert "attribute condition" in refused["error_description"]
 
@@ -109,9 +109,12 @@ def test_a_branch_of_the_team_gets_all_of_these(team):
     commit = edited_workflow(team, "from-inside")
     team.copy.push("from-inside")
     team.open("from-inside", "Look")
-    found = found_by(team, team.previewed(commit))
-    assert found["secret"] == len(teams.PASSPHRASE)
-    assert len(found["identity"]) == 2
-    assert (found["verdict"], found["branch"]) == (201, 201)
-    own = {"repository": f"{OWNER}/{REPOSITORY}", "repository_id": str(team.forge.repository("GET", "")["id"])}
-    assert exchanged(team, **own)["token_type"] == "Bearer"
+    gains = found_by(team, team.previewed(commit))
+    assert gains["secret"] == len(teams.PASSPHRASE)
+    assert len(gains["identity"]) == 2
+    assert (gains["verdict"], gains["branch"]) == (201, 201)
+    claims = {
+        "repository": f"{OWNER}/{REPOSITORY}",
+        "repository_id": str(team.forge.repository("GET", "")["id"]),
+    }
+    assert exchange_token(team, **claims)["token_type"] == "Bearer"

@@ -29,7 +29,7 @@ def is_half_deployed(team):
     return len(state.get("resources", [])) > 3 and state.get("pending_operations")
 
 
-def test_the_lock_of_a_killed_runner_is_kept_until_the_forge_says_that_its_run_has_ended(team):
+def test_the_lock_of_a_killed_runner_is_kept_until_its_run_has_ended(team):
     forge, pipeline = team.forge, team.pipeline
     forge.wait_for("a deploy in the middle", lambda: is_half_deployed(team), teams.RUN_SECONDS)
     team.machine.fail()

@@ -14,7 +14,7 @@ def commit_of(team, branch):
 
 
 @contextmanager
-def held(team, stack):
+def hold_lock(team, stack):
     """The lock of a stack, held by a person."""
     holder = team.pipeline.start("ci", "lock", stack, "--", "sleep", "600")
     try:
@@ -26,7 +26,7 @@ def held(team, stack):
         holder.communicate(timeout=60)
 
 
-def test_two_merges_of_one_stack_are_deployed_in_turn_and_the_second_only_as_reviewed(team):
+def test_two_merges_of_one_stack_are_deployed_in_turn_as_reviewed(team):
     forge = team.forge
     # The first is the first change of a stack that was never deployed; the second, on top of it, changes it again.
     team.copy.branch("chat")
@@ -52,7 +52,7 @@ def test_two_merges_of_one_stack_are_deployed_in_turn_and_the_second_only_as_rev
     assert "the state has changed since this tree was previewed" in log
 
 
-def test_the_second_is_previewed_again_and_deployed_and_another_stack_does_not_wait_for_it(team):
+def test_the_second_is_previewed_again_and_another_stack_does_not_wait(team):
     forge = team.forge
     commit = commit_of(team, "main")
     (previewed,) = forge.runs("preview.yml", head_sha=commit)
@@ -60,7 +60,7 @@ def test_the_second_is_previewed_again_and_deployed_and_another_stack_does_not_w
     assert team.previewed(commit)["conclusion"] == "success"
     (second,) = forge.runs("deploy.yml", head_sha=commit)
     other = forge.runs("deploy.yml")[-1]
-    with held(team, CHAT):
+    with hold_lock(team, CHAT):
         forge.repository("POST", f"/actions/runs/{second['id']}/rerun-failed-jobs")
         team.run_again(other, "deploy")
         assert forge.ended("deploy.yml", teams.RUN_SECONDS, id=other["id"])["conclusion"] == "success"
