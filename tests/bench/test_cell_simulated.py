@@ -31,18 +31,18 @@ MTP = ("--spec-method=mtp", "--spec-model=/mnt/models/tiny-assistant", "--spec-t
 _BURNT_SECONDS = 0.02
 
 
-def measured(url: str, load: Load, headers: TokenSource = dict) -> Cell:
+def measure_cell(url: str, load: Load, headers: TokenSource = dict) -> Cell:
     ask = asker(load.target, dict)
     served = manifest.reported_by_server(ask, NAME, ServedBy())
     described = Manifest(
         title="t", url=url, model=NAME, served_by=served, client=manifest.this_client(workers=1, tls=False),
         started_at=datetime.now(UTC), seed=0,
     )  # fmt: skip
-    found, _ = measure_load("c", load, ServerView(ask, described, served), headers, lambda _: None)
-    return found.cell
+    result, _ = measure_load("c", load, ServerView(ask, described, served), headers, lambda _: None)
+    return result.cell
 
 
-def closed(url: str, **prompts: int) -> Load:
+def closed_load(url: str, **prompts: int) -> Load:
     plan = PromptPlan(run=datetime.now(UTC).isoformat(), **({"input_tokens": 64, "output_tokens": 32} | prompts))
     return Load(Target(url, NAME), Closed(8), Stop(requests=64), plan)
 
@@ -60,7 +60,7 @@ def an_assistant(folder: Path) -> None:
 def test_counters_agree_with_what_the_client_saw(tmp_path: Path, drafts: tuple[str, ...]) -> None:
     an_assistant(tmp_path)
     with simulated_vllm(tmp_path, "--max-model-len=4096", *drafts, serving_speed=20.0) as url:
-        cell = measured(url, closed(url))
+        cell = measure_cell(url, closed_load(url))
         check = cell.check("counters")
         assert check is not None
         assert check.state == "passed", check.text
@@ -75,19 +75,19 @@ def test_counters_agree_with_what_the_client_saw(tmp_path: Path, drafts: tuple[s
 
 def test_another_user_of_the_server_is_found_out(tmp_path: Path) -> None:
     with simulated_vllm(tmp_path, "--max-model-len=4096", serving_speed=20.0) as url:
-        load = closed(url)
+        load = closed_load(url)
         ask = asker(load.target, dict)
-        told = 0
+        count = 0
 
         def headers() -> Mapping[str, str]:
-            nonlocal told
-            told += 1
-            if told == 30:
+            nonlocal count
+            count += 1
+            if count == 30:
                 body = {"model": NAME, "prompt": "somebody else", "max_tokens": 200, "ignore_eos": True}
                 assert ask("/v1/completions", body).status == 200
             return {}
 
-        cell = measured(url, load, headers)
+        cell = measure_cell(url, load, headers)
         assert cell.check("counters").state == "failed"  # type: ignore[union-attr]
         assert cell.state in ("failed", "client_limited", "busy_machine")
 
@@ -95,17 +95,17 @@ def test_another_user_of_the_server_is_found_out(tmp_path: Path) -> None:
 def test_a_client_that_is_starved_marks_its_run(tmp_path: Path) -> None:
     """At 50 requests a second, each of which costs the client 20 ms of its only core before it is sent."""
     with simulated_vllm(tmp_path, "--max-model-len=4096", serving_speed=100.0) as url:
-        load = replace(closed(url, output_tokens=2), pattern=Constant(50.0), stop=Stop(requests=100))
+        load = replace(closed_load(url, output_tokens=2), pattern=Constant(50.0), stop=Stop(requests=100))
 
-        def starved() -> Mapping[str, str]:
+        def starve() -> Mapping[str, str]:
             until = time.perf_counter() + _BURNT_SECONDS
             while time.perf_counter() < until:
                 pass
             return {}
 
-        cell = measured(url, load, starved)
+        cell = measure_cell(url, load, starve)
         # Where other work takes its CPU, too, whose doing it is cannot be told.
         assert cell.state in ("client_limited", "busy_machine")
-        easy = measured(url, replace(load, pattern=Constant(5.0), stop=Stop(requests=15)))
+        easy = measure_cell(url, replace(load, pattern=Constant(5.0), stop=Stop(requests=15)))
         assert easy.client is not None
         assert easy.client.busiest_cpu_share < 0.5

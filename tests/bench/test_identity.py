@@ -22,10 +22,10 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
     with serving() as google, serving() as vllm:
         for name, value in Project(google, vllm).environment(tmp_path).items():
             monkeypatch.setenv(name, value)
-        given = ["bench", "run", "--url", vllm.url, "--model", MODEL, "--requests", "4", "--output-tokens", "6"]
+        arguments = ["bench", "run", "--url", vllm.url, "--model", MODEL, "--requests", "4", "--output-tokens", "6"]
         failures = []
         for more in ((), ("--public",)):
-            main([*given, *more, "--json"])
+            main([*arguments, *more, "--json"])
             text = capsys.readouterr().out
             failures.append(json.loads(text)["cells"][0]["failures"])
             assert PLANTED not in text

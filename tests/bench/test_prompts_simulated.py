@@ -36,7 +36,7 @@ def usage(load: Load, data: bytes) -> dict[str, Any]:
     return dict(json.loads(events[-1])["usage"])
 
 
-def cached(counts: dict[str, Any]) -> int:
+def cached_tokens(counts: dict[str, Any]) -> int:
     return int((counts["prompt_tokens_details"] or {}).get("cached_tokens") or 0)
 
 
@@ -48,23 +48,23 @@ def test_the_server_counts_what_was_asked_for_and_caches_nothing(url: str, endpo
     for index in range(3):
         counts = usage(load, made.bodies.body(index).data)
         assert (counts["prompt_tokens"], counts["completion_tokens"]) == (tokens, 4)
-        assert cached(counts) == 0
+        assert cached_tokens(counts) == 0
 
 
 def test_a_shared_prefix_is_cached_and_the_rest_is_not(url: str) -> None:
     load, made = prompts(url, "chat", kind="shared_prefix", input_tokens=600, prefix_tokens=400, groups=2, run="s")
     assert made.notes == ()
-    found = [usage(load, made.bodies.body(index).data) for index in range(4)]
-    assert {counts["prompt_tokens"] for counts in found} == {600}
+    counts_of_prompts = [usage(load, made.bodies.body(index).data) for index in range(4)]
+    assert {counts["prompt_tokens"] for counts in counts_of_prompts} == {600}
     # Whole blocks of 16 tokens, from the second of each group on.
-    assert [cached(counts) for counts in found] == [0, 0, 400, 400]
+    assert [cached_tokens(counts) for counts in counts_of_prompts] == [0, 0, 400, 400]
 
 
 def test_a_conversation_finds_its_earlier_turns_in_the_cache(url: str) -> None:
     load, made = prompts(url, "chat", kind="multi_turn", input_tokens=200, turns=3, run="m")
     assert made.notes == ()
-    found = [usage(load, made.bodies.body(0, turn).data) for turn in range(3)]
-    assert [counts["prompt_tokens"] for counts in found] == [200, 404, 608]
-    assert cached(found[0]) == 0
-    assert cached(found[1]) >= 176
-    assert cached(found[2]) >= 384
+    counts_of_turns = [usage(load, made.bodies.body(0, turn).data) for turn in range(3)]
+    assert [counts["prompt_tokens"] for counts in counts_of_turns] == [200, 404, 608]
+    assert cached_tokens(counts_of_turns[0]) == 0
+    assert cached_tokens(counts_of_turns[1]) >= 176
+    assert cached_tokens(counts_of_turns[2]) >= 384

@@ -29,17 +29,17 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, KEY)
 
 
-def measured(url: str, out: Path, *words: object) -> dict[str, Any]:
+def measure_command(url: str, out: Path, *arguments: object) -> dict[str, Any]:
     options = ["--url", f"{url}/v1", "--public", "--api-key-env", VARIABLE, "--out", str(out)]
-    assert main(["bench", "run", *options, *map(str, words)]) == 0
+    assert main(["bench", "run", *options, *map(str, arguments)]) == 0
     text = out.read_text()
     assert KEY not in text
     return json.loads(text)["cells"][0]
 
 
 def test_a_server_with_an_api_key_is_measured(url: str, tmp_path: Path) -> None:
-    words = ("--users", 2, "--seconds", 5, "--input-tokens", 64, "--output-tokens", 16)
-    cell = measured(url, tmp_path / "r.json", *words)
+    options = ("--users", 2, "--seconds", 5, "--input-tokens", 64, "--output-tokens", 16)
+    cell = measure_command(url, tmp_path / "r.json", *options)
     assert (cell["state"], cell["failures"]) == ("ok", {})
     assert cell["counters"]["gained"]["requests"] == cell["requests"]
     series = cell["server_series"]
@@ -62,8 +62,8 @@ def test_a_file_in_sharegpts_form_is_sent(url: str, tmp_path: Path) -> None:
     asked = ["What is a TPU?", "Name three rivers of Africa and their lengths in kilometres."]
     entries = [{"conversations": [{"from": "human", "value": text}, {"from": "gpt", "value": "A."}]} for text in asked]
     (tmp_path / "sharegpt.json").write_text(json.dumps(entries))
-    words = ("--file", tmp_path / "sharegpt.json", "--users", 1, "--requests", 6, "--output-tokens", 8)
-    cell = measured(url, tmp_path / "r.json", *words)
+    options = ("--file", tmp_path / "sharegpt.json", "--users", 1, "--requests", 6, "--output-tokens", 8)
+    cell = measure_command(url, tmp_path / "r.json", *options)
     assert (cell["state"], cell["prompts"], cell["requests"]) == ("ok", "file", 6)
 
 
@@ -73,7 +73,7 @@ def test_a_trace_in_mooncakes_form_is_replayed_with_its_shared_prefixes(url: str
         for index in range(6)
     ]
     (tmp_path / "trace.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    cell = measured(url, tmp_path / "r.json", "--trace", tmp_path / "trace.jsonl")
+    cell = measure_command(url, tmp_path / "r.json", "--trace", tmp_path / "trace.jsonl")
     assert (cell["requests"], cell["failures"]) == (6, {})
     assert cell["counters"]["gained"]["generated_tokens"] == sum(line["output_length"] for line in lines)
     assert cell["metrics"]["cached_share"]["value"] > 0.5, "five of six prompts share 1,024 of 1,100 tokens"

@@ -54,14 +54,14 @@ def project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_service_s_plan_names_model_machine_price_and_arguments() -> None:
-    found = manifest("--stack", "l4-qat", outputs={"revision": REVISION, "image": IMAGE})
-    assert (found.checkpoint, found.title) == ("gemma-4-12b-it-qat-w4a16", "t")
-    platform = found.platform
+    described = manifest("--stack", "l4-qat", outputs={"revision": REVISION, "image": IMAGE})
+    assert (described.checkpoint, described.title) == ("gemma-4-12b-it-qat-w4a16", "t")
+    platform = described.platform
     assert (platform.accelerator, platform.chips, platform.instances) == ("nvidia-l4", 1, 1)
     assert (platform.region, platform.revision, platform.concurrency) == ("us-east4", "bezel-l4-qat-00001-abc", 16)
-    assert found.price.usd_per_hour == pytest.approx(1.04652)
-    assert found.price.as_of
-    served = found.served_by
+    assert described.price.usd_per_hour == pytest.approx(1.04652)
+    assert described.price.as_of
+    served = described.served_by
     assert (served.max_num_seqs, served.kv_cache_dtype, served.digest) == (8, "fp8", "sha256:abc")
     assert (served.vllm_version, served.max_model_len) == ("0.32.0", 4096)
     assert "--max-num-seqs=8" in (served.arguments or [])
@@ -74,17 +74,21 @@ def test_a_service_between_a_least_and_a_most_has_no_price_of_its_own(tmp_path: 
         stack["config"]["bezel:scaling"] = {"min_instances": least, "max_instances": 3}
         (tmp_path / "Pulumi.l4-qat.yaml").write_text(yaml.safe_dump(stack))
         (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
-        found = manifest("--stack", "l4-qat", folder=tmp_path)
-        assert (found.platform.instances, found.price.usd_per_hour is not None) == (3, priced)
-        assert found.served_by.digest is None
+        described = manifest("--stack", "l4-qat", folder=tmp_path)
+        assert (described.platform.instances, described.price.usd_per_hour is not None) == (3, priced)
+        assert described.served_by.digest is None
 
 
 def test_leases_are_priced_where_they_lie_and_nowhere_else() -> None:
     one = {"zone": "europe-west4-a", "state": "active"}
-    found = manifest("--stack", "v6e4-moe", outputs={"leases": {"a": one}, "image": IMAGE})
-    assert (found.platform.accelerator, found.platform.chips, found.platform.region) == ("v6e-4", 4, "europe-west4-a")
-    assert found.price.usd_per_hour == pytest.approx(5.40)
-    assert (found.platform.lease, found.served_by.digest) == ("a", "sha256:abc")
+    described = manifest("--stack", "v6e4-moe", outputs={"leases": {"a": one}, "image": IMAGE})
+    assert (described.platform.accelerator, described.platform.chips, described.platform.region) == (
+        "v6e-4",
+        4,
+        "europe-west4-a",
+    )
+    assert described.price.usd_per_hour == pytest.approx(5.40)
+    assert (described.platform.lease, described.served_by.digest) == ("a", "sha256:abc")
     unknown = manifest("--stack", "v6e4-moe", outputs={})
     assert (unknown.price.usd_per_hour, unknown.platform.region, unknown.platform.instances) == (None, None, None)
 
@@ -120,10 +124,10 @@ def test_what_is_deployed_as_one_lacks_nothing(stack: str) -> None:
         assert isinstance(lease, dict)
         zone = lease["zones"][0]
         outputs["leases"] = {"a": {"zone": zone["zone"] if isinstance(zone, dict) else zone, "state": "active"}}
-    found = manifest("--stack", stack, outputs=outputs)
-    check = manifest_complete(found, found.served_by)
+    described = manifest("--stack", stack, outputs=outputs)
+    check = manifest_complete(described, described.served_by)
     assert check.state == "passed", check.text
-    without = manifest_complete(found, manifest("--stack", stack, outputs={}).served_by)
+    without = manifest_complete(described, manifest("--stack", stack, outputs={}).served_by)
     assert "image digest" in without.text
 
 
@@ -132,12 +136,16 @@ def test_without_a_stack_only_what_was_said_is_known() -> None:
     assert bare.platform.model_dump(exclude_none=True) == {}
     assert bare.served_by.model_dump(exclude_none=True) == {}
     assert (bare.checkpoint, bare.price.usd_per_hour) == (None, None)
-    given = ("--accelerator", "nvidia-l4", "--instances", "2", "--usd-per-hour", "3", "--title", "mine")
-    told = manifest("--url", "http://127.0.0.1:1", *given)
-    assert (told.platform.accelerator, told.platform.instances, told.title) == ("nvidia-l4", 2, "mine")
-    assert (told.price.usd_per_hour, told.price.source) == (3.0, "--usd-per-hour")
+    options = ("--accelerator", "nvidia-l4", "--instances", "2", "--usd-per-hour", "3", "--title", "mine")
+    described = manifest("--url", "http://127.0.0.1:1", *options)
+    assert (described.platform.accelerator, described.platform.instances, described.title) == ("nvidia-l4", 2, "mine")
+    assert (described.price.usd_per_hour, described.price.source) == (3.0, "--usd-per-hour")
 
 
 def test_an_option_wins_over_the_plan() -> None:
-    found = manifest("--stack", "l4-qat", "--instances", "4", "--usd-per-hour", "9", outputs={})
-    assert (found.platform.instances, found.platform.region, found.price.usd_per_hour) == (4, "us-east4", 9.0)
+    described = manifest("--stack", "l4-qat", "--instances", "4", "--usd-per-hour", "9", outputs={})
+    assert (described.platform.instances, described.platform.region, described.price.usd_per_hour) == (
+        4,
+        "us-east4",
+        9.0,
+    )

@@ -24,8 +24,8 @@ def samples(count: int = 200) -> list[Sample]:
 def record(sample: Sample, **other: Any) -> Record:
     """What a server knows of a request that arrived as it was sent."""
     outcome = {"": "ok", HTTP_5XX: "error", TRUNCATED: "reset"}[sample.failure]
-    known = Record(sample.index, sample.sent, sample.sent, sample.first, sample.last, sample.done, TOKENS, outcome)
-    return replace(known, **other)
+    exact = Record(sample.index, sample.sent, sample.sent, sample.first, sample.last, sample.done, TOKENS, outcome)
+    return replace(exact, **other)
 
 
 def cell(rows: list[Sample], **figures: float) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def cell(rows: list[Sample], **figures: float) -> dict[str, Any]:
     inside = [one for one in good if begins < one.done <= ends]
     ttft = sorted((one.first - one.sent) / MS for one in inside)
     seconds = (ends - begins) / SECOND
-    known = {
+    figures_of_rows = {
         "requests_per_second": len(inside) / seconds,
         "output_tokens_per_second": TOKENS * len(inside) / seconds,
         "ttft_p50": ttft[len(ttft) // 2],
@@ -46,44 +46,44 @@ def cell(rows: list[Sample], **figures: float) -> dict[str, Any]:
         "state": "ok",
         "users": 8,
         "window": {"begins": 1.0, "ends": 3.0},
-        "metrics": {name: {"value": value} for name, value in (known | figures).items()},
+        "metrics": {name: {"value": value} for name, value in (figures_of_rows | figures).items()},
     }
 
 
-def found(rows: list[Sample], truth: list[Record] | None = None, **figures: float) -> Compared:
+def compare_rows(rows: list[Sample], truth: list[Record] | None = None, **figures: float) -> Compared:
     return compare_cell(cell(rows, **figures), Columns.of(rows), BEGAN, truth or [record(one) for one in rows])
 
 
 def test_exact_figures_have_no_fault() -> None:
     rows = samples()
-    result = found(rows)
+    result = compare_rows(rows)
     assert result.faults("ok") == []
     assert (result.requests, result.ttft_p99_ms, result.paired_p99_ms) == (200, pytest.approx(0, abs=0.01), 0)
     assert result.rate == pytest.approx(0, abs=0.005)
 
 
 @pytest.mark.parametrize(
-    ("figures", "told"),
+    ("figures", "message"),
     [
         ({"requests_per_second": 51.0}, "requests/s are +"),
         ({"output_tokens_per_second": 500.0}, "tokens/s are -"),
         ({"ttft_p99": 107.5}, "TTFT p99 is +1.5"),
     ],
 )
-def test_a_wrong_figure_is_found(figures: dict[str, float], told: str) -> None:
-    (fault,) = found(samples(), **figures).faults("ok")
-    assert told in fault
+def test_a_wrong_figure_is_found(figures: dict[str, float], message: str) -> None:
+    (fault,) = compare_rows(samples(), **figures).faults("ok")
+    assert message in fault
 
 
-def test_what_the_client_measures_late_is_found_though_its_own_figures_agree() -> None:
+def test_what_the_client_measures_late_is_found() -> None:
     rows = samples()
     truth = [record(one, first=one.first - 3 * MS) for one in rows]
-    result = found(rows, truth)
+    result = compare_rows(rows, truth)
     assert result.ttft_p50_ms == pytest.approx(3, abs=0.1)
     assert any("TTFT p99 is +3" in fault for fault in result.faults("ok"))
 
 
-def test_a_client_that_says_that_it_was_the_limit_is_not_accused_of_its_latencies_but_of_its_counts() -> None:
+def test_a_client_that_was_the_limit_is_accused_of_its_counts_alone() -> None:
     rows = samples()
     limited = cell(rows, ttft_p99=900.0) | {"state": "client_limited"}
     truth = [record(one) for one in rows]
@@ -92,24 +92,25 @@ def test_a_client_that_says_that_it_was_the_limit_is_not_accused_of_its_latencie
 
 
 def test_another_state_than_that_of_the_load_is_a_fault() -> None:
-    assert found(samples()).faults("saturated") == ["the state is ok, not saturated"]
+    assert compare_rows(samples()).faults("saturated") == ["the state is ok, not saturated"]
 
 
 def test_failures_are_compared_by_their_kind() -> None:
     rows = samples()
     rows[3] = failed_sample(3, rows[3].sent, HTTP_5XX)
     rows[5] = failed_sample(5, rows[5].sent, TRUNCATED)
-    assert found(rows).faults("ok") == []
+    assert compare_rows(rows).faults("ok") == []
     swapped = [record(one) for one in rows]
     swapped[3], swapped[5] = replace(swapped[3], outcome="reset"), replace(swapped[5], outcome="reset")
     assert any(
-        "1 requests counted as http_5xx, 0 ended by error" in fault for fault in found(rows, swapped).faults("ok")
+        "1 requests counted as http_5xx, 0 ended by error" in fault
+        for fault in compare_rows(rows, swapped).faults("ok")
     )
     rows[7] = failed_sample(7, rows[7].sent, CLIENT)
     truth = [record(one) for one in rows if one.failure != CLIENT]
-    told = " ".join(found(rows, truth).faults("ok"))
-    assert "200 requests sent, 199 arrived" in told
-    assert "failures that the server did not make: client" in told
+    text = " ".join(compare_rows(rows, truth).faults("ok"))
+    assert "200 requests sent, 199 arrived" in text
+    assert "failures that the server did not make: client" in text
 
 
 def test_an_open_loops_truth_counts_from_the_planned_instant() -> None:

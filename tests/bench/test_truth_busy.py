@@ -53,7 +53,7 @@ def test_an_ok_load_out_of_bounds_is_named_and_another_is_not(figure: str, value
 def test_row_of_a_load_names_what_is_wrong_only_where_it_is_ok() -> None:
     late = Compared(200, 184, "ok", (), 0.0, 0.0, 0.1, 1.28, 1.3, 0.0)
     assert row(LOADS[0], 4, "ordinary", late)["faults"] == ["TTFT p99 is +1.28 ms off, more than 1 ms"]
-    said = Compared(200, 184, "busy_machine", (), 0.0, 0.0, 0.1, 1.28, 1.3, 0.0)
-    assert row(LOADS[0], 4, "ordinary", said)["faults"] == []
+    compared = Compared(200, 184, "busy_machine", (), 0.0, 0.0, 0.1, 1.28, 1.3, 0.0)
+    assert row(LOADS[0], 4, "ordinary", compared)["faults"] == []
     lost = Compared(200, 184, "busy_machine", ("199 requests sent, 200 arrived",), 0.0, 0.0, 0.1, 1.28, 1.3, 0.0)
     assert row(LOADS[0], 4, "ordinary", lost)["faults"] == ["199 requests sent, 200 arrived"]

@@ -210,11 +210,11 @@ VALUES = {
         ("max_usd", "--max-usd 1", "cannot be kept"),
     ],
 }
-WRONG = [(command, line, told) for command, rows in VALUES.items() for _, line, told in rows]
+WRONG = [(command, line, message) for command, rows in VALUES.items() for _, line, message in rows]
 
 
 @pytest.fixture
-def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def complete_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     """Returns a command line whose words in capitals are files."""
     monkeypatch.delenv("HTTP_PROXY", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -231,10 +231,10 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-u
             (tmp_path / name).write_text(text)
 
     def complete(command: str, line: str) -> list[str]:
-        given = [*(START if line.startswith("START") else BASE[command]), *line.removeprefix("START").split()]
+        arguments = [*(START if line.startswith("START") else BASE[command]), *line.removeprefix("START").split()]
         if "--url" in line:
-            given = [*BASE[command][2:], *line.split()] if command != "ab" else given
-        return [command, *(str(tmp_path / files[word][0]) if word in files else word for word in given)]
+            arguments = [*BASE[command][2:], *line.split()] if command != "ab" else arguments
+        return [command, *(str(tmp_path / files[word][0]) if word in files else word for word in arguments)]
 
     return complete
 
@@ -242,25 +242,25 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-u
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "option", "ignored", "used"), CASES)
 def test_option_without_effect_is_refused_before_a_server_is_asked(  # type: ignore[no-untyped-def]
-    command: str, option: str, ignored: str, used: str, words, capsys: pytest.CaptureFixture[str]
+    command: str, option: str, ignored: str, used: str, complete_line, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bench", *words(command, ignored)]) == 2
+    assert main(["bench", *complete_line(command, ignored)]) == 2
     error = capsys.readouterr().err
     assert f"--{option.replace('_', '-')}" in error or option in NAMED_OTHERWISE
     assert "Repair: " in error
     assert "no server responds" not in error
     if used:
-        assert main(["bench", *words(command, used)]) == 1
+        assert main(["bench", *complete_line(command, used)]) == 1
         assert "no server responds there" in (error := capsys.readouterr().err) or "exit code 3" in error
 
 
-@pytest.mark.parametrize(("command", "line", "told"), WRONG)
+@pytest.mark.parametrize(("command", "line", "message"), WRONG)
 def test_wrong_value_is_told_before_a_server_is_asked(  # type: ignore[no-untyped-def]
-    command: str, line: str, told: str, words, capsys: pytest.CaptureFixture[str]
+    command: str, line: str, message: str, complete_line, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bench", *words(command, line)]) == 2
+    assert main(["bench", *complete_line(command, line)]) == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert "no server responds" not in error
 
 
@@ -280,8 +280,8 @@ def test_each_rule_has_a_case() -> None:
     assert (len(CASES), len(WRONG)) == (98, 94)
 
 
-def test_all_problems_are_told_at_once(words, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    assert main(["bench", *words("run", "--groups 2 --force --chips 0 --header Key:planted-secret")]) == 2
+def test_all_problems_are_told_at_once(complete_line, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    assert main(["bench", *complete_line("run", "--groups 2 --force --chips 0 --header Key:planted-secret")]) == 2
     error = capsys.readouterr().err
     assert [name in error for name in ("--groups", "--force", "--chips")] == [True] * 3
     assert "planted-secret" not in error

@@ -109,7 +109,7 @@ def test_what_is_no_value_changes_nothing(
     assert says in ran.stderr
     assert "Traceback" not in ran.stderr
     assert VALUE not in ran.stderr
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 def test_a_typed_value_is_not_echoed(cloud: OneProject, tmp_path: Path) -> None:

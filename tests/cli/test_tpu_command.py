@@ -48,7 +48,7 @@ def test_a_list_shows_every_lease_of_ours_over_both_apis_and_nobody_elses(cloud:
         ["bezel-one", "demo", ZONE, "v6e-1", "active", "(ACTIVE)"],
         ["bezel-two", "demo", ZONE, "ct6e-standard-1t", "active", "(RUNNING)"],
     ]
-    assert cloud.written == []
+    assert cloud.changing_calls == []
     listed = cloud.tpu("list", "--json", "--zone", ZONE).json
     assert [(lease["name"], lease["state"], lease["stack"]) for lease in listed["leases"]] == [
         ("bezel-one", "active", "demo"),
@@ -113,7 +113,7 @@ def test_a_description_holds_the_boot_and_the_console_and_no_credential(cloud: C
         assert token not in text
         assert "\x1b" not in text
         assert "[redacted]" in text
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 @pytest.mark.parametrize("action", ["describe", "delete"])
@@ -123,7 +123,7 @@ def test_a_name_that_nothing_of_ours_has_is_reported(cloud: Cloud, action: str) 
         result = cloud.tpu(action, name, *HERE, *(["--name", name] if action == "delete" else []))
         assert result.code == 1
         assert f"NAME = {name}\n   these zones contain no such lease" in result.error
-        assert cloud.written == []
+        assert cloud.changing_calls == []
 
 
 def test_a_sweep_deletes_failed_or_ended_leases_once_confirmed(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +135,9 @@ def test_a_sweep_deletes_failed_or_ended_leases_once_confirmed(cloud: Cloud, mon
     cloud.lease("research-over", ours=False)
     cloud.project.passes(14400 + 60)
     for name in ("bezel-over", "research-over"):
-        cloud.settled(name, ZONE, wanted="SUSPENDED")
+        cloud.wait_until_settled(name, ZONE, wanted="SUSPENDED")
     cloud.lease("bezel-live", vm=True)
-    before = cloud.left()
+    before = cloud.remaining_names()
     assert before == {"bezel-failed", "research-failed", "bezel-over", "research-over", "bezel-live"}
 
     unasked = cloud.tpu("sweep", *HERE)
@@ -147,14 +147,14 @@ def test_a_sweep_deletes_failed_or_ended_leases_once_confirmed(cloud: Cloud, mon
     assert "it uses quota until it is deleted" in unasked.out
     answer_terminal(monkeypatch, "n\n")
     assert cloud.tpu("sweep", *HERE).code == 1
-    assert cloud.written == []
-    assert cloud.left() == before
+    assert cloud.changing_calls == []
+    assert cloud.remaining_names() == before
 
     answer_terminal(monkeypatch, "y\n")
     done = cloud.tpu("sweep", *HERE)
     assert done.code == 0
     assert "2 of 2 deleted" in done.error
-    assert cloud.left() == before - {"bezel-failed", "bezel-over"}
+    assert cloud.remaining_names() == before - {"bezel-failed", "bezel-over"}
     again = cloud.tpu("sweep", *HERE, "--yes")
     assert (again.code, again.out) == (0, "")
     assert "nothing to delete" in again.error
@@ -171,13 +171,13 @@ def test_a_sweep_of_a_stack_takes_everything_of_it_and_nothing_of_another(cloud:
         ("bezel-demo", "of the stack demo"),
         ("bezel-vm", "of the stack demo"),
     }
-    assert cloud.left() == {"bezel-other", "research-demo"}
+    assert cloud.remaining_names() == {"bezel-other", "research-demo"}
 
 
 def test_what_was_leased_again_while_somebody_was_asked_is_left(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.lease("bezel-over")
     cloud.project.passes(14400 + 60)
-    cloud.settled("bezel-over", ZONE, wanted="SUSPENDED")
+    cloud.wait_until_settled("bezel-over", ZONE, wanted="SUSPENDED")
 
     def renew() -> None:
         assert cloud.tpu("delete", "bezel-over", *HERE, "--name", "bezel-over").code == 0
@@ -187,7 +187,7 @@ def test_what_was_leased_again_while_somebody_was_asked_is_left(cloud: Cloud, mo
     result = cloud.tpu("sweep", *HERE)
     assert result.code == 1
     assert "it is another lease than the one that was confirmed" in result.error
-    assert cloud.left() == {"bezel-over"}
+    assert cloud.remaining_names() == {"bezel-over"}
 
 
 def test_a_lease_is_deleted_only_by_its_name(cloud: Cloud) -> None:
@@ -195,12 +195,12 @@ def test_a_lease_is_deleted_only_by_its_name(cloud: Cloud) -> None:
     cloud.lease("bezel-one-more")
     for unconfirmed in ((), ("--yes",), ("--name", "bezel-one-more")):
         result = cloud.tpu("delete", "bezel-one", *HERE, *unconfirmed)
-        assert (result.code, cloud.written) == (3, [])
+        assert (result.code, cloud.changing_calls) == (3, [])
         assert "nothing was changed" in result.error
-    assert cloud.left() == {"bezel-one", "bezel-one-more"}
+    assert cloud.remaining_names() == {"bezel-one", "bezel-one-more"}
     done = cloud.tpu("delete", "bezel-one", *HERE, "--name", "bezel-one", "--json")
     assert (done.code, done.json["outcome"]["verdict"]) == (0, "done")
-    assert cloud.left() == {"bezel-one-more"}
+    assert cloud.remaining_names() == {"bezel-one-more"}
 
 
 def test_a_lease_without_a_stack_is_requested_once_confirmed(cloud: Cloud) -> None:
@@ -218,12 +218,12 @@ def test_a_lease_without_a_stack_is_requested_once_confirmed(cloud: Cloud) -> No
         account,
     )
     unasked = cloud.tpu(*arguments)
-    assert (unasked.code, cloud.left()) == (3, set())
+    assert (unasked.code, cloud.remaining_names()) == (3, set())
     assert "price: 0.00 -> " in unasked.error
     assert "add --yes" in unasked.error
     done = cloud.tpu(*arguments, "--yes", "--json")
     assert (done.code, done.json["outcome"]["verdict"]) == (0, "done")
-    cloud.settled("dev-one", ZONE)
+    cloud.wait_until_settled("dev-one", ZONE)
     assert cloud.tpu("list", *HERE).out.splitlines()[1].split()[:2] == ["dev-one", "bezel-by-hand"]
     wrong = cloud.tpu("create", "Dev_One", *arguments[2:])
     assert (wrong.code, wrong.error.startswith("bezel: NAME = Dev_One\n   its form is wrong")) == (2, True)
@@ -235,9 +235,9 @@ def test_what_stays_is_never_said_to_be_gone(cloud: Cloud, changed: dict[str, st
     """Labels that contradict a lease's own name: it is listed as one of ours, and nobody knows whose it is."""
     cloud.lease("bezel-odd", vm=vm, more=changed)
     result = cloud.tpu("delete", "bezel-odd", *HERE, "--name", "bezel-odd")
-    assert (result.code, cloud.written) == (3, [])
+    assert (result.code, cloud.changing_calls) == (3, [])
     assert "so its owner is unknown" in result.error
-    assert cloud.left() == {"bezel-odd"}
+    assert cloud.remaining_names() == {"bezel-odd"}
 
 
 @pytest.mark.parametrize("action", [("list",), ("sweep", "--yes"), ("delete", "bezel-one", "--name", "bezel-one")])
@@ -247,7 +247,7 @@ def test_a_zone_that_does_not_exist_is_an_error_and_not_an_empty_one(cloud: Clou
     assert result.code == 1
     assert "--zone = mars-east1-a\n   the zone does not exist" in result.error
     assert "no leases of this program" not in result.error
-    assert cloud.left() == {"bezel-one"}
+    assert cloud.remaining_names() == {"bezel-one"}
     assert cloud.tpu("list", "--zone", EMPTY).code == 0
 
 

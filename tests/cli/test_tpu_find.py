@@ -22,7 +22,7 @@ def rows(result: ProgressLog) -> dict[str, dict[str, str]]:
 
 def test_each_zone_has_its_hardware_quota_and_price_or_unknown(cloud: Cloud) -> None:
     rows_by_zone = rows(cloud.tpu("find", "v6e4-moe", "--json"))
-    assert cloud.written == []
+    assert cloud.changing_calls == []
     assert rows_by_zone[ZONE] == {
         "zone": ZONE,
         "hardware": "yes",
@@ -55,7 +55,7 @@ def test_a_probe_tells_capacity_is_bounded_and_leaves_nothing(cloud: Cloud) -> N
     assert "granted after" in rows_by_zone[ZONE]["capacity now"]
     assert "not granted within" in rows_by_zone[EMPTY]["capacity now"]
     assert f"{ZONE}: requests one real v6e-4 that ends by itself after 10 min; USD at most: 0.90" in result.error
-    assert cloud.left() == set()
+    assert cloud.remaining_names() == set()
     (asked,) = [call for call in cloud.server.calls if call.method == "POST" and ZONE in call.path]
     assert asked.json["runDuration"] == {"maxRunDuration": "600s"}
     assert asked.json["queueingPolicy"] == {"validUntilDuration": "7200s"}
@@ -88,7 +88,7 @@ def test_a_machine_of_compute_engine_is_probed_likewise(
     row = rows(cloud.tpu("find", "vm", "--probe", "--wait", "2h", "--json", "--zone", ZONE))[ZONE]
     assert (row["hardware"], row["quota"]) == ("yes", "32")
     assert "granted after" in row["capacity now"]
-    assert cloud.left() == set()
+    assert cloud.remaining_names() == set()
     (asked,) = [call for call in cloud.server.calls if call.method == "POST"]
     assert asked.json["scheduling"]["maxRunDuration"] == {"seconds": "600"}
     assert asked.json["params"] == {"requestValidForDuration": {"seconds": "7200"}}
@@ -107,7 +107,7 @@ def test_without_any_network_nothing_is_asked_for_and_it_says_why(cloud: Cloud) 
     result = cloud.tpu("find", "v6e4-moe", "--probe", "--wait", "2h", "--json", "--zone", ZONE)
     assert rows(result)[ZONE]["capacity now"].startswith("? (no network for a probe")
     assert "Repair: probe while v6e4-moe is deployed" in result.error
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 @pytest.mark.parametrize("wait", ["2x", "0s", "3h"])

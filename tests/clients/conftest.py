@@ -25,5 +25,5 @@ def cloud(endpoint):
 @pytest.fixture(scope="module")
 def variables(endpoint, tmp_path_factory):
     """The variables of an outside program: those of `bezel local env`, a PATH, and a home of its own."""
-    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path_factory.mktemp("home"))}
-    return own | control.environment(endpoint)
+    own_variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path_factory.mktemp("home"))}
+    return own_variables | control.environment(endpoint)

@@ -61,7 +61,7 @@ NOTES = [
 
 
 @pytest.fixture(scope="module")
-def prepared(cloud, variables):
+def prepared_variables(cloud, variables):
     """The variables of the programs, with everything that they need in place."""
     cloud.enable("tpu", "cloudquotas", "cloudkms", "cloudbilling", "billingbudgets")
     for path, body in (
@@ -77,12 +77,12 @@ def prepared(cloud, variables):
     task = {"containers": [container], "serviceAccount": RUNTIME}
     cloud.finish("run/v2", cloud.post(JOBS, {"template": {"template": task}}, jobId="told"))
     cloud.post(f"{JOBS}/told:run")
-    said = until(
+    messages = until(
         lambda: [entry["textPayload"] for entry in cloud_log(cloud) if "METADATA_HOST=" in entry["textPayload"]]
     )
     # No program may leave this machine: google-auth looks up regional boundaries at Google in the background.
     outside = {"HTTPS_PROXY": "http://127.0.0.1:1"}
-    metadata = dict.fromkeys(METADATA, said[0].partition("=")[2])
+    metadata = dict.fromkeys(METADATA, messages[0].partition("=")[2])
     return variables | outside | metadata | {"TRIED_IMAGE": container["image"]}
 
 
@@ -94,10 +94,10 @@ def cloud_log(cloud):
 
 @pytest.mark.wide_except("google_auth", "google_secrets")
 @pytest.mark.parametrize("name", sorted(NOT_SERVED))
-def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_its_name(prepared, calls, name):
+def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_name(prepared_variables, calls, name):
     interpreter = sys.executable if name == "google_discovery" else environment.python("google")
     absent = {"GOOGLE_APPLICATION_CREDENTIALS"} if name == "google_metadata" else METADATA
-    variables = {key: value for key, value in prepared.items() if key not in absent}
+    variables = {key: value for key, value in prepared_variables.items() if key not in absent}
     command = [interpreter, programs.PROGRAMS / f"{name}.py"]
     if name == "google_go":
         command = [environment.go_tool(name)]
@@ -109,10 +109,10 @@ def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_its_name(pre
     calls[name] = made
 
 
-def test_the_shipped_numbers_of_enum_values_are_those_of_the_published_definitions():
-    found = enum_numbers.to_text(enum_numbers.enum_numbers(str(environment.python("google"))))
+def test_the_shipped_numbers_of_enum_values_are_the_published_ones():
+    published = enum_numbers.to_text(enum_numbers.enum_numbers(str(environment.python("google"))))
     shipped = (enum_numbers.DATA / "enums.json").read_text()
-    assert shipped == found, "run: .venv/bin/python -m tools.traffic.enum_numbers"
+    assert shipped == published, "run: .venv/bin/python -m tools.traffic.enum_numbers"
 
 
 @pytest.fixture(scope="module")

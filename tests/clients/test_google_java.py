@@ -26,10 +26,12 @@ def test_every_call_of_java_s_clients_passes_or_is_refused_by_name(endpoint, clo
     cloud.enable("secretmanager")
     packages = environment.maven("google")
     names = "\n".join(file.name for file in packages.parent.iterdir())
-    found = re.search(r"google-cloud-secretmanager-([\d.]+)\.jar", names)
-    own = variables | {"TRIED_ENDPOINT": endpoint.base, "TRIED_VERSION": found[1] if found else "unknown"}
-    own |= {"NO_PROXY": "127.0.0.1", "HTTPS_PROXY": "http://127.0.0.1:1"}
-    made = programs.run(["java", "-cp", str(packages), programs.PROGRAMS / "GoogleJava.java"], own, timeout=600)
+    match = re.search(r"google-cloud-secretmanager-([\d.]+)\.jar", names)
+    own_variables = variables | {"TRIED_ENDPOINT": endpoint.base, "TRIED_VERSION": match[1] if match else "unknown"}
+    own_variables |= {"NO_PROXY": "127.0.0.1", "HTTPS_PROXY": "http://127.0.0.1:1"}
+    made = programs.run(
+        ["java", "-cp", str(packages), programs.PROGRAMS / "GoogleJava.java"], own_variables, timeout=600
+    )
     programs.assert_served(made, not_served=NOT_SERVED)
     table = programs.table("Google's clients for Java", 25, ABOUT, "tests/clients/test_google_java.py", made)
     check_results("clients-java", table | {"checked": "make test-wide"})

@@ -20,8 +20,8 @@ SECONDS = 300
 
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory):
-    with service(tmp_path_factory.mktemp("service")) as given:
-        yield given
+    with service(tmp_path_factory.mktemp("service")) as service_variables:
+        yield service_variables
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,8 @@ def check(client: str, loads: dict[str, tuple[int, int, int]]) -> None:
     """
     expected = (REQUESTS, 0, REQUESTS * OUTPUT)
     calls = [
-        ClientCall(client, name, "passed" if found == expected else "failed", f"{found}, not {expected}")
-        for name, found in loads.items()
+        ClientCall(client, name, "passed" if counts == expected else "failed", f"{counts}, not {expected}")
+        for name, counts in loads.items()
     ]
     programs.assert_served(calls)
     programs.check_openai(calls)
@@ -107,7 +107,7 @@ def test_vllm_bench_serve_measures_every_request_that_it_sends(variables, tokeni
     folder = os.environ.get("BEZEL_REAL_VLLM")
     if folder is None:
         pytest.skip("BEZEL_REAL_VLLM names no folder with a real vLLM (see tools/vllm/contract.py)")
-    own = {"OPENAI_API_KEY": variables["OPENAI_API_KEY"], "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    own_variables = {"OPENAI_API_KEY": variables["OPENAI_API_KEY"], "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
     loads = {}
     for backend, path in (("openai-chat", "/v1/chat/completions"), ("openai", "/v1/completions")):
         command = [
@@ -117,7 +117,7 @@ def test_vllm_bench_serve_measures_every_request_that_it_sends(variables, tokeni
             "--max-concurrency=4", "--ignore-eos", "--save-result", f"--result-dir={tmp_path}",
             f"--result-filename={backend}.json",
         ]  # fmt: skip
-        run(variables | own, command, tmp_path)
+        run(variables | own_variables, command, tmp_path)
         result = json.loads((tmp_path / f"{backend}.json").read_text())
         loads[f"bench serve --backend {backend}"] = (
             result["completed"],

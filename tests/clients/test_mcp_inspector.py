@@ -41,8 +41,8 @@ def inspect(*arguments: str, options: tuple[str, ...] = ()) -> Any:
 
 
 def call(tool: str, *arguments: str) -> Any:
-    words = [word for argument in arguments for word in ("--tool-arg", argument)]
-    return inspect("--method", "tools/call", "--tool-name", tool, *words)
+    options = [word for argument in arguments for word in ("--tool-arg", argument)]
+    return inspect("--method", "tools/call", "--tool-name", tool, *options)
 
 
 def test_every_operation_is_listed_with_its_schemas_and_annotations() -> None:

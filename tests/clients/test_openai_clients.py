@@ -10,8 +10,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory):
-    with service(tmp_path_factory.mktemp("service")) as given:
-        yield given
+    with service(tmp_path_factory.mktemp("service")) as service_variables:
+        yield service_variables
 
 
 def check(variables, command, *not_served, **more):

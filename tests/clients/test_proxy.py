@@ -98,17 +98,20 @@ def proxy(url: str, variables: dict[str, str], *options: str) -> Iterator[str]:
 
 
 @contextmanager
-def deployed(folder: Path, serving_speed: int = 100) -> Iterator[tuple[str, dict[str, str]]]:
+def running_service(folder: Path, serving_speed: int = 100) -> Iterator[tuple[str, dict[str, str]]]:
     """The URL of a service, and the variables of a deployer."""
-    with service(folder, serving_speed) as given:
-        own = {"PATH": os.environ["PATH"], "HOME": given["HOME"]}
-        yield given["OPENAI_BASE_URL"].removesuffix("/v1"), own | control.environment(control.start(folder / "cloud"))
+    with service(folder, serving_speed) as service_variables:
+        own_variables = {"PATH": os.environ["PATH"], "HOME": service_variables["HOME"]}
+        yield (
+            service_variables["OPENAI_BASE_URL"].removesuffix("/v1"),
+            own_variables | control.environment(control.start(folder / "cloud")),
+        )
 
 
 @pytest.mark.wide
 def test_openai_for_python_works_unmodified_with_any_key(tmp_path: Path) -> None:
     command = [environment.python("openai"), programs.PROGRAMS / "openai_python.py", NAME]
-    with deployed(tmp_path) as (url, variables), proxy(url, variables) as base:
+    with running_service(tmp_path) as (url, variables), proxy(url, variables) as base:
         calls = programs.run(command, variables | {"OPENAI_BASE_URL": base, "OPENAI_API_KEY": "sk-any"})
     failed = {call.name for call in calls if call.outcome == "failed"}
     # The proxy replaces the caller's key: the one call that expects the refusal of a wrong one gets an answer.
@@ -116,8 +119,8 @@ def test_openai_for_python_works_unmodified_with_any_key(tmp_path: Path) -> None
 
 
 @pytest.mark.wide
-def test_a_service_that_is_killed_is_reported_in_the_stream_and_by_the_next_request(tmp_path: Path) -> None:
-    with deployed(tmp_path, 1) as (url, variables), proxy(url, variables, "--wait", "1") as base:
+def test_a_killed_service_is_reported_in_the_stream_and_the_next_request(tmp_path: Path) -> None:
+    with running_service(tmp_path, 1) as (url, variables), proxy(url, variables, "--wait", "1") as base:
         client = subprocess.Popen(
             [environment.python("openai"), "-c", ASK, NAME],
             stdin=subprocess.PIPE,
@@ -136,8 +139,8 @@ def test_a_service_that_is_killed_is_reported_in_the_stream_and_by_the_next_requ
 
 
 @pytest.mark.wide
-def test_a_new_revision_takes_the_traffic_under_load_without_a_failed_request(tmp_path: Path) -> None:
-    with deployed(tmp_path, 20) as (url, variables), proxy(url, variables) as base:
+def test_a_new_revision_takes_the_traffic_without_a_failed_request(tmp_path: Path) -> None:
+    with running_service(tmp_path, 20) as (url, variables), proxy(url, variables) as base:
         cloud = Client(control.start(tmp_path / "cloud"))
         before = cloud.service(NAME)
         caller = subprocess.Popen(
@@ -164,7 +167,7 @@ def test_a_new_revision_takes_the_traffic_under_load_without_a_failed_request(tm
     assert served == revisions
 
 
-def test_over_hours_a_caller_notices_nothing_of_the_tokens_that_are_renewed() -> None:
+def test_over_hours_a_caller_notices_no_renewal_of_tokens() -> None:
     async def respond(exchange: Exchange) -> None:
         await exchange.body()
         message = {"role": "assistant", "content": "fine"}

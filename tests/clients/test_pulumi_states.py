@@ -51,14 +51,14 @@ def pulumi(cloud, endpoint, tmp_path):
     return run
 
 
-def stored(cloud, prefix):
+def object_names(cloud, prefix):
     return [item["name"] for item in cloud.get(OBJECTS, prefix=f".pulumi/{prefix}").json().get("items", [])]
 
 
 def test_a_stack_lives_in_a_bucket_and_a_lock_of_another_run_keeps_it(pulumi, cloud):
     pulumi("stack", "init", "dev")
     pulumi("up", "--yes", "--skip-preview", "--config", "number=21")
-    assert stored(cloud, "locks/") == []
+    assert object_names(cloud, "locks/") == []
     assert json.loads(pulumi("stack", "history", "--json"))[0]["result"] == "succeeded"
 
     lock = ".pulumi/locks/organization/small/dev/0b4b1f0e-0000-0000-0000-000000000000.json"
@@ -66,8 +66,8 @@ def test_a_stack_lives_in_a_bucket_and_a_lock_of_another_run_keeps_it(pulumi, cl
     cloud.http.post(f"/upload{OBJECTS}", params={"uploadType": "media", "name": lock}, json=body)
     pulumi("up", "--yes", "--skip-preview", fails="the stack is currently locked by 1 lock(s)")
     pulumi("cancel", "--yes")
-    assert stored(cloud, "locks/") == []
+    assert object_names(cloud, "locks/") == []
     outputs = json.loads(pulumi("stack", "export"))["deployment"]["resources"][0]["outputs"]
     assert outputs == {"answer": 42}
     pulumi("stack", "rm", "--yes", "--force")
-    assert [name for name in stored(cloud, "stacks/") if name.endswith(".json")] == []
+    assert [name for name in object_names(cloud, "stacks/") if name.endswith(".json")] == []

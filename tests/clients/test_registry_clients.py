@@ -81,9 +81,9 @@ def test_a_tool_with_a_wrong_token_pulls_only_what_is_public(registry, variables
     host, _ = registry
     tool, _ = program_of("crane")
     login = [tool, "auth", "login", host, "-u", "oauth2accesstoken", "--password-stdin"]
-    own = variables | {"HOME": str(tmp_path)}
-    subprocess.run(login, input="wrong", env=own, text=True, capture_output=True, timeout=60, check=False)
+    own_variables = variables | {"HOME": str(tmp_path)}
+    subprocess.run(login, input="wrong", env=own_variables, text=True, capture_output=True, timeout=60, check=False)
     command = [tool, "catalog", host]
-    ended = subprocess.run(command, env=own, text=True, capture_output=True, timeout=60, check=False)
+    ended = subprocess.run(command, env=own_variables, text=True, capture_output=True, timeout=60, check=False)
     assert ended.returncode != 0
     assert "UNAUTHORIZED" in ended.stderr or "401" in ended.stderr

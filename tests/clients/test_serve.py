@@ -20,7 +20,7 @@ print(client.project, blob.download_as_text())
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served_cloud(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     (home / "seed" / "seeded-bucket").mkdir(parents=True)
     (home / "seed" / "seeded-bucket" / "greeting.txt").write_text("hello")
@@ -29,11 +29,11 @@ def served(tmp_path_factory):
     served.end()
 
 
-def run(served, *command, variables=None, status=0):
+def run(served_cloud, *command, variables=None, status=0):
     ran = subprocess.run(
         [str(word) for word in command],
-        cwd=served.home,
-        env=served.variables | (served.report["environment"] if variables is None else variables),
+        cwd=served_cloud.home,
+        env=served_cloud.variables | (served_cloud.report["environment"] if variables is None else variables),
         capture_output=True,
         text=True,
         timeout=120,
@@ -43,33 +43,35 @@ def run(served, *command, variables=None, status=0):
     return ran.stdout if status == 0 else ran.stderr
 
 
-def test_the_worked_example_runs_as_it_is_shown(served):
+def test_the_worked_example_runs_as_it_is_shown(served_cloud):
     text = after(ROOT / "docs" / "localcloud.md", "run by tests/clients/test_serve.py")
     assert "http://127.0.0.1:8085/" in text
-    program = text.replace("http://127.0.0.1:8085", served.report["base"])
-    assert run(served, environment.python("google"), "-c", program) == "hello\n"
+    program = text.replace("http://127.0.0.1:8085", served_cloud.report["base"])
+    assert run(served_cloud, environment.python("google"), "-c", program) == "hello\n"
 
 
-def test_a_storage_client_needs_no_option_at_all_with_its_credentials_or_as_at_an_emulator(served):
-    own = {name: value for name, value in served.report["environment"].items() if name != "STORAGE_EMULATOR_HOST"}
-    none = {"GOOGLE_CLOUD_PROJECT": "bezel-local", "STORAGE_EMULATOR_HOST": served.report["emulator"]}
-    for variables in (own, none):
+def test_a_storage_client_needs_no_option_with_credentials_or_emulator(served_cloud):
+    own_variables = {
+        name: value for name, value in served_cloud.report["environment"].items() if name != "STORAGE_EMULATOR_HOST"
+    }
+    none = {"GOOGLE_CLOUD_PROJECT": "bezel-local", "STORAGE_EMULATOR_HOST": served_cloud.report["emulator"]}
+    for variables in (own_variables, none):
         python = environment.python("storage")
-        assert run(served, python, "-c", STORAGE, variables=variables) == "bezel-local hello\n"
+        assert run(served_cloud, python, "-c", STORAGE, variables=variables) == "bezel-local hello\n"
     # At the other port a client without credentials may read nothing.
-    none["STORAGE_EMULATOR_HOST"] = served.report["base"]
+    none["STORAGE_EMULATOR_HOST"] = served_cloud.report["base"]
     assert "Anonymous credentials cannot be refreshed" in run(
-        served, environment.python("storage"), "-c", STORAGE, variables=none, status=1
+        served_cloud, environment.python("storage"), "-c", STORAGE, variables=none, status=1
     )
 
 
-def test_gcloud_works_with_the_variables_and_leaves_the_users_own_configuration_alone(served):
+def test_gcloud_leaves_the_users_own_configuration_alone(served_cloud):
     if shutil.which("gcloud") is None:
         pytest.skip("gcloud is not on PATH")
-    own = {"variables": served.report["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
-    run(served, "gcloud", "secrets", "create", "by-gcloud", "--replication-policy=automatic", **own)
-    (served.home / "sent.txt").write_text("by gcloud")
-    run(served, "gcloud", "storage", "cp", "sent.txt", "gs://seeded-bucket/sent.txt", **own)
-    assert run(served, "gcloud", "storage", "cat", "gs://seeded-bucket/sent.txt", **own) == "by gcloud"
-    assert (served.home / "cloud" / "gcloud").is_dir()
-    assert not (served.home / ".config").exists()
+    own_options = {"variables": served_cloud.report["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
+    run(served_cloud, "gcloud", "secrets", "create", "by-gcloud", "--replication-policy=automatic", **own_options)
+    (served_cloud.home / "sent.txt").write_text("by gcloud")
+    run(served_cloud, "gcloud", "storage", "cp", "sent.txt", "gs://seeded-bucket/sent.txt", **own_options)
+    assert run(served_cloud, "gcloud", "storage", "cat", "gs://seeded-bucket/sent.txt", **own_options) == "by gcloud"
+    assert (served_cloud.home / "cloud" / "gcloud").is_dir()
+    assert not (served_cloud.home / ".config").exists()

@@ -27,7 +27,7 @@ NOT_SERVED = {
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served_cloud(tmp_path_factory):
     served = Served(tmp_path_factory.mktemp("home"), "--dir", "cloud", "--emulator", "--tls")
     yield served
     served.end()
@@ -44,31 +44,37 @@ def calls():
         check_results("clients-storage-others", table | {"command": "make clients", "checked": "make clients"})
 
 
-def variables_of(served, *, emulated):
-    own = served.variables | served.report["environment"] | {"TRIED_ENDPOINT": served.report["base"]}
+def variables_of(served_cloud, *, emulated):
+    own_variables = (
+        served_cloud.variables | served_cloud.report["environment"] | {"TRIED_ENDPOINT": served_cloud.report["base"]}
+    )
     # No program may leave this machine.
-    own |= {
+    own_variables |= {
         "HTTPS_PROXY": "http://127.0.0.1:1",
         "NO_PROXY": "127.0.0.1,localhost",
         "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
     }
-    return own if emulated else {name: value for name, value in own.items() if name != "STORAGE_EMULATOR_HOST"}
+    return (
+        own_variables
+        if emulated
+        else {name: value for name, value in own_variables.items() if name != "STORAGE_EMULATOR_HOST"}
+    )
 
 
-def boto_file(served):
+def boto_file(served_cloud):
     """The settings of gsutil that docs/localcloud.md shows, with the addresses of a localcloud."""
-    report = served.report
+    report = served_cloud.report
     text = after(
         ROOT / "docs" / "localcloud.md", "the boto file of gsutil, run by tests/clients/test_storage_clients.py"
     )
-    for shown, own in {
+    for shown, own_value in {
         "8443": report["tls"].rpartition(":")[2],
         "http://127.0.0.1:8085": report["base"],
         "DIR/certificates/authority.pem": report["authority"],
         "DIR/credentials.json": report["credentials"],
     }.items():
-        text = text.replace(shown, own)
-    file = served.home / "boto"
+        text = text.replace(shown, own_value)
+    file = served_cloud.home / "boto"
     file.write_text(text)
     return file
 
@@ -92,14 +98,14 @@ def command_of(name):
 
 @pytest.mark.wide_cases("gcloud", "gsutil")
 @pytest.mark.parametrize("name", sorted(NOT_SERVED))
-def test_every_call_of_a_storage_client_passes_or_is_refused_by_name(served, calls, name):
+def test_every_call_of_a_storage_client_passes_or_is_refused_by_name(served_cloud, calls, name):
     # Google's package for Node.js gets tokens at a fixed address: without the emulator's port it sends none.
     for emulated in {"go": (False, True), "node": (True,)}.get(name, (False,)):
-        variables = variables_of(served, emulated=emulated)
+        variables = variables_of(served_cloud, emulated=emulated)
         if name == "node":
             variables["NODE_PATH"] = str(environment.npm("storage") / "node_modules")
         if name == "gsutil":
-            variables["BOTO_CONFIG"] = str(boto_file(served))
+            variables["BOTO_CONFIG"] = str(boto_file(served_cloud))
         made = programs.run(command_of(name), variables, timeout=600)
         programs.assert_served(made, not_served=NOT_SERVED[name])
         calls[name] = calls.get(name, []) + made

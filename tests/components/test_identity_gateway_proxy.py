@@ -195,14 +195,14 @@ def test_a_request_goes_where_the_least_are_under_way(fleet: Fleet) -> None:
     callers = [gateway.connect() for _ in range(5)]
     for number, caller in enumerate(callers[:4]):
         caller.request("POST", "/v1/hold", b"{}")
-        until(lambda number=number: first.held + second.held == number + 1, "it is under way")
-    assert (first.held, second.held) == (2, 2)
+        until(lambda number=number: first.waiting + second.waiting == number + 1, "it is under way")
+    assert (first.waiting, second.waiting) == (2, 2)
     second.go.set()
-    until(lambda: second.held == 0, "the second is free")
+    until(lambda: second.waiting == 0, "the second is free")
     second.go.clear()
     callers[4].request("POST", "/v1/hold", b"{}")
-    until(lambda: first.held + second.held == 3, "it is under way")
-    assert (first.held, second.held) == (2, 1)
+    until(lambda: first.waiting + second.waiting == 3, "it is under way")
+    assert (first.waiting, second.waiting) == (2, 1)
     for caller in callers:
         caller.close()
 

@@ -25,7 +25,7 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
+def shared_rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     """A checkout and a cloud for all tests of a module; none of them deploys anything."""
     folder = tmp_path_factory.mktemp("shared")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
@@ -34,17 +34,17 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 
 
 @pytest.fixture(scope="module")
-def deployed(grounds: KillHarness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
+def deployed_stage(grounds: KillHarness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
     """A stack in service for all tests of a module."""
     with FaultHarness.set_up(grounds, tmp_path_factory.mktemp("stage")) as made:
         yield made
 
 
 @pytest.fixture
-def stage(deployed: FaultHarness) -> Iterator[FaultHarness]:
+def stage(deployed_stage: FaultHarness) -> Iterator[FaultHarness]:
     """The stack in service, with no fault left on it afterwards."""
-    yield deployed
-    deployed.reset()
+    yield deployed_stage
+    deployed_stage.reset()
 
 
 @pytest.fixture(scope="session")

@@ -56,9 +56,9 @@ class Agent:
         plan = offered["plan"]
         assert plan["refusals"] == []
         again = {} if plan["confirm_name"] is None else {"name": plan["confirm_name"]}
-        given = {"token": offered["token"], "operation": tool, "target": plan["target"]}
-        done = await self.call("confirm", **given, **again)
-        twice = await self.client.call_tool("confirm", {**given, **again})
+        confirmation = {"token": offered["token"], "operation": tool, "target": plan["target"]}
+        done = await self.call("confirm", **confirmation, **again)
+        twice = await self.client.call_tool("confirm", {**confirmation, **again})
         assert twice.is_error
         assert done["verdict"] == "done", done
         return done
@@ -122,8 +122,14 @@ async def find(agent: Agent) -> None:
 
 
 async def lease(agent: Agent) -> None:
-    given = {"name": "dev-one", "hardware": "v6e-1", "zone": [ZONE], "network": NETWORK, "service_account": ACCOUNT}
-    await agent.change("tpu_create", **given, duration="1h")
+    lease_arguments = {
+        "name": "dev-one",
+        "hardware": "v6e-1",
+        "zone": [ZONE],
+        "network": NETWORK,
+        "service_account": ACCOUNT,
+    }
+    await agent.change("tpu_create", **lease_arguments, duration="1h")
     (listed,) = (await agent.call("tpu_list", zone=[ZONE]))["leases"]
     assert (listed["name"], listed["max_run_seconds"]) == ("dev-one", 3600)
     (described,) = (await agent.call("tpu_describe", name="dev-one", zone=[ZONE]))["leases"]
@@ -178,8 +184,8 @@ async def scale(agent: Agent, rehearsal: Rehearsal) -> None:
     await agent.change("scale", stack=STACK, max=2)
     assert "max_instances: 2" in file.read_text()
     with rehearsal.api() as api:
-        found = api.get(f"/run/v2/projects/bezel-local/locations/us-east4/services/bezel-{STACK}").json()
-    assert found["template"]["scaling"]["maxInstanceCount"] == 2
+        service = api.get(f"/run/v2/projects/bezel-local/locations/us-east4/services/bezel-{STACK}").json()
+    assert service["template"]["scaling"]["maxInstanceCount"] == 2
 
 
 async def destroy(agent: Agent) -> None:

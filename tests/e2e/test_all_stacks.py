@@ -64,5 +64,5 @@ def test_a_stack_passes_both_packs_and_serves(checkout: Rehearsal, stack: str) -
 
 
 def _config(checkout: Rehearsal, stack: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((checkout.folder / f"Pulumi.{stack}.yaml").read_text())["config"]
-    return found
+    settings: dict[str, Any] = yaml.safe_load((checkout.folder / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return settings

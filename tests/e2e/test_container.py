@@ -25,12 +25,12 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseFaultHarnes
         yield made
 
 
-def container(stage: LeaseFaultHarness, *words: str) -> Run:
-    return stage.rehearsal.bezel("container", *words, **stage.rehearsal.variables())
+def container(stage: LeaseFaultHarness, *arguments: str) -> Run:
+    return stage.rehearsal.bezel("container", *arguments, **stage.rehearsal.variables())
 
 
 @pytest.mark.wide
-def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_sees_a_change(
+def test_a_stopped_container_serves_nobody_and_no_deploy_sees_a_change(
     stage: LeaseFaultHarness,
 ) -> None:
     with stage.invoker() as caller:

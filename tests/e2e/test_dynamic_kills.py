@@ -63,7 +63,7 @@ class Gate:
             reached.set()
             released.wait(WAIT)
             return Answer(reset=True)  # its caller is dead: it was never handled
-        answer = next((found for route in others if (found := route(call)) is not None), None)
+        answer = next((answered for route in others if (answered := route(call)) is not None), None)
         if stopped:
             reached.set()
             released.wait(WAIT)
@@ -134,24 +134,22 @@ def call(plugin: Plugin | KillableProvider, kind: str, operation: str, inputs: d
     return requests[operation]()
 
 
-def told(kind: str, answer: Any) -> Any:
+def answer_content(kind: str, answer: Any) -> Any:
     """What an answer says, without what a clock says."""
     if not hasattr(answer, "properties"):
         return str(answer)
-    found = {name: value for name, value in plain(answer.properties).items() if name != "__provider"}
-    if kind == "HealthCheck" and "verdict" in found:
-        found["verdict"] = {name: check["ok"] for name, check in found["verdict"]["checks"].items()}
-    if kind == "ShortBenchmark" and "figures" in found:
-        found["figures"] = {
-            name: found["figures"][name] for name in ("requests", "completed", "failed", "output_tokens")
+    content = {name: value for name, value in plain(answer.properties).items() if name != "__provider"}
+    if kind == "HealthCheck" and "verdict" in content:
+        content["verdict"] = {name: check["ok"] for name, check in content["verdict"]["checks"].items()}
+    if kind == "ShortBenchmark" and "figures" in content:
+        content["figures"] = {
+            name: content["figures"][name] for name in ("requests", "completed", "failed", "output_tokens")
         }
-    return getattr(answer, "id", ""), found
+    return getattr(answer, "id", ""), content
 
 
 @pytest.mark.long
-def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_minds(
-    world: World, survivor: Plugin
-) -> None:
+def test_a_provider_killed_at_any_call_leaves_what_the_next_one_takes(world: World, survivor: Plugin) -> None:
     rows = []
     with engine_listening() as (_, address), prefork(world.environment, address) as starts:
         for kind in PROVIDERS:
@@ -160,7 +158,7 @@ def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_
                 world.gate.reset()
                 # In a process of its own: one that has run before keeps its tokens, and makes fewer calls.
                 with starts.victim() as fresh:
-                    expected = told(kind, call(fresh, kind, operation, inputs).result(WAIT))
+                    expected = answer_content(kind, call(fresh, kind, operation, inputs).result(WAIT))
                 calls = [*world.gate.calls]
                 survived = 0
                 for number in range(1, len(calls) + 1):
@@ -173,7 +171,7 @@ def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_
                             with pytest.raises(grpc.RpcError):
                                 running.result(WAIT)
                         world.gate.reset()
-                        again = told(kind, call(survivor, kind, operation, inputs).result(WAIT))
+                        again = answer_content(kind, call(survivor, kind, operation, inputs).result(WAIT))
                         survived += again == expected
                 rows.append([kind, operation, len(calls), 2 * len(calls), survived])
                 # Nothing that it calls makes, changes or deletes anything: there is nothing to be left half done.

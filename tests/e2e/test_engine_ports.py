@@ -78,8 +78,8 @@ class Run:
     def port(self, text: str) -> int:
         """Where the process with this text in its command line listens."""
         (process,) = (one for one in self.processes() if text in command_line(one))
-        (found,) = listening(process)
-        return found
+        (number,) = listening(process)
+        return number
 
     def processes(self) -> list[int]:
         """The engine's process, and those below it."""
@@ -106,9 +106,9 @@ def below(process: int) -> list[int]:
 
 def listening(process: int) -> set[int]:
     """The ports where a process listens, as the kernel's table has them."""
-    held = {str(entry.readlink()) for entry in Path(f"/proc/{process}/fd").iterdir() if entry.is_symlink()}
+    sockets = {str(entry.readlink()) for entry in Path(f"/proc/{process}/fd").iterdir() if entry.is_symlink()}
     rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
-    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in held}
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
 @pytest.fixture

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def previewed(grounds: KillHarness, tmp_path: Path) -> Iterator[Rehearsal]:
+def previewed_stack(grounds: KillHarness, tmp_path: Path) -> Iterator[Rehearsal]:
     """A stack that was previewed, so that its bucket holds the weights."""
     made = grounds.copy("up", tmp_path / "previewed")
     yield made
     made.local("stop")
 
 
-def test_a_bucket_without_the_model_is_found_in_preview(previewed: Rehearsal) -> None:
-    with previewed.api() as api:
+def test_a_bucket_without_the_model_is_found_in_preview(previewed_stack: Rehearsal) -> None:
+    with previewed_stack.api() as api:
         assert api.delete(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2Fconfig.json").is_success
-    run = previewed.local("preview", "l4-qat")
+    run = previewed_stack.local("preview", "l4-qat")
     assert run.code == 1
     assert "config.json" in run.text
     assert f"gs://{BUCKET}/{MODEL}" in run.text
@@ -35,19 +35,19 @@ def test_a_bucket_without_the_model_is_found_in_preview(previewed: Rehearsal) ->
 
 
 @pytest.mark.wide
-def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(previewed: Rehearsal) -> None:
-    break_model(previewed)
+def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(previewed_stack: Rehearsal) -> None:
+    break_model(previewed_stack)
 
     for _ in range(2):
-        run = previewed.local("up", "l4-qat")
+        run = previewed_stack.local("up", "l4-qat")
         assert run.code == 1, run.text
         assert "HEALTH_CHECK_CONTAINER_ERROR" in run.text  # the platform's words
         assert "max_position_embeddings=4096" in run.text  # the container's
         assert "correct the arguments named there" in run.text  # what mends it
         assert "in service" not in run.text
 
-    previewed.set("vllm.max-model-len", 4096)
-    previewed.set("vllm.max-num-batched-tokens", 2496)
-    mended = previewed.local("up", "l4-qat")
+    previewed_stack.set("vllm.max-model-len", 4096)
+    previewed_stack.set("vllm.max-num-batched-tokens", 2496)
+    mended = previewed_stack.local("up", "l4-qat")
     assert mended.code == 0, mended.text
-    assert previewed.outputs()["smoke"]["verdict"]["ok"] is True
+    assert previewed_stack.outputs()["smoke"]["verdict"]["ok"] is True

@@ -20,7 +20,7 @@ PLAIN = "the next `up` is green, then nothing is left to do"
     ],
     ids=["quota-secret", "bucket-permission", "never-healthy"],
 )
-def test_what_is_wrong_outside_the_stack_file_is_mended_there_and_deployed_again(
+def test_what_is_wrong_outside_the_stack_file_is_mended_and_deployed(
     stage: FaultHarness, faults: Sequence[tuple[str, dict[str, object]]], protection: str
 ) -> None:
     """Also where the service is protected from deletion, as in `prod`: no repair replaces it."""
@@ -115,7 +115,7 @@ def test_an_image_that_nobody_has_stops_the_preview(stage: FaultHarness) -> None
 
 
 @pytest.mark.wide
-def test_what_somebody_else_did_is_reported_by_the_next_deploy_and_undone_by_the_one_after_it(
+def test_a_foreign_change_is_reported_by_one_deploy_and_undone_by_the_next(
     stage: FaultHarness,
 ) -> None:
     stage.settle()

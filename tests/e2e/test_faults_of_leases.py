@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bezel_localcloud.faults.kinds import KINDS
-from tests.support.e2e.fault_harness import check_golden, error_text, normalized, unpreviewed
+from tests.support.e2e.fault_harness import check_golden, error_text, normalize, without_preview
 from tests.support.e2e.lease_harness import LeaseFaultHarness
 from tests.support.e2e.rehearsal import Run
 
@@ -17,17 +17,17 @@ SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseFaultHarness]:
+def leased_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseFaultHarness]:
     with LeaseFaultHarness.deploy(tmp_path_factory.mktemp("leased")) as made:
         yield made
 
 
 @pytest.fixture
-def stage(leased: LeaseFaultHarness) -> Iterator[LeaseFaultHarness]:
-    yield leased
-    leased.reset()
-    if not leased.one_lease():
-        leased.deployed()
+def stage(leased_stage: LeaseFaultHarness) -> Iterator[LeaseFaultHarness]:
+    yield leased_stage
+    leased_stage.reset()
+    if not leased_stage.one_lease():
+        leased_stage.deploy_one()
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -45,9 +45,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
         pytest.param(("lease-quota", "lease-zone-refused"), marks=pytest.mark.long),
     ],
 )
-def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_leases_one(
-    stage: LeaseFaultHarness, kinds: tuple[str, ...]
-) -> None:
+def test_where_no_zone_gives_a_machine_nothing_is_left(stage: LeaseFaultHarness, kinds: tuple[str, ...]) -> None:
     stage.need_a_lease()
     seen = []
     for kind in kinds:
@@ -57,27 +55,27 @@ def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_lease
         assert "in the cloud no request and no machine in any zone" in state
         seen.append((kind, command, text, state))
         stage.clear()
-    stage.deployed()
+    stage.deploy_one()
     for kind, command, text, state in seen:
         check_golden(kind, command, text, state, AGAIN)
 
 
 @pytest.mark.wide
-def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(stage: LeaseFaultHarness) -> None:
+def test_a_long_deletion_is_waited_for_before_a_request(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
-    command, before = stage.add("lease-slow-delete"), stage.asked()
-    run = stage.deployed()
-    assert stage.asked() == before + 1
+    command, before = stage.add("lease-slow-delete"), stage.request_count()
+    run = stage.deploy_one()
+    assert stage.request_count() == before + 1
     waits = re.search(r"waiting for the deletion: us-east5-a DELETING; \d+ (s|min), \d+ min left", run.text)
     assert waits, run.text
     text = f"the deploy is green, and shows what it waits for:\n{re.sub(r'[0-9]+ (s|min)', 'N min', waits[0])}"
     check_golden(
-        "lease-slow-delete", command, normalized(text), stage.state(), "there is nothing to mend: the deploy was green"
+        "lease-slow-delete", command, normalize(text), stage.state(), "there is nothing to mend: the deploy was green"
     )
 
 
 @pytest.mark.wide
-def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_again(stage: LeaseFaultHarness) -> None:
+def test_a_request_stored_after_its_time_out_is_found_and_not_repeated(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
     command = stage.add("lease-late-fill")
     text = error_text(stage.up())
@@ -86,9 +84,9 @@ def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_
     until(lambda: stage.leases()["queuedResources"] != [], "the request is stored")
     until(lambda: stage.request()["state"]["state"] == "ACTIVE", "it is granted")
     state = stage.state()
-    asked, stored = stage.asked(), stage.request()["createTime"]
-    stage.deployed()
-    assert (stage.asked(), stage.request()["createTime"]) == (asked, stored)
+    asked, stored = stage.request_count(), stage.request()["createTime"]
+    stage.deploy_one()
+    assert (stage.request_count(), stage.request()["createTime"]) == (asked, stored)
     stage.nothing_left()
     following = "the next `up` finds the request that was stored meanwhile, asks for no other, and is green; "
     check_golden("lease-late-fill", command, text, state, f"{following}then nothing is left to do")
@@ -96,41 +94,39 @@ def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_
 
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", ["lease-preempted", pytest.param("lease-ends", marks=pytest.mark.long)])
-def test_a_lease_that_is_over_is_reported_with_its_price_and_bought_again_only_when_that_is_said(
-    stage: LeaseFaultHarness, kind: str
-) -> None:
+def test_a_lease_that_is_over_is_bought_again_only_when_that_is_set(stage: LeaseFaultHarness, kind: str) -> None:
     invoker = stage.invoker()
     assert invoker.get("/v1/models").status_code == 200
-    command, before = stage.add(kind), stage.asked()
+    command, before = stage.add(kind), stage.request_count()
     # At first it only fails to connect; then its checks have failed, which is what it says for good.
     until(lambda: "0 of 1 passed" in invoker.get("/v1/models").text, "the gateway sees that no machine is there")
     answer = invoker.get("/v1/models").json()
     assert answer["error"]["code"] == 503, answer
     run, state = stage.up(), stage.state()
     # The engine has nothing to do, and nothing serves all the same.
-    assert (run.code, stage.asked()) == (1, before), run.text
+    assert (run.code, stage.request_count()) == (1, before), run.text
     assert "is deployed on localcloud and not in service: HTTP 503" in run.text
     assert "renew: true" in run.text
-    said = run.text.partition("\nDiagnostics:\n")[2].partition("warning: ")[2].partition("\n")[0]
-    assert "another one costs 5.40 USD for 4 h; set lease.renew: true to buy it" in said
+    warning = run.text.partition("\nDiagnostics:\n")[2].partition("warning: ")[2].partition("\n")[0]
+    assert "another one costs 5.40 USD for 4 h; set lease.renew: true to buy it" in warning
 
     stage.rehearsal.set("lease.renew", True, "v6e1-12b")
-    renewed = stage.deployed()
-    assert stage.asked() == before + 1
+    renewed = stage.deploy_one()
+    assert stage.request_count() == before + 1
     assert re.search(r"smoke:HealthCheck health updated", renewed.text), renewed.text
     assert invoker.get("/v1/models").status_code == 200
-    said = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", said)
-    text = f"the deploy warns, and the gateway answers 503 ({answer['error']['message']}):\nwarning: {said}"
-    check_golden(kind, command, normalized(text), state, RENEWED)
+    warning = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", warning)
+    text = f"the deploy warns, and the gateway answers 503 ({answer['error']['message']}):\nwarning: {warning}"
+    check_golden(kind, command, normalize(text), state, RENEWED)
 
 
 @pytest.mark.long
-def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_or_taken_down(
+def test_a_lease_that_ends_under_the_benchmark_is_red_until_renewed(
     stage: LeaseFaultHarness,
 ) -> None:
     stage.rehearsal.set("smoke.requests", 100, "v6e1-12b")
-    before = stage.asked()
-    process = stage.rehearsal.start("up", "v6e1-12b", "--deadline", "5", *unpreviewed())
+    before = stage.request_count()
+    process = stage.rehearsal.start("up", "v6e1-12b", "--deadline", "5", *without_preview())
     stage.rehearsal.wait_for(process, "of 100 requests answered")
     stage.add("lease-ends")
     struck = Run(process.wait(SECONDS), process.stdout.read() if process.stdout else "")
@@ -142,11 +138,11 @@ def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_o
         assert "in service" not in run.text
         assert "all passed" not in run.text
     assert "the lease bezel-v6e1-12b ended before its planned end" in again.text
-    assert stage.asked() == before
+    assert stage.request_count() == before
 
     stage.rehearsal.set("lease.renew", True, "v6e1-12b")
-    stage.deployed()
-    assert stage.asked() == before + 1
+    stage.deploy_one()
+    assert stage.request_count() == before + 1
     stage.add("lease-ends")
     down = stage.rehearsal.local("down", "v6e1-12b")
     assert down.code == 0, down.text

@@ -51,8 +51,8 @@ def test_a_refresh_names_the_rows_that_a_price_list_changes(
     text = capsys.readouterr().out
     assert PRICES.read_bytes() == before
     (concerned,) = [line for line in text.splitlines() if "nvidia-l4 no zonal redundancy, us-east4" in line]
-    words = " ".join(
+    options = " ".join(
         f"'{name}={value}'" if " " in str(value) else f"{name}={value}" for name, value in parameters.items()
     )
-    check_golden(kind, f"bezel local fault add {kind} {words}", f"{concerned}\n", STATE, following)
+    check_golden(kind, f"bezel local fault add {kind} {options}", f"{concerned}\n", STATE, following)
     assert concerned.startswith({"price-changed": "changed", "price-missing": "not found"}[kind])

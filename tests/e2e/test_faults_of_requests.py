@@ -17,7 +17,7 @@ from bezel_pulumi_offline.lifecycle.resource_calls import ResourceCalls
 from bezel_pulumi_offline.resources import TYPES
 from bezel_smoke.base import SmokeError
 from bezel_smoke.health import HealthCheckProvider
-from tests.support.e2e.fault_harness import SERVICE, FaultHarness, check_golden, error_text, normalized
+from tests.support.e2e.fault_harness import SERVICE, FaultHarness, check_golden, error_text, normalize
 
 SERVICES = TYPES["gcp:cloudrunv2/service:Service"]
 NAMES = {"project": "bezel-local", "location": "us-east4", "name": "bezel-l4-qat"}
@@ -38,8 +38,8 @@ def read_the_service(stage: FaultHarness) -> None:
     Raises:
         ProviderError: As the engine shows it.
     """
-    found = ResourceCalls(Cloud({}, control.environment(stage.endpoint()))).read(SERVICES, SERVICE, NAMES, NAMES)
-    assert found is not None
+    resource = ResourceCalls(Cloud({}, control.environment(stage.endpoint()))).read(SERVICES, SERVICE, NAMES, NAMES)
+    assert resource is not None
 
 
 def check_the_service(stage: FaultHarness, seconds: float) -> None:
@@ -64,7 +64,7 @@ def check(service: dict[str, Any], seconds: float) -> None:
 
 
 @pytest.mark.wide
-def test_an_api_that_fails_is_named_by_the_engine_and_a_short_burst_is_borne(stage: FaultHarness) -> None:
+def test_an_api_that_fails_is_named_and_a_short_burst_is_borne(stage: FaultHarness) -> None:
     stage.settle()
     stage.add("server-errors", path="/run/*", count=3)
     assert stage.rehearsal.local("refresh", "l4-qat").code == 0
@@ -88,12 +88,12 @@ def test_the_provider_bears_a_burst_of_refusals_but_no_dropped_connection(
         read_the_service(stage)
     stage.clear()
     read_the_service(stage)
-    text = normalized(f"error: {caught.value}\n{caught.value.advice}")
+    text = normalize(f"error: {caught.value}\n{caught.value.advice}")
     check_golden(kind, command, text, stage.state(), NOTHING)
 
 
 @pytest.mark.wide
-def test_an_effect_whose_answer_was_lost_fails_the_deploy_and_is_found_by_the_next(stage: FaultHarness) -> None:
+def test_a_lost_answer_fails_the_deploy_and_the_next_one_finds_the_effect(stage: FaultHarness) -> None:
     before = int(stage.service().json()["generation"])
     stage.need_a_revision()
     stage.add("dropped-connections", when="after", method="PATCH", path="/run/*", count=1)
@@ -134,13 +134,13 @@ def test_the_check_says_what_stands_between_it_and_the_server(
     stage.clear()
     check_the_service(stage, 20)
     check_golden(
-        kind, command, normalized(f"error: smoke: {caught.value}"), stage.state(), "once it is mended the check passes"
+        kind, command, normalize(f"error: smoke: {caught.value}"), stage.state(), "once it is mended the check passes"
     )
 
 
 @pytest.mark.wide
 @pytest.mark.usefixtures("at_home")
-def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one_after(
+def test_a_deleted_service_is_reported_and_created_by_the_next_deploy(
     stage: FaultHarness,
 ) -> None:
     stage.settle()
@@ -153,13 +153,13 @@ def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one
     state = stage.state()
     stage.in_service()
     following = "a deploy says so and has read what is there, so the one after it is green, then nothing is left to do"
-    check_golden("service-deleted", command, normalized(f"error: smoke: {caught.value}"), state, following)
+    check_golden("service-deleted", command, normalize(f"error: smoke: {caught.value}"), state, following)
 
 
 @pytest.mark.wide_except("rate-limited-*", "dropped-connections-parameters2-*")
 @pytest.mark.usefixtures("at_home")
 @pytest.mark.parametrize(
-    ("kind", "parameters", "said"),
+    ("kind", "parameters", "reason"),
     [
         ("server-errors", {"at": "service", "count": 0, "status": 502}, "refuses every request (HTTP 502)"),
         ("rate-limited", {"at": "service", "count": 0}, "raise scaling.max_instances"),
@@ -168,10 +168,10 @@ def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one
     ],
 )
 def test_the_check_tells_a_service_that_refuses_from_one_that_breaks(
-    stage: FaultHarness, kind: str, parameters: dict[str, object], said: str
+    stage: FaultHarness, kind: str, parameters: dict[str, object], reason: str
 ) -> None:
     stage.add(kind, **parameters)
-    with pytest.raises(SmokeError, match=re.escape(said)):
+    with pytest.raises(SmokeError, match=re.escape(reason)):
         check_the_service(stage, 2)
 
 

@@ -6,7 +6,7 @@ TOKEN = "ya29.a-real-token-that-must-stay-here"
 
 
 def test_a_run_on_localcloud_takes_nothing_of_the_users_own_account(rehearsal: Rehearsal) -> None:
-    own = {
+    own_variables = {
         "GOOGLE_PROJECT": "my-project",
         "GOOGLE_CLOUD_PROJECT": "my-project",
         "GOOGLE_OAUTH_ACCESS_TOKEN": TOKEN,
@@ -14,7 +14,7 @@ def test_a_run_on_localcloud_takes_nothing_of_the_users_own_account(rehearsal: R
         "PULUMI_CONFIG_PASSPHRASE": "of another state",
     }
     place = ("--dir", str(rehearsal.cloud), "--speed", "2000")
-    preview = rehearsal.bezel("local", "preview", "l4-qat", *place, **own)
+    preview = rehearsal.bezel("local", "preview", "l4-qat", *place, **own_variables)
     assert preview.code == 0, preview.text
     assert "warning" not in preview.text
     assert rehearsal.exists()["buckets"] == ["bezel-local-models"]

@@ -62,9 +62,9 @@ class Shop:
 
     def pack(self, name: str) -> str:
         """The folder that `bezel policies path` prints."""
-        found = self.run("bezel", "policies", "path", name)
-        assert found.returncode == 0, found.stderr
-        return found.stdout.removesuffix("\n")
+        output = self.run("bezel", "policies", "path", name)
+        assert output.returncode == 0, output.stderr
+        return output.stdout.removesuffix("\n")
 
     def preview(self, *options: str) -> subprocess.CompletedProcess[str]:
         """Preview the program."""
@@ -107,9 +107,9 @@ def test_an_installed_pack_refuses_what_lower_limits_do(shop: Shop) -> None:
     pack = shop.pack("hardware_cost")
     with open(f"{pack}.dev.json") as shipped:  # noqa: PTH123 - as the engine is told it
         limits = json.load(shipped)
-    own = shop.folder / "limits.json"
-    own.write_text(json.dumps(limits | {"hourly-ceiling": {"limits": {"dev": 0.1}}}))
-    done = shop.preview("--policy-pack", pack, "--policy-pack-config", str(own))
+    own_limits = shop.folder / "limits.json"
+    own_limits.write_text(json.dumps(limits | {"hourly-ceiling": {"limits": {"dev": 0.1}}}))
+    done = shop.preview("--policy-pack", pack, "--policy-pack-config", str(own_limits))
     assert done.returncode != 0
     assert "[mandatory]  hourly-ceiling" in done.stdout, done.stdout + done.stderr
 

@@ -67,9 +67,9 @@ def test_a_kill_at_this_boundary_converges_and_leaves_nothing(
         outcome = kill_at_boundary(rehearsal, point)
         assert outcome.problems == ()
         if point.victim == "engine":
-            assert outcome.said.startswith("unlocked"), outcome.said
+            assert outcome.message.startswith("unlocked"), outcome.message
         # A plugin that died over something that was made costs no second command.
-        assert outcome.said.startswith("itself: ") or (point.victim, point.when) != ("stand-in", "after")
+        assert outcome.message.startswith("itself: ") or (point.victim, point.when) != ("stand-in", "after")
     finally:
         rehearsal.local("stop")
 
@@ -85,9 +85,9 @@ def test_a_life_of_kills_ends_as_one_without_any(grounds: KillHarness, tmp_path:
                 if operation == "update":
                     seats -= 1
                     rehearsal.set("vllm.max-num-seqs", seats)
-                said = killed_run(rehearsal, point)
+                text = killed_run(rehearsal, point)
                 # An engine that only lost its command ends in order, and leaves no lock to the next one.
-                assert before != "command" or "unlocking the stack" not in said, said
+                assert before != "command" or "unlocking the stack" not in text, text
                 before = point.victim
             # Of what was struck last, and of everything before it.
             repeated = rehearsal.local(COMMANDS[operation], "l4-qat")
@@ -102,7 +102,7 @@ def test_a_life_of_kills_ends_as_one_without_any(grounds: KillHarness, tmp_path:
 
 
 @pytest.mark.wide
-def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_next_up(
+def test_what_is_made_after_the_recovery_of_a_kill_is_found_by_the_next_up(
     grounds: KillHarness, tmp_path: Path
 ) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
@@ -153,9 +153,7 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
 
 
 @pytest.mark.wide
-def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_down(
-    grounds: KillHarness, tmp_path: Path
-) -> None:
+def test_what_exists_already_is_adopted_only_when_asked_for(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
         with rehearsal.api() as api:
@@ -175,7 +173,7 @@ def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_d
             assert (down.code, "Destroying" in down.text) == (1, False), down.text
             assert name in down.text
             assert f".venv/bin/{RECOVER} --adopt" in refused.text
-            asked = as_written.run(rehearsal, as_written.named(down.text, f"{RECOVER} --adopt"), "l4-qat")
+            asked = as_written.run(rehearsal, as_written.command_in(down.text, f"{RECOVER} --adopt"), "l4-qat")
             assert (asked.code, "created, now in the state: " in asked.text) == (0, True), asked.text
         down = rehearsal.local("down", "l4-qat")
         assert down.code == 0, down.text
@@ -187,7 +185,7 @@ def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_d
             assert api.post(ACCOUNTS, json={"accountId": "bezel-l4-qat", "serviceAccount": {}}).is_success
         refused = rehearsal.local("up", "l4-qat")
         assert refused.code == 1, refused.text
-        asked = as_written.run(rehearsal, as_written.named(refused.text, f"{RECOVER} --forget"), "l4-qat")
+        asked = as_written.run(rehearsal, as_written.command_in(refused.text, f"{RECOVER} --forget"), "l4-qat")
         assert (asked.code, "left alone" in asked.text) == (0, True), asked.text
         down = rehearsal.local("down", "l4-qat")
         assert down.code == 0, down.text

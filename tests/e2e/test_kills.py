@@ -16,9 +16,9 @@ def test_a_killed_cloud_goes_on_with_its_data(grounds: KillHarness, tmp_path: Pa
     rehearsal = grounds.copy("refresh", tmp_path / "deployed")
     try:
         before = rehearsal.outputs()
-        found = control.status(rehearsal.cloud)
-        assert found is not None
-        os.kill(found.pid, signal.SIGKILL)
+        status = control.status(rehearsal.cloud)
+        assert status is not None
+        os.kill(status.pid, signal.SIGKILL)
 
         run = rehearsal.local("preview", "l4-qat", "--", "--refresh", "--expect-no-changes")
         assert run.code == 0, run.text

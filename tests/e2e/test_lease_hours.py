@@ -49,12 +49,12 @@ def up(stage: Rehearsal, *options: str) -> Run:
     return run
 
 
-def unchanged(stage: Rehearsal) -> None:
+def check_unchanged(stage: Rehearsal) -> None:
     run = stage.local("preview", STACK, "--", "--expect-no-changes")
     assert run.code == 0, run.text
 
 
-def requested(stage: Rehearsal) -> list[int]:
+def request_statuses(stage: Rehearsal) -> list[int]:
     """How the cloud answered each request for a lease so far."""
     lines = (stage.cloud / "logs" / "wire.jsonl").read_text().splitlines()
     calls = [json.loads(line) for line in lines if "queuedResources" in line]
@@ -100,7 +100,7 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
     assert outputs["leases"][NAME]["state"] == "scheduled"
     assert leases(stage) == 0
     assert (status(stage).code, "off-hours" in status(stage).text) == (0, True)
-    unchanged(stage)
+    check_unchanged(stage)
     assert leases(stage) == 0
 
     # The job of a start leases the same machine, at whichever address: the gateway serves without a deploy.
@@ -108,20 +108,20 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
     headers = {"Authorization": f"Bearer {stage.token(outputs['url'])}"}
     with httpx.Client(base_url=outputs["url"], headers=headers, timeout=60) as caller:
         until(lambda: caller.get("/v1/models").status_code == 200, SECONDS)
-        found = status(stage)
-        assert (found.code, "off-hours" in found.text) == (0, False), found.text
-        unchanged(stage)
+        status_run = status(stage)
+        assert (status_run.code, "off-hours" in status_run.text) == (0, False), status_run.text
+        check_unchanged(stage)
         refreshed = stage.local("refresh", STACK)
         assert refreshed.code == 0, refreshed.text
-        unchanged(stage)
+        check_unchanged(stage)
         # A second start finds the name taken.
         ran(stage, "us-east5", f"{NAME}-start-0")
-        until(lambda: requested(stage)[-1] == 409, SECONDS)
+        until(lambda: request_statuses(stage)[-1] == 409, SECONDS)
         assert leases(stage) == 1
         # A later try deletes none that is there, and requests none beside it.
         for verb in ("clear", "again"):
             assert ran(stage, "us-east5", f"{NAME}-{verb}-0")["status"].get("code"), verb
-        assert (leases(stage), requested(stage)[-1]) == (1, 409)
+        assert (leases(stage), request_statuses(stage)[-1]) == (1, 409)
 
         # The job of an end returns it.
         assert ran(stage, "us-east5", f"{NAME}-end-0")["status"] in ({}, {"code": 0})
@@ -131,7 +131,7 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
 
 
 @pytest.mark.long
-def test_a_deploy_leases_for_a_check_and_in_the_hours_and_moves_the_machine_when_they_are_turned_off(
+def test_a_deploy_leases_for_a_check_and_keeps_the_machine_without_hours(
     stage: Rehearsal,
 ) -> None:
     up(stage)
@@ -144,7 +144,7 @@ def test_a_deploy_leases_for_a_check_and_in_the_hours_and_moves_the_machine_when
     stage.set("lease.hours", INSIDE, STACK)
     up(stage)
     assert leases(stage) == 1
-    unchanged(stage)
+    check_unchanged(stage)
     assert ran(stage, "us-east5", f"{NAME}-end-0")["status"] in ({}, {"code": 0})
     until(lambda: leases(stage) == 0, SECONDS)
     assert status(stage).code == 1

@@ -68,8 +68,8 @@ def stage(tmp_path: Path) -> Iterator[LeaseFaultHarness]:
 
 
 def _of_the_lease(text: str) -> str:
-    told = (re.sub(r"^\d+ changes? open$", "open changes", said) for said in message_of(text).split("; "))
-    return "; ".join(said for said in told if ": " not in said or said.endswith(f": {NAME}"))
+    messages = (re.sub(r"^\d+ changes? open$", "open changes", message) for message in message_of(text).split("; "))
+    return "; ".join(message for message in messages if ": " not in message or message.endswith(f": {NAME}"))
 
 
 @pytest.mark.long
@@ -78,13 +78,13 @@ def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: Lease
     rows: list[list[str]] = []
 
     def step(name: str, command: str) -> str:
-        told = [killed_run(stage.rehearsal, point) for point in LIFE[name]]
+        texts = [killed_run(stage.rehearsal, point) for point in LIFE[name]]
         last = stage.rehearsal.local(command, STACK)
         assert last.code == 0, last.text
         if command == "down":
             assert stage.rehearsal.local("start").code == 0
         after = stage.there()
-        for point, text in zip(LIFE[name], [*told[1:], last.text], strict=True):
+        for point, text in zip(LIFE[name], [*texts[1:], last.text], strict=True):
             call = point.boundary
             nth = f" ({call.nth})" if call.nth > 1 else ""
             boundary = f"{point.when} {call.method} {call.path}{nth}"
@@ -94,7 +94,7 @@ def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: Lease
     step("deploy", "up")
     assert stage.one_lease()
     # The machine that was asked for before the first kill is the very one that serves.
-    assert stage.asked() == 1
+    assert stage.request_count() == 1
     stage.nothing_left()
 
     stage.need_a_lease()

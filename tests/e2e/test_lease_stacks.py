@@ -73,8 +73,8 @@ def destroy(checkout: Rehearsal, stack: str) -> None:
 def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout: Rehearsal) -> None:
     text, outputs = deploy(checkout, "v6e4-moe")
     assert text.index("europe-west4-a: requested ") < text.index("us-east5-a: requested ")
-    for words in ("then us-east5-a", "us-east5-a: ACTIVE", "healthy running"):
-        assert words in text, words
+    for line in ("then us-east5-a", "us-east5-a: ACTIVE", "healthy running"):
+        assert line in text, line
     assert "5.4000 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.5818 USD" in text
     (lease,) = outputs["leases"].values()
     assert (lease["state"], lease["zone"]) == ("active", "us-east5-a")
@@ -127,16 +127,16 @@ def test_a_lease_stack_is_judged_by_both_packs_and_serves(checkout: Rehearsal, s
 
 def fewer_change_only_what_must(checkout: Rehearsal, stack: str) -> None:
     """Two of three machines stay the very ones that they were."""
-    before = dict(zip(checkout.exists()["nodes"], _created(checkout), strict=True))
+    before = dict(zip(checkout.exists()["nodes"], _creation_times(checkout), strict=True))
     checkout.set("lease.count", 2, stack)
     _, outputs = deploy(checkout, stack)
     assert len(outputs["leases"]) == 2
-    after = dict(zip(checkout.exists()["nodes"], _created(checkout), strict=True))
+    after = dict(zip(checkout.exists()["nodes"], _creation_times(checkout), strict=True))
     assert len(after) == 2
     assert after.items() <= before.items()
 
 
-def _created(checkout: Rehearsal) -> list[str]:
+def _creation_times(checkout: Rehearsal) -> list[str]:
     with checkout.api() as api:
         return [api.get(f"/tpu/v2alpha1/{node}").json()["createTime"] for node in checkout.exists()["nodes"]]
 
@@ -155,11 +155,11 @@ def test_eight_gpus_are_refused_without_a_price_and_leased_with_one(checkout: Re
 
 
 @pytest.mark.wide
-def test_a_chip_is_leased_as_a_machine_with_the_secret_in_no_file_and_no_text(checkout: Rehearsal) -> None:
+def test_a_chip_is_leased_with_the_secret_in_no_file_and_no_text(checkout: Rehearsal) -> None:
     """The other control plane, with a way to the internet for Docker, and a token for the hub."""
     stack = "v6e1-12b"
     file = checkout.folder / f"Pulumi.{stack}.yaml"
-    given = file.read_text()
+    stack_text = file.read_text()
     checkout.set("lease.back_end", "flex_start_vm", stack)
     checkout.set("network", {"nat": True}, stack)
     checkout.set("secrets", {"HF_TOKEN": "hf-token"}, stack)
@@ -177,11 +177,11 @@ def test_a_chip_is_leased_as_a_machine_with_the_secret_in_no_file_and_no_text(ch
     assert "healthy done" in console
     texts = {"up": text, "outputs": json.dumps(outputs), "console": console, "metadata": metadata}
     destroy(checkout, stack)
-    file.write_text(given)  # for the tests beside this one
+    file.write_text(stack_text)  # for the tests beside this one
     assert checkout.local("stop").code == 0
     for kept in checkout.cloud.rglob("*"):
         # Secret Manager itself has to keep it.
         if kept.is_file() and not kept.name.startswith("cloud.db"):
             texts[str(kept)] = kept.read_text(errors="replace")
     assert len(texts) > 20
-    assert [name for name, told in texts.items() if PLANTED in told] == []
+    assert [name for name, content in texts.items() if PLANTED in content] == []

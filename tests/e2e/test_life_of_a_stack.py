@@ -53,9 +53,9 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     use = r"NvidiaL4GpuAlloc\w+ in us-east4: 1 GPU used \(Cloud Monitoring, \w+ ago\), 3 GPUs allowed, 1 GPU needed"
     assert re.search(use, unchanged.text), unchanged.text
     cut_by_a_full_disk(quick)
-    told = quick.local("outputs", "l4-qat").text
-    assert told.startswith("bezel: the state of l4-qat was truncated")
-    assert set(json.loads(told[told.index("{") :])) <= set(first)
+    text = quick.local("outputs", "l4-qat").text
+    assert text.startswith("bezel: the state of l4-qat was truncated")
+    assert set(json.loads(text[text.index("{") :])) <= set(first)
     cut_by_a_full_disk(quick)
     restored = quick.local("up", "l4-qat")
     assert restored.code == 0, restored.text
@@ -68,7 +68,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     changed = quick.local("up", "l4-qat")
     assert changed.code == 0, changed.text
     updated = {"service-service", "health", "benchmark"}
-    assert foretold.changed("update") == changed.changed("updated") == updated
+    assert foretold.changed_names("update") == changed.changed_names("updated") == updated
     second = quick.outputs()
     assert "--max-num-seqs=4" in second["arguments"]
     assert second["revision"] != first["revision"]
@@ -76,9 +76,9 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert second["smoke"]["verdict"] != first["smoke"]["verdict"]
 
     with quick.api() as api:
-        found = api.get(SERVICE).json()
-        found["template"]["scaling"] = {"maxInstanceCount": 2}
-        assert api.patch(SERVICE, json=found).status_code == 200
+        service = api.get(SERVICE).json()
+        service["template"]["scaling"] = {"maxInstanceCount": 2}
+        assert api.patch(SERVICE, json=service).status_code == 200
     drift = quick.local("preview", "l4-qat", "--", "--refresh", "--diff", "--expect-no-changes")
     assert drift.code != 0
     assert "maxInstanceCount" in drift.text
@@ -125,9 +125,9 @@ def check_the_benchmark(quick: Rehearsal, out: Path, variables: dict[str, str]) 
 
 def weights_only(rehearsal: Rehearsal) -> dict[str, object]:
     """What exists before a deploy and after a destroy: the bucket with the weights, which no stack made."""
-    found = rehearsal.exists()
-    assert set(found) <= {"buckets", "objects", "enabledApis"}, found
-    return {kind: names for kind, names in found.items() if kind != "enabledApis"}
+    resources = rehearsal.exists()
+    assert set(resources) <= {"buckets", "objects", "enabledApis"}, resources
+    return {kind: names for kind, names in resources.items() if kind != "enabledApis"}
 
 
 def test_a_planted_secret_is_found_nowhere(quick: Rehearsal) -> None:

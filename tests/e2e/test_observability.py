@@ -60,7 +60,7 @@ def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehear
 
 
 @pytest.mark.wide
-def test_a_lease_has_an_alert_before_its_end_that_matches_what_its_machine_writes(rehearsal: Rehearsal) -> None:
+def test_a_lease_has_an_alert_before_its_end_that_matches_its_notice(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, LEASE)
     account = BILLING_ACCOUNT.removeprefix("billingAccounts/")
     watched = {"alerts": True, "dashboard": True, "email": "team@example.com"}
@@ -99,12 +99,12 @@ def test_a_lease_has_an_alert_before_its_end_that_matches_what_its_machine_write
     assert f"bezel-{LEASE}@" not in json.dumps(policies)
 
 
-def policy(rehearsal: Rehearsal, words: str) -> dict[str, Any]:
+def policy(rehearsal: Rehearsal, phrase: str) -> dict[str, Any]:
     """The one alert policy with some words in its name."""
     with rehearsal.api() as api:
         policies = api.get(POLICIES).json()["alertPolicies"]
-    (found,) = [each for each in policies if words in each["displayName"]]
-    return dict(found)
+    (match,) = [each for each in policies if phrase in each["displayName"]]
+    return dict(match)
 
 
 def entries(rehearsal: Rehearsal, query: dict[str, Any]) -> list[dict[str, Any]]:

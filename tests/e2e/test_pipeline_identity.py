@@ -37,8 +37,8 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 
 
 @pytest.mark.parametrize("stack", [SERVICE, LEASE])
-def test_a_pipeline_previews_deploys_reads_and_destroys_with_the_roles_of_its_set_up(jobs: Jobs, stack: str) -> None:
-    passed(jobs.init())
+def test_a_pipeline_lives_with_the_roles_of_its_set_up(jobs: Jobs, stack: str) -> None:
+    text_of_success(jobs.init())
     again = jobs.init()
     assert (again.code, "0 changes" in again.text) == (0, True), again.text
     jobs.seed(stack)
@@ -46,23 +46,23 @@ def test_a_pipeline_previews_deploys_reads_and_destroys_with_the_roles_of_its_se
     before = len(jobs.requests())
 
     with jobs.job(PREVIEWS, PULL_REQUEST) as job:
-        passed(job.login())
-        assert "saved for the deploy" in passed(job.bezel("ci", "preview", stack))
+        text_of_success(job.login())
+        assert "saved for the deploy" in text_of_success(job.bezel("ci", "preview", stack))
         refused = job.bezel("ci", "deploy", stack, "--wait", "0s")
         assert (refused.code, "these credentials may not create it" in refused.text) == (1, True), refused.text
     with jobs.job(DEPLOYS, PULL_REQUEST) as job:
         denied = job.login()
         assert (denied.code, "iam.serviceAccounts.getAccessToken" in denied.text) == (1, True), denied.text
     with jobs.job(DEPLOYS, MERGE) as job:
-        passed(job.login())
-        deployed = passed(job.bezel("ci", "deploy", stack))
+        text_of_success(job.login())
+        deployed = text_of_success(job.bezel("ci", "deploy", stack))
         assert "smoke: passed" in deployed
     with jobs.job(PREVIEWS, NIGHT) as job:
-        passed(job.login())
-        assert f"{stack}: no drift" in passed(job.bezel("ci", "drift", "--all"))
+        text_of_success(job.login())
+        assert f"{stack}: no drift" in text_of_success(job.bezel("ci", "drift", "--all"))
     with jobs.job(DEPLOYS, NIGHT | {"environment": "dev"}) as job:
-        passed(job.login())
-        passed(job.bezel("ci", "lock", stack, "--", *DESTROY, "--remove", "--stack", stack))
+        text_of_success(job.login())
+        text_of_success(job.bezel("ci", "lock", stack, "--", *DESTROY, "--remove", "--stack", stack))
 
     requests = jobs.requests(before)
     # A leased machine is an account of its stack.
@@ -71,7 +71,7 @@ def test_a_pipeline_previews_deploys_reads_and_destroys_with_the_roles_of_its_se
     denied_to = {(line["caller"], name) for line in requests for name in line["denied"]}
     assert {name for caller, name in denied_to if caller == email_of("deploy")} == set()
     assert {name for caller, name in denied_to if caller == email_of("preview")} == {"storage.objects.create"}
-    passed(jobs.setup.destroy())
+    text_of_success(jobs.setup.destroy())
 
 
 # Grant -> the step that needs it, and the permission that is missing first.
@@ -100,7 +100,7 @@ NEEDED = {
 
 
 def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None:
-    passed(jobs.init("--secret", "hf-token"))
+    text_of_success(jobs.init("--secret", "hf-token"))
     jobs.seed(SERVICE, LEASE)
     watch(jobs)
     make_secret(jobs.pipeline.cloud.http, "hf-token")
@@ -113,30 +113,30 @@ def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None
     first = [grant for grant in NEEDED if grant not in late]
     for grant in first:
         if grant.account == "preview":
-            refused(jobs, policies, grant)
+            check_refusal(jobs, policies, grant)
     preview(jobs, LEASE)
     for grant in first:
         if grant.account == "deploy":
             # What a refused deploy has created is in the state, so the rest of it needs a preview of its own.
             preview(jobs, SERVICE)
-            refused(jobs, policies, grant)
+            check_refusal(jobs, policies, grant)
             if stack_of(grant) == LEASE:  # else the next deploy may find the grants made that it is to be refused
                 with jobs.job(DEPLOYS, MERGE) as job:
-                    passed(job.login())
-                    passed(job.bezel("ci", "lock", LEASE, "--", *DESTROY, "--stack", LEASE))
+                    text_of_success(job.login())
+                    text_of_success(job.bezel("ci", "lock", LEASE, "--", *DESTROY, "--stack", LEASE))
                 jobs.pipeline.git("checkout", "--", ".")  # Pulumi has written to the stack's file
     preview(jobs, SERVICE)
-    passed(tried(jobs, DEPLOYS, MERGE, "ci", "deploy", SERVICE))
+    text_of_success(run_step(jobs, DEPLOYS, MERGE, "ci", "deploy", SERVICE))
     # Of a stack that is deployed: the policies of its buckets are read, and a secret is shared.
     jobs.pipeline.set("bezel:secrets", {"HF_TOKEN": "hf-token"}, SERVICE)
     jobs.pipeline.commit()
     preview(jobs, SERVICE)
     for grant in late:
-        refused(jobs, policies, grant)
+        check_refusal(jobs, policies, grant)
 
     key = jobs.key()
     for account, verb in ((PREVIEWS, "decrypt"), (DEPLOYS, "encrypt"), (DEPLOYS, "decrypt")):
-        passed(jobs.crypt(verb, key, account))
+        text_of_success(jobs.crypt(verb, key, account))
     assert jobs.crypt("encrypt", key, PREVIEWS).code == 403
 
 
@@ -150,14 +150,14 @@ def watch(jobs: Jobs) -> None:
 
 def preview(jobs: Jobs, stack: str) -> None:
     """Preview a stack as a pull request does."""
-    passed(tried(jobs, PREVIEWS, PULL_REQUEST, "ci", "preview", stack))
+    text_of_success(run_step(jobs, PREVIEWS, PULL_REQUEST, "ci", "preview", stack))
 
 
-def tried(jobs: Jobs, account: str, claims: dict[str, str], *words: str) -> Run:
+def run_step(jobs: Jobs, account: str, claims: dict[str, str], *arguments: str) -> Run:
     """A job's login and one step."""
     with jobs.job(account, claims) as job:
         run = job.login()
-        return run if run.code or not words else job.bezel(*words)
+        return run if run.code or not arguments else job.bezel(*arguments)
 
 
 def stack_of(grant: Grant) -> str:
@@ -165,12 +165,12 @@ def stack_of(grant: Grant) -> str:
     return LEASE if "Leases" in grant.role or "Grants" in grant.role else SERVICE
 
 
-def refused(jobs: Jobs, policies: Policies, grant: Grant) -> None:
+def check_refusal(jobs: Jobs, policies: Policies, grant: Grant) -> None:
     """Take a grant away, and see its step refused with the permission and the role."""
     step, permission = NEEDED[grant]
     account, claims = (PREVIEWS, PULL_REQUEST) if grant.account == "preview" else (DEPLOYS, MERGE)
     stack = stack_of(grant)
-    words = {
+    commands = {
         "login": (),
         "drift": ("ci", "drift", stack),
         "lock": ("ci", "deploy", stack),
@@ -178,7 +178,7 @@ def refused(jobs: Jobs, policies: Policies, grant: Grant) -> None:
     }.get(step, ("ci", step, stack))
     with policies.without(grant):
         crypt = step in ("encrypt", "decrypt")
-        run = jobs.crypt(step, policies.key, account) if crypt else tried(jobs, account, claims, *words)
+        run = jobs.crypt(step, policies.key, account) if crypt else run_step(jobs, account, claims, *commands)
     assert run.code != 0, f"{grant}\n{run.text}"
     assert permission in run.text, f"{grant}\n{run.text}"
     if grant.place == "project":
@@ -187,7 +187,7 @@ def refused(jobs: Jobs, policies: Policies, grant: Grant) -> None:
         assert "Repair: grant the account roles/storage.object" in run.text, f"{grant}\n{run.text}"
 
 
-def passed(run: Run) -> str:
+def text_of_success(run: Run) -> str:
     """What a command printed that ended well."""
     assert run.code == 0, run.text
     return run.text

@@ -51,7 +51,7 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
+def policy_rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     """A checkout and a cloud in which nothing is ever made, with the stack file put back after each change."""
     folder = tmp_path_factory.mktemp("judged")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
@@ -77,8 +77,8 @@ def run_with(rehearsal: Rehearsal, action: str, *options: str, **settings: objec
         file.write_text(kept)
 
 
-def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(judged: Rehearsal) -> None:
-    run = preview(judged, *BOTH)
+def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(policy_rehearsal: Rehearsal) -> None:
+    run = preview(policy_rehearsal, *BOTH)
     assert run.code == 0, run.text
     for pack in ("hardware-cost", "security"):
         assert f"✅ {pack}@v0.1.0" in run.text
@@ -87,21 +87,23 @@ def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(judged: Re
 
 @pytest.mark.wide_except("three instances-*")
 @pytest.mark.parametrize(("name", "action"), list(zip(TOO_MUCH, ["preview", "preview", "up"], strict=True)))
-def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehearsal, name: str, action: str) -> None:
-    settings, words = TOO_MUCH[name]
-    run = run_with(judged, action, "--policy-pack", COST, cost=RICH, **settings)
+def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(
+    policy_rehearsal: Rehearsal, name: str, action: str
+) -> None:
+    settings, phrases = TOO_MUCH[name]
+    run = run_with(policy_rehearsal, action, "--policy-pack", COST, cost=RICH, **settings)
     assert run.code == 1, run.text
-    for word in [*words, "[mandatory]", "Repair:"]:
+    for word in [*phrases, "[mandatory]", "Repair:"]:
         assert word in run.text
     assert "Traceback" not in run.text
     # Also of an `up` nothing was made, beside what a user prepares.
-    assert not judged.exists().keys() - {"buckets", "objects", "enabledApis"}
-    assert judged.exists()["enabledApis"] == ["cloudquotas.googleapis.com"]
+    assert not policy_rehearsal.exists().keys() - {"buckets", "objects", "enabledApis"}
+    assert policy_rehearsal.exists()["enabledApis"] == ["cloudquotas.googleapis.com"]
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_the_same_stack_is_refused_by_the_plan_alone(judged: Rehearsal, name: str) -> None:
-    run = preview(judged, **TOO_MUCH[name][0])
+def test_the_same_stack_is_refused_by_the_plan_alone(policy_rehearsal: Rehearsal, name: str) -> None:
+    run = preview(policy_rehearsal, **TOO_MUCH[name][0])
     assert run.code == 1, run.text
     assert "cannot be planned: 1 problem" in run.text
     assert "USD per hour" in run.text
@@ -109,32 +111,32 @@ def test_the_same_stack_is_refused_by_the_plan_alone(judged: Rehearsal, name: st
     assert SERVICE not in run.text
 
 
-def test_a_misspelt_configuration_is_a_failure_that_names_it(judged: Rehearsal) -> None:
-    config = json.loads((judged.folder / f"{COST}.dev.json").read_text())
+def test_a_misspelt_configuration_is_a_failure_that_names_it(policy_rehearsal: Rehearsal) -> None:
+    config = json.loads((policy_rehearsal.folder / f"{COST}.dev.json").read_text())
     config["hourly-cieling"] = config.pop("hourly-ceiling")
     config["always-on"] = {"limits": {"dve": 0}}
     config["run-duration"] = {"limits": {"dev": "long"}}
-    file = judged.folder / "own.json"
+    file = policy_rehearsal.folder / "own.json"
     file.write_text(json.dumps(config))
-    run = preview(judged, "--policy-pack", COST, "--policy-pack-config", "own.json")
+    run = preview(policy_rehearsal, "--policy-pack", COST, "--policy-pack-config", "own.json")
     assert run.code == 1, run.text
-    for words in ("hourly-ceiling: limits is required", 'always-on: limits: Property name of "dve"', '"dev", "prod"'):
-        assert words in run.text
+    for phrase in ("hourly-ceiling: limits is required", 'always-on: limits: Property name of "dve"', '"dev", "prod"'):
+        assert phrase in run.text
     assert "run-duration: limits.dev: Invalid type. Expected: number, given: string" in run.text
 
 
-def test_a_pack_that_cannot_start_is_a_failure(judged: Rehearsal) -> None:
-    pack = judged.folder / "policies" / "broken"
-    shutil.copytree(judged.folder / SECURITY, pack)
+def test_a_pack_that_cannot_start_is_a_failure(policy_rehearsal: Rehearsal) -> None:
+    pack = policy_rehearsal.folder / "policies" / "broken"
+    shutil.copytree(policy_rehearsal.folder / SECURITY, pack)
     (pack / "__main__.py").write_text("raise RuntimeError('it cannot start')\n")
-    run = preview(judged, "--policy-pack", "policies/broken")
+    run = preview(policy_rehearsal, "--policy-pack", "policies/broken")
     assert run.code == 1, run.text
     assert "policies/broken" in run.text
     assert "failed to start" in run.text
     assert SERVICE not in run.text
 
 
-def analyzed(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
+def analyze_state(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
     """Judge a state, as `pulumi stack export` writes it, with both packs."""
     file = rehearsal.folder / "state.json"
     file.write_text(json.dumps(state))
@@ -151,7 +153,7 @@ def analyzed(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
     return Run(done.returncode, done.stdout + done.stderr)
 
 
-def exported(rehearsal: Rehearsal) -> dict[str, Any]:
+def export_state(rehearsal: Rehearsal) -> dict[str, Any]:
     """The state of the stack."""
     lines = rehearsal.local("env").text
     command = f'{lines}\ncd "{rehearsal.cloud}/stacks" && pulumi stack export --stack l4-qat'
@@ -160,7 +162,7 @@ def exported(rehearsal: Rehearsal) -> dict[str, Any]:
     return state
 
 
-def test_missing_labels_are_filled_in_for_good_and_what_is_deployed_is_judged_by_its_state(
+def test_missing_labels_are_filled_in_and_deployed_resources_judged(
     rehearsal: Rehearsal,
 ) -> None:
     rehearsal.set("smoke", SHORT)
@@ -170,14 +172,14 @@ def test_missing_labels_are_filled_in_for_good_and_what_is_deployed_is_judged_by
     assert "[remediate]  labels" in run.text
     again = rehearsal.local("preview", "l4-qat", "--", *BOTH, "--expect-no-changes", "--suppress-outputs")
     assert again.code == 0, again.text
-    state = exported(rehearsal)
-    run = analyzed(rehearsal, state)
+    state = export_state(rehearsal)
+    run = analyze_state(rehearsal, state)
     assert run.code == 0, run.text
     (service,) = [one for one in state["deployment"]["resources"] if one["type"] == SERVICE]
     assert service["outputs"]["labels"]["expires-at"] == "never"
     service["inputs"]["template"]["scaling"]["maxInstanceCount"] = 40
     service["inputs"]["template"]["containers"][0]["image"] = "vllm/vllm-openai:latest"
-    run = analyzed(rehearsal, state)
+    run = analyze_state(rehearsal, state)
     assert run.code == 1, run.text
-    for words in ("most-instances", "image-by-digest", "mandatory"):
-        assert words in run.text
+    for name in ("most-instances", "image-by-digest", "mandatory"):
+        assert name in run.text

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.e2e.as_written import named, run
-from tests.support.e2e.fault_harness import FaultHarness, error_text, unpreviewed
+from tests.support.e2e.as_written import command_in, run
+from tests.support.e2e.fault_harness import FaultHarness, error_text, without_preview
 from tests.support.e2e.kill_points import leftovers
 from tests.support.e2e.rehearsal import Rehearsal
 
@@ -15,7 +15,7 @@ SERVICE = f"/run/v2/projects/bezel-local/locations/us-central1/services/bezel-{S
 
 
 def up(rehearsal: Rehearsal) -> tuple[int, str]:
-    ended = rehearsal.local("up", STACK, *unpreviewed())
+    ended = rehearsal.local("up", STACK, *without_preview())
     return ended.code, ended.text
 
 
@@ -31,8 +31,8 @@ def serving(rehearsal: Rehearsal) -> dict[str, Any]:
         (target,) = [one for one in service["traffic"] if one.get("percent")]
         assert target["percent"] == 100
         name = target.get("revision") or service["latestReadyRevision"].rpartition("/")[2]
-        found: dict[str, Any] = api.get(f"{SERVICE}/revisions/{name}").json()
-    return found
+        revision: dict[str, Any] = api.get(f"{SERVICE}/revisions/{name}").json()
+    return revision
 
 
 @pytest.mark.long
@@ -49,7 +49,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     unconfirmed = error_text(run(rehearsal, "pulumi up", STACK))
     assert "run the same command again" in unconfirmed
     refused = error_text(run(rehearsal, "pulumi up", STACK))
-    cleared = run(rehearsal, named(refused, "pulumi refresh"), STACK)
+    cleared = run(rehearsal, command_in(refused, "pulumi refresh"), STACK)
     assert cleared.code == 0, cleared.text
     assert "gcloud run services delete" in refused
     with rehearsal.api() as api:
@@ -67,7 +67,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     refused = error_text(run(rehearsal, "pulumi up", STACK))
     assert serving(rehearsal)["name"] == first
     stage.clear()
-    mended = run(rehearsal, named(refused, "pulumi up"), STACK)
+    mended = run(rehearsal, command_in(refused, "pulumi up"), STACK)
     assert mended.code == 0, mended.text
     second = serving(rehearsal)
     assert "--max-num-seqs=7" in second["containers"][0]["args"]
@@ -105,7 +105,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     line = down.text.partition("`bezel:")[2].partition("`")[0]
     ((key, value),) = yaml.safe_load(line).items()
     rehearsal.set(key, value, STACK)
-    unprotected = run(rehearsal, named(down.text, "make up"), STACK)
+    unprotected = run(rehearsal, command_in(down.text, "make up"), STACK)
     assert unprotected.code == 0, unprotected.text
     down = rehearsal.local("down", STACK)
     assert down.code == 0, down.text

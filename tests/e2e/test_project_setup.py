@@ -69,7 +69,7 @@ def test_the_life_of_a_project(setup: SetupHarness) -> None:
 
 
 @pytest.mark.long
-def test_a_destroyed_project_is_made_again_and_takes_over_what_google_keeps(setup: SetupHarness) -> None:
+def test_a_destroyed_project_is_made_again_and_adopts_what_google_keeps(setup: SetupHarness) -> None:
     assert setup.init().code == 0
     assert setup.destroy().code == 0
     again = setup.init()
@@ -79,8 +79,8 @@ def test_a_destroyed_project_is_made_again_and_takes_over_what_google_keeps(setu
 
 @pytest.mark.long
 def test_a_set_up_killed_at_any_step_is_completed_by_the_same_command(setup: SetupHarness) -> None:
-    for words in STEPS:
-        setup.kill_when(words, "init", "--yes", *arguments())
+    for step in STEPS:
+        setup.kill_when(step, "init", "--yes", *arguments())
     last = setup.init()
     assert last.code == 0, last.text
     again = setup.init()
@@ -95,8 +95,8 @@ def test_a_set_up_killed_at_any_step_is_completed_by_the_same_command(setup: Set
 def test_a_destroy_killed_at_any_step_is_completed_by_the_same_command(setup: SetupHarness) -> None:
     before = setup.exists()
     assert setup.init().code == 0
-    for words in DESTROYS:
-        setup.kill_when(words, "init", "--destroy", "--yes", "--project", PROJECT)
+    for step in DESTROYS:
+        setup.kill_when(step, "init", "--destroy", "--yes", "--project", PROJECT)
     refused = setup.init()
     assert (refused.code, "bezel init --destroy" in refused.text) == (1, True), refused.text
     last = setup.destroy()

@@ -37,7 +37,7 @@ def taken_over() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def tried() -> set[str]:
+def tried_boundaries() -> set[str]:
     return set()
 
 
@@ -49,10 +49,12 @@ def name(boundary: Boundary) -> str:
     "*/service:Service-*", "*BucketIAMMember-*", "*SecretVersion-*", "*serviceaccount/account:Account-*"
 )
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=name)
-def test_the_next_provider_goes_on(boundary: Boundary, scene: Scene, taken_over: set[str], tried: set[str]) -> None:
+def test_the_next_provider_goes_on(
+    boundary: Boundary, scene: Scene, taken_over: set[str], tried_boundaries: set[str]
+) -> None:
     kind, operation, _, _ = boundary
     outcome = scene.kill(*boundary)
-    tried.add(name(boundary))
+    tried_boundaries.add(name(boundary))
     if RECORDING and outcome.taken_over:
         taken_over.add(name(boundary))
     assert outcome.taken_over == (name(boundary) in taken_over)
@@ -60,8 +62,8 @@ def test_the_next_provider_goes_on(boundary: Boundary, scene: Scene, taken_over:
     assert len(outcome.left) <= (kind in NUMBERED and operation == "create")
 
 
-def test_the_table_counts_every_boundary(taken_over: set[str], tried: set[str]) -> None:
-    if RECORDING and len(tried) < len(BOUNDARIES):
+def test_the_table_counts_every_boundary(taken_over: set[str], tried_boundaries: set[str]) -> None:
+    if RECORDING and len(tried_boundaries) < len(BOUNDARIES):
         pytest.skip("a table is recorded of all boundaries, tried by one worker")
     counts: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for boundary in sorted(BOUNDARIES):

@@ -51,8 +51,8 @@ class Life:
         return plan_rollback(self.context(), RollbackArguments(stack=STACK, to=to, wait="0s"))
 
     def status(self) -> StackStatus:
-        (found,) = status(self.context(), StatusArguments(stack=STACK)).stacks
-        return found
+        (stack_status,) = status(self.context(), StatusArguments(stack=STACK)).stacks
+        return stack_status
 
     def drift(self) -> Run:
         return self.pipeline.bezel("ci", "drift", STACK)
@@ -60,25 +60,25 @@ class Life:
     def service(self) -> dict[str, Any]:
         service = self.context().deployment(STACK).service
         assert service is not None
-        found: dict[str, Any] = self.pipeline.cloud.get(f"/run/v2/{service.id}").json()
-        return found
+        answer: dict[str, Any] = self.pipeline.cloud.get(f"/run/v2/{service.id}").json()
+        return answer
 
     def serving(self) -> dict[str, int]:
         """Short name of each revision that callers reach -> its percent."""
-        found = self.service()
-        newest = found["latestReadyRevision"]
+        answer = self.service()
+        newest = answer["latestReadyRevision"]
         return {
             str(each.get("revision") or newest).rpartition("/")[2]: each["percent"]
-            for each in found["trafficStatuses"]
+            for each in answer["trafficStatuses"]
             if each.get("percent")
         }
 
     def move_by_hand(self, revision: str) -> None:
         """Move the traffic as somebody does with gcloud, without a record."""
-        found = self.service()
-        tags = [each for each in found["traffic"] if not each.get("percent")]
+        description = self.service()
+        tags = [each for each in description["traffic"] if not each.get("percent")]
         pinned = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": 100}
-        path = f"/run/v2/{found['name']}"
+        path = f"/run/v2/{description['name']}"
         answer = self.pipeline.cloud.patch(path, {"traffic": [pinned, *tags]}, updateMask="traffic")
         assert answer.status_code == 200, answer.text
 
@@ -135,11 +135,11 @@ def test_a_rollback_is_told_everywhere_and_ended_by_the_next_deploy(life: Life) 
     assert life.serving() == {first: 100}
 
     # Status, drift and the next preview name it.
-    found = life.status()
-    assert found.rollback is not None
-    assert (found.rollback.revision, found.rollback.origin) == (first, (second,))
-    assert found.outside == ()
-    since = found.rollback.since
+    stack_status = life.status()
+    assert stack_status.rollback is not None
+    assert (stack_status.rollback.revision, stack_status.rollback.origin) == (first, (second,))
+    assert stack_status.outside == ()
+    since = stack_status.rollback.since
     drift = life.drift()
     assert drift.code == Exit.DRIFTED, drift.text
     report = drift.text[drift.text.index(f"{STACK}: cloud and program differ") :]
@@ -184,9 +184,9 @@ def test_a_rollback_is_told_everywhere_and_ended_by_the_next_deploy(life: Life) 
     assert f"to {first}, the last" in plan.summary
     assert f"passed over, as an earlier rollback has left them: {second}" in plan.warnings
     life.move_by_hand(first)
-    found = life.status()
-    assert found.rollback is None
-    assert [each.setting for each in found.outside] == ["traffic"]
+    stack_status = life.status()
+    assert stack_status.rollback is None
+    assert [each.setting for each in stack_status.outside] == ["traffic"]
     life.move_by_hand(third)
 
     gone = apply_destroy(life.context(), plan_destroy(life.context(), DestroyArguments(stack=STACK)))

@@ -72,7 +72,7 @@ def asking(stage: FaultHarness, *, inference: bool = True) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
+def deployed_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
     """A gated stack after its first deploy, for all tests of this module."""
     folder = tmp_path_factory.mktemp("stage")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
@@ -91,11 +91,11 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]
 
 def traffic(stage: FaultHarness) -> tuple[str, str]:
     """(the revision that has all traffic, the newest one), by their numbers."""
-    found = stage.service().json()
-    serving, tagged = found["traffic"]
-    assert serving["percent"] == 100, found["traffic"]
+    service = stage.service().json()
+    serving, tagged = service["traffic"]
+    assert serving["percent"] == 100, service["traffic"]
     assert tagged == {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "tag": "newest"}
-    return serving["revision"][-9:-4], found["latestCreatedRevision"][-9:-4]
+    return serving["revision"][-9:-4], service["latestCreatedRevision"][-9:-4]
 
 
 def after(revision: str) -> str:
@@ -112,14 +112,18 @@ def test_a_revision_serves_by_its_name(stage: FaultHarness) -> None:
     assert serving == newest == serving_in_the_outputs(stage)
 
 
-def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(stage: FaultHarness) -> None:
+def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
     foretold = stage.rehearsal.local("preview", "l4-qat")
     with asking(stage) as client:
         run = stage.up()
     assert run.code == 0, run.text
-    assert foretold.changed("update") == run.changed("updated") == {"service-service", "health", "benchmark", "traffic"}
+    assert (
+        foretold.changed_names("update")
+        == run.changed_names("updated")
+        == {"service-service", "health", "benchmark", "traffic"}
+    )
     client.saw_nothing()
     assert traffic(stage) == (after(before), after(before))
     assert serving_in_the_outputs(stage) == after(before)
@@ -127,7 +131,7 @@ def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(s
     assert again.code == 0, again.text
 
 
-def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_continued(
+def test_a_failed_check_leaves_the_old_revision_and_its_repair_continues(
     stage: FaultHarness,
 ) -> None:
     before, _ = traffic(stage)
@@ -153,7 +157,7 @@ def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_c
 
 
 @pytest.mark.wide
-def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(stage: FaultHarness) -> None:
+def test_an_unconfirmed_change_is_red_and_the_next_deploy_makes_it(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
     stage.add("server-errors", status=504, method="PATCH", path="/run/*", count=0)
@@ -167,7 +171,7 @@ def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(sta
 
 
 @pytest.mark.wide
-def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_deploy(stage: FaultHarness) -> None:
+def test_traffic_that_somebody_moved_is_shown_and_moved_back(stage: FaultHarness) -> None:
     serving, _ = traffic(stage)
     if serving == "00001":
         stage.need_a_revision()
@@ -187,7 +191,7 @@ def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_d
     assert traffic(stage) == (serving, serving)
 
 
-def test_without_quota_for_a_second_gpu_a_preview_says_so_and_offers_direct(stage: FaultHarness) -> None:
+def test_without_quota_for_a_second_gpu_a_preview_offers_direct(stage: FaultHarness) -> None:
     stage.add("quota-exceeded", quota=1)
     refused = stage.rehearsal.local("preview", "l4-qat")
     assert refused.code != 0, refused.text

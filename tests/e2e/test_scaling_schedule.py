@@ -18,8 +18,8 @@ ENTRIES = [
 
 def service(rehearsal: Rehearsal) -> dict[str, Any]:
     with rehearsal.api() as api:
-        found: dict[str, Any] = api.get(SERVICE).json()
-        return found
+        answer: dict[str, Any] = api.get(SERVICE).json()
+        return answer
 
 
 def minimum(rehearsal: Rehearsal) -> int:

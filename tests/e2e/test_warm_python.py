@@ -44,18 +44,18 @@ def start(request: pytest.FixtureRequest, tmp_path: Path, serving: str) -> Start
     (tmp_path / "waiting.py").write_text(WAITING)
     warm = {warm_python.VARIABLE: serving} if request.param == "forked" else {}
 
-    def started(*arguments: str, given: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
+    def start_with(*arguments: str, standard_input: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [tmp_path / ".venv" / "bin" / "python", *arguments],
             cwd=tmp_path,
             env=os.environ | {"OWN": "1"} | warm,
-            stdin=given,
+            stdin=standard_input,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    return started
+    return start_with
 
 
 @pytest.mark.parametrize("arguments", [("-u", "script.py", "--a", "b"), ("-u", "-m", "script", "--a", "b")])
@@ -63,8 +63,8 @@ def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     start: Start, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
     process = start(*arguments, given=subprocess.PIPE)
-    said, complained = process.communicate("given", timeout=30)
-    assert said.split() == ["pulumi", "['--a',", "'b']", "__main__", str(tmp_path), "1", str(tmp_path), "given"]
+    output, complained = process.communicate("given", timeout=30)
+    assert output.split() == ["pulumi", "['--a',", "'b']", "__main__", str(tmp_path), "1", str(tmp_path), "given"]
     assert (complained, process.returncode) == ("bad\n", 7)
 
 
@@ -81,8 +81,8 @@ def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: sign
 
 
 def test_another_call_of_the_interpreter_is_the_interpreter_itself(start: Start) -> None:
-    said, _ = start("-c", "import sys; print(sys.executable, 'pulumi' in sys.modules)").communicate(timeout=30)
-    assert said.split() == [str(Path(sys.prefix) / "bin" / "python"), "False"]
+    output, _ = start("-c", "import sys; print(sys.executable, 'pulumi' in sys.modules)").communicate(timeout=30)
+    assert output.split() == [str(Path(sys.prefix) / "bin" / "python"), "False"]
 
 
 @pytest.mark.parametrize("start", ["forked"], indirect=True)

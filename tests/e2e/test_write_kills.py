@@ -21,7 +21,7 @@ ABOUT = (
 
 
 @pytest.mark.long
-def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(tmp_path: Path) -> None:
+def test_every_call_is_done_wholly_or_not_at_all_when_killed(tmp_path: Path) -> None:
     variables = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'packages' / 'localcloud' / 'tests'}"}
     running = [
         subprocess.Popen(
@@ -41,12 +41,12 @@ def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(t
         for share in range(SHARES)
     ]
     ended = [(process.communicate(timeout=250), process.returncode) for process in running]
-    assert [(said, code) for (_, said), code in ended if code] == []
-    found = sorted(
+    assert [(errors, code) for (_, errors), code in ended if code] == []
+    outcomes = sorted(
         (json.loads(line) for (out, _), _ in ended for line in out.splitlines()), key=lambda one: one["call"]
     )
-    assert [one for one in found if one["problems"]] == []
-    rows = [[one["call"], one["writes"], one["not at all"], one["wholly"]] for one in found]
+    assert [one for one in outcomes if one["problems"]] == []
+    rows = [[one["call"], one["writes"], one["not at all"], one["wholly"]] for one in outcomes]
     # Each kill has one of the two ends, and every kind of call is seen to reach both.
     assert all(points == neither + both and neither and both for _, points, neither, both in rows)
     check_results(

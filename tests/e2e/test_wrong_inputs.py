@@ -25,55 +25,55 @@ WRONG = {
 
 @pytest.mark.wide_except("unknown key", "too little memory")
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_input_stops_in_preview(shared: Rehearsal, name: str) -> None:
+def test_a_wrong_input_stops_in_preview(shared_rehearsal: Rehearsal, name: str) -> None:
     path, value, expected = WRONG[name]
-    good = shared.folder / "Pulumi.l4-qat.yaml"
-    shutil.copy(good, shared.folder / "good")
+    good = shared_rehearsal.folder / "Pulumi.l4-qat.yaml"
+    shutil.copy(good, shared_rehearsal.folder / "good")
     try:
-        shared.set(path, value)
-        run = shared.local("preview", "l4-qat")
+        shared_rehearsal.set(path, value)
+        run = shared_rehearsal.local("preview", "l4-qat")
     finally:
-        shutil.copy(shared.folder / "good", good)
+        shutil.copy(shared_rehearsal.folder / "good", good)
     assert run.code == 1, run.text
-    for words in expected:
-        assert words in run.text
+    for phrase in expected:
+        assert phrase in run.text
     assert "Repair:" in run.text
     assert "Traceback" not in run.text
     assert "cloudrunv2" not in run.text
 
 
-def test_a_refused_secret_gets_nowhere(shared: Rehearsal) -> None:
+def test_a_refused_secret_gets_nowhere(shared_rehearsal: Rehearsal) -> None:
     """Whatever is run: no event, history, state, copy or log of a cloud holds what the stack file should not."""
-    good = shared.folder / "Pulumi.l4-qat.yaml"
-    shutil.copy(good, shared.folder / "good")
-    assert shared.local("preview", "l4-qat").code == 0  # so that there is a stack
+    good = shared_rehearsal.folder / "Pulumi.l4-qat.yaml"
+    shutil.copy(good, shared_rehearsal.folder / "good")
+    assert shared_rehearsal.local("preview", "l4-qat").code == 0  # so that there is a stack
     try:
-        shared.set("variables", {"HF_TOKEN": PLANTED})
+        shared_rehearsal.set("variables", {"HF_TOKEN": PLANTED})
         for action, code in (("preview", 1), ("up", 1), ("refresh", 0), ("recover", 0)):
-            run = shared.local(action, "l4-qat")
+            run = shared_rehearsal.local(action, "l4-qat")
             assert (run.code, PLANTED in run.text) == (code, False), run.text
     finally:
-        shutil.copy(shared.folder / "good", good)
-    files = [file for file in shared.cloud.rglob("*") if file.is_file()]
+        shutil.copy(shared_rehearsal.folder / "good", good)
+    files = [file for file in shared_rehearsal.cloud.rglob("*") if file.is_file()]
     assert [str(file) for file in files if PLANTED.encode() in file.read_bytes()] == []
 
 
-def test_the_right_input_does_not_stop(shared: Rehearsal) -> None:
-    run = shared.local("preview", "l4-qat")
+def test_the_right_input_does_not_stop(shared_rehearsal: Rehearsal) -> None:
+    run = shared_rehearsal.local("preview", "l4-qat")
     assert run.code == 0, run.text
     assert "cloudrunv2" in run.text
 
 
-def test_a_stack_without_a_file_is_named_with_those_that_exist(shared: Rehearsal) -> None:
-    run = shared.local("up", "l4-qta")
+def test_a_stack_without_a_file_is_named_with_those_that_exist(shared_rehearsal: Rehearsal) -> None:
+    run = shared_rehearsal.local("up", "l4-qta")
     assert run.code == 1
     assert "no Pulumi.l4-qta.yaml" in run.text
     assert "l4-qat" in run.text
     assert "Traceback" not in run.text
 
 
-def test_a_protected_stack_is_not_taken_down_by_halves(shared: Rehearsal) -> None:
-    run = shared.local("down", "rtx6000-mtp")
+def test_a_protected_stack_is_not_taken_down_by_halves(shared_rehearsal: Rehearsal) -> None:
+    run = shared_rehearsal.local("down", "rtx6000-mtp")
     assert run.code == 1
     assert "rtx6000-mtp is protected from deletion" in run.text
     assert "bezel:deletion_protection: never" in run.text
@@ -81,18 +81,18 @@ def test_a_protected_stack_is_not_taken_down_by_halves(shared: Rehearsal) -> Non
     assert "Traceback" not in run.text
 
 
-def test_a_state_that_is_cut_with_the_one_before_it_stops_the_deploy_with_its_repair(shared: Rehearsal) -> None:
+def test_a_state_cut_with_the_one_before_it_stops_the_deploy(shared_rehearsal: Rehearsal) -> None:
     """One that is cut alone is put back: `test_life_of_a_stack`."""
-    assert shared.local("preview", "l4-qat").code == 0
-    file = shared.cloud / "state" / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    assert shared_rehearsal.local("preview", "l4-qat").code == 0
+    file = shared_rehearsal.cloud / "state" / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     whole = file.read_text()
     for cut in (file, file.with_name(f"{file.name}.bak")):
         cut.write_text(whole[:20])
     try:
-        run = shared.local("up", "l4-qat")
+        run = shared_rehearsal.local("up", "l4-qat")
     finally:
         file.write_text(whole)
     assert (run.code, "Traceback" in run.text) == (1, False), run.text
     assert "so is l4-qat.json.bak beside it, so the resources of l4-qat are unknown" in run.text
     assert "bezel local recover l4-qat" in run.text
-    assert shared.local("preview", "l4-qat").code == 0
+    assert shared_rehearsal.local("preview", "l4-qat").code == 0

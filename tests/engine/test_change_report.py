@@ -15,7 +15,17 @@ from bezel.engine.run.engine import EngineRun
 from bezel.engine.run.process import End
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import StackCost
-from tests.support.gitops.events import BUCKET, OBJECT, STACK, analysed, said, step, summary, urn, violation
+from tests.support.gitops.events import (
+    BUCKET,
+    OBJECT,
+    STACK,
+    analyzed_event,
+    diagnostic_event,
+    step,
+    summary,
+    urn,
+    violation,
+)
 from tests.support.policies.harness import SERVICE, service
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -24,7 +34,7 @@ OUTPUTS = {
         "metadata": {"op": "create", "urn": STACK, "type": "pulumi:pulumi:Stack", "new": {"outputs": {}}}
     }
 }
-PACKS = [analysed("hardware-cost"), analysed("security")]
+PACKS = [analyzed_event("hardware-cost"), analyzed_event("security")]
 NOT_RUN = "can't run policy 'p' from policy pack 'mine@v0.1.0' during preview: string value at .x can't be known"
 GPU = [{**event} for event in step("create", SERVICE, "service", None, service())]
 UNPRICED = step("create", SERVICE, "service", None, service({"template.nodeSelector.accelerator": "nvidia-b200"}))
@@ -52,9 +62,14 @@ def report_of(events, code: int = 0, text: str = "", packs: int = 2, **facts: tu
         ([*PACKS, violation("mandatory", "too dear")], 1, "refused", ""),
         ([*PACKS, violation("advisory", NOT_RUN)], 0, "refused", ""),
         (PACKS[:1], 0, "refused", "2 policy packs were given, and 1 evaluated"),
-        ([said("error", "failed to run policy: error reading from server: EOF")], 1, "refused", "nothing passes"),
+        (
+            [diagnostic_event("error", "failed to run policy: error reading from server: EOF")],
+            1,
+            "refused",
+            "nothing passes",
+        ),
         ([*UNPRICED, *PACKS], 0, "refused", "the price is unknown, so nothing passes"),
-        ([*PACKS, said("error", "boom")], 1, "failed", "boom"),
+        ([*PACKS, diagnostic_event("error", "boom")], 1, "failed", "boom"),
         (PACKS, 255, "failed", "exit code 255"),
     ],
 )
@@ -76,7 +91,7 @@ def test_a_pack_that_did_not_start_refuses_and_its_text_is_shown():
 
 
 def test_the_price_of_a_program_that_failed_is_not_known():
-    assert report_of([*GPU, said("error", "boom")], 1).after is None
+    assert report_of([*GPU, diagnostic_event("error", "boom")], 1).after is None
     assert report_of([*GPU, *PACKS, violation("mandatory", "too dear")], 1).after is not None
 
 
@@ -140,6 +155,10 @@ def test_report_notes_rollbacks_of_the_run():
 
 
 def test_log_lines_are_no_facts_of_a_report():
-    lines = [said("info", f"quotas and their use:\n  {USE}"), said("warning", FULL), said("warning", "rolled back: x")]
+    lines = [
+        diagnostic_event("info", f"quotas and their use:\n  {USE}"),
+        diagnostic_event("warning", FULL),
+        diagnostic_event("warning", "rolled back: x"),
+    ]
     made = report_of([*PACKS, *lines])
     assert (made.quota, made.quota_warnings, made.rollbacks, made.notes) == ((), (), (), [])

@@ -11,10 +11,10 @@ from tests.support.gitops.events import (
     BUCKET,
     OBJECT,
     SECRET,
-    analysed,
+    analyzed_event,
     begin,
+    diagnostic_event,
     end,
-    said,
     state,
     step,
     summary,
@@ -101,13 +101,13 @@ def test_a_policy_that_could_not_be_evaluated_refuses(level, message, refuses):
 @pytest.mark.parametrize(
     ("events", "code", "text", "unable"),
     [
-        ([analysed("a"), analysed("b"), summary()], 0, "", False),
-        ([violation("mandatory", "bad"), analysed("a"), analysed("b"), summary()], 1, "", False),
-        ([analysed("a"), summary()], 0, "", True),
-        ([said("error", "failed to run policy: error reading from server: EOF"), summary()], 1, "", True),
+        ([analyzed_event("a"), analyzed_event("b"), summary()], 0, "", False),
+        ([violation("mandatory", "bad"), analyzed_event("a"), analyzed_event("b"), summary()], 1, "", False),
+        ([analyzed_event("a"), summary()], 0, "", True),
+        ([diagnostic_event("error", "failed to run policy: error reading from server: EOF"), summary()], 1, "", True),
         ([], 1, 'error: policy pack "/p" failed to start: exit status 1', True),
         ([], 1, "error: failed to load Pulumi policy project located at /p", True),
-        ([said("error", "the program failed"), summary()], 1, "", False),
+        ([diagnostic_event("error", "the program failed"), summary()], 1, "", False),
         ([], 1, "error: no stack named 'dev' found", False),
     ],
 )
@@ -118,7 +118,12 @@ def test_a_pack_passes_only_if_it_evaluated_the_whole_stack(events, code, text, 
 
 def test_the_errors_of_a_failed_run_are_reported_once():
     """The errors of a failed run are told once and a run out of time says so."""
-    events = [said("error", "boom"), said("error", "boom"), said("warning", "careful"), said("debug", "noise")]
+    events = [
+        diagnostic_event("error", "boom"),
+        diagnostic_event("error", "boom"),
+        diagnostic_event("warning", "careful"),
+        diagnostic_event("debug", "noise"),
+    ]
     run = EngineRun(End(1, interrupted=False, timed_out=True), events_of(events), packs=0)
     assert run.errors == ["boom", "the time limit was reached, so the engine was interrupted"]
     assert [item.severity for item in run.events.diagnostics] == ["error", "error", "warning"]

@@ -14,7 +14,7 @@ from bezel.engine.changes.report import ChangeReport
 from bezel.planner import make_plan
 from bezel_base.errors import UserError
 from tests.support.components.fake_cloud_run import running
-from tests.support.gitops.documents import PROJECT, declared
+from tests.support.gitops.documents import PROJECT, declare_stack
 from tests.support.policies.harness import POLICIES, ROOT, example, violations
 
 COSTS = ("hourly-ceiling", "monthly-ceiling", "most-instances", "always-on")
@@ -43,7 +43,7 @@ def report_of(stack: str, changes: dict) -> ChangeReport:
 
 def refusals(stack: str, changes: dict) -> list[str]:
     """What the packs say of a stack with changed settings."""
-    resources, environment = declared(stack, json.dumps(changes))
+    resources, environment = declare_stack(stack, json.dumps(changes))
     limits = example("hardware_cost", environment)
     return [
         message

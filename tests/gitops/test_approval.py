@@ -15,7 +15,7 @@ from bezel.gitops.review import deploy_record
 from bezel.gitops.review.approval import Decision, ReviewHistory, decide
 from bezel.gitops.review.deploy import refuse
 from bezel.gitops.review.reviews import Review
-from tests.support.gitops.events import BUCKET, STACK, analysed, step, summary, urn, violation
+from tests.support.gitops.events import BUCKET, STACK, analyzed_event, step, summary, urn, violation
 from tests.support.gitops.fake_bucket import fake_bucket
 
 PLANNED = planned_changes(
@@ -81,11 +81,11 @@ FAILED = {"verdict": {"ok": False, "checks": {"health": {"ok": False, "detail": 
 @pytest.mark.parametrize(
     ("events", "code", "verdict", "phrase"),
     [
-        ([outputs(PASSED), analysed(), summary()], 0, "deployed", ""),
-        ([analysed(), summary()], 0, "deployed", ""),
-        ([outputs(FAILED), analysed(), summary()], 0, "failed", "health: HTTP 500"),
-        ([outputs(PASSED), analysed(), summary()], 1, "failed", "exit code 1"),
-        ([violation("mandatory", "too dear"), analysed(), summary()], 1, "refused", ""),
+        ([outputs(PASSED), analyzed_event(), summary()], 0, "deployed", ""),
+        ([analyzed_event(), summary()], 0, "deployed", ""),
+        ([outputs(FAILED), analyzed_event(), summary()], 0, "failed", "health: HTTP 500"),
+        ([outputs(PASSED), analyzed_event(), summary()], 1, "failed", "exit code 1"),
+        ([violation("mandatory", "too dear"), analyzed_event(), summary()], 1, "refused", ""),
         ([summary()], 0, "refused", "did not evaluate the stack"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_deploy_ends_well_only_if_engine_packs_and_smoke_check_say_so(events, 
 
 def test_the_smoke_check_is_published_and_simulated_figures_say_so():
     made = report()
-    finish(made, EngineRun(End(0, interrupted=False), events_of([outputs(PASSED), analysed(), summary()]), 1))
+    finish(made, EngineRun(End(0, interrupted=False), events_of([outputs(PASSED), analyzed_event(), summary()]), 1))
     assert made.as_json()["smoke"]["figures"] == {"ttft_ms": {"p50": 12.5}}
     assert "smoke: passed (health); ttft_ms p50 12.5 (simulated)\n" in made.text()
     assert "Smoke: passed (health); ttft\\_ms p50 12.5 (simulated)" in made.markdown()
@@ -125,7 +125,10 @@ def test_the_smoke_check_is_published_and_simulated_figures_say_so():
 )
 def test_the_report_of_a_deploy_names_the_address(url, address):
     made = report()
-    finish(made, EngineRun(End(0, interrupted=False), events_of([outputs(PASSED, url=url), analysed(), summary()]), 1))
+    finish(
+        made,
+        EngineRun(End(0, interrupted=False), events_of([outputs(PASSED, url=url), analyzed_event(), summary()]), 1),
+    )
     assert made.as_json()["url"] == address
     for text, line in ((made.text(), f"address: {address}\n"), (made.markdown(), f"Address: `{address}`\n")):
         assert (line in text) is (address is not None)
@@ -134,7 +137,7 @@ def test_the_report_of_a_deploy_names_the_address(url, address):
 
 def test_a_failed_deploy_and_a_preview_have_no_address():
     made = report()
-    finish(made, EngineRun(End(1, interrupted=False), events_of([analysed(), summary()]), 1))
+    finish(made, EngineRun(End(1, interrupted=False), events_of([analyzed_event(), summary()]), 1))
     assert (made.as_json()["url"], "ddress" in made.text()) == (None, False)
     assert "url" not in replace(made, kind="preview").as_json()
 

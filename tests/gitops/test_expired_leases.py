@@ -22,7 +22,7 @@ def test_an_ended_lease_of_dev_is_deleted_and_every_other_is_reported(tmp_path, 
         cloud.lease("bezel-far", stack="far", more={"environment": "dev"})
         cloud.project.passes(14400 + 60)
         for name in ("bezel-old", "bezel-prod", "bezel-far", "research"):
-            cloud.settled(name, ZONE, wanted="SUSPENDED")
+            cloud.wait_until_settled(name, ZONE, wanted="SUSPENDED")
         cloud.lease("bezel-new", more={"environment": "dev"})
         cloud.lease("bezel-far-new", stack="far", more={"environment": "dev"})
         clock, plan = clock_of(), ExpiryPlan()
@@ -41,8 +41,8 @@ def test_an_ended_lease_of_dev_is_deleted_and_every_other_is_reported(tmp_path, 
         assert {finding.name: finding.outcome for finding in plan.findings if finding.outcome} == {
             "bezel-old": "destroyed"
         }
-        assert cloud.left() >= {"bezel-prod", "bezel-far", "bezel-new", "bezel-far-new", "research"}
-        assert "bezel-old" not in cloud.left()
+        assert cloud.remaining_names() >= {"bezel-prod", "bezel-far", "bezel-new", "bezel-far-new", "research"}
+        assert "bezel-old" not in cloud.remaining_names()
         assert ExpiryReport.of(plan).exit_code == 0
 
 

@@ -102,12 +102,12 @@ def test_a_job_keeps_one_comment_by_its_own_token(forge, act, copy, tmp_path) ->
     with runner_of(forge, tmp_path / "runner", act, os.environ):
         content = {"title": "Change", "head": "change", "base": "main", "body": ""}
         pull = forge.repository("POST", "/pulls", content)["number"]
-        run = forge.ended("comment.yml", 120, head_sha=head)
+        run = forge.wait_for_end("comment.yml", 120, head_sha=head)
         assert run["conclusion"] == "success", forge.log_of(run["id"])
         copy.write("report.json", json.dumps(document(verdict="refused")))
         head = copy.commit("Show another report")
         copy.push("change")
-        run = forge.ended("comment.yml", 120, head_sha=head)
+        run = forge.wait_for_end("comment.yml", 120, head_sha=head)
         assert run["conclusion"] == "success", forge.log_of(run["id"])
     with client(forge) as forge_client:
         assert forge_client.run_state(run["id"]) == "ended"

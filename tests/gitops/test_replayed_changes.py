@@ -118,13 +118,13 @@ def tree() -> Tree:
 @pytest.mark.parametrize(("before", "now", "stacks", "judges"), REPLAYED, ids=[now for _, now, _, _ in REPLAYED])
 def test_a_change_concerns_the_stacks_of_before(tree: Tree, before: str, now: str, stacks: str, judges: bool) -> None:
     assert before
-    assert tree.concerned(now) == tree.stacks.get(stacks, frozenset({stacks}))
+    assert tree.concerned_stacks(now) == tree.stacks.get(stacks, frozenset({stacks}))
     assert is_judge(now) is judges
 
 
 @pytest.mark.parametrize("path", EARLIER)
 def test_a_module_that_states_name_concerns_every_stack(tree: Tree, path: str) -> None:
-    assert tree.concerned(path) == tree.stacks["every"]
+    assert tree.concerned_stacks(path) == tree.stacks["every"]
     assert not is_judge(path)
 
 
@@ -136,7 +136,7 @@ def test_every_module_of_the_language_host_concerns_every_stack(tree: Tree) -> N
             seen.add(name)
             waiting += _imported_names(ROOT / modules[name], name, modules)
     assert {"bezel_base.loopback.grpc_guard", "bezel_pulumi_offline.language_host.runtime"} <= seen
-    assert {name for name in seen if tree.concerned(modules[name]) != tree.stacks["every"]} == set()
+    assert {name for name in seen if tree.concerned_stacks(modules[name]) != tree.stacks["every"]} == set()
 
 
 def test_the_table_has_files_of_this_tree_and_of_every_member() -> None:

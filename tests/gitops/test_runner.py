@@ -64,7 +64,7 @@ def test_needs_matrices_variables_conditions_and_identity_reach_the_jobs(forge, 
     copy.write("two", "")
     commit = copy.commit("Add two")
     copy.push("main")
-    run = forge.ended("trial.yml", 60, head_sha=commit)
+    run = forge.wait_for_end("trial.yml", 60, head_sha=commit)
     jobs, log = forge.jobs(run["id"]), forge.log_of(run["id"])
     assert {name: job["conclusion"] for name, job in jobs.items()} == {
         "list": "success", "each": "success", "left-out": "skipped", "verdict": "success",
@@ -78,7 +78,7 @@ def test_one_failed_entry_of_a_matrix_is_a_failed_job_and_a_red_commit(forge, co
     copy.write("matrix.txt", 'matrix={"stack":["one","missing"]}\n')
     commit = copy.commit("Name a missing one")
     copy.push("main")
-    run = forge.ended("trial.yml", 60, head_sha=commit)
+    run = forge.wait_for_end("trial.yml", 60, head_sha=commit)
     conclusions = {name: job["conclusion"] for name, job in forge.jobs(run["id"]).items()}
     assert conclusions["each"] == "failure", forge.log_of(run["id"])
     assert (conclusions["verdict"], run["conclusion"]) == ("success", "failure")
@@ -91,6 +91,6 @@ def test_an_empty_matrix_is_a_skipped_job(forge, copy):
     copy.write("matrix.txt", 'matrix={"stack":[]}\n')
     commit = copy.commit("Name none")
     copy.push("main")
-    run = forge.ended("trial.yml", 60, head_sha=commit)
+    run = forge.wait_for_end("trial.yml", 60, head_sha=commit)
     assert forge.jobs(run["id"])["each"]["conclusion"] == "skipped", forge.log_of(run["id"])
     assert run["conclusion"] == "success"

@@ -92,7 +92,7 @@ def get(path, host, *lines):
     return "".join([f"GET {path} HTTP/1.1\r\nHost: {host}\r\n", *lines, "Connection: close\r\n\r\n"]).encode()
 
 
-def told(address, request):
+def answer_of(address, request):
     """What this user hears."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as connection:
@@ -158,7 +158,7 @@ def test_another_user_is_refused_at_every_port(doors, kind):
 def test_the_same_user_is_answered_at_every_port(doors, kind):
     address, path, lines = doors[kind]
     for host in (address, "localhost:1", "other.localhost:1"):
-        assert status(told(address, get(path, host, lines))) in {200, 404}, (kind, host)
+        assert status(answer_of(address, get(path, host, lines))) in {200, 404}, (kind, host)
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_the_same_user_is_answered_at_every_port(doors, kind):
 )
 def test_a_page_in_a_browser_of_the_same_user_is_refused_at_every_port(doors, kind, host, line):
     address, path, lines = doors[kind]
-    answer = told(address, get(path, address if host is None else host, lines, line))
+    answer = answer_of(address, get(path, address if host is None else host, lines, line))
     assert status(answer) == 403
     assert "is not this machine's loopback" in answer or "a page of another origin" in answer
     assert "access_token" not in answer
@@ -192,7 +192,7 @@ def test_a_command_on_a_machine_takes_its_key(doors):
     body = b'{"program": "docker", "argv": ["--version"], "stdin": "", "config": "/"}'
     head = f"POST /localcloud/commands HTTP/1.1\r\nHost: {address}\r\nContent-Length: {len(body)}\r\n"
     for key in ("", "Authorization: Bearer x\r\n", "Authorization: Bearer \r\n"):
-        assert status(told(address, f"{head}{key}Connection: close\r\n\r\n".encode() + body)) == 401
+        assert status(answer_of(address, f"{head}{key}Connection: close\r\n\r\n".encode() + body)) == 401
     assert status(sent_by_other_user(address, f"{head}Connection: close\r\n\r\n".encode() + body)) == 403
 
 
@@ -208,12 +208,12 @@ def test_a_command_reads_and_writes_nothing_beside_the_machines_disk(world, tmp_
     link.symlink_to(outside)
     image = next(iter(engine.images))
 
-    def run(*words, config=disk / "root"):
-        argv = ["run", "--detach", "--name", "other", *words, "--entrypoint", "vllm", image, "serve", "m"]
+    def run(*arguments, config=disk / "root"):
+        argv = ["run", "--detach", "--name", "other", *arguments, "--entrypoint", "vllm", image, "serve", "m"]
         return world.call(commands.answer(engine, "docker", argv, "", config))
 
-    for words in (("--env-file", str(outside)), ("--env-file", str(link)), ("--volume", f"{tmp_path}:/x")):
-        refused = run(*words)
+    for options in (("--env-file", str(outside)), ("--env-file", str(link)), ("--volume", f"{tmp_path}:/x")):
+        refused = run(*options)
         assert (refused.code, "is not on this machine's disk" in refused.err) == (125, True)
     assert run(config=tmp_path).code == 125
     link.unlink()
@@ -221,9 +221,9 @@ def test_a_command_reads_and_writes_nothing_beside_the_machines_disk(world, tmp_
 
 @pytest.mark.parametrize("name", MACHINES_OWN.split())
 def test_no_variable_of_a_container_stands_before_the_daemons_own(name):
-    given = {name: "/theirs", "VLLM_LOGGING_LEVEL": "DEBUG"}
-    assert passed_on(given) == {"VLLM_LOGGING_LEVEL": "DEBUG"}
-    (note,) = notes_of_withheld(given)
+    variables = {name: "/theirs", "VLLM_LOGGING_LEVEL": "DEBUG"}
+    assert passed_on(variables) == {"VLLM_LOGGING_LEVEL": "DEBUG"}
+    (note,) = notes_of_withheld(variables)
     assert name in note
     assert "/theirs" not in note
 
@@ -245,15 +245,15 @@ def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("in_table", [False, True])
-def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_closed(in_table, host):
+def test_the_kernel_tells_whose_a_connection_is_and_nothing_once_closed(in_table, host):
     find = peer_uid._in_table if in_table else peer_uid.owner_of
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family) as listener:
         client = socket.create_connection(listener.getsockname()[:2])
         connection, peer = listener.accept()
         with connection:
-            found = find(peer, connection.getsockname())
-            assert found == (os.geteuid(), os.fstat(client.fileno()).st_ino)
+            owner = find(peer, connection.getsockname())
+            assert owner == (os.geteuid(), os.fstat(client.fileno()).st_ino)
             client.close()
             assert find(peer, connection.getsockname()) is None
             assert not peer_uid.is_own(peer, connection.getsockname())
@@ -363,4 +363,4 @@ def test_an_upload_that_is_not_permitted_is_refused_before_it_is_received(world)
     address = world.endpoint.base.removeprefix("http://")
     head = f"POST /upload/storage/v1/b/deployers/o?uploadType=media&name=x HTTP/1.1\r\nHost: {address}\r\n"
     request = f"{head}Authorization: Bearer {token}\r\nContent-Length: {1 << 40}\r\n\r\n"
-    assert status(told(address, request.encode())) == 403
+    assert status(answer_of(address, request.encode())) == 403

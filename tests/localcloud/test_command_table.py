@@ -20,18 +20,20 @@ OF_BEZEL = {"--provider", "--model", "--server", "--speed"}
 
 @pytest.mark.parametrize("command", SHARED)
 def test_both_programs_call_the_same_function(command: str) -> None:
-    own, of_bezel = program_table().spec["commands"], command_table().spec["commands"]["local"]["commands"]
-    assert own[command]["call"] == of_bezel[command]["call"]
+    own_commands, of_bezel = program_table().spec["commands"], command_table().spec["commands"]["local"]["commands"]
+    assert own_commands[command]["call"] == of_bezel[command]["call"]
 
 
-@pytest.mark.parametrize("words", [*((name,) for name in SHARED if name != "fault"), ("fault", "add")])
-def test_options_of_localcloud_are_those_of_bezel_local(words: tuple[str, ...]) -> None:
-    own, of_bezel = program_table().defaults_of(*words), command_table().defaults_of("local", *words)
+@pytest.mark.parametrize("command", [*((name,) for name in SHARED if name != "fault"), ("fault", "add")])
+def test_options_of_localcloud_are_those_of_bezel_local(command: tuple[str, ...]) -> None:
+    own_defaults, of_bezel = program_table().defaults_of(*command), command_table().defaults_of("local", *command)
     alone = {"parent", "project"}
-    assert {name: own[name] for name in own.keys() - alone} == {name: of_bezel[name] for name in own.keys() - alone}
+    assert {name: own_defaults[name] for name in own_defaults.keys() - alone} == {
+        name: of_bezel[name] for name in own_defaults.keys() - alone
+    }
     assert not of_bezel.keys() & alone
-    named = program_table().arguments_of(*words).keys()
-    assert command_table().arguments_of("local", *words).keys() - named <= OF_BEZEL
+    named = program_table().arguments_of(*command).keys()
+    assert command_table().arguments_of("local", *command).keys() - named <= OF_BEZEL
 
 
 def test_reset_is_a_command_of_localcloud_alone() -> None:
@@ -40,9 +42,9 @@ def test_reset_is_a_command_of_localcloud_alone() -> None:
 
 
 def test_help_of_localcloud_names_no_other_program(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ([], *([name] for name in program_table().spec["commands"]), ["fault", "add"]):
+    for command in ([], *([name] for name in program_table().spec["commands"]), ["fault", "add"]):
         with pytest.raises(SystemExit) as ended:
-            main([*words, "--help"])
+            main([*command, "--help"])
         assert ended.value.code == 0
         assert "bezel" not in capsys.readouterr().out.replace("(default: bezel-local)", "")
 
@@ -65,30 +67,30 @@ def test_folder_is_the_nearest_one_above(tmp_path: Path, monkeypatch: pytest.Mon
     below = tmp_path / "project" / "deep"
     below.mkdir(parents=True)
     monkeypatch.chdir(below)
-    own = tmp_path / "project" / ".localcloud"
-    own.mkdir()
+    own_folder = tmp_path / "project" / ".localcloud"
+    own_folder.mkdir()
     users = tmp_path / "state" / "bezel" / "localcloud"
     assert Program().default_directory() == users  # an empty folder of that name is not localcloud's
-    with using(own):
+    with using(own_folder):
         pass
-    assert Program().default_directory() == own
+    assert Program().default_directory() == own_folder
     assert BezelLocal().default_directory() == users  # no Pulumi project is around
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "repair"),
     [
         (Program(), "add --server vllm, or leave"),
         (BezelLocal(), "add SERVER=vllm (--server vllm), or leave"),
     ],
 )
-def test_repairs_are_in_the_words_of_the_program(program: Program, told: str, tmp_path: Path) -> None:
+def test_repairs_are_in_the_words_of_the_program(program: Program, repair: str, tmp_path: Path) -> None:
     from bezel_base.errors import UserError
     from bezel_localcloud.command.cloud import LocalCloud
 
     with pytest.raises(UserError) as raised:
         LocalCloud(program, tmp_path, model=tmp_path).check_server()
-    assert told in str(raised.value)
+    assert repair in str(raised.value)
     with pytest.raises(UserError) as raised:
         LocalCloud(program, tmp_path / "none").running()
     assert f"`{program.typed} start`" in str(raised.value)

@@ -27,8 +27,8 @@ def test_a_shipped_file_is_what_the_script_makes_of_the_documents(name, make):
 
 def test_a_method_that_is_said_to_be_served_exists_at_google():
     for source in discovery_data.SOURCES:
-        known = {method["id"] for method in discovery_data.methods_of(discovery_data.document(source.document))}
-        assert set(source.serves) <= known
+        methods = {method["id"] for method in discovery_data.methods_of(discovery_data.document(source.document))}
+        assert set(source.serves) <= methods
 
 
 def test_every_request_of_a_served_method_has_its_definition():
@@ -42,7 +42,7 @@ def test_what_may_be_set_of_a_service_is_what_is_not_output_only():
     assert settable.isdisjoint({"name", "etag", "uid", "uri", "generation", "latestReadyRevision"})
 
 
-def test_what_would_start_executions_by_itself_is_a_field_of_a_job_that_is_refused():
+def test_what_would_start_executions_is_a_refused_field_of_a_job():
     assert {*UNSERVED} <= settable_fields("run.GoogleCloudRunV2Job")
 
 

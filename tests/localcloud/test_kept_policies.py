@@ -57,12 +57,12 @@ RESOURCES = {
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path / "cloud")
+    running_project = Project(tmp_path / "cloud")
     for api in ("secretmanager", "artifactregistry", "iam"):
-        found.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
-    found.network()
-    yield found
-    found.close()
+        running_project.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
+    running_project.network()
+    yield running_project
+    running_project.close()
 
 
 def members(policy, role):
@@ -145,7 +145,7 @@ def test_an_execution_of_a_job_keeps_its_policy(cloud):
             cloud.finish("run/v2", cloud.delete(path))
 
 
-def test_an_object_s_policy_outlives_its_change_and_its_neighbour_but_not_its_deletion(project):
+def test_an_object_s_policy_outlives_its_change_but_not_its_deletion(project):
     project.ok("POST", BUCKETS, {"name": "shelf"}, project=ID)
     upload = "/upload/storage/v1/b/shelf/o?uploadType=media&name="
     for name in ("a", "a%2Fb"):

@@ -49,14 +49,14 @@ OTHERS = {
 
 def modules():
     """(name of a module, its tree) of every module that imports an engine."""
-    found = []
+    pairs = []
     for folder in FOLDERS:
         root = ROOT if folder.startswith("bezel/") else (ROOT / folder).parent
         for file in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(file.read_text())
             if engines_of(tree):
-                found.append((".".join(file.relative_to(root).with_suffix("").parts), tree))
-    return found
+                pairs.append((".".join(file.relative_to(root).with_suffix("").parts), tree))
+    return pairs
 
 
 def engines_of(tree):
@@ -92,9 +92,9 @@ def constants():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 used[node.value.id].add(node.attr)
-        for known, value in vars(importlib.import_module(name)).items():
+        for constant, value in vars(importlib.import_module(name)).items():
             if isinstance(value, re.Pattern):
-                yield name, value.pattern, value.flags, bool(used[known] & SEARCHES)
+                yield name, value.pattern, value.flags, bool(used[constant] & SEARCHES)
         for _, call in calls_of(tree):
             if isinstance(call.args[0], ast.Constant):
                 yield name, call.args[0].value, 0, call.func.attr in SEARCHES
@@ -113,13 +113,13 @@ def test_no_constant_pattern_has_ways_without_bound():
 
 @pytest.mark.slow
 def test_only_the_listed_patterns_are_built_in_a_function():
-    found = {
+    built_patterns = {
         (name, function)
         for name, tree in modules()
         for function, call in calls_of(tree)
         if function and not isinstance(call.args[0], ast.Constant)
     }
-    assert found == set(BUILT)
+    assert built_patterns == set(BUILT)
 
 
 @pytest.mark.slow

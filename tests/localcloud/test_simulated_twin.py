@@ -100,19 +100,19 @@ def test_twice_as_many_users_as_places_show_as_waiting_and_in_latency(front):
     assert 1.6 < slowest[1] / slowest[0] < 2.6
 
 
-def test_another_context_length_changes_what_is_refused_and_the_tokens_reported(client, front):
+def test_another_context_length_changes_refusals_and_reported_tokens(client, front):
     def refusal():
         answer = front.post("/v1/completions", json={"model": PLAN.served_model, "prompt": [7] * 5000, "max_tokens": 1})
         return answer.json().get("error", {}).get("message", "")
 
-    def told():
-        said = [entry["textPayload"] for entry in client.log("twin", 'textPayload:"GPU KV cache size"')]
-        return said[-1].partition("GPU KV cache size: ")[2].partition(" tokens")[0]
+    def reported_tokens():
+        lines = [entry["textPayload"] for entry in client.log("twin", 'textPayload:"GPU KV cache size"')]
+        return lines[-1].partition("GPU KV cache size: ")[2].partition(" tokens")[0]
 
-    long, tokens = refusal(), told()
+    long, tokens = refusal(), reported_tokens()
     assert "error" not in client.update("twin", template(client, "--max-model-len=4096"))
     assert (long, "maximum context length is 4096 tokens" in refusal()) == ("", True)
-    assert told() != tokens
+    assert reported_tokens() != tokens
     # As the other tests want it.
     assert "error" not in client.update("twin", template(client))
 
@@ -122,9 +122,9 @@ def test_a_startup_window_shorter_than_loading_takes_fails_the_revision(client, 
     short = {"initialDelaySeconds": 0, "periodSeconds": 1, "timeoutSeconds": 1, "failureThreshold": 2}
 
     def failure():
-        told = json.dumps(client.update("twin", template(client, **short))["error"])
+        message = json.dumps(client.update("twin", template(client, **short))["error"])
         # On a busy machine the instances of the revisions before still hold their GPUs.
-        return "" if "Quota exceeded" in told else told
+        return "" if "Quota exceeded" in message else message
 
     assert "failed the configured startup probe checks" in until(failure, 60)
     assert client.service("twin")["latestReadyRevision"] == ready

@@ -28,7 +28,14 @@ from bezel.mcp_server.server import server_of
 from bezel.mcp_server.two_steps import CONFIRM
 from bezel.operations.registry import OPERATIONS
 from bezel.operations.schemas import schemas_of
-from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
+from tests.support.operations.deployed import (
+    SERVICE,
+    Deployed,
+    deployed_stack,
+    live_service,
+    service_resource,
+    state_of,
+)
 from tests.support.operations.log_server import LogServer
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call
 
@@ -150,7 +157,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Tools"]:
     outside.mkdir()
     (outside / "secret").write_text(SECRETS["file"])
     (outside / "secret.json").write_text(json.dumps(state_of(service_resource(), url=SECRETS["file"])))
-    with deployed(folder, HF_TOKEN=SECRETS["environment"]) as deployment, pytest.MonkeyPatch.context() as patch:
+    with deployed_stack(folder, HF_TOKEN=SECRETS["environment"]) as deployment, pytest.MonkeyPatch.context() as patch:
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         resource = service_resource(annotations={"note": SECRETS["state"]})
         deployment.keep("dev", state_of(resource, url=deployment.server.url, note=SECRETS["state"]))

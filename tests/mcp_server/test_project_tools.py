@@ -48,14 +48,14 @@ def test_a_quota_is_requested_by_the_token_of_its_plan_and_once(cloud: OneProjec
     assert done.structured_content["verdict"] == "done"
     assert "pending" in done.content[0].text
     assert again.is_error
-    assert len(cloud.written) == 1
+    assert len(cloud.changing_calls) == 1
 
 
 def test_a_plan_alone_and_a_token_for_another_place_request_nothing(cloud: OneProject) -> None:
     wrong = ("confirm", {"operation": "quota_request", "target": f"{L4} in europe-west1"})
     _, refused = answers(("quota_request", REQUEST), wrong)
     assert refused.meta["bezel/error"]["code"] == "refused"
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 def test_a_server_for_one_stack_requests_quota_for_that_stack_only(cloud: OneProject) -> None:
@@ -65,7 +65,7 @@ def test_a_server_for_one_stack_requests_quota_for_that_stack_only(cloud: OnePro
     )
     assert other.is_error
     assert own_stack.structured_content["plan"]["arguments"]["stack"] == "l4-qat"
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 def test_an_agent_gets_the_command_for_a_secret_and_cannot_give_a_value(cloud: OneProject) -> None:
@@ -76,4 +76,4 @@ def test_an_agent_gets_the_command_for_a_secret_and_cannot_give_a_value(cloud: O
     assert not shown.structured_content["has_value"]
     assert refused.meta["bezel/error"]["code"] == "invalid_arguments"
     assert "hf_PlantedPlanted12" not in refused.model_dump_json()
-    assert cloud.written == []
+    assert cloud.changing_calls == []

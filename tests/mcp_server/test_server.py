@@ -25,7 +25,14 @@ from bezel.operations.arguments.model import Arguments
 from bezel.operations.context import Context
 from bezel.operations.registry import OPERATIONS
 from bezel.operations.results import Result
-from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
+from tests.support.operations.deployed import (
+    SERVICE,
+    Deployed,
+    deployed_stack,
+    live_service,
+    service_resource,
+    state_of,
+)
 from tests.support.rest.fake_google import ACCESS_TOKEN
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +59,7 @@ def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    with deployed(tmp_path) as deployment:
+    with deployed_stack(tmp_path) as deployment:
         shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
         for name, value in deployment.context.environ.items():
             monkeypatch.setenv(name, value)

@@ -14,7 +14,7 @@ from bezel.engine.local.engine import PLUGINS
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
 from tests.support.gitops.pipeline import STACK
-from tests.support.operations.deployed import Deployed, deployed, service_resource, state_of
+from tests.support.operations.deployed import Deployed, deployed_stack, service_resource, state_of
 from tests.support.operations.two_steps import TwoSteps
 
 pytestmark = pytest.mark.slow  # an engine
@@ -34,7 +34,7 @@ def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
     """A stack whose state holds a service; the engine can read it."""
-    with deployed(tmp_path) as deployment:
+    with deployed_stack(tmp_path) as deployment:
         (tmp_path / "Pulumi.dev.yaml").write_text("config: {}\n")
         root = {"urn": "urn:pulumi:dev::bezel::pulumi:pulumi:Stack::bezel-dev", "type": "pulumi:pulumi:Stack"}
         state = state_of()

@@ -35,14 +35,14 @@ def test_a_plan_shows_lease_zones_and_price_and_requests_nothing(leases: LeaseCl
     assert hourly > 0
     assert until_end == hourly * 2
     assert (plan.refusals, plan.confirm_name) == ((), None)
-    assert leases.cloud.written == []
+    assert leases.cloud.changing_calls == []
 
 
 def test_what_was_planned_is_requested_once_and_is_ended_by_the_platform(leases: LeaseCloud) -> None:
     done = leases.create(leases.plan(duration="2h", patience="30m"))
     assert (done.verdict, done.problems) == ("done", ())
     assert done.details[0].startswith(f"{ZONE}: ")
-    leases.cloud.settled("dev-one", ZONE)
+    leases.cloud.wait_until_settled("dev-one", ZONE)
     body = leases.cloud.project.ok(
         "GET", f"/tpu/v2alpha1/projects/bezel-local/locations/{ZONE}/queuedResources/dev-one"
     )
@@ -79,7 +79,7 @@ def test_a_request_that_every_zone_refuses_leaves_nothing(leases: LeaseCloud) ->
     refusing(leases, "")
     with pytest.raises(UserError, match="none of 2 zones granted it"):
         leases.create(leases.plan())
-    assert leases.cloud.left() == set()
+    assert leases.cloud.remaining_names() == set()
 
 
 def test_every_problem_is_reported_at_once(leases: LeaseCloud) -> None:
@@ -87,7 +87,7 @@ def test_every_problem_is_reported_at_once(leases: LeaseCloud) -> None:
         leases.plan(hardware="v9", duration="soon", network="none", zone=(EMPTY, ZONE))
     keys = [problem.key for problem in refused.value.problems]
     assert keys == ["--hardware", "--duration", "--network", "--network"]
-    assert leases.cloud.written == []
+    assert leases.cloud.changing_calls == []
 
 
 @pytest.mark.parametrize("duration", ["5m", "8d"])
@@ -124,10 +124,10 @@ def test_a_name_that_another_lease_has_cannot_be_confirmed(leases: LeaseCloud) -
 def test_a_plan_is_worth_nothing_once_the_name_is_taken(leases: LeaseCloud) -> None:
     plan = leases.plan()
     leases.cloud.lease("dev-one", stack="demo")
-    before = leases.cloud.left()
+    before = leases.cloud.remaining_names()
     with pytest.raises(ChangedError, match="leases of that name"):
         leases.create(plan)
-    assert leases.cloud.left() == before
+    assert leases.cloud.remaining_names() == before
 
 
 def test_a_caller_that_gives_up_first_requests_nothing(leases: LeaseCloud) -> None:
@@ -135,7 +135,7 @@ def test_a_caller_that_gives_up_first_requests_nothing(leases: LeaseCloud) -> No
     leases.cancelled.set()
     with pytest.raises(CancelledError, match="nothing was changed"):
         leases.create(plan)
-    assert leases.cloud.left() == set()
+    assert leases.cloud.remaining_names() == set()
 
 
 def test_a_caller_that_gives_up_learns_that_the_request_may_be_stored(leases: LeaseCloud) -> None:
@@ -150,5 +150,5 @@ def test_a_caller_that_gives_up_learns_that_the_request_may_be_stored(leases: Le
     done = leases.create(plan)
     assert (done.verdict, done.exit_code) == ("cancelled", 130)
     assert "`bezel tpu list` shows it" in done.problems[0]
-    assert leases.cloud.left() == {"dev-one"}
-    assert len(leases.cloud.written) == 1  # no other zone was asked
+    assert leases.cloud.remaining_names() == {"dev-one"}
+    assert len(leases.cloud.changing_calls) == 1  # no other zone was asked

@@ -36,10 +36,10 @@ def test_the_lease_that_was_planned_is_deleted_and_no_other(leases: LeaseCloud, 
     assert (plan.price_before.usd_per_hour is None) == bool(plan.price_before.missing)
     assert plan.price is not None
     assert " -> 0.00 USD/h" in plan.price
-    assert leases.cloud.written == []
+    assert leases.cloud.changing_calls == []
     done = leases.delete(plan)
     assert (done.verdict, len(done.changes), done.problems) == ("done", 1, ())
-    assert leases.cloud.left() == {"bezel-one-more"}
+    assert leases.cloud.remaining_names() == {"bezel-one-more"}
 
 
 def test_a_stack_that_is_deployed_with_it_is_named(
@@ -74,7 +74,7 @@ def test_a_lease_that_was_requested_again_meanwhile_stays(leases: LeaseCloud) ->
     leases.cloud.lease("bezel-one")
     with pytest.raises(ChangedError, match="the leases of that name"):
         leases.delete(plan)
-    assert leases.cloud.left() == {"bezel-one"}
+    assert leases.cloud.remaining_names() == {"bezel-one"}
 
 
 def test_what_is_nobody_s_or_somebody_else_s_cannot_be_confirmed(leases: LeaseCloud) -> None:

@@ -42,7 +42,7 @@ def test_life_of_a_stack_in_two_steps(small):
     outcome = apply_deploy(small.context(), plan)
     assert (outcome.verdict, outcome.exit_code) == ("done", 0)
     assert "smoke check: passed (health) (simulated)" in outcome.details
-    assert any(line.startswith("  done: creating") for line in small.said)
+    assert any(line.startswith("  done: creating") for line in small.shown_lines)
     (bucket,) = small.buckets()
 
     # The same plan again: its state is another one now.

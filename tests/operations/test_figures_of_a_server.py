@@ -13,7 +13,7 @@ import pytest
 
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of
 from simulated_vllm_support.process import NAME, simulated_vllm
-from tests.support.operations.mixed_load import Client, Truth, at_once, joined
+from tests.support.operations.mixed_load import Client, Truth, at_once, join_threads
 from tests.support.real_vllm import TIMEOUT, real_vllm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
@@ -104,7 +104,7 @@ def test_a_queue_is_seen_while_it_waits_and_its_time_afterwards(client: Client) 
         assert time.monotonic() < deadline, now
         now = {figure.name: figure.value for figure in figures_of(client.sample())}
     assert now["kv_cache_usage"]
-    joined(threads)
+    join_threads(threads)
     figures, truth = window.end(), window.truth
     assert (figures["running"].value, figures["waiting"].value, figures["kv_cache_usage"].value) == (0, 0, 0)
     first = sorted(one.arrivals[0] for one in truth.sequences)
@@ -116,7 +116,7 @@ def test_refused_calls_lower_the_share_of_success_as_clients_count_it(client: Cl
     window = Window(client)
     client.whole(max_tokens=2, n=6)
     threads = at_once(*[partial(client.stream, prompt=f"Many {number}", max_tokens=150) for number in range(MOST + 8)])
-    joined(threads)
+    join_threads(threads)
     figures, statuses = window.end(), window.truth.statuses
     assert statuses.count(503) > 0
     assert figures["success_rate"].value == pytest.approx(statuses.count(200) / len(statuses))

@@ -14,7 +14,7 @@ from bezel.operations.status.status import StackStatus, Status, StatusArguments,
 from bezel.operations.tpu.records import record_of
 from bezel.operations.watch.page import Watch
 from tests.support.leases.state_cloud import INSTANCES, NAME, NODES, REQUESTS, RUN, ZONE, Cloud
-from tests.support.operations.deployed import NOW, Deployed, deployed, state_of
+from tests.support.operations.deployed import NOW, Deployed, deployed_stack, state_of
 
 KIND = "pulumi-python:dynamic/components"
 # Minutes of the run duration that have passed: none is recorded, just begun, and over.
@@ -28,7 +28,7 @@ CASES = [
 
 @pytest.fixture
 def clouds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Cloud, Deployed]]:
-    with deployed(tmp_path) as here:
+    with deployed_stack(tmp_path) as here:
         for api in ("TPU_V2ALPHA1", "COMPUTE", "RESOURCE_MANAGER", "CLOUD_SCHEDULER", "IAM_BETA", "STORAGE"):
             here.context.environ[f"GOOGLE_{api}_CUSTOM_ENDPOINT"] = f"{here.server.url}/"  # type: ignore[index]
             monkeypatch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{here.server.url}/")

@@ -31,7 +31,7 @@ def test_every_lease_of_ours_is_listed_with_its_price_and_nobody_elses(leases: L
     ]
     assert {each.usd_per_hour for each in listing.leases} == {listing.leases[0].usd_per_hour}
     assert listing.leases[0].usd_per_hour is not None
-    assert leases.cloud.written == []
+    assert leases.cloud.changing_calls == []
 
 
 def test_a_zone_that_cannot_be_read_fails_the_list(leases: LeaseCloud) -> None:

@@ -52,7 +52,7 @@ def test_a_complete_folder_has_its_size_revision_and_stacks(cloud: OneProject) -
     assert (folder.source, folder.revision) == (f"hf:google/{FOLDER}", COMMIT)
     assert report.exit_code == 0
     assert f"{COMMIT[:12]}" in report.text()
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 @pytest.mark.slow

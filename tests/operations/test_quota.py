@@ -55,7 +55,7 @@ def test_each_quota_has_its_limit_in_things_in_each_known_place(cloud: OneProjec
     assert "--dimensions=zone=us-east5-a" in rows_by_place[V6E, "us-east5-a"].gcloud_request
     assert "project=bezel-local" in report.link
     assert report.exit_code == 0
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 def test_the_catalogues_hardware_is_all_there() -> None:

@@ -53,9 +53,9 @@ def test_a_plan_requests_nothing_and_its_confirmation_requests_once(cloud: OnePr
     planned = plan(cloud, email="a@example.com", region="us-east4")
     assert "request 5 GPUs, now 3 GPUs" in planned.summary
     assert (planned.is_empty, planned.refusals, planned.warnings) == (False, (), ())
-    assert cloud.written == []
+    assert cloud.changing_calls == []
     outcome = apply(cloud, planned)
-    assert (outcome.verdict, len(cloud.written)) == ("done", 1)
+    assert (outcome.verdict, len(cloud.changing_calls)) == ("done", 1)
     assert "pending, 3 in force" in outcome.text()
     assert requests_of_project(cloud) == [(L4, "us-east4", 5, "pending")]
     assert plan(cloud).is_empty
@@ -73,7 +73,7 @@ def test_a_plan_is_worth_nothing_after_the_limit_or_a_request_has_changed(cloud:
     cloud.project.clock.time += DECIDED_AFTER
     with pytest.raises(ChangedError, match="the limit"):
         apply(cloud, third)
-    assert len(cloud.written) == 1
+    assert len(cloud.changing_calls) == 1
 
 
 def test_a_second_request_changes_the_first_and_warns_of_a_denial(cloud: OneProject) -> None:
@@ -85,7 +85,7 @@ def test_a_second_request_changes_the_first_and_warns_of_a_denial(cloud: OneProj
     assert any("was denied (localcloud denied it" in text for text in planned.warnings)
     assert [change.op for change in planned.changes] == ["update"]
     apply(cloud, planned)
-    assert [line.split()[0] for line in cloud.written] == ["POST", "PATCH"]
+    assert [line.split()[0] for line in cloud.changing_calls] == ["POST", "PATCH"]
     assert requests_of_project(cloud) == [(L4, "us-east4", 5, "pending")]
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_requested_says_why(
 ) -> None:
     with pytest.raises(UserError, match=says):
         plan(cloud, name, amount, **place)
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 @pytest.mark.parametrize(

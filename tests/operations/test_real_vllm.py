@@ -14,7 +14,14 @@ from bezel.operations.advise.advise import AdviseArguments, advise
 from bezel.operations.memory.memory import MemoryArguments, memory
 from bezel.operations.metrics.metrics import MetricsArguments, metrics
 from bezel.operations.query.query import QueryArguments, query
-from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
+from tests.support.operations.deployed import (
+    SERVICE,
+    Deployed,
+    deployed_stack,
+    live_service,
+    service_resource,
+    state_of,
+)
 from tests.support.operations.log_server import LogServer
 from tests.support.real_vllm import TIMEOUT, real_vllm
 
@@ -33,7 +40,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
 def cloud(real: tuple[str, Path], tmp_path: Path) -> Iterator[Deployed]:
     """A deployment whose address is the real server, and whose log is its own."""
     url, log = real
-    with deployed(tmp_path) as deployment:
+    with deployed_stack(tmp_path) as deployment:
         resource = service_resource(invokerIamDisabled=True)
         deployment.keep("dev", state_of(resource, url=url, model="tiny-gemma4", plan={"fit": {"max_model_len": 8192}}))
         deployment.live[SERVICE] = live_service(scaling={"minInstanceCount": 1})

@@ -25,7 +25,7 @@ from tests.support.operations.rolled_stack import (
     RolledStack,
     error,
     name_of,
-    pinned,
+    pinned_target,
     rolled_stack,
 )
 
@@ -49,7 +49,7 @@ def test_the_last_revision_that_passed_gets_all_traffic(stack: RolledStack) -> N
     outcome = stack.apply(plan)
     assert outcome.verdict == "done"
     (body,) = stack.bodies
-    assert body["traffic"] == [pinned(2)]
+    assert body["traffic"] == [pinned_target(2)]
     assert body["annotations"] == {ANNOTATION: f"llm-00002-abc since {AT} from llm-00003-abc"}
     assert body["etag"] == '"1"'
 
@@ -74,7 +74,7 @@ def test_a_list_of_stacks_names_the_rollback_of_one(stack: RolledStack) -> None:
 
 
 def test_status_tells_a_move_by_hand_as_an_outside_change(stack: RolledStack) -> None:
-    stack.service["traffic"] = [pinned(2)]
+    stack.service["traffic"] = [pinned_target(2)]
     stack_status = stack.status()
     assert stack_status.rollback is None
     assert [each.setting for each in stack_status.outside if each.setting == "traffic"] == ["traffic"]
@@ -84,14 +84,15 @@ def test_status_tells_a_move_by_hand_as_an_outside_change(stack: RolledStack) ->
 CHOICES: list[tuple[str, Any, int | None, int | str]] = [
     ("the newest serves", lambda _stack: None, None, 2),
     ("one passed, one never became ready", lambda stack: stack.revise(3, 2), None, 1),
-    ("no check of the last one passed", lambda stack: stack.passed(1, 3), None, 1),
-    ("the newest failed its check and serves", lambda stack: stack.passed(1, 2), None, 2),
+    ("no check of the last one passed", lambda stack: stack.write_passed(1, 3), None, 1),
+    ("the newest failed its check and serves", lambda stack: stack.write_passed(1, 2), None, 2),
     ("the last one was deleted", lambda stack: stack.revise(3, gone=(2,)), None, 1),
-    ("the traffic is split", lambda stack: stack.service.update(traffic=[pinned(3, 50), pinned(1, 50)]), None, 2),
+    ("the traffic is split",
+     lambda stack: stack.service.update(traffic=[pinned_target(number, 50) for number in (3, 1)]), None, 2),
     ("a named one", lambda _stack: None, 1, 1),
-    ("a named one of no known check", lambda stack: stack.passed(3), 2, 2),
-    ("only one revision ever", lambda stack: (stack.revise(1), stack.passed(1)), None, "has no earlier revision"),
-    ("no check is known", lambda stack: stack.passed(), None, "no earlier revision is known to have passed"),
+    ("a named one of no known check", lambda stack: stack.write_passed(3), 2, 2),
+    ("only one revision ever", lambda stack: (stack.revise(1), stack.write_passed(1)), None, "has no earlier revision"),
+    ("no check is known", lambda stack: stack.write_passed(), None, "no earlier revision is known to have passed"),
     ("all earlier ones were deleted", lambda stack: stack.revise(3, gone=(1, 2)), None, "deleted since: llm-00001-abc"),
     ("no revision was ever ready", lambda stack: stack.revise(1, 1), None, "no revision serves"),
     ("a named one that does not exist", lambda _stack: None, 7, "the service has no such revision"),
@@ -110,13 +111,13 @@ def test_the_choice_follows_from_what_is_known(
         return
     plan = stack.plan(to)
     assert stack.apply(plan).verdict == "done"
-    assert stack.bodies[-1]["traffic"] == [pinned(expected)]
+    assert stack.bodies[-1]["traffic"] == [pinned_target(expected)]
 
 
 SERVES = "nothing to roll back, llm-00002-abc serves"
 NOTHING: list[tuple[str, Any, int | None, str]] = [
     ("the newest failed its check and has no traffic",
-     lambda stack: stack.service.update(traffic=[pinned(2), NEWEST]), None, SERVES),
+     lambda stack: stack.service.update(traffic=[pinned_target(2), NEWEST]), None, SERVES),
     ("the newest did not start", lambda stack: stack.revise(3, 3), None, SERVES),
     ("a named one that serves", lambda _stack: None, 3, "llm-00003-abc has all traffic already"),
     ("rolled back already", lambda stack: stack.apply(stack.plan()), None,
@@ -153,20 +154,20 @@ def test_what_an_earlier_rollback_left_is_passed_over(stack: RolledStack) -> Non
     stack.apply(stack.plan())
     before = dict(stack.service["annotations"])
     stack.revise(4)
-    stack.passed(1, 2, 3, 4)
+    stack.write_passed(1, 2, 3, 4)
     stack.service["annotations"] = before
     plan = stack.plan()
     assert "to llm-00002-abc, the last" in plan.summary
     assert "passed over, as an earlier rollback has left them: llm-00003-abc" in plan.warnings
-    stack.passed(3, 4)
+    stack.write_passed(3, 4)
     with pytest.raises(UserError, match="left by an earlier rollback: llm-00003-abc"):
         stack.plan()
     assert stack.apply(stack.plan(3)).verdict == "done"
 
 
 def test_tags_keep_their_addresses(stack: RolledStack) -> None:
-    stack.service["traffic"] = [pinned(3, 60, tag="b"), {"type": DIRECT[0]["type"], "percent": 40, "tag": "newest"},
-                                pinned(1, 0, tag="old")]  # fmt: skip
+    newest = {"type": DIRECT[0]["type"], "percent": 40, "tag": "newest"}
+    stack.service["traffic"] = [pinned_target(3, 60, tag="b"), newest, pinned_target(1, 0, tag="old")]
     stack.apply(stack.plan())
     kinds = [(t.get("revision"), t.get("percent"), t.get("tag")) for t in stack.bodies[0]["traffic"]]
     assert kinds == [(name_of(2), 100, None), (name_of(3), None, "b"), (None, None, "newest"),
@@ -175,7 +176,7 @@ def test_tags_keep_their_addresses(stack: RolledStack) -> None:
 
 def test_a_rollback_that_a_gated_rollout_ended_is_in_force_no_more(stack: RolledStack) -> None:
     stack.apply(stack.plan())
-    stack.passed(1, 2, 3, ended=AT)
+    stack.write_passed(1, 2, 3, ended=AT)
     assert stack.status().rollback is None
     # Somebody moved it to the same revision again, by hand.
     assert [each.setting for each in stack.status().outside if each.setting == "traffic"] == ["traffic"]
@@ -197,7 +198,7 @@ def test_a_plan_says_whether_the_revision_must_start(
 
 
 def test_an_unrecorded_start_is_unknown_and_not_free(stack: RolledStack) -> None:
-    stack.passed(3)
+    stack.write_passed(3)
     stack.instances = {}
     assert "for an unknown time, at an unknown price" in stack.plan(2).notes[0]
 
@@ -299,7 +300,7 @@ def test_settings_that_differ_are_named_without_values_of_variables(stack: Rolle
 
 def test_another_model_is_a_warning_for_callers(stack: RolledStack) -> None:
     assert not any("another model" in text for text in stack.plan().warnings)
-    stack.passed(3)
+    stack.write_passed(3)
     stack.revision(2)["containers"][0]["args"] = ["--served-model-name", "older"]
     warning = "callers have to name another model: older in place of gemma, which answers 404 then"
     assert warning in stack.plan(2).warnings
@@ -330,7 +331,7 @@ def test_a_fault_leaves_the_old_traffic_or_the_new(
     stack.faults = list(faults)
     outcome = stack.apply(plan)
     assert outcome.verdict == verdict, outcome
-    assert stack.service["traffic"] == ([pinned(2)] if is_moved else DIRECT)
+    assert stack.service["traffic"] == ([pinned_target(2)] if is_moved else DIRECT)
     assert (ANNOTATION in (stack.service.get("annotations") or {})) is is_moved
     if faults == [403]:
         assert "roles/run.developer" in outcome.problems[0]
@@ -339,7 +340,7 @@ def test_a_fault_leaves_the_old_traffic_or_the_new(
     again = stack.plan()
     assert again.is_empty is is_moved
     assert stack.apply(again).verdict == ("unchanged" if is_moved else "done")
-    assert stack.service["traffic"] == [pinned(2)]
+    assert stack.service["traffic"] == [pinned_target(2)]
 
 
 @pytest.mark.slow
@@ -354,8 +355,8 @@ def test_a_newer_revision_ends_a_planned_rollback(stack: RolledStack) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda stack: stack.service.update(traffic=[pinned(1)]), "where the traffic goes"),
-        (lambda stack: stack.passed(1, 3), "the revisions that passed their check"),
+        (lambda stack: stack.service.update(traffic=[pinned_target(1)]), "where the traffic goes"),
+        (lambda stack: stack.write_passed(1, 3), "the revisions that passed their check"),
         (lambda stack: stack.service.update(uid="another"), "the service"),
     ],
 )
@@ -416,7 +417,7 @@ def test_leases_have_no_revisions_and_are_refused(stack: RolledStack) -> None:
 
 
 def test_a_schedule_of_instances_is_named(stack: RolledStack) -> None:
-    stack.passed(1, 2, 3, others=(stack.entry("pulumi-python:dynamic/components:ScheduledMinimum", {}),))
+    stack.write_passed(1, 2, 3, others=(stack.entry("pulumi-python:dynamic/components:ScheduledMinimum", {}),))
     assert any("its schedule of minimum instances continues" in note for note in stack.plan().notes)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bezel.outside_changes.rollback import ANNOTATION
 from tests.support.gitops.fake_bucket import FakeBucket, fake_bucket
-from tests.support.operations.rolled_stack import DIRECT, STACK, RolledStack, pinned, rolled_stack
+from tests.support.operations.rolled_stack import DIRECT, STACK, RolledStack, pinned_target, rolled_stack
 from tests.support.rest.fake_google import Answer, Call
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -95,10 +95,10 @@ def test_a_kill_at_any_request_leaves_one_of_both(tmp_path: Path) -> None:
             grounds.before = grounds.after = lambda: False
             assert process.returncode == -signal.SIGKILL, f"not killed at request {at}"
             recorded = ANNOTATION in (stack.service.get("annotations") or {})
-            assert stack.service["traffic"] == ([pinned(2)] if recorded else DIRECT), at
+            assert stack.service["traffic"] == ([pinned_target(2)] if recorded else DIRECT), at
             # The lock of the one that was killed is taken over, and the traffic is moved once in all.
             output, _ = grounds.start().communicate(timeout=SECONDS)
             assert output.endswith("unchanged\n" if recorded else "done\n"), (at, output)
-            assert stack.service["traffic"] == [pinned(2)]
+            assert stack.service["traffic"] == [pinned_target(2)]
             assert len(stack.bodies) == 1
             assert [name for name in bucket.objects if name.startswith("locks/")] == []

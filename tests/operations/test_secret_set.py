@@ -46,7 +46,7 @@ def test_a_missing_secret_is_created_and_a_second_value_is_a_new_version(cloud: 
     """The new secret has the labels; the first version stays."""
     planned = plan(cloud)
     assert [change.name for change in planned.changes] == ["hf-token", "hf-token, version 1"]
-    assert cloud.written == []
+    assert cloud.changing_calls == []
     outcome = apply(cloud, planned)
     assert (outcome.verdict, stored_value_of(cloud)) == ("done", VALUE)
     assert cloud.project.ok("GET", f"{SECRETS}/hf-token")["labels"] == {"managed-by": "bezel"}
@@ -81,7 +81,7 @@ def test_after_a_kill_between_its_two_requests_the_same_command_goes_on(cloud: O
     cloud.server.routes.insert(0, lambda call: Answer(reset=True) if call.path.endswith(":addVersion") else None)
     with pytest.raises(RestError):
         apply(cloud, plan(cloud))
-    assert len([path for path in cloud.written if path.endswith(":addVersion")]) == 1
+    assert len([path for path in cloud.changing_calls if path.endswith(":addVersion")]) == 1
     cloud.server.routes.pop(0)
     apply(cloud, plan(cloud))
     assert stored_value_of(cloud) == VALUE

@@ -59,7 +59,7 @@ def test_a_secret_with_a_version_has_one_and_it_is_not_shown(cloud: OneProject) 
     assert secret.is_bezels
     assert VALUE not in secret.text() + secret.model_dump_json()
     assert [path for path in cloud.server.paths() if ":access" in path] == []
-    assert cloud.written == []
+    assert cloud.changing_calls == []
 
 
 @pytest.mark.parametrize(("verb", "state"), [("disable", "DISABLED"), ("destroy", "DESTROYED")])

@@ -4,7 +4,7 @@ import pytest
 
 from bezel.planner import PlanError, make_plan
 from tests.support.planner.l4_stack import with_changes
-from tests.support.planner.v6e_stack import L4X8, changed
+from tests.support.planner.v6e_stack import L4X8, with_lease_changes
 
 OWN = "gemma-4-12b-it-qat-w4a16"
 FOLDER = "/mnt/models/sql"
@@ -81,7 +81,7 @@ def test_an_adapter_of_the_hub_or_of_an_own_image_is_planned(module: str, settin
 
 
 def test_a_leased_machine_has_no_adapters_of_the_bucket() -> None:
-    config = changed(L4X8, vllm={"enable-lora": True, "lora-modules": f"sql={FOLDER}"})
+    config = with_lease_changes(L4X8, vllm={"enable-lora": True, "lora-modules": f"sql={FOLDER}"})
     with pytest.raises(PlanError) as refused:
         make_plan(config, project="acme-llm", stack="one")
     (problem,) = [each for each in refused.value.problems if "lora" in each.key]

@@ -10,7 +10,7 @@ from bezel.planner import make_plan
 from bezel_catalog import model
 from bezel_catalog.sizing.adapters import Adapters, adapter_bytes, read_adapters
 from tests.support.planner.l4_stack import problems_of, with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_problems, with_lease_changes
 
 LORA = {"enable-lora": True, "max-loras": 8, "max-lora-rank": 64}
 # The tiny model whose buffers were measured.
@@ -73,5 +73,5 @@ def test_adapters_that_leave_no_room_are_refused_with_their_part():
 
 
 def test_adapters_on_a_tpu_are_refused_as_nobody_has_shown_them():
-    (problem,) = lease_problems(changed(V6E4_MOE, vllm={"enable-lora": True}))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, vllm={"enable-lora": True}))
     assert problem.key == "bezel:vllm.enable-lora"

@@ -15,7 +15,7 @@ from bezel.planner import LeasePlan, make_plan, plan_summary
 from bezel.planner.base.hours import Window, is_within, next_start, retries, share_of_time, spans
 from bezel.planner.base.money import Priced
 from bezel_base.cron import parse_cron
-from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, lease_plan, lease_problems, with_lease_changes
 
 ZONES = [{"zone": "us-east5-a"}]
 WORK = {"start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "time_zone": "Europe/Berlin"}
@@ -78,7 +78,7 @@ def test_each_try_is_within_the_hours_and_leaves_some_of_them(
 
 def with_hours(*hours: dict[str, Any], **lease: Any) -> dict[str, Any]:
     terms = {"zones": ZONES, "duration": "10h", "hours": list(hours), **lease}
-    return changed(V6E4_MOE, lease=terms, cost={"max_lease_usd": 1000})
+    return with_lease_changes(V6E4_MOE, lease=terms, cost={"max_lease_usd": 1000})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_plan_says_what_the_hours_of_a_month_cost_and_save() -> None:
 
 
 def test_without_hours_a_plan_says_nothing_of_a_month() -> None:
-    plan = lease_plan(changed(V6E4_MOE))
+    plan = lease_plan(with_lease_changes(V6E4_MOE))
     assert (plan.terms.hours, plan.cost.machines_monthly, plan.cost.monthly_saved) == ((), None, None)
     assert "usd_per_month" not in plan.cost.as_output()
     assert "the hours" not in plan_summary(plan)
@@ -167,10 +167,12 @@ def test_without_hours_a_plan_says_nothing_of_a_month() -> None:
 def test_a_month_of_an_unpriced_machine_is_unknown() -> None:
     row = {"item": "g2-standard-96", "region": "us-central1", "usd_per_unit": 0.001, "as_of": "2026-11", "source": "x"}
     terms = {"zones": [{"zone": "us-central1-a"}], "duration": "10h", "hours": [WORK]}
-    made = make_plan(changed(L4X8, lease=terms, cost={"prices": [row], "max_lease_usd": 999}), project="p", stack="s")
+    made = make_plan(
+        with_lease_changes(L4X8, lease=terms, cost={"prices": [row], "max_lease_usd": 999}), project="p", stack="s"
+    )
     assert isinstance(made, LeasePlan)
     assert isinstance(made.cost.machines_monthly, Priced)
-    problems = lease_problems(changed(L4X8, lease=terms, cost={"prices": []}))
+    problems = lease_problems(with_lease_changes(L4X8, lease=terms, cost={"prices": []}))
     assert any("the price there is unknown" in problem.consequence for problem in problems)
 
 

@@ -10,7 +10,7 @@ from bezel.planner import PlanError, make_plan
 from bezel.planner.base.settings import Settings
 from bezel.planner.rules.process_limits import METADATA_VALUE_BYTES, TOTAL_BYTES, WORD_BYTES
 from tests.support.planner.l4_stack import problems_of, with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_problems, with_lease_changes
 
 WATCHED = {"billing_account": "012345-6789AB-CDEF01"}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -77,12 +77,16 @@ def test_what_is_at_a_limit_is_planned(changes: dict[str, Any]) -> None:
 def test_what_a_machine_gets_in_its_metadata_is_bounded() -> None:
     big = {f"A{number}": "a" * 100_000 for number in range(3)}
     assert sum(map(len, big.values())) > METADATA_VALUE_BYTES
-    assert "bezel:variables" in [problem.key for problem in lease_problems(changed(V6E4_MOE, variables=big))]
-    several = changed(V6E4_MOE, variables={"A": "a" * 250_000}, vllm={"chat-template": "a" * 100_000, "seed": 1})
+    assert "bezel:variables" in [problem.key for problem in lease_problems(with_lease_changes(V6E4_MOE, variables=big))]
+    several = with_lease_changes(
+        V6E4_MOE, variables={"A": "a" * 250_000}, vllm={"chat-template": "a" * 100_000, "seed": 1}
+    )
     assert make_plan(several, project="acme-llm", stack="one")
     both = {f"A{number}": "a" * 120_000 for number in range(2)}
     template = {"chat-template": "a" * 120_000, "generation-config": "b" * 120_000}
-    assert "bezel:variables" in [each.key for each in lease_problems(changed(V6E4_MOE, variables=both, vllm=template))]
+    assert "bezel:variables" in [
+        each.key for each in lease_problems(with_lease_changes(V6E4_MOE, variables=both, vllm=template))
+    ]
     assert TOTAL_BYTES > METADATA_VALUE_BYTES
 
 

@@ -13,7 +13,7 @@ from bezel.planner.base.names import stack_labels
 from bezel.planner.base.parse import read_settings
 from bezel_catalog import model
 from tests.support.planner.l4_stack import L4, problems_of, with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_problems, with_lease_changes
 from tests.support.policies.harness import SERVICE, remedy, service, violations
 
 OF_A_STACK = make_plan(L4, project="p", stack="l4-qat").service.labels.keys() - L4["labels"].keys()
@@ -23,7 +23,7 @@ OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-p
 @pytest.mark.parametrize("key", [*OWN, "Stack", "MANAGED-BY", "bezel-future"])
 def test_an_own_label_is_refused_in_each_kind_of_stack_file(key: str) -> None:
     (problem,) = problems_of({"labels": {key: "other"}})
-    (of_lease,) = lease_problems(changed(V6E4_MOE, labels={key: "other"}))
+    (of_lease,) = lease_problems(with_lease_changes(V6E4_MOE, labels={key: "other"}))
     for refusal in (problem, of_lease):
         assert (refusal.key, refusal.value) == (f"bezel:labels.{key}", "other")
         owner = "Google reserves this label" if key.startswith("goog") else "clean-up of another stack"
@@ -59,7 +59,7 @@ def test_no_policy_fills_in_an_own_label(key: str) -> None:
 def test_the_summary_shows_until_when_a_stack_is_needed(expiry: str, is_shown: bool) -> None:
     for configuration in (
         with_changes({"labels": {"expires-at": expiry}}),
-        changed(V6E4_MOE, labels={"expires-at": expiry}),
+        with_lease_changes(V6E4_MOE, labels={"expires-at": expiry}),
     ):
         text = plan_summary(make_plan(configuration, project="p", stack="s"))
         assert (f"{expiry} in UTC" in text) is is_shown

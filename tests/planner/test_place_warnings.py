@@ -5,7 +5,7 @@ import pytest
 from bezel.planner import make_plan, plan_summary
 from bezel_catalog import accelerators
 from tests.support.planner.l4_stack import with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed
+from tests.support.planner.v6e_stack import V6E4_MOE, with_lease_changes
 
 PLACES = [(gpu, region) for gpu in accelerators().values() for region in (*gpu.regions, *gpu.regions_on_invitation)]
 
@@ -52,8 +52,10 @@ def test_a_bucket_of_the_stack_is_near_and_free_and_another_is_not_known():
 
 
 def test_a_leases_own_bucket_far_from_its_zones_is_warned_of():
-    far_settings = changed(V6E4_MOE, weights={"create": True})
-    near = changed(far_settings, lease={**far_settings["lease"], "zones": [{"zone": "us-east5-a", "patience": "2h"}]})
+    far_settings = with_lease_changes(V6E4_MOE, weights={"create": True})
+    near = with_lease_changes(
+        far_settings, lease={**far_settings["lease"], "zones": [{"zone": "us-east5-a", "patience": "2h"}]}
+    )
     assert plan_of_settings(near).warnings == ()
     far = plan_of_settings(far_settings)
     (warning,) = far.warnings

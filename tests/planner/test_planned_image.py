@@ -8,7 +8,7 @@ from bezel.planner import Plan, PlanError, make_plan, plan_summary
 from bezel.planner.base.settings import Settings
 from bezel.planner.rules.image_checks import recording_of
 from tests.support.planner.l4_stack import with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_plan, with_lease_changes
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -66,5 +66,7 @@ def test_the_arguments_are_checked_against_the_options_of_the_image() -> None:
 
 
 def test_graphs_that_one_image_compiled_are_not_another_s() -> None:
-    cache = [lease_plan(changed(V6E4_MOE, image=image)).node.compile_cache for image in ({}, {"tag": "v0.33.0"})]
+    cache = [
+        lease_plan(with_lease_changes(V6E4_MOE, image=image)).node.compile_cache for image in ({}, {"tag": "v0.33.0"})
+    ]
     assert [place.rpartition("/")[2] for place in cache] == ["0.32.0", "0.33.0"]

@@ -22,7 +22,7 @@ from bezel.planner.assemble.quota import (
 )
 from bezel.planner.assemble.quota_use import has_already, used_by_others
 from bezel_catalog import accelerators
-from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, lease_plan, with_lease_changes
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")
 
@@ -80,7 +80,7 @@ def test_the_request_names_all_that_the_quota_is_counted_by() -> None:
     of_zone = request(lease_needs(lease_plan().terms)[0], "p", 4)
     assert "--service=tpu.googleapis.com --quota-id=TPUV6EPreemptiblePerProjectPerZoneForTPUAPI " in of_zone
     assert "--dimensions=zone=europe-west4-a --preferred-value=4" in of_zone
-    on_demand = changed(
+    on_demand = with_lease_changes(
         V6E4_MOE, lease={"back_end": "flex_start_vm", "provisioning": "on-demand"}, network={"nat": True}
     )
     of_family = request(lease_needs(lease_plan(on_demand).terms)[0], "p", 4)
@@ -90,7 +90,7 @@ def test_the_request_names_all_that_the_quota_is_counted_by() -> None:
 
 def test_a_lease_counts_by_the_zone_or_by_the_region_once() -> None:
     both = {"zones": [{"zone": "us-central1-a"}, {"zone": "us-central1-b"}]}
-    needs = lease_needs(lease_plan(changed(L4X8, lease=both)).terms)
+    needs = lease_needs(lease_plan(with_lease_changes(L4X8, lease=both)).terms)
     assert [(need.place, need.amount) for need in needs] == [("us-central1", 8)]
     needs = lease_needs(lease_plan().terms)
     assert [(need.place, need.amount) for need in needs] == [("europe-west4-a", 4), ("us-east5-a", 4)]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.planner.l4_stack import problems_of
-from tests.support.planner.v6e_stack import L4X8, changed, lease_problems
+from tests.support.planner.v6e_stack import L4X8, lease_problems, with_lease_changes
 
 SHARED = "planned for one model that all devices share"
 REASONS = {
@@ -40,7 +40,7 @@ def test_a_reason_is_true_of_the_value_that_it_is_given_for(changes, reason):
 
 
 def test_replicas_on_the_devices_of_one_machine_are_refused():
-    problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 4, "data-parallel-size": 2}))
+    problems = lease_problems(with_lease_changes(L4X8, vllm={"tensor-parallel-size": 4, "data-parallel-size": 2}))
     assert [each.key for each in problems if SHARED in each.consequence] == ["bezel:vllm.data-parallel-size"]
-    problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 8, "data-parallel-size": 2}))
+    problems = lease_problems(with_lease_changes(L4X8, vllm={"tensor-parallel-size": 8, "data-parallel-size": 2}))
     assert [each for each in problems if "ask for 16 devices, and g2-standard-96 has 8" in each.consequence]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bezel.planner import PlanError, make_plan
 from bezel_catalog.quantities import duration_text, parse_duration
 from tests.support.planner.l4_stack import L4
-from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, lease_plan, lease_problems, with_lease_changes
 
 ZONE = {"zone": "us-east5-a"}
 
@@ -61,7 +61,7 @@ REFUSED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("changes", "key", "repair"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_a_lease_may_not_ask_for_is_refused_by_its_key_with_a_repair(changes, key, repair):
-    problems = {problem.key: problem for problem in lease_problems(changed(V6E4_MOE, **changes))}
+    problems = {problem.key: problem for problem in lease_problems(with_lease_changes(V6E4_MOE, **changes))}
     assert key in problems, sorted(problems)
     assert repair in problems[key].repair
 
@@ -80,7 +80,7 @@ def test_the_stack_that_all_these_begin_with_is_planned():
     ids=["an option", "a secret", "a variable"],
 )
 def test_a_key_of_vllms_own_is_refused_in_every_form_behind_a_gateway_too(changes, key):
-    (problem,) = lease_problems(changed(V6E4_MOE, **changes))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, **changes))
     assert problem.key == key
     assert "would get 401" in problem.consequence
 
@@ -92,7 +92,9 @@ def test_leases_of_a_project_that_cannot_be_are_refused():
 
 
 def test_several_mistakes_are_reported_at_once():
-    wrong = changed(V6E4_MOE, lease={"duration": "1y", "zones": [{"zone": "x"}]}, vllm={"max-num-seqs": 2048})
+    wrong = with_lease_changes(
+        V6E4_MOE, lease={"duration": "1y", "zones": [{"zone": "x"}]}, vllm={"max-num-seqs": 2048}
+    )
     assert {problem.key for problem in lease_problems(wrong)} >= {
         "bezel:lease.duration",
         "bezel:lease.zones.0.zone",
@@ -102,9 +104,9 @@ def test_several_mistakes_are_reported_at_once():
 
 def test_a_patience_that_cannot_be_read_hides_no_problem_and_makes_none():
     zones = [{"zone": "us-east5-a", "patience": "soon"}, {"zone": "us-east5"}, {"zone": "us-east5-b", "wait": "1h"}]
-    keys = [problem.key for problem in lease_problems(changed(V6E4_MOE, lease={"zones": zones}))]
+    keys = [problem.key for problem in lease_problems(with_lease_changes(V6E4_MOE, lease={"zones": zones}))]
     assert sorted(keys) == ["bezel:lease.zones.0.patience", "bezel:lease.zones.1.zone", "bezel:lease.zones.2.wait"]
-    dear = changed(V6E4_MOE, lease={"zones": zones[:1]}, cost={"max_hourly_usd": 1})
+    dear = with_lease_changes(V6E4_MOE, lease={"zones": zones[:1]}, cost={"max_hourly_usd": 1})
     assert [problem.key for problem in lease_problems(dear)] == [
         "bezel:lease.zones.0.patience",
         "bezel:cost.max_hourly_usd",
@@ -113,7 +115,7 @@ def test_a_patience_that_cannot_be_read_hides_no_problem_and_makes_none():
 
 @pytest.mark.parametrize("zone", [{}, {"patience": "soon"}, {"zone": 3, "patience": "soon"}, "us-east5-a"])
 def test_a_zone_that_cannot_be_read_is_a_problem_of_its_own_key(zone):
-    keys = [problem.key for problem in lease_problems(changed(V6E4_MOE, lease={"zones": [ZONE, zone]}))]
+    keys = [problem.key for problem in lease_problems(with_lease_changes(V6E4_MOE, lease={"zones": [ZONE, zone]}))]
     assert keys
     assert all(key.startswith("bezel:lease.zones.1") for key in keys)
 
@@ -127,14 +129,14 @@ def test_a_zone_that_cannot_be_read_is_a_problem_of_its_own_key(zone):
     ],
 )
 def test_the_cost_of_a_lease_is_that_of_its_own_duration_and_of_no_other(duration, keys):
-    config = changed(V6E4_MOE, lease={"duration": duration}, cost={"max_lease_usd": 20})
+    config = with_lease_changes(V6E4_MOE, lease={"duration": duration}, cost={"max_lease_usd": 20})
     assert [problem.key for problem in lease_problems(config)] == keys
 
 
 def test_the_12b_fits_one_chip_at_8192_tokens_and_no_longer():
     one = {**V6E4_MOE, "model": "gemma-4-12b-it", "accelerator": "v6e-1", "lease": {"zones": [ZONE]}}
-    assert lease_plan(changed(one, vllm={"max-model-len": 8192, "max-num-seqs": 64}))
-    (problem,) = lease_problems(changed(one, vllm={"max-model-len": 16384, "max-num-seqs": 64}))
+    assert lease_plan(with_lease_changes(one, vllm={"max-model-len": 8192, "max-num-seqs": 64}))
+    (problem,) = lease_problems(with_lease_changes(one, vllm={"max-model-len": 16384, "max-num-seqs": 64}))
     assert (problem.key, problem.repair) == ("bezel:vllm.max-model-len", "set it to 8192 or less, or use more chips.")
 
 
@@ -145,7 +147,7 @@ def test_a_machine_without_a_price_is_refused_by_the_row_that_is_missing():
 
 
 def test_gpus_are_not_asked_for_in_the_queue_of_tpus():
-    (problem,) = lease_problems(changed(L4X8, lease={"back_end": "queued_resource"}))
+    (problem,) = lease_problems(with_lease_changes(L4X8, lease={"back_end": "queued_resource"}))
     assert problem.key == "bezel:lease.back_end"
     assert "flex_start_vm" in problem.repair
 
@@ -181,7 +183,7 @@ def test_a_section_without_effect_is_refused_if_its_value_is_unreadable(stack, c
 
 def test_a_variable_of_the_tpu_server_is_refused_on_a_gpu():
     variables = {"VLLM_TPU_BUCKET_PADDING_GAP": "256"}
-    assert lease_plan(changed(V6E4_MOE, variables=variables))
+    assert lease_plan(with_lease_changes(V6E4_MOE, variables=variables))
     with pytest.raises(PlanError, match="only tpu-inference"):
         make_plan({**L4, "variables": variables}, project="p", stack="s")
 
@@ -204,5 +206,5 @@ def test_what_is_no_duration_is_none(text):
 
 
 def test_a_variable_that_a_secret_sets_too_is_reported_once() -> None:
-    twice = changed(V6E4_MOE, variables={"A": "0"}, secrets={"A": "s"})
+    twice = with_lease_changes(V6E4_MOE, variables={"A": "0"}, secrets={"A": "s"})
     assert [problem.key for problem in lease_problems(twice)] == ["bezel:variables.A"]

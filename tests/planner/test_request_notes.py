@@ -4,7 +4,7 @@ import pytest
 
 from bezel.planner import PlanError, make_plan, plan_summary
 from tests.support.planner.l4_stack import with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed
+from tests.support.planner.v6e_stack import V6E4_MOE, with_lease_changes
 
 SEQUENCES = 8  # max-num-seqs of this stack
 
@@ -53,7 +53,9 @@ def test_a_timeout_below_a_long_response_is_noted_and_of_leases_too() -> None:
     assert "The deploy's benchmark asks for 64 and may fail." in failing
     assert warnings(scaling={"request_timeout_seconds": 3600}) == ()
     assert warnings(scaling={"request_timeout_seconds": 3000}, vllm={"max-model-len": 1024}) == ()
-    lease = make_plan(changed(V6E4_MOE, scaling={"request_timeout_seconds": 60}), project="acme-llm", stack="one")
+    lease = make_plan(
+        with_lease_changes(V6E4_MOE, scaling={"request_timeout_seconds": 60}), project="acme-llm", stack="one"
+    )
     assert lease.gateway.timeout_seconds == 60
     assert any("ends a response after 60 s" in warning for warning in lease.warnings)
 
@@ -62,7 +64,7 @@ def test_a_timeout_below_a_long_response_is_noted_and_of_leases_too() -> None:
 @pytest.mark.parametrize("leased", [False, True])
 def test_a_timeout_that_cloud_run_refuses_is_refused(seconds: object, leased: bool) -> None:
     scaling = {"scaling": {"request_timeout_seconds": seconds}}
-    config = changed(V6E4_MOE, **scaling) if leased else with_changes(scaling)
+    config = with_lease_changes(V6E4_MOE, **scaling) if leased else with_changes(scaling)
     with pytest.raises(PlanError) as refused:
         make_plan(config, project="acme-llm", stack="one")
     assert [problem.key for problem in refused.value.problems] == ["bezel:scaling.request_timeout_seconds"]

@@ -14,7 +14,7 @@ from bezel_catalog import tpu_variables, unjudged_risks, vllm_options, vllm_risk
 from bezel_catalog.vllm.options import RECORDINGS, read_options
 from bezel_catalog.vllm.risks import judged_names, option_texts, variable_texts
 from tests.support.planner.l4_stack import problems_of, with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_plan, lease_problems, with_lease_changes
 
 MTP = "/mnt/models/gemma-4-12B-it-assistant"
 TRANSFER = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}
@@ -251,8 +251,9 @@ def test_a_misspelt_risk_is_named():
 @pytest.mark.slow
 def test_a_lease_has_to_accept_its_dangers_too():
     risky = {"variables": {"VLLM_SERVER_DEV_MODE": "1"}}
-    (problem,) = lease_problems(changed(V6E4_MOE, **risky))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, **risky))
     assert problem.key == "bezel:variables.VLLM_SERVER_DEV_MODE"
     assert isinstance(
-        lease_plan(changed(V6E4_MOE, **risky, access={"accepted_risks": ["VLLM_SERVER_DEV_MODE"]})), LeasePlan
+        lease_plan(with_lease_changes(V6E4_MOE, **risky, access={"accepted_risks": ["VLLM_SERVER_DEV_MODE"]})),
+        LeasePlan,
     )

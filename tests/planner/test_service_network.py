@@ -8,7 +8,7 @@ from bezel.planner import Plan, make_plan, plan_summary
 from bezel.planner.base.money import Priced
 from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
 from tests.support.planner.l4_stack import with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_plan, lease_problems, with_lease_changes
 
 
 def plan_with_changes(**changes: object) -> Plan:
@@ -62,11 +62,11 @@ def test_the_summary_says_what_is_not_as_usual() -> None:
 
 
 def test_a_gateway_of_leases_has_its_ingress_and_machines_own_a_network() -> None:
-    inside = changed(V6E4_MOE, access={"ingress": "internal"}, smoke={"inside": True})
+    inside = with_lease_changes(V6E4_MOE, access={"ingress": "internal"}, smoke={"inside": True})
     assert lease_plan(inside).gateway.ingress == "internal"
-    (shut_out,) = lease_problems(changed(V6E4_MOE, access={"ingress": "internal"}))
+    (shut_out,) = lease_problems(with_lease_changes(V6E4_MOE, access={"ingress": "internal"}))
     assert shut_out.key == "bezel:access.ingress"
-    (of_another,) = lease_problems(changed(V6E4_MOE, vpc={"network": "llm"}))
+    (of_another,) = lease_problems(with_lease_changes(V6E4_MOE, vpc={"network": "llm"}))
     assert (of_another.key, "no effect" in of_another.consequence) == ("bezel:vpc", True)
 
 

@@ -10,7 +10,7 @@ from bezel.planner import make_plan
 from bezel.planner.vllm.option_schema import misfits
 from bezel_catalog import vllm_options
 from tests.support.planner.l4_stack import problems_of, with_changes
-from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.v6e_stack import V6E4_MOE, lease_plan, lease_problems, with_lease_changes
 
 # options of the L4 stack; the key that is named; what the consequence says; what the repair says
 REFUSED = {
@@ -134,7 +134,7 @@ def test_a_value_that_vllms_class_takes_is_planned(options):
 
 
 def test_experts_are_divided_where_the_model_has_some():
-    assert lease_plan(changed(V6E4_MOE, vllm={"enable-expert-parallel": True}))
+    assert lease_plan(with_lease_changes(V6E4_MOE, vllm={"enable-expert-parallel": True}))
 
 
 @pytest.mark.parametrize("schema", [vllm_options("0.32.0").values, vllm_options("0.33.0").values], ids=["0.32", "0.33"])
@@ -196,7 +196,7 @@ def test_a_schema_takes_what_pydantic_takes(schema, value, wanted):
     ids=str,
 )
 def test_a_server_that_is_healthy_and_serves_something_else_is_refused(options, key):
-    for problems in (problems_of({"vllm": options}), lease_problems(changed(V6E4_MOE, vllm=options))):
+    for problems in (problems_of({"vllm": options}), lease_problems(with_lease_changes(V6E4_MOE, vllm=options))):
         assert [problem.key for problem in problems] == [f"bezel:vllm.{key}"]
         assert "its health check still passes" in problems[0].consequence
 
@@ -219,9 +219,9 @@ def test_a_format_of_other_files_than_the_checkpoints_is_refused(name):
 
 
 def test_a_leased_machine_reads_files_of_its_own_disk():
-    (problem,) = lease_problems(changed(V6E4_MOE, vllm={"load-format": "runai_streamer"}))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, vllm={"load-format": "runai_streamer"}))
     assert (problem.key, "runai" in problem.repair) == ("bezel:vllm.load-format", False)
-    assert lease_plan(changed(V6E4_MOE, vllm={"load-format": "safetensors"}))
+    assert lease_plan(with_lease_changes(V6E4_MOE, vllm={"load-format": "safetensors"}))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::"])

@@ -10,7 +10,7 @@ from bezel.planner import PlanError, make_plan
 from bezel.planner.base.settings import Settings
 from bezel.planner.vllm.late_values import CONNECTORS
 from tests.support.planner.l4_stack import problems_of, with_changes
-from tests.support.planner.v6e_stack import L4X8, changed, lease_problems
+from tests.support.planner.v6e_stack import L4X8, lease_problems, with_lease_changes
 
 NOT_SWITCHES = ("yes", "no", "on", "off", "y", "n", "t", "f", "1", "0", "True", "TRUE", "", 1, 0, 1.0)
 SWITCHES = [
@@ -108,9 +108,9 @@ def test_a_variable_by_which_the_image_finds_vllm_is_refused(name):
 
 
 def test_devices_that_replicas_use_are_not_called_idle():
-    problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 4, "data-parallel-size": 2}))
+    problems = lease_problems(with_lease_changes(L4X8, vllm={"tensor-parallel-size": 4, "data-parallel-size": 2}))
     assert not [problem for problem in problems if "idle" in problem.consequence]
-    problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 4}))
+    problems = lease_problems(with_lease_changes(L4X8, vllm={"tensor-parallel-size": 4}))
     assert [problem for problem in problems if "4 of the 8" in problem.consequence]
 
 

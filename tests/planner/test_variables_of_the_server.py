@@ -15,7 +15,7 @@ from bezel.planner.rules.env_checks import check_environment, check_read, planne
 from bezel.planner.rules.platform_checks import check_label_count
 from bezel_catalog import accelerators, tpu_variables, vllm_options, vllm_versions
 from tests.support.planner.l4_stack import problems_of, with_changes
-from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, lease_plan, lease_problems, with_lease_changes
 
 OPTIONS = vllm_options("0.32.0")
 
@@ -113,24 +113,24 @@ def test_a_recording_without_variables_refuses_none():
 
 def test_on_a_tpu_the_variables_of_both_programs_are_read_and_no_others():
     read = {"VLLM_TPU_BUCKET_PADDING_GAP": "256", "TPU_OFFLOAD_NUM_CPU_CHUNKS": "8", "VLLM_LOGGING_LEVEL": "INFO"}
-    assert lease_plan(changed(V6E4_MOE, variables=read)).node.environment.items() >= read.items()
-    (problem,) = lease_problems(changed(V6E4_MOE, variables={"VLLM_NO_SUCH": "1"}))
+    assert lease_plan(with_lease_changes(V6E4_MOE, variables=read)).node.environment.items() >= read.items()
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, variables={"VLLM_NO_SUCH": "1"}))
     assert f"nor tpu-inference {tpu_variables().version} reads it: it would have no effect" in problem.consequence
-    (problem,) = lease_problems(changed(V6E4_MOE, variables={"VLLM_TPU_BUCKET_PADING_GAP": "256"}))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, variables={"VLLM_TPU_BUCKET_PADING_GAP": "256"}))
     assert "did you mean VLLM_TPU_BUCKET_PADDING_GAP?" in problem.repair
-    (problem,) = lease_problems(changed(V6E4_MOE, variables={"VLLM_TPU_BUCKET_PADDING_GAP": "wide"}))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, variables={"VLLM_TPU_BUCKET_PADDING_GAP": "wide"}))
     assert "a whole number" in problem.consequence
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b"], ids=repr)
 def test_a_variable_that_a_leased_machine_cannot_hand_over_is_refused(value):
-    (problem,) = lease_problems(changed(V6E4_MOE, variables={"NAME": value}))
+    (problem,) = lease_problems(with_lease_changes(V6E4_MOE, variables={"NAME": value}))
     assert problem.key == "bezel:variables.NAME"
 
 
 @pytest.mark.parametrize(("stack", "name"), [(V6E4_MOE, "VLLM_XLA_CACHE_PATH"), (L4X8, "VLLM_CACHE_ROOT")])
 def test_what_the_machine_sets_itself_is_not_set_by_the_stack_file(stack, name):
-    (problem,) = lease_problems(changed(stack, variables={name: "/x"}))
+    (problem,) = lease_problems(with_lease_changes(stack, variables={name: "/x"}))
     assert (problem.key, problem.consequence) == (f"bezel:variables.{name}", "the plan sets it.")
 
 
@@ -176,4 +176,4 @@ def test_too_many_labels_are_refused_by_the_plan():
     (problem,) = problems_of({"labels": {f"l{number}": "" for number in range(70)}})
     assert problem.key == "bezel:labels"
     with pytest.raises(PlanError, match="maximum of 64"):
-        lease_plan(changed(V6E4_MOE, labels={f"l{number}": "" for number in range(70)}))
+        lease_plan(with_lease_changes(V6E4_MOE, labels={f"l{number}": "" for number in range(70)}))

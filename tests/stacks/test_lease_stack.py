@@ -15,13 +15,13 @@ from bezel_components.config.gateway import gateway_configuration
 from bezel_components.config.subnet_ranges import usable_addresses
 from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_engine import DIGEST, Declarations, declare, has_unknown
-from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, with_lease_changes
 
 GATEWAY = "cloudrunv2/service:Service"
 
 
 def plan(config: dict[str, Any] | None = None, **changes: Any) -> LeasePlan:
-    made = make_plan(changed(config or V6E4_MOE, **changes), project="acme-llm", stack="moe")
+    made = make_plan(with_lease_changes(config or V6E4_MOE, **changes), project="acme-llm", stack="moe")
     assert isinstance(made, LeasePlan)
     return made
 
@@ -123,7 +123,7 @@ def test_a_machine_writes_compiled_graphs_to_its_own_folder_only() -> None:
 @pytest.mark.slow
 def test_no_machine_writes_where_another_stack_reads_compiled_graphs() -> None:
     asked = [("acme-llm", "moe"), ("acme-llm", "moe-2"), ("acme-llm", "mo"), ("other-llm", "moe")]
-    config = changed(V6E4_MOE, weights={"bucket": "acme-llm-models"})
+    config = with_lease_changes(V6E4_MOE, weights={"bucket": "acme-llm-models"})
     plans = [make_plan(config, project=project, stack=stack) for project, stack in asked]
     declared = [declare(partial(deploy, one)) for one in plans if isinstance(one, LeasePlan)]
     caches = [node_of(one)["metadata"]["bezel-compile-cache"] for one in declared]

@@ -8,7 +8,7 @@ from bezel.planner import make_plan
 from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_cloud_run import FakeRun
 from tests.support.components.fake_engine import declare
-from tests.support.planner.v6e_stack import V6E4_MOE, changed
+from tests.support.planner.v6e_stack import V6E4_MOE, with_lease_changes
 
 pytestmark = pytest.mark.slow
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
@@ -31,7 +31,7 @@ def test_a_preview_warns_of_a_bucket_in_another_region(
 
 def test_a_preview_warns_of_a_bucket_far_from_a_leases_zones(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.place = {"location": "ASIA1"}
-    made = make_plan(changed(V6E4_MOE), project="acme-llm", stack="moe")
+    made = make_plan(with_lease_changes(V6E4_MOE), project="acme-llm", stack="moe")
     declare(lambda: deploy(made), preview=True)
     assert "is in asia1, and servers run in" in caplog.text
 

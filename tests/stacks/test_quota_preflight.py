@@ -12,7 +12,7 @@ from bezel_base.run_facts import VARIABLE, read_facts
 from bezel_stacks.dispatch import deploy
 from tests.support.components.fake_cloud_run import QUOTA, FakeRun
 from tests.support.components.fake_engine import DIGEST, Declarations, declare
-from tests.support.planner.v6e_stack import V6E4_MOE, changed
+from tests.support.planner.v6e_stack import V6E4_MOE, with_lease_changes
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 CPU, MEMORY = "CpuAllocPerProjectRegion", "MemAllocPerProjectRegion"
@@ -26,7 +26,7 @@ def declare_service(*, preview: bool = True, **settings: Any) -> Declarations:
 
 
 def declare_lease(*, preview: bool = True, **changes: Any) -> Declarations:
-    made = make_plan(changed(V6E4_MOE, **changes), project="acme-llm", stack="moe")
+    made = make_plan(with_lease_changes(V6E4_MOE, **changes), project="acme-llm", stack="moe")
     return declare(lambda: deploy(made), preview=preview)
 
 

@@ -17,32 +17,34 @@ from tests.support.start_relations.real_verdicts import (
     explanation,
     explanations,
     further_cases,
-    judged,
-    recorded,
+    judge_cases,
+    recorded_verdicts,
     table,
 )
 
 REPAIR = "python -m tools.vllm.starts.compare PYTHON MODEL --record, or a row of tools/vllm/starts/explanations.toml"
-RECORDED = tuple({case.id: case for case in all_cases() if case.id in recorded()}.values())
+RECORDED = tuple({case.id: case for case in all_cases() if case.id in recorded_verdicts()}.values())
 
 
 @pytest.fixture(scope="module")
 def verdicts_of_cases(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     seed_models(folder)
-    return judged(RECORDED, folder)
+    return judge_cases(RECORDED, folder)
 
 
 def test_thirty_further_relations_were_judged_by_the_real_classes():
     verdicts = {}
     for case in further_cases():
-        verdicts.setdefault(case.relation, set()).add(recorded()[case.id]["verdict"])
+        verdicts.setdefault(case.relation, set()).add(recorded_verdicts()[case.id]["verdict"])
     assert sum("refused" in row for row in verdicts.values()) >= 30
     assert sum("accepted" in row for row in verdicts.values()) >= 30
 
 
 def test_a_further_case_states_the_real_verdict():
-    wrong = [case.id for case in further_cases() if case.refused != (recorded()[case.id]["verdict"] == "refused")]
+    wrong = [
+        case.id for case in further_cases() if case.refused != (recorded_verdicts()[case.id]["verdict"] == "refused")
+    ]
     assert not wrong, REPAIR
 
 
@@ -52,7 +54,7 @@ def test_whoever_differs_from_the_real_classes_is_explained(verdicts_of_cases, w
     silent = [
         case.id
         for case in RECORDED
-        if explanation(case, who, recorded()[case.id], refuses=verdicts_of_cases[case.id][who]) is None
+        if explanation(case, who, recorded_verdicts()[case.id], refuses=verdicts_of_cases[case.id][who]) is None
     ]
     assert not silent, REPAIR
 
@@ -60,7 +62,7 @@ def test_whoever_differs_from_the_real_classes_is_explained(verdicts_of_cases, w
 @pytest.mark.slow
 def test_every_explanation_of_a_start_is_needed(verdicts_of_cases):
     used = {
-        explanation(case, who, recorded()[case.id], refuses=verdicts_of_cases[case.id][who])
+        explanation(case, who, recorded_verdicts()[case.id], refuses=verdicts_of_cases[case.id][who])
         for case in RECORDED
         for who in JUDGES
     }
@@ -92,10 +94,10 @@ def test_the_real_classes_say_what_was_recorded(tmp_path):
     seed_real_models(tmp_path, Path(installed) / "models" / "tiny-gemma4")
     verdicts = ask(f"{installed}/venv/bin/python", [question(case, tmp_path) for case in RECORDED])
     differ = [
-        (case.id, recorded()[case.id], verdict)
+        (case.id, recorded_verdicts()[case.id], verdict)
         for case, verdict in zip(RECORDED, verdicts, strict=True)
-        if "not judged" not in (verdict["verdict"], recorded()[case.id]["verdict"])
-        and verdict["verdict"] != recorded()[case.id]["verdict"]
+        if "not judged" not in (verdict["verdict"], recorded_verdicts()[case.id]["verdict"])
+        and verdict["verdict"] != recorded_verdicts()[case.id]["verdict"]
     ]
     assert not differ
     assert sum(verdict["verdict"] != "not judged" for verdict in verdicts) >= len(RECORDED) // 2

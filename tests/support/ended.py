@@ -19,12 +19,12 @@ def has_ended(pid: int) -> bool:
 
 def processes_with(word: str) -> list[int]:
     """Processes with a word on their command line."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            words = entry.read_bytes().decode(errors="replace").split("\0")
+            command_line = entry.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if word in words:
-            found.append(int(entry.parent.name))
-    return found
+        if word in command_line:
+            pids.append(int(entry.parent.name))
+    return pids

@@ -32,23 +32,25 @@ def _prefix() -> list[str] | None:
     return None
 
 
-def _required() -> list[str]:
+def _required_prefix() -> list[str]:
     prefix = _prefix()
     if prefix is None:
         pytest.skip("takes root, or sudo without a password, to become another user")
     return prefix
 
 
-def as_other_user(argv: list[str], given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+def as_other_user(argv: list[str], standard_input: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
     """A program as that user, with these variables; the test is left out where nobody may become another user."""
     command = [
-        *_required(),
+        *_required_prefix(),
         "env",
         "-i",
         "PATH=/usr/bin:/bin",
         *(f"{name}={value}" for name, value in variables.items()),
     ]
-    return subprocess.run([*command, *argv], input=given, capture_output=True, timeout=60, check=False, cwd="/")
+    return subprocess.run(
+        [*command, *argv], input=standard_input, capture_output=True, timeout=60, check=False, cwd="/"
+    )
 
 
 def sent_by_other_user(address: str, request: bytes, **variables: str) -> str:
@@ -81,7 +83,7 @@ while True:
 @contextmanager
 def reachable_by_other_user(port: int) -> Iterator[int]:
     """A port of 127.0.0.1 behind which another user connects to `port`: for clients that speak more than a line."""
-    prefix = _required()
+    prefix = _required_prefix()
     python = os.path.realpath(sys.executable)
     command = [*prefix, "env", "-i", python, "-I", "-S", "-c", PASS_ON, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd="/") as process:

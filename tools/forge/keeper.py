@@ -11,7 +11,7 @@ import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.console import say
 from bezel_base.errors import UserError
 from tests.support.gitops.forge import OWNER, REPOSITORY, ForgeError
-from tests.support.gitops.programs import built
+from tests.support.gitops.programs import program_folder
 from tests.support.gitops.team import DEVELOPER, REVIEWER, STACK, Team, running_team
 from tests.support.gitops.working_copy import ROOT
 from tools.forge.place import Place
@@ -55,7 +55,7 @@ def keep(place: Place) -> int:
         )  # fmt: skip
         try:
             password = secrets.token_urlsafe(12)
-            gitea, act = built("gitea", is_shown=True), built("act", is_shown=True) / "act"
+            gitea, act = program_folder("gitea", is_shown=True), program_folder("act", is_shown=True) / "act"
             with running_team(gitea, act, place.folder, password, say) as team:
                 number = open_request(team)
                 place.ready.write_text(text(team.forge.url, password, number, place), encoding="utf-8")

@@ -104,7 +104,7 @@ def _try(
         except NotThereError as error:
             print(f"  {_point_text(point)}: {error}; the next draw", flush=True)
             continue
-        row = [operation, victim, _point_text(point), outcome.said, "yes" if not outcome.problems else "no"]
+        row = [operation, victim, _point_text(point), outcome.message, "yes" if not outcome.problems else "no"]
         return row, outcome.problems
     return [], (f"{operation} {victim}: lives at no boundary",)
 

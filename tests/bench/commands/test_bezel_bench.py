@@ -22,7 +22,7 @@ FOR_FILES = ("compare", "export", "report", "audit")
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
         (("run", "--stack", "l4-qat"), "--stack = l4-qat"),
         (("sweep", "--stack", "l4-qat", "--out", "s.json"), "--stack = l4-qat"),
@@ -32,12 +32,12 @@ FOR_FILES = ("compare", "export", "report", "audit")
     ],
 )
 def test_bezel_bench_refuses_what_needs_a_project(
-    given: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(given) == 2
+    assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("bezel-bench: ")
-    assert told in error
+    assert message in error
     assert "`bezel bench`" in error.partition("Repair: ")[2]
 
 
@@ -49,25 +49,25 @@ def test_bezel_bench_asks_an_address_without_credentials(capsys: pytest.CaptureF
 
 def test_bezel_bench_shows_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--errors", "json", "run", "--url", ADDRESS, "--usr", "3"]) == 2
-    found = json.loads(capsys.readouterr().err)
-    assert found["title"] == "bezel-bench run"
-    assert found["problems"] == [{"text": "unrecognized argument: --usr 3; did you mean --users?"}]
+    report = json.loads(capsys.readouterr().err)
+    assert report["title"] == "bezel-bench run"
+    assert report["problems"] == [{"text": "unrecognized argument: --usr 3; did you mean --users?"}]
 
 
 @pytest.mark.parametrize("command", shared_spec()["commands"])
 def test_both_programs_have_the_same_options(command: str) -> None:
-    own, of_bezel = program_table(), command_table()
-    assert own.defaults_of(command) == of_bezel.defaults_of("bench", command)
-    assert own.arguments_of(command).keys() == of_bezel.arguments_of("bench", command).keys()
+    own_table, of_bezel = program_table(), command_table()
+    assert own_table.defaults_of(command) == of_bezel.defaults_of("bench", command)
+    assert own_table.arguments_of(command).keys() == of_bezel.arguments_of("bench", command).keys()
 
 
 def test_the_programs_differ_in_the_help_of_some_options_only() -> None:
-    own, of_bezel = program_table(), command_table()
+    own_table, of_bezel = program_table(), command_table()
     differ = {
         name
         for command in shared_spec()["commands"]
         if command not in FOR_FILES
-        for name, keys in own.arguments_of(command).items()
+        for name, keys in own_table.arguments_of(command).items()
         if keys != of_bezel.arguments_of("bench", command)[name]
     }
     assert differ == {*shared_spec()["without_project"]}
@@ -81,11 +81,11 @@ def test_jobs_are_commands_of_bezel_alone() -> None:
 
 @pytest.mark.slow
 def test_bezel_bench_measures_and_reads_results_without_bezel(tmp_path: Path) -> None:
-    def called(*given: str) -> str:
+    def run_command(*arguments: str) -> str:
         # A process in which `bezel` cannot be imported.
         code = "import sys; sys.modules['bezel'] = None; from bezel_bench.commands.main import main; sys.exit(main())"
         done = subprocess.run(
-            [sys.executable, "-c", code, *given],
+            [sys.executable, "-c", code, *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -97,10 +97,10 @@ def test_bezel_bench_measures_and_reads_results_without_bezel(tmp_path: Path) ->
         return done.stdout
 
     with simulated_vllm(tmp_path / "models", "--max-model-len=4096", serving_speed=20.0) as url:
-        called("run", "--url", url, "--users", "2", "--requests", "8", "--output-tokens", "8", "--out", "a.json")
+        run_command("run", "--url", url, "--users", "2", "--requests", "8", "--output-tokens", "8", "--out", "a.json")
     manifest = json.loads((tmp_path / "a.json").read_text())["manifest"]
     assert (manifest["command"][0], manifest["model"]) == ("bezel-bench", "tiny")
-    assert "no findings" in called("audit", "a.json")
-    assert "written: a.html" in called("report", "a.json", "--out", "a.html")
-    assert json.loads(called("report", "a.json", "--json"))["nature"] == "measured"
-    assert "requests_per_second" in called("export", "a.json", "--format", "csv")
+    assert "no findings" in run_command("audit", "a.json")
+    assert "written: a.html" in run_command("report", "a.json", "--out", "a.html")
+    assert json.loads(run_command("report", "a.json", "--json"))["nature"] == "measured"
+    assert "requests_per_second" in run_command("export", "a.json", "--format", "csv")

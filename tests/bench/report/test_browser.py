@@ -92,7 +92,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
+def open_page(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
     """`opened(name, width, scheme)`: the page; it must have asked for nothing and said nothing in the end."""
     heard: list[str] = []
     asked: list[str] = []
@@ -120,8 +120,8 @@ def opened(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
 @pytest.mark.wide_except("sweep-360", "drafts-1280", "failed-1280", "pair-360")
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("name", PAGES)
-def test_every_chart_is_drawn_and_no_text_is_lost(opened: Callable[..., Page], name: str, width: int) -> None:
-    page = opened(name, width)
+def test_every_chart_is_drawn_and_no_text_is_lost(open_page: Callable[..., Page], name: str, width: int) -> None:
+    page = open_page(name, width)
     assert page.locator("figure").count() >= 2
     assert page.evaluate(FAULTS) == []
 
@@ -129,49 +129,49 @@ def test_every_chart_is_drawn_and_no_text_is_lost(opened: Callable[..., Page], n
 @pytest.mark.wide_except("sweep-360", "hostile-360", "pair-390")
 @pytest.mark.parametrize("width", [NARROW, PHONE])
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_is_cut_on_a_phone(opened: Callable[..., Page], name: str, width: int) -> None:
-    assert opened(name, width).evaluate(CUT) == []
+def test_nothing_is_cut_on_a_phone(open_page: Callable[..., Page], name: str, width: int) -> None:
+    assert open_page(name, width).evaluate(CUT) == []
 
 
-def test_a_table_that_is_cut_would_be_found(opened: Callable[..., Page]) -> None:
-    page = opened("sweep", PHONE)
+def test_a_table_that_is_cut_would_be_found(open_page: Callable[..., Page]) -> None:
+    page = open_page("sweep", PHONE)
     page.evaluate("() => document.querySelectorAll('table').forEach(one => one.classList.remove('stacked'))")
     assert page.evaluate(CUT)
 
 
-def test_a_stacked_table_names_each_of_its_values(opened: Callable[..., Page]) -> None:
-    page = opened("sweep", PHONE)
+def test_a_stacked_table_names_each_of_its_values(open_page: Callable[..., Page]) -> None:
+    page = open_page("sweep", PHONE)
     names = page.evaluate("""() => [...document.querySelectorAll('#loads td')]
       .filter(one => getComputedStyle(one, '::before').content.length < 3).length""")
     assert names == 0
     assert page.locator("#loads table[role=table] tr[role=row] td[role=cell]").count() > 10
 
 
-def test_a_text_that_is_lost_or_covered_would_be_found(opened: Callable[..., Page]) -> None:
-    page = opened("failed")
+def test_a_text_that_is_lost_or_covered_would_be_found(open_page: Callable[..., Page]) -> None:
+    page = open_page("failed")
     page.evaluate("""() => { const [one, two] = document.querySelectorAll('#ttft svg.wide text');
       for (const name of ['x', 'y', 'text-anchor']) two.setAttribute(name, one.getAttribute(name));
       document.querySelector('#itl svg.wide text').setAttribute('x', '900');
       document.querySelector('#itl svg.narrow').style.display = 'block'; }""")
-    found = " ".join(page.evaluate(FAULTS))
-    assert "lies on" in found
-    assert "leaves the picture" in found
-    assert "itl: 2 pictures" in found
+    faults = " ".join(page.evaluate(FAULTS))
+    assert "lies on" in faults
+    assert "leaves the picture" in faults
+    assert "itl: 2 pictures" in faults
 
 
-def test_light_and_dark_follow_the_reader_and_paper_is_light(opened: Callable[..., Page]) -> None:
+def test_light_and_dark_follow_the_reader_and_paper_is_light(open_page: Callable[..., Page]) -> None:
     ground = "() => getComputedStyle(document.body).backgroundColor"
-    page = opened("sweep", scheme="dark")
+    page = open_page("sweep", scheme="dark")
     assert page.evaluate(ground) == f"rgb{rgb(DARK['ground'])}"
     assert page.evaluate(FAULTS) == []
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate(ground) == f"rgb{rgb(LIGHT['ground'])}"
-    assert opened("sweep").evaluate(ground) == f"rgb{rgb(LIGHT['ground'])}"
+    assert open_page("sweep").evaluate(ground) == f"rgb{rgb(LIGHT['ground'])}"
 
 
-def test_on_paper_nothing_is_cut_at_its_right_edge(opened: Callable[..., Page]) -> None:
+def test_on_paper_nothing_is_cut_at_its_right_edge(open_page: Callable[..., Page]) -> None:
     # A4 without its margins, in pixels of 1/96 inch.
-    page = opened("sweep", 695)
+    page = open_page("sweep", 695)
     page.emulate_media(media="print")
     cut = page.evaluate("""() => [...document.querySelectorAll('figure svg, th, td, p, li, h3')]
       .filter(one => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('details'))
@@ -180,8 +180,8 @@ def test_on_paper_nothing_is_cut_at_its_right_edge(opened: Callable[..., Page]) 
     assert page.evaluate("() => getComputedStyle(document.querySelector('nav')).display") == "none"
 
 
-def test_a_keyboard_reaches_the_figures_their_tables_and_what_scrolls(opened: Callable[..., Page]) -> None:
-    page = opened("sweep", NARROW)
+def test_a_keyboard_reaches_the_figures_their_tables_and_what_scrolls(open_page: Callable[..., Page]) -> None:
+    page = open_page("sweep", NARROW)
     focus = "() => document.activeElement.tagName + ' ' + (document.activeElement.getAttribute('class') || '')"
     page.keyboard.press("Tab")
     assert page.evaluate(focus) == "A skip"
@@ -193,8 +193,8 @@ def test_a_keyboard_reaches_the_figures_their_tables_and_what_scrolls(opened: Ca
     assert page.locator("#heat details table").is_visible()
 
 
-def test_every_picture_and_every_table_has_a_name_for_who_does_not_see_it(opened: Callable[..., Page]) -> None:
-    page = opened("pair")
+def test_every_picture_and_every_table_has_a_name_for_who_does_not_see_it(open_page: Callable[..., Page]) -> None:
+    page = open_page("pair")
     nameless = page.evaluate("""() => [...document.querySelectorAll('svg, [role=region], section')]
       .filter(one => !(one.getAttribute('aria-label') || one.getAttribute('aria-labelledby'))).length""")
     assert nameless == 0
@@ -203,7 +203,7 @@ def test_every_picture_and_every_table_has_a_name_for_who_does_not_see_it(opened
     assert page.get_by_role("img", name="Throughput over users").count() >= 1
 
 
-def test_hostile_text_runs_nothing_and_is_read_as_it_is(opened: Callable[..., Page]) -> None:
-    page = opened("hostile")
+def test_hostile_text_runs_nothing_and_is_read_as_it_is(open_page: Callable[..., Page]) -> None:
+    page = open_page("hostile")
     assert page.locator("script, img").count() == 0
     assert "<script>alert(1)</script>" in page.locator("h1").inner_text()

@@ -28,11 +28,11 @@ def test_report_as_json_is_what_the_operations_schema_says(tmp_path: Path, capsy
 @pytest.mark.slow
 @BOTH
 def test_summary_of_operations_has_each_stage(pattern: Staged, tmp_path: Path) -> None:
-    found = run_of(pattern)
-    summary = summary_of(document(found), tmp_path / "st.json", tmp_path)
+    run = run_of(pattern)
+    summary = summary_of(document(run), tmp_path / "st.json", tmp_path)
     assert [cell.id for cell in summary.cells] == [f"c100-u4-stage{number}" for number in (1, 2, 3)]
-    assert [cell.requests for cell in summary.cells] == [stage.requests for stage in found.cell.stages]
-    for cell, stage in zip(summary.cells, found.cell.stages, strict=True):
+    assert [cell.requests for cell in summary.cells] == [stage.requests for stage in run.cell.stages]
+    for cell, stage in zip(summary.cells, run.cell.stages, strict=True):
         for name in ("requests_per_second", "ttft_p50", "tpot_p50", "e2e_p99"):
             assert cell.figures[name] == pytest.approx(stage.metrics[name].value, rel=1e-4)
-    assert sum(cell.usd or 0 for cell in summary.cells) == pytest.approx(found.cell.cost_usd, rel=0.05)
+    assert sum(cell.usd or 0 for cell in summary.cells) == pytest.approx(run.cell.cost_usd, rel=0.05)

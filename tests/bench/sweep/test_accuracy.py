@@ -32,7 +32,7 @@ def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
     outcomes = outcomes_of(shape)
     assert all(outcome.share <= SHARE for outcome in outcomes)
     assert all(outcome.figures >= 0.7 for outcome in outcomes)
-    ranges = [held for outcome in outcomes for held in outcome.held]
+    ranges = [is_inside for outcome in outcomes for is_inside in outcome.held]
     assert len(ranges) >= 12 * GRIDS
     assert 0.85 <= sum(ranges) / len(ranges) <= 0.98
 
@@ -51,7 +51,7 @@ def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
 def test_ranges_hold_on_grids_of_the_second_generator() -> None:
     outcomes = [own(oracle(made.name, list(made.rows()))) for made in (engines.grid(9000 + at) for at in range(60))]
     assert all(outcome.figures >= 0.7 for outcome in outcomes)
-    ranges = [held for outcome in outcomes for held in outcome.held]
+    ranges = [is_inside for outcome in outcomes for is_inside in outcome.held]
     assert len(ranges) >= 15 * len(outcomes)
     assert 0.85 <= sum(ranges) / len(ranges) <= 0.95
     many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]

@@ -108,12 +108,12 @@ def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> No
     first = load(out).cells
     code = main([*command, "--runs", "10", "--max-minutes", "5"])
     result = load(out)
-    (found,) = [one for one in result.findings if one.name == "highest_load"]
+    (finding,) = [one for one in result.findings if one.name == "highest_load"]
     assert result.kind == "goodput"
     if code == 0:  # a machine that is busy may make the client the limit, which ends the search and is said
-        assert 2 <= int(found.numbers["highest"] or 0) < 512
+        assert 2 <= int(finding.numbers["highest"] or 0) < 512
     else:
-        assert "ended early" in found.text
+        assert "ended early" in finding.text
     # A load that the client or its machine disturbed is asked again; every other is kept.
     asked_again = first[0].state in ("client_limited", "busy_machine")
     assert asked_again or result.cells[:1] == first, "it went on after the first run"

@@ -41,9 +41,9 @@ def test_one_low_cell_makes_no_plateau(users: tuple[int, ...], values: tuple[flo
 def test_one_stalled_cell_hides_no_knee(stalled: int) -> None:
     values = [10.0, 20.0, 40.0, 60.0, 61.0, 59.0, 60.0]
     values[stalled] /= 2
-    found = knee(DOUBLED, values).index
-    assert found is not None
-    assert abs(found - 3) <= 1
+    index = knee(DOUBLED, values).index
+    assert index is not None
+    assert abs(index - 3) <= 1
 
 
 def test_two_stalled_cells_in_a_row_before_it_hide_a_knee_and_are_named() -> None:
@@ -55,7 +55,7 @@ def test_two_stalled_cells_in_a_row_before_it_hide_a_knee_and_are_named() -> Non
     assert knee((*DOUBLED, 128), values).index == 3
 
 
-def test_a_lower_cell_behind_one_that_nearly_reaches_the_plateau_hides_a_knee() -> None:
+def test_a_lower_cell_behind_one_near_the_plateau_hides_a_knee() -> None:
     assert knee(DOUBLED, [10.0, 20.0, 53.0, 30.0, 60.0, 60.0, 60.0]).index is None
     assert knee(DOUBLED, [10.0, 20.0, 40.0, 30.0, 60.0, 60.0, 60.0]).index == 4
 
@@ -86,12 +86,12 @@ def test_no_server_whose_throughput_grows_with_the_users_has_a_knee(users: list[
 def test_a_knee_has_most_of_what_twice_its_users_have(users: list[int], most: float) -> None:
     rising = sorted(users)
     values = [min(float(count), most) for count in rising]
-    found = knee(rising, values).index
+    index = knee(rising, values).index
     flat = [count for count in rising if count >= most]
-    assert found is not None or len(flat) < 3 or flat[-1] < 2 * flat[0], "what was seen is named"
-    if found is not None:
-        assert rising[-1] >= 2 * rising[found]
-        assert values[found] >= 0.9 * math.exp(-GROWTH) * values[-1], "a plateau may grow so much"
+    assert index is not None or len(flat) < 3 or flat[-1] < 2 * flat[0], "what was seen is named"
+    if index is not None:
+        assert rising[-1] >= 2 * rising[index]
+        assert values[index] >= 0.9 * math.exp(-GROWTH) * values[-1], "a plateau may grow so much"
 
 
 def test_a_lucky_cell_is_not_the_plateau() -> None:

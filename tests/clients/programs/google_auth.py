@@ -71,7 +71,7 @@ def identities() -> None:
     )
 
 
-def impersonated() -> None:
+def impersonate() -> None:
     """Tokens of another account, by the address of the call that the library lets its user give."""
     source = service_account.Credentials.from_service_account_file(KEY_FILE, scopes=[SCOPE])
     address = f"{base('IAM_CREDENTIALS')}/v1/projects/-/serviceAccounts/{RUNTIME}:generateAccessToken"
@@ -87,14 +87,16 @@ def impersonated() -> None:
         source, "none@x", [SCOPE], iam_endpoint_override=address.replace("runtime@", "nobody@")
     )
 
-    def refused() -> str:
+    def refusal_text() -> str:
         try:
             nobody.refresh(request)
         except exceptions.RefreshError as error:
             return str(error)
         return ""
 
-    report.call("impersonation of no account: RefreshError", refused, lambda text: "Unknown service account" in text)
+    report.call(
+        "impersonation of no account: RefreshError", refusal_text, lambda text: "Unknown service account" in text
+    )
 
 
 def short_lived() -> None:
@@ -132,12 +134,12 @@ def logs() -> None:
     report.call(
         "list_entries",
         lambda: list(client.list_entries(filter_=text, order_by=cloud_logging.DESCENDING)),
-        lambda found: len(found) > 0 and "METADATA" in found[0].payload,
+        lambda entries: len(entries) > 0 and "METADATA" in entries[0].payload,
     )
     report.call(
         "list_entries, pages of 1",
         lambda: list(client.list_entries(filter_='resource.type="cloud_run_job"', page_size=1, max_results=2)),
-        lambda found: len({entry.insert_id for entry in found}) == 2,
+        lambda entries: len({entry.insert_id for entry in entries}) == 2,
     )
     report.call("logger.log_text", lambda: client.logger("tried").log_text("text"))
     report.call("list_sinks", lambda: list(client.list_sinks()))
@@ -147,6 +149,6 @@ if __name__ == "__main__":
     logging.disable()
     keys()
     identities()
-    impersonated()
+    impersonate()
     short_lived()
     logs()

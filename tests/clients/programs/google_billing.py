@@ -105,6 +105,6 @@ def budget(account: str) -> None:
 
 
 if __name__ == "__main__":
-    found = accounts()
+    account_names = accounts()
     price_list()
-    budget(found)
+    budget(account_names)

@@ -101,8 +101,8 @@ class Report:
         except Exception as error:  # noqa: BLE001 - whatever a client raises is the result
             code, kind = STATUSES[status]
             body = error.response.json()["error"] if isinstance(error, GoogleAPICallError) else {}
-            given = (type(error), error.code, body.get("status", status)) if body else None
-            right = given == (kind, code, status) and (not reason or error.reason == reason)
+            actual = (type(error), error.code, body.get("status", status)) if body else None
+            right = actual == (kind, code, status) and (not reason or error.reason == reason)
             outcome, text = "passed" if right else "failed", "" if right else f"{type(error).__name__}: {error}"[:600]
         self._print(name, outcome, text)
 

@@ -24,7 +24,7 @@ REGIONAL: dict[str, Any] = GLOBAL | {"region": REGION}
 ZONAL: dict[str, Any] = GLOBAL | {"zone": ZONE}
 
 
-def done(action: Callable[[], gce.Operation]) -> Callable[[], gce.Operation]:
+def await_operation(action: Callable[[], gce.Operation]) -> Callable[[], gce.Operation]:
     """A call whose operation is awaited; its result is the ended operation.
 
     The calls are those named `..._unary`, and the wait is a client's of its own: `operation.result()` of the others
@@ -46,7 +46,7 @@ def done(action: Callable[[], gce.Operation]) -> Callable[[], gce.Operation]:
     return run
 
 
-def finished(operation: gce.Operation) -> bool:
+def has_ended(operation: gce.Operation) -> bool:
     """Whether an operation has ended without an error."""
     return operation.progress == 100 and not operation.error.errors
 
@@ -61,14 +61,14 @@ def places() -> None:
     report.call(
         "regions.list, pages of 3",
         lambda: list(regions.list(GLOBAL | {"max_results": 3})),
-        lambda found: len({one.name for one in found}) == len(found) > 3,
+        lambda answer: len({one.name for one in answer}) == len(answer) > 3,
     )
     report.call("zones.get", lambda: zones.get(ZONAL), lambda got: got.region.endswith(REGION))
-    report.call("zones.list", lambda: list(zones.list(project=PROJECT)), lambda found: len(found) > 3)
+    report.call("zones.list", lambda: list(zones.list(project=PROJECT)), lambda answer: len(answer) > 3)
     report.call(
         "machineTypes.list",
         lambda: list(machine_types.list(ZONAL)),
-        lambda found: [one.name for one in found] == ["g2-standard-96"],
+        lambda answer: [one.name for one in answer] == ["g2-standard-96"],
     )
     report.call(
         "machineTypes.get",
@@ -88,7 +88,9 @@ def network() -> None:
     """A network with a subnetwork, a rule, a router."""
     body = gce.Network(name="tried", auto_create_subnetworks=False, description="one")
     operation = report.call(
-        "networks.insert", done(lambda: networks.insert_unary(GLOBAL | {"network_resource": body})), finished
+        "networks.insert",
+        await_operation(lambda: networks.insert_unary(GLOBAL | {"network_resource": body})),
+        has_ended,
     )
     named = GLOBAL | {"operation": operation.name}
     report.call(
@@ -102,13 +104,15 @@ def network() -> None:
     )
     report.call("networks.get", lambda: networks.get(GLOBAL | {"network": "tried"}), lambda got: got.name == "tried")
     report.call(
-        "networks.list", lambda: list(networks.list(project=PROJECT)), lambda found: "tried" in {n.name for n in found}
+        "networks.list",
+        lambda: list(networks.list(project=PROJECT)),
+        lambda answer: "tried" in {n.name for n in answer},
     )
     patch = gce.Network(routing_config=gce.NetworkRoutingConfig(routing_mode="GLOBAL"))
     report.call(
         "networks.patch",
-        done(lambda: networks.patch_unary(GLOBAL | {"network": "tried", "network_resource": patch})),
-        finished,
+        await_operation(lambda: networks.patch_unary(GLOBAL | {"network": "tried", "network_resource": patch})),
+        has_ended,
     )
     subnetwork()
     rules()
@@ -120,23 +124,29 @@ def subnetwork() -> None:
     body = gce.Subnetwork(name="tried", network="global/networks/tried", ip_cidr_range="10.7.0.0/24")
     one = REGIONAL | {"subnetwork": "tried"}
     operation = report.call(
-        "subnetworks.insert", done(lambda: subnetworks.insert_unary(REGIONAL | {"subnetwork_resource": body})), finished
+        "subnetworks.insert",
+        await_operation(lambda: subnetworks.insert_unary(REGIONAL | {"subnetwork_resource": body})),
+        has_ended,
     )
     named = REGIONAL | {"operation": operation.name}
     report.call("regionOperations.get", lambda: region_operations.get(named), lambda got: got.progress == 100)
     report.call("regionOperations.wait", lambda: region_operations.wait(named))
-    found = report.call("subnetworks.get", lambda: subnetworks.get(one), lambda got: got.ip_cidr_range == "10.7.0.0/24")
+    present = report.call(
+        "subnetworks.get", lambda: subnetworks.get(one), lambda got: got.ip_cidr_range == "10.7.0.0/24"
+    )
     report.call("subnetworks.list", lambda: list(subnetworks.list(REGIONAL)), lambda all_: len(all_) > 0)
-    body = gce.Subnetwork(description="two", fingerprint=found.fingerprint)
+    body = gce.Subnetwork(description="two", fingerprint=present.fingerprint)
     report.call(
-        "subnetworks.patch", done(lambda: subnetworks.patch_unary(one | {"subnetwork_resource": body})), finished
+        "subnetworks.patch",
+        await_operation(lambda: subnetworks.patch_unary(one | {"subnetwork_resource": body})),
+        has_ended,
     )
     access = gce.SubnetworksSetPrivateIpGoogleAccessRequest(private_ip_google_access=True)
     name = "subnetworks_set_private_ip_google_access_request_resource"
     report.call(
         "subnetworks.setPrivateIpGoogleAccess",
-        done(lambda: subnetworks.set_private_ip_google_access_unary(one | {name: access})),
-        finished,
+        await_operation(lambda: subnetworks.set_private_ip_google_access_unary(one | {name: access})),
+        has_ended,
     )
 
 
@@ -146,14 +156,24 @@ def rules() -> None:
     body = gce.Firewall(name="tried", network="global/networks/tried", allowed=[allowed], source_ranges=["10.0.0.0/8"])
     one = GLOBAL | {"firewall": "tried"}
     report.call(
-        "firewalls.insert", done(lambda: firewalls.insert_unary(GLOBAL | {"firewall_resource": body})), finished
+        "firewalls.insert",
+        await_operation(lambda: firewalls.insert_unary(GLOBAL | {"firewall_resource": body})),
+        has_ended,
     )
     report.call("firewalls.get", lambda: firewalls.get(one), lambda got: got.allowed[0].ports == ["22", "8000-8010"])
-    report.call("firewalls.list", lambda: list(firewalls.list(project=PROJECT)), lambda found: len(found) == 5)
+    report.call("firewalls.list", lambda: list(firewalls.list(project=PROJECT)), lambda answer: len(answer) == 5)
     change = gce.Firewall(priority=7)
-    report.call("firewalls.patch", done(lambda: firewalls.patch_unary(one | {"firewall_resource": change})), finished)
-    report.call("firewalls.update", done(lambda: firewalls.update_unary(one | {"firewall_resource": body})), finished)
-    report.call("firewalls.delete", done(lambda: firewalls.delete_unary(one)), finished)
+    report.call(
+        "firewalls.patch",
+        await_operation(lambda: firewalls.patch_unary(one | {"firewall_resource": change})),
+        has_ended,
+    )
+    report.call(
+        "firewalls.update",
+        await_operation(lambda: firewalls.update_unary(one | {"firewall_resource": body})),
+        has_ended,
+    )
+    report.call("firewalls.delete", await_operation(lambda: firewalls.delete_unary(one)), has_ended)
 
 
 def router() -> None:
@@ -165,13 +185,19 @@ def router() -> None:
     )
     body = gce.Router(name="tried", network="global/networks/tried", nats=[nat])
     one = REGIONAL | {"router": "tried"}
-    report.call("routers.insert", done(lambda: routers.insert_unary(REGIONAL | {"router_resource": body})), finished)
+    report.call(
+        "routers.insert", await_operation(lambda: routers.insert_unary(REGIONAL | {"router_resource": body})), has_ended
+    )
     report.call("routers.get", lambda: routers.get(one), lambda got: got.nats[0].name == "nat")
-    report.call("routers.list", lambda: list(routers.list(REGIONAL)), lambda found: len(found) == 1)
+    report.call("routers.list", lambda: list(routers.list(REGIONAL)), lambda answer: len(answer) == 1)
     change = gce.Router(description="two")
-    report.call("routers.patch", done(lambda: routers.patch_unary(one | {"router_resource": change})), finished)
-    report.call("routers.update", done(lambda: routers.update_unary(one | {"router_resource": body})), finished)
-    report.call("routers.delete", done(lambda: routers.delete_unary(one)), finished)
+    report.call(
+        "routers.patch", await_operation(lambda: routers.patch_unary(one | {"router_resource": change})), has_ended
+    )
+    report.call(
+        "routers.update", await_operation(lambda: routers.update_unary(one | {"router_resource": body})), has_ended
+    )
+    report.call("routers.delete", await_operation(lambda: routers.delete_unary(one)), has_ended)
 
 
 def machine(name: str, kind: str = "g2-standard-96", **more: Any) -> dict[str, Any]:
@@ -198,7 +224,9 @@ def machine(name: str, kind: str = "g2-standard-96", **more: Any) -> dict[str, A
 def machines() -> None:
     """Instances: create, read, filter, delete."""
     one = ZONAL | {"instance": "tried"}
-    operation = report.call("instances.insert", done(lambda: instances.insert_unary(machine("tried"))), finished)
+    operation = report.call(
+        "instances.insert", await_operation(lambda: instances.insert_unary(machine("tried"))), has_ended
+    )
     named = ZONAL | {"operation": operation.name}
     report.call("zoneOperations.get", lambda: zone_operations.get(named), lambda got: got.operation_type == "insert")
     report.call("zoneOperations.wait", lambda: zone_operations.wait(named), lambda got: got.progress == 100)
@@ -208,17 +236,17 @@ def machines() -> None:
         lambda got: got.status == "RUNNING" and got.labels["tried"] == "yes" and got.disks[0].disk_size_gb == 200,
     )
     report.call(
-        "instances.list", lambda: list(instances.list(ZONAL)), lambda found: [i.name for i in found] == ["tried"]
+        "instances.list", lambda: list(instances.list(ZONAL)), lambda answer: [i.name for i in answer] == ["tried"]
     )
     report.call(
         "instances.list, with a filter",
         lambda: list(instances.list(ZONAL | {"filter": "labels.tried = no"})),
-        lambda found: not found,
+        lambda answer: not answer,
     )
     report.call(
         "instances.aggregatedList",
         lambda: dict(instances.aggregated_list(project=PROJECT)),
-        lambda found: found[f"zones/{ZONE}"].instances[0].name == "tried",
+        lambda answer: answer[f"zones/{ZONE}"].instances[0].name == "tried",
     )
     report.call("instances.getSerialPortOutput", lambda: instances.get_serial_port_output(one))
     attributes = one | {"query_path": "nothing/"}
@@ -237,20 +265,20 @@ def machines() -> None:
         lambda: instances.insert_unary(machine("odd", "nosuch-1", scheduling=None)),
     )
     report.call("instances.insert over a quota: Forbidden", over_quota, lambda text: "Quota" in text)
-    report.call("instances.delete", done(lambda: instances.delete_unary(one)), finished)
+    report.call("instances.delete", await_operation(lambda: instances.delete_unary(one)), has_ended)
     report.raises("instances.get of a deleted one", "NOT_FOUND", lambda: instances.get(one))
 
 
 def over_quota() -> str:
     """Request a second machine of eight GPUs, where eight are allowed; the text of the error."""
     try:
-        operation = done(lambda: instances.insert_unary(machine("second")))()
+        operation = await_operation(lambda: instances.insert_unary(machine("second")))()
     except exceptions.Forbidden as error:
         return str(error.message)
     return ", ".join(error.message for error in operation.error.errors)
 
 
-def removed() -> None:
+def delete_network() -> None:
     """Delete the network."""
     report.raises(
         "networks.delete of one in use",
@@ -258,9 +286,13 @@ def removed() -> None:
         lambda: networks.delete_unary(GLOBAL | {"network": "tried"}),
     )
     report.call(
-        "subnetworks.delete", done(lambda: subnetworks.delete_unary(REGIONAL | {"subnetwork": "tried"})), finished
+        "subnetworks.delete",
+        await_operation(lambda: subnetworks.delete_unary(REGIONAL | {"subnetwork": "tried"})),
+        has_ended,
     )
-    report.call("networks.delete", done(lambda: networks.delete_unary(GLOBAL | {"network": "tried"})), finished)
+    report.call(
+        "networks.delete", await_operation(lambda: networks.delete_unary(GLOBAL | {"network": "tried"})), has_ended
+    )
     report.raises("networks.get of a deleted one", "NOT_FOUND", lambda: networks.get(GLOBAL | {"network": "tried"}))
 
 
@@ -268,4 +300,4 @@ if __name__ == "__main__":
     places()
     network()
     machines()
-    removed()
+    delete_network()

@@ -25,7 +25,7 @@ def service(api: str, version: str, variable: str, path: str = "") -> Any:
     )
 
 
-def refused(name: str, status: int, word: str, action: Callable[[], Any]) -> None:
+def expect_refusal(name: str, status: int, word: str, action: Callable[[], Any]) -> None:
     """Call; it passes if the response has a status, and a word in its text."""
 
     def run() -> str:
@@ -58,19 +58,19 @@ def accounts() -> None:
         api.create(name=PARENT, body=body).execute,
         lambda made: made["email"] == ACCOUNT and made["uniqueId"],
     )
-    refused("iam: create again", 409, "already exists", api.create(name=PARENT, body=body).execute)
+    expect_refusal("iam: create again", 409, "already exists", api.create(name=PARENT, body=body).execute)
     report.call("iam: get", api.get(name=name).execute, lambda got: got["displayName"] == "Tried")
     report.call(
         "iam: list, pages of 1",
         lambda: pages(api, "accounts", api.list(name=PARENT, pageSize=1)),
-        lambda found: ACCOUNT in {one["email"] for one in found},
+        lambda answer: ACCOUNT in {one["email"] for one in answer},
     )
     change = {"serviceAccount": {"description": "new"}, "updateMask": "description"}
     report.call("iam: patch", api.patch(name=name, body=change).execute, lambda got: got["description"] == "new")
     policy = report.call("iam: getIamPolicy", api.getIamPolicy(resource=name).execute)
     policy["bindings"] = [{"role": "roles/iam.serviceAccountUser", "members": [f"serviceAccount:{ACCOUNT}"]}]
     report.call("iam: setIamPolicy", api.setIamPolicy(resource=name, body={"policy": policy}).execute)
-    refused(
+    expect_refusal(
         "iam: setIamPolicy with an old etag",
         409,
         "concurrent",
@@ -84,7 +84,7 @@ def accounts() -> None:
     report.call("iam: enable", api.enable(name=name, body={}).execute)
     report.call("iam: keys.create", api.keys().create(name=name, body={}).execute)
     report.call("iam: delete", api.delete(name=name).execute)
-    refused("iam: get of a deleted one", 404, "Unknown service account", api.get(name=name).execute)
+    expect_refusal("iam: get of a deleted one", 404, "Unknown service account", api.get(name=name).execute)
 
 
 def reads() -> None:
@@ -127,7 +127,7 @@ def channels() -> None:
     report.call(
         "monitoring: notificationChannels.list",
         lambda: pages(api, "notificationChannels", api.list(name=PARENT, pageSize=1)),
-        lambda found: made in found,
+        lambda answer: made in answer,
     )
     report.call(
         "monitoring: notificationChannels.patch",
@@ -136,7 +136,9 @@ def channels() -> None:
     )
     report.call("monitoring: notificationChannels.verify", api.verify(name=name, body={"code": "1"}).execute)
     report.call("monitoring: notificationChannels.delete", api.delete(name=name, force=False).execute)
-    refused("monitoring: notificationChannels.get of a deleted one", 404, "Cannot find", api.get(name=name).execute)
+    expect_refusal(
+        "monitoring: notificationChannels.get of a deleted one", 404, "Cannot find", api.get(name=name).execute
+    )
 
 
 def lease() -> None:
@@ -158,18 +160,18 @@ def lease() -> None:
     made = report.call("tpu: create", queued.create(parent=parent, queuedResourceId="leased", body=body).execute)
     report.call(
         "tpu: operations.get",
-        lambda: ended(api.operations(), made["name"]),
+        lambda: ended_operation(api.operations(), made["name"]),
         lambda got: got["response"]["name"] == name,
     )
     while queued.get(name=name).execute()["state"]["state"] != "ACTIVE":
         time.sleep(0.05)
     report.call("tpu: get", queued.get(name=name).execute, lambda got: got["provisioningModel"] == "FLEX_START")
     gone = report.call("tpu: delete", queued.delete(name=name, force=True).execute)
-    report.call("tpu: operations.get of the deletion", lambda: ended(api.operations(), gone["name"]))
-    refused("tpu: get of a deleted one", 404, "was not found", queued.get(name=name).execute)
+    report.call("tpu: operations.get of the deletion", lambda: ended_operation(api.operations(), gone["name"]))
+    expect_refusal("tpu: get of a deleted one", 404, "was not found", queued.get(name=name).execute)
 
 
-def ended(operations: Any, name: str) -> Any:
+def ended_operation(operations: Any, name: str) -> Any:
     """An operation when it has ended."""
     while not (body := operations.get(name=name).execute()).get("done"):
         time.sleep(0.05)

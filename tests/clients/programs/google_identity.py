@@ -23,29 +23,29 @@ def credentials(variable: str) -> identity_pool.Credentials:
     return identity_pool.Credentials.from_file(os.environ[variable], scopes=[SCOPE])
 
 
-def client(held: identity_pool.Credentials) -> storage.Client:
+def client(identity: identity_pool.Credentials) -> storage.Client:
     """A client that acts as the account."""
     options = {"api_endpoint": os.environ["API_ENDPOINT_OVERRIDE"]}
-    return storage.Client(project=PROJECT, credentials=held, client_options=options)
+    return storage.Client(project=PROJECT, credentials=identity, client_options=options)
 
 
 def tokens(calls: Calls) -> None:
     """Tokens from an address and from a file, and their renewal."""
     by_url, by_file = credentials("GOOGLE_APPLICATION_CREDENTIALS"), credentials("EXTERNAL_ACCOUNT_FILE")
 
-    def refresh(held: identity_pool.Credentials) -> None:
-        held.refresh(Request())
-        first = held.token
-        assert held.valid
-        assert held.service_account_email == ACCOUNT
-        held.refresh(Request())
-        assert held.token
+    def refresh(identity: identity_pool.Credentials) -> None:
+        identity.refresh(Request())
+        first = identity.token
+        assert identity.valid
+        assert identity.service_account_email == ACCOUNT
+        identity.refresh(Request())
+        assert identity.token
         assert first
 
     calls.passes("identity_pool.Credentials.refresh, token from an address", lambda: refresh(by_url))
     calls.passes("identity_pool.Credentials.refresh, token from a file", lambda: refresh(by_file))
 
-    def refused() -> str:
+    def refusal_text() -> str:
         try:
             credentials("EXTERNAL_ACCOUNT_REFUSED").refresh(Request())
         except exceptions.OAuthError as error:
@@ -54,7 +54,7 @@ def tokens(calls: Calls) -> None:
 
     def is_named() -> None:
         text = "Error code unauthorized_client: The given credential is rejected by the attribute condition."
-        assert refused() == text
+        assert refusal_text() == text
 
     calls.passes("identity_pool.Credentials.refresh, refused by the condition", is_named)
 

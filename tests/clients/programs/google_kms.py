@@ -32,11 +32,11 @@ def rings_and_keys() -> None:
     ring = {"parent": LOCATION, "key_ring_id": "clients", "key_ring": {}}
     report.call("create_key_ring", lambda: client.create_key_ring(ring), lambda made: made.name == RING)
     report.raises("create_key_ring again", "ALREADY_EXISTS", lambda: client.create_key_ring(ring))
-    report.call("get_key_ring", lambda: client.get_key_ring({"name": RING}), lambda found: found.name == RING)
+    report.call("get_key_ring", lambda: client.get_key_ring({"name": RING}), lambda answer: answer.name == RING)
     report.call(
         "list_key_rings",
         lambda: list(client.list_key_rings({"parent": LOCATION, "page_size": 1})),
-        lambda found: RING in [one.name for one in found],
+        lambda answer: RING in [one.name for one in answer],
     )
     key = kms.CryptoKey(
         purpose=kms.CryptoKey.CryptoKeyPurpose.ENCRYPT_DECRYPT,
@@ -57,19 +57,21 @@ def rings_and_keys() -> None:
     sign = kms.CryptoKey(purpose=kms.CryptoKey.CryptoKeyPurpose.ASYMMETRIC_SIGN)
     asked = {"parent": RING, "crypto_key_id": "sign", "crypto_key": sign}
     report.call("create_crypto_key to sign", lambda: client.create_crypto_key(asked))
-    report.call("get_crypto_key", lambda: client.get_crypto_key({"name": KEY}), lambda found: found.labels["a"] == "b")
+    report.call(
+        "get_crypto_key", lambda: client.get_crypto_key({"name": KEY}), lambda answer: answer.labels["a"] == "b"
+    )
     report.raises("get_crypto_key of no key", "NOT_FOUND", lambda: client.get_crypto_key({"name": f"{KEY}x"}))
     report.call(
         "list_crypto_keys",
         lambda: list(client.list_crypto_keys({"parent": RING})),
-        lambda found: [one.name for one in found] == [KEY],
+        lambda answer: [one.name for one in answer] == [KEY],
     )
     report.call(
         "update_crypto_key",
         lambda: client.update_crypto_key(
             {"crypto_key": {"name": KEY, "labels": {"c": "d"}}, "update_mask": {"paths": ["labels"]}}
         ),
-        lambda found: dict(found.labels) == {"c": "d"} and found.rotation_period.days == 7,
+        lambda answer: dict(answer.labels) == {"c": "d"} and answer.rotation_period.days == 7,
     )
 
 
@@ -95,7 +97,7 @@ def encryption() -> None:
     report.call(
         "decrypt",
         lambda: client.decrypt(sealed),
-        lambda found: found.plaintext == data and found.used_primary and found.plaintext_crc32c == crc32c(data),
+        lambda answer: answer.plaintext == data and answer.used_primary and answer.plaintext_crc32c == crc32c(data),
     )
     other = {**sealed, "additional_authenticated_data": b"other"}
     report.raises("decrypt with other data", "INVALID_ARGUMENT", lambda: client.decrypt(other))
@@ -109,7 +111,7 @@ def encryption() -> None:
             lambda version=version: client.update_crypto_key_version(
                 {"crypto_key_version": version, "update_mask": {"paths": ["state"]}}
             ),
-            lambda found, state=state: found.state == state,
+            lambda answer, state=state: answer.state == state,
         )
         if change == State.DISABLED:
             report.raises("decrypt of a disabled version", "FAILED_PRECONDITION", lambda: client.decrypt(sealed))
@@ -125,18 +127,18 @@ def versions() -> None:
     report.call(
         "list_crypto_key_versions, pages of 1",
         lambda: list(client.list_crypto_key_versions({"parent": KEY, "page_size": 1})),
-        lambda found: [one.name[-1] for one in found] == ["1", "2"],
+        lambda answer: [one.name[-1] for one in answer] == ["1", "2"],
     )
     report.call(
         "update_crypto_key_primary_version",
         lambda: client.update_crypto_key_primary_version({"name": KEY, "crypto_key_version_id": "2"}),
-        lambda found: found.primary.name == f"{VERSION}/2",
+        lambda answer: answer.primary.name == f"{VERSION}/2",
     )
     one = {"name": f"{VERSION}/1"}
     report.call(
         "destroy_crypto_key_version",
         lambda: client.destroy_crypto_key_version(one),
-        lambda found: found.state == State.DESTROY_SCHEDULED and found.destroy_time,
+        lambda answer: answer.state == State.DESTROY_SCHEDULED and answer.destroy_time,
     )
     report.raises(
         "destroy_crypto_key_version again", "FAILED_PRECONDITION", lambda: client.destroy_crypto_key_version(one)
@@ -144,12 +146,12 @@ def versions() -> None:
     report.call(
         "restore_crypto_key_version",
         lambda: client.restore_crypto_key_version(one),
-        lambda found: found.state == State.DISABLED,
+        lambda answer: answer.state == State.DISABLED,
     )
     report.call(
         "get_crypto_key_version",
         lambda: client.get_crypto_key_version(one),
-        lambda found: found.state == State.DISABLED,
+        lambda answer: answer.state == State.DISABLED,
     )
 
 
@@ -162,17 +164,17 @@ def policies() -> None:
         report.call(
             f"set_iam_policy of {title}",
             lambda name=name: client.set_iam_policy({"resource": name, "policy": policy}),
-            lambda found: found.bindings[0].role == role,
+            lambda answer: answer.bindings[0].role == role,
         )
         report.call(
             f"get_iam_policy of {title}",
             lambda name=name: client.get_iam_policy({"resource": name}),
-            lambda found: list(found.bindings[0].members) == [member],
+            lambda answer: list(answer.bindings[0].members) == [member],
         )
         report.call(
             f"test_iam_permissions of {title}",
             lambda name=name: client.test_iam_permissions({"resource": name, "permissions": WANTED}),
-            lambda found: list(found.permissions) == WANTED,
+            lambda answer: list(answer.permissions) == WANTED,
         )
     elsewhere = KEY.replace(PARENT, "projects/other")
     report.raises("encrypt in another project", "PERMISSION_DENIED", lambda: client.encrypt({"name": elsewhere}))

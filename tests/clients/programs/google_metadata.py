@@ -19,8 +19,8 @@ def main() -> None:
     """Tokens of the container's account."""
     report, request = Report("google-auth"), Request()
     report.call("metadata server: is_on_gce", lambda: _metadata.is_on_gce(request), lambda got: got is True)
-    found = report.call("metadata server: google.auth.default", google.auth.default, lambda got: got[1] == PROJECT)
-    credentials = found[0]
+    default = report.call("metadata server: google.auth.default", google.auth.default, lambda got: got[1] == PROJECT)
+    credentials = default[0]
     report.call(
         "compute_engine.Credentials.refresh",
         lambda: credentials.refresh(request),

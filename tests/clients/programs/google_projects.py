@@ -22,7 +22,7 @@ def project() -> None:
     report.call(
         "search_projects",
         lambda: list(client.search_projects({"query": f"projectId:{PROJECT}"})),
-        lambda found: [one.project_id for one in found] == [PROJECT],
+        lambda answer: [one.project_id for one in answer] == [PROJECT],
     )
     report.raises(
         "get_project of another", "PERMISSION_DENIED", lambda: client.get_project({"name": "projects/other1"})
@@ -53,16 +53,16 @@ def limits() -> None:
     report = Report("google-cloud-quotas")
     client = quotas.CloudQuotasClient(transport="rest", client_options=options("CLOUD_QUOTAS"))
     parent = f"{PARENT}/locations/global/services/run.googleapis.com"
-    found = report.call(
+    infos = report.call(
         "list_quota_infos, pages of 2",
         lambda: list(client.list_quota_infos({"parent": parent, "page_size": 2})),
-        lambda found: len(found) > 3,
+        lambda infos: len(infos) > 3,
     )
     report.call(
         "get_quota_info",
-        lambda: client.get_quota_info({"name": found[0].name}),
+        lambda: client.get_quota_info({"name": infos[0].name}),
         lambda got: (
-            got.quota_id == found[0].quota_id
+            got.quota_id == infos[0].quota_id
             and got.dimensions_infos[0].details.value > 0
             and got.container_type == quotas.QuotaInfo.ContainerType.PROJECT
         ),
@@ -103,7 +103,7 @@ def limits() -> None:
     report.call(
         "list_quota_preferences",
         lambda: list(client.list_quota_preferences({"parent": above})),
-        lambda found: [one.quota_id for one in found] == ["CpuAllocPerProjectRegion"],
+        lambda infos: [one.quota_id for one in infos] == ["CpuAllocPerProjectRegion"],
     )
 
 
@@ -125,7 +125,7 @@ def registry() -> None:
     report.call(
         "list_repositories, pages of 1",
         lambda: list(client.list_repositories({"parent": parent, "page_size": 1})),
-        lambda found: {one.name.rpartition("/")[2] for one in found} == {"hub", "tried"},
+        lambda answer: {one.name.rpartition("/")[2] for one in answer} == {"hub", "tried"},
     )
     body = ar.Repository(name=name, description="two")
     report.call(
@@ -165,7 +165,7 @@ def tpus() -> None:
     report.call(
         "list_accelerator_types",
         lambda: [kind.type_ for kind in client.list_accelerator_types({"parent": parent})],
-        lambda found: "v6e-4" in found,
+        lambda answer: "v6e-4" in answer,
     )
     report.call(
         "get_accelerator_type", lambda: client.get_accelerator_type({"name": f"{parent}/acceleratorTypes/v6e-4"})
@@ -173,7 +173,7 @@ def tpus() -> None:
     report.call(
         "list_runtime_versions",
         lambda: [one.version for one in client.list_runtime_versions({"parent": parent})],
-        lambda found: "v2-alpha-tpuv6e" in found,
+        lambda answer: "v2-alpha-tpuv6e" in answer,
     )
     node = tpu_v2.Node(
         accelerator_type="v6e-1",
@@ -201,14 +201,14 @@ def tpus() -> None:
     report.call(
         "list_queued_resources",
         lambda: list(client.list_queued_resources({"parent": parent})),
-        lambda found: made.name in {one.name for one in found},
+        lambda answer: made.name in {one.name for one in answer},
     )
     one = f"{parent}/nodes/tried"
     ready = tpu_v2.Node.State.READY
     report.call(
         "get_node", lambda: client.get_node({"name": one}), lambda got: got.state == ready and got.labels["tried"]
     )
-    report.call("list_nodes", lambda: list(client.list_nodes({"parent": parent})), lambda found: len(found) == 1)
+    report.call("list_nodes", lambda: list(client.list_nodes({"parent": parent})), lambda answer: len(answer) == 1)
     report.call("get_guest_attributes", lambda: client.get_guest_attributes({"name": one}))
     report.call("stop_node", lambda: client.stop_node({"name": one}))
     operation = report.call("delete_node", lambda: client.delete_node({"name": one}))
@@ -251,25 +251,27 @@ def many(client: tpu_v2.TpuClient, request: dict[str, object]) -> None:
             names.append(client.create_queued_resource(more).result(timeout=60).name)
     finally:
         for name in names:
-            settled(client, name)
+            wait_until_settled(client, name)
             client.delete_queued_resource({"name": name, "force": True}).result(timeout=60)
 
 
-def settled(client: tpu_v2.TpuClient, name: str) -> tpu_v2.QueuedResource:
+def wait_until_settled(client: tpu_v2.TpuClient, name: str) -> tpu_v2.QueuedResource:
     """Read a queued resource until it accepts calls."""
     states = tpu_v2.QueuedResourceState.State
     while True:
-        found = client.get_queued_resource({"name": name})
-        if found.state.state not in {states.CREATING, states.PROVISIONING}:
-            return found
+        resource = client.get_queued_resource({"name": name})
+        if resource.state.state not in {states.CREATING, states.PROVISIONING}:
+            return resource
         time.sleep(0.05)
 
 
 def active(client: tpu_v2.TpuClient, name: str) -> tpu_v2.QueuedResource:
     """Read a queued resource until it is active."""
-    while (found := client.get_queued_resource({"name": name})).state.state != tpu_v2.QueuedResourceState.State.ACTIVE:
+    while (
+        resource := client.get_queued_resource({"name": name})
+    ).state.state != tpu_v2.QueuedResourceState.State.ACTIVE:
         time.sleep(0.05)
-    return found
+    return resource
 
 
 if __name__ == "__main__":

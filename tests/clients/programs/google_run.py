@@ -55,7 +55,7 @@ def request(service_id: str, body: run_v2.Service, **more: object) -> dict[str, 
     return {"parent": LOCATION, "service_id": service_id, "service": body} | more
 
 
-def created() -> run_v2.Service:
+def create_service() -> run_v2.Service:
     """Create and read."""
     validated = report.call(
         "create_service, validate_only",
@@ -65,7 +65,7 @@ def created() -> run_v2.Service:
     report.call(
         "list_services",
         lambda: list(services.list_services({"parent": LOCATION})),
-        lambda found: not found and validated,
+        lambda answer: not answer and validated,
     )
     operation = report.call("create_service", lambda: services.create_service(request("tried", service())))
     report.call("operation.metadata", lambda: operation.metadata, lambda body: isinstance(body, run_v2.Service))
@@ -91,7 +91,7 @@ def created() -> run_v2.Service:
     return made
 
 
-def changed(made: run_v2.Service) -> None:
+def change_service(made: run_v2.Service) -> None:
     """Update with and without masks, and with etags."""
     body = run_v2.Service(name=made.name, labels={"tried": "again"})
     mask = field_mask_pb2.FieldMask(paths=["labels"])
@@ -133,21 +133,21 @@ def read(made: run_v2.Service) -> None:
     report.call(
         "list_services, pages of 1",
         lambda: list(services.list_services({"parent": LOCATION, "page_size": 1})),
-        lambda found: [one.name.rpartition("/")[2] for one in found] == ["second", "tried"],
+        lambda answer: [one.name.rpartition("/")[2] for one in answer] == ["second", "tried"],
     )
     pages = lambda: [page.services for page in services.list_services({"parent": LOCATION, "page_size": 1}).pages]  # noqa: E731
-    report.call("list_services.pages", pages, lambda found: [len(page) for page in found] == [1, 1])
-    found = report.call(
+    report.call("list_services.pages", pages, lambda answer: [len(page) for page in answer] == [1, 1])
+    answer = report.call(
         "list_revisions, pages of 1",
         lambda: list(revisions.list_revisions({"parent": made.name, "page_size": 1})),
-        lambda found: len(found) == 2,
+        lambda answer: len(answer) == 2,
     )
     report.call(
         "get_revision",
-        lambda: revisions.get_revision({"name": found[1].name}),
+        lambda: revisions.get_revision({"name": answer[1].name}),
         lambda one: one.service == made.name.rpartition("/")[2],
     )
-    report.call("delete_revision", lambda: revisions.delete_revision({"name": found[1].name}))
+    report.call("delete_revision", lambda: revisions.delete_revision({"name": answer[1].name}))
     report.raises(
         "get_service of no service", "NOT_FOUND", lambda: services.get_service({"name": f"{LOCATION}/services/none"})
     )
@@ -180,7 +180,7 @@ def policies(name: str, client: run_v2.ServicesClient | run_v2.JobsClient, kind:
     )
 
 
-def refused() -> None:
+def check_refusals() -> None:
     """Errors with their details, of a call and of an operation."""
     report.raises(
         "create_service without a container",
@@ -206,7 +206,7 @@ def refused() -> None:
     report.call("delete_service of a failed one", lambda: services.delete_service({"name": third}).result(timeout=60))
 
 
-def operated() -> None:
+def check_operations() -> None:
     """The mixin of operations."""
     body = services.create_service(request("timed", service())).operation
     name = body.name
@@ -239,7 +239,7 @@ def ran() -> None:
     report.call(
         "list_jobs",
         lambda: list(jobs.list_jobs({"parent": LOCATION})),
-        lambda found: name in {one.name for one in found},
+        lambda answer: name in {one.name for one in answer},
     )
     body.name, body.labels = name, {"a": "b"}
     report.call(
@@ -265,10 +265,10 @@ def ran() -> None:
     report.call(
         "list_executions, pages of 1",
         lambda: list(executions.list_executions({"parent": name, "page_size": 1})),
-        lambda found: len(found) == 2,
+        lambda answer: len(answer) == 2,
     )
     listed = report.call(
-        "list_tasks", lambda: list(tasks.list_tasks({"parent": execution.name})), lambda found: len(found) == 1
+        "list_tasks", lambda: list(tasks.list_tasks({"parent": execution.name})), lambda answer: len(answer) == 1
     )
     report.call("get_task", lambda: tasks.get_task({"name": listed[0].name}), lambda got: got.index == 0)
     report.call("delete_execution", lambda: executions.delete_execution({"name": second}).result(timeout=60))
@@ -276,7 +276,7 @@ def ran() -> None:
     report.raises("get_job of a deleted one", "NOT_FOUND", lambda: jobs.get_job({"name": name}))
 
 
-def deleted() -> None:
+def delete_service() -> None:
     """Delete with an etag, and for good."""
     name = f"{LOCATION}/services/tried"
     report.raises(
@@ -293,10 +293,10 @@ def deleted() -> None:
 
 
 if __name__ == "__main__":
-    first = created()
-    changed(first)
+    first = create_service()
+    change_service(first)
     read(first)
-    refused()
-    operated()
+    check_refusals()
+    check_operations()
     ran()
-    deleted()
+    delete_service()

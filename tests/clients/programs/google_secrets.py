@@ -102,7 +102,7 @@ def secrets() -> None:
     report.call(
         "list_secrets",
         lambda: list(client.list_secrets({"parent": PARENT})),
-        lambda found: [one.name for one in found] == [secret.name],
+        lambda answer: [one.name for one in answer] == [secret.name],
     )
     versions(report, client, name)
     mask = field_mask_pb2.FieldMask(paths=["labels", "annotations", "version_aliases"])

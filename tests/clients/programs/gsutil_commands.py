@@ -26,29 +26,29 @@ class NotServedError(Exception):
     """The command failed, and its output names what is not served."""
 
 
-def run(*words: object, content: bytes = b"") -> bytes:
+def run(*arguments: object, content: bytes = b"") -> bytes:
     """The standard output of a command that has to succeed.
 
     Raises:
         NotServedError: It failed for what localcloud does not serve.
     """
-    command = [PROGRAM, "-o", f"GSUtil:default_project_id={PROJECT}", *map(str, words)]
+    command = [PROGRAM, "-o", f"GSUtil:default_project_id={PROJECT}", *map(str, arguments)]
     ended = subprocess.run(command, input=content, capture_output=True, timeout=_SECONDS, check=False)
-    said = ended.stderr.decode()
-    if ended.returncode and "localcloud does not serve" in said:
-        raise NotServedError(said[said.index("localcloud does not serve") :])
-    assert ended.returncode == 0, f"exit status {ended.returncode}: {said[-600:]}"
+    errors = ended.stderr.decode()
+    if ended.returncode and "localcloud does not serve" in errors:
+        raise NotServedError(errors[errors.index("localcloud does not serve") :])
+    assert ended.returncode == 0, f"exit status {ended.returncode}: {errors[-600:]}"
     return ended.stdout
 
 
-def equal(found: object, wanted: object) -> None:
+def equal(actual: object, wanted: object) -> None:
     """Compare a result."""
-    assert found == wanted, f"{str(found)[:200]} in place of {str(wanted)[:200]}"
+    assert actual == wanted, f"{str(actual)[:200]} in place of {str(wanted)[:200]}"
 
 
-def holds(found: bytes, wanted: str) -> None:
+def holds(output: bytes, wanted: str) -> None:
     """Look for a text in a result."""
-    assert wanted in found.decode(), f"{wanted!r} is not in {found[-300:]!r}"
+    assert wanted in output.decode(), f"{wanted!r} is not in {output[-300:]!r}"
 
 
 def local_files() -> None:
@@ -61,9 +61,9 @@ def local_files() -> None:
     (FOLDER / "lifecycle").write_text('{"rule": [{"action": {"type": "Delete"}, "condition": {"age": 9}}]}')
 
 
-def setting(*words: str, given: str, says: str) -> Callable[[], object]:
+def setting(*arguments: str, content: str, says: str) -> Callable[[], object]:
     """A command pair `gsutil NAME set ... URL`, `gsutil NAME get URL`."""
-    return lambda: (run(*words, "set", given, URL), holds(run(*words, "get", URL), says))
+    return lambda: (run(*arguments, "set", content, URL), holds(run(*arguments, "get", URL), says))
 
 
 def commands() -> dict[str, Callable[[], object]]:
@@ -78,11 +78,11 @@ def commands() -> dict[str, Callable[[], object]]:
         "ubla set": lambda: run("ubla", "set", "on", URL),
         "pap get": lambda: holds(run("pap", "get", URL), "inherited"),
         "pap set": lambda: run("pap", "set", "inherited", URL),
-        "versioning": setting("versioning", given="on", says="Enabled"),
+        "versioning": setting("versioning", content="on", says="Enabled"),
         "label ch": lambda: (run("label", "ch", "-l", "tried:yes", URL), holds(run("label", "get", URL), "tried")),
-        "cors": setting("cors", given=str(FOLDER / "cors"), says="maxAgeSeconds"),
-        "lifecycle": setting("lifecycle", given=str(FOLDER / "lifecycle"), says="Delete"),
-        "defstorageclass": setting("defstorageclass", given="NEARLINE", says="NEARLINE"),
+        "cors": setting("cors", content=str(FOLDER / "cors"), says="maxAgeSeconds"),
+        "lifecycle": setting("lifecycle", content=str(FOLDER / "lifecycle"), says="Delete"),
+        "defstorageclass": setting("defstorageclass", content="NEARLINE", says="NEARLINE"),
         "web": lambda: (run("web", "set", "-m", "index.html", URL), holds(run("web", "get", URL), "index.html")),
         "logging get": lambda: run("logging", "get", URL),
         "retention": lambda: (
@@ -162,13 +162,13 @@ def main() -> None:
     local_files()
     for name, call in commands().items():
         calls.passes(name, call)
-    for name, words in {
+    for name, arguments in {
         "xml: stat, which asks for the access control list": (*_XML, "stat", f"{URL}/xml"),
         "acl get": ("acl", "get", f"{URL}/empty"),
         "notification list": ("notification", "list", URL),
         "hmac list": ("hmac", "list"),
     }.items():
-        calls.lacks(name, NotServedError, lambda words=words: run(*words), "localcloud does not serve it")
+        calls.lacks(name, NotServedError, lambda arguments=arguments: run(*arguments), "localcloud does not serve it")
     calls.passes("rm -r of the bucket", lambda: run("rm", "-r", URL))
 
 

@@ -30,8 +30,8 @@ OUTCOMES = {"passed": "passed", "skipped": "not served"}
 def main() -> None:
     """Run the suite."""
     program, folder = sys.argv[1], Path(sys.argv[2])
-    own = {"OCI_RESULTS_DIR": str(folder), "OCI_LOG": "error"}
-    subprocess.run([program], env=os.environ | own, capture_output=True, timeout=300, check=False, cwd=folder)
+    variables = {"OCI_RESULTS_DIR": str(folder), "OCI_LOG": "error"}
+    subprocess.run([program], env=os.environ | variables, capture_output=True, timeout=300, check=False, cwd=folder)
     for case in ET.parse(folder / "junit.xml").iter("testcase"):  # noqa: S314 -- written by the suite just now
         name = case.get("name", "").removeprefix("OCI Conformance Test/")
         workflow = next((flow for part, flow in WORKFLOWS.items() if part in name.rpartition("/")[2]), "push")

@@ -160,8 +160,8 @@ def with_raw_response() -> None:
 
 def eight_at_once() -> None:
     async def several() -> list[object]:
-        async with openai.AsyncOpenAI(max_retries=0, timeout=60) as own:
-            create = own.chat.completions.create
+        async with openai.AsyncOpenAI(max_retries=0, timeout=60) as async_client:
+            create = async_client.chat.completions.create
             return await asyncio.gather(*(create(model=MODEL, messages=MESSAGES, max_tokens=4) for _ in range(8)))
 
     assert len(asyncio.run(several())) == 8

@@ -26,10 +26,10 @@ LARGE = bytes(range(256)) * 40_000  # 10 MB
 VERSIONS = {"crane": ("version",), "oras": ("version",), "skopeo": ("--version",), "podman": ("--version",)}
 
 
-def run(*words: str | Path, standard_input: str = "", says: str = "", status: int = 0) -> str:
+def run(*arguments: str | Path, standard_input: str = "", says: str = "", status: int = 0) -> str:
     """Run a command of the tool and return what it prints."""
     ended = subprocess.run(
-        [TOOL, *map(str, words)],
+        [TOOL, *map(str, arguments)],
         input=standard_input,
         capture_output=True,
         text=True,
@@ -43,9 +43,9 @@ def run(*words: str | Path, standard_input: str = "", says: str = "", status: in
     return ended.stdout
 
 
-def refused(*words: str, says: str) -> str:
+def expect_refusal(*arguments: str, says: str) -> str:
     """Run a command that must fail."""
-    return run(*words, says=says, status=1)
+    return run(*arguments, says=says, status=1)
 
 
 def layer() -> Path:
@@ -62,8 +62,8 @@ def crane(calls: Calls) -> None:
     """Every command of crane that talks to a registry."""
     app, files = f"{GOOGLE}/app", layer()
 
-    def check(name: str, *words: str | Path, says: str = "") -> None:
-        calls.passes(name, lambda: run(*words, says=says))
+    def check(name: str, *arguments: str | Path, says: str = "") -> None:
+        calls.passes(name, lambda: run(*arguments, says=says))
 
     login = ("auth", "login", HOST, "-u", "oauth2accesstoken", "--password-stdin")
     calls.passes("auth login", lambda: run(*login, standard_input=PASSWORD))
@@ -98,20 +98,21 @@ def crane(calls: Calls) -> None:
     check("delete, a tag", "delete", f"{app}:latest")
     whole = f"{app}@{run('digest', f'{app}:filtered').strip()}"
     tagged = "GOOGLE_MANIFEST_DANGLING_TAG"
-    calls.passes("delete, a tagged digest: refused", lambda: refused("delete", whole, says=tagged))
+    calls.passes("delete, a tagged digest: refused", lambda: expect_refusal("delete", whole, says=tagged))
     check("delete, its tag", "delete", f"{app}:filtered")
     check("delete, a digest", "delete", whole)
-    calls.passes("digest, deleted: refused", lambda: refused("digest", whole, says="MANIFEST_UNKNOWN"))
-    calls.passes("ls, no such image: refused", lambda: refused("ls", f"{GOOGLE}/none", says="NAME_UNKNOWN"))
+    calls.passes("digest, deleted: refused", lambda: expect_refusal("digest", whole, says="MANIFEST_UNKNOWN"))
+    calls.passes("ls, no such image: refused", lambda: expect_refusal("ls", f"{GOOGLE}/none", says="NAME_UNKNOWN"))
     frozen = GOOGLE.replace("/tools", "/frozen")
     check("push, immutable tags", "push", "vllm.tar", f"{frozen}/vllm:1")
     why = "cannot update tag 1. The repository has enabled tag immutability"
     calls.passes(
-        "append, an immutable tag: refused", lambda: refused("append", "-f", files, "-t", f"{frozen}/vllm:1", says=why)
+        "append, an immutable tag: refused",
+        lambda: expect_refusal("append", "-f", files, "-t", f"{frozen}/vllm:1", says=why),
     )
     check("auth logout", "auth", "logout", HOST)
     denied = "Unauthenticated requests do not have permission"
-    calls.passes("digest, logged out: refused", lambda: refused("digest", f"{app}:1", says=denied))
+    calls.passes("digest, logged out: refused", lambda: expect_refusal("digest", f"{app}:1", says=denied))
     check("digest of a public image, logged out", "digest", HUB)
 
 
@@ -121,8 +122,8 @@ def oras(calls: Calls) -> None:
     (FOLDER / "a.txt").write_text("hello\n")
     (FOLDER / "big.bin").write_bytes(LARGE)
 
-    def check(name: str, *words: str, says: str = "") -> None:
-        calls.passes(name, lambda: run(*words, says=says))
+    def check(name: str, *arguments: str, says: str = "") -> None:
+        calls.passes(name, lambda: run(*arguments, says=says))
 
     login = ("login", insecure, HOST, "-u", "_json_key", "--password-stdin")
     calls.passes("login with a key file", lambda: run(*login, standard_input=json.dumps(json.loads(KEYS.read_text()))))
@@ -151,7 +152,8 @@ def oras(calls: Calls) -> None:
     check("blob push", "blob", "push", insecure, art, "layer.tar", says="Pushed")
     used = "still referenced"
     calls.passes(
-        "blob delete, in use: refused", lambda: refused("blob", "delete", insecure, "-f", f"{art}@{digest}", says=used)
+        "blob delete, in use: refused",
+        lambda: expect_refusal("blob", "delete", insecure, "-f", f"{art}@{digest}", says=used),
     )
     free = "sha256:" + hashlib.sha256((FOLDER / "layer.tar").read_bytes()).hexdigest()
     check("blob delete", "blob", "delete", insecure, "-f", f"{art}@{free}")
@@ -162,25 +164,25 @@ def oras(calls: Calls) -> None:
     check("backup", "backup", insecure, "-o", "backup.tar", f"{art}:1")
     check("restore", "restore", insecure, "--input", "backup.tar", f"{GOOGLE}/restored:1")
     tagged = "Manifest is still referenced by tag"
-    words = ("manifest", "delete", insecure, "-f", f"{art}:v3")
-    calls.passes("manifest delete, a tagged one: refused", lambda: refused(*words, says=tagged))
+    deletion = ("manifest", "delete", insecure, "-f", f"{art}:v3")
+    calls.passes("manifest delete, a tagged one: refused", lambda: expect_refusal(*deletion, says=tagged))
     check("logout", "logout", HOST)
 
 
 def skopeo(calls: Calls) -> None:
     """Commands of skopeo: inspect, copies between transports, sync, delete."""
     (FOLDER / "policy.json").write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
-    own = ("--policy", "policy.json")
+    policy_options = ("--policy", "policy.json")
     image, source, target = f"{GOOGLE}/skopeo", "--src-tls-verify=false", "--dest-tls-verify=false"
 
-    def check(name: str, *words: str, says: str = "") -> None:
-        calls.passes(name, lambda: run(*own, *words, says=says))
+    def check(name: str, *arguments: str, says: str = "") -> None:
+        calls.passes(name, lambda: run(*policy_options, *arguments, says=says))
 
     auth = ("--authfile", str(FOLDER / "auth.json"))
     check("inspect, without login", "inspect", "--tls-verify=false", f"docker://{HUB}", says="v0.33.0")
-    login = (*own, "login", *auth, "--tls-verify=false", HOST, "-u", "_json_key_base64", "--password-stdin")
-    wrong = (*own, "login", *auth, "--tls-verify=false", HOST, "-u", "oauth2accesstoken", "-p", "wrong")
-    calls.passes("login, a wrong token: refused", lambda: refused(*wrong, says="invalid username/password"))
+    login = (*policy_options, "login", *auth, "--tls-verify=false", HOST, "-u", "_json_key_base64", "--password-stdin")
+    wrong = (*policy_options, "login", *auth, "--tls-verify=false", HOST, "-u", "oauth2accesstoken", "-p", "wrong")
+    calls.passes("login, a wrong token: refused", lambda: expect_refusal(*wrong, says="invalid username/password"))
     key = base64.b64encode(KEYS.read_bytes()).decode()
     calls.passes("login with a key file", lambda: run(*login, standard_input=key, says="Login Succeeded"))
     os.environ["REGISTRY_AUTH_FILE"] = str(FOLDER / "auth.json")
@@ -199,14 +201,19 @@ def skopeo(calls: Calls) -> None:
     check("inspect --config", "inspect", "--config", "--tls-verify=false", f"docker://{image}:oci", says="vllm")
     check("sync", "sync", "--src", "docker", "--dest", "dir", source, image, "synced", says="Synced")
     unknown = ("inspect", "--tls-verify=false", f"docker://{image}:none")
-    calls.passes("inspect, no such tag: refused", lambda: refused(*own, *unknown, says="manifest unknown"))
+    calls.passes(
+        "inspect, no such tag: refused", lambda: expect_refusal(*policy_options, *unknown, says="manifest unknown")
+    )
     # It deletes by digest, which Artifact Registry refuses while there is a tag.
-    words = ("delete", "--tls-verify=false", f"docker://{image}:docker")
-    calls.passes("delete, by a tag: refused", lambda: refused(*own, *words, says="GOOGLE_MANIFEST_DANGLING_TAG"))
+    deletion = ("delete", "--tls-verify=false", f"docker://{image}:docker")
+    calls.passes(
+        "delete, by a tag: refused",
+        lambda: expect_refusal(*policy_options, *deletion, says="GOOGLE_MANIFEST_DANGLING_TAG"),
+    )
     check("logout", "logout", HOST)
     denied = "Unauthenticated requests do not have permission"
     private = ("inspect", "--tls-verify=false", f"docker://{image}:oci")
-    calls.passes("inspect, logged out: refused", lambda: refused(*own, *private, says=denied))
+    calls.passes("inspect, logged out: refused", lambda: expect_refusal(*policy_options, *private, says=denied))
 
 
 def podman_settings() -> None:
@@ -237,11 +244,11 @@ def podman(calls: Calls) -> None:
     podman_settings()
     image, key = f"{GOOGLE}/podman", base64.b64encode(KEYS.read_bytes()).decode()
 
-    def check(name: str, *words: str, says: str = "") -> None:
-        calls.passes(name, lambda: run(*words, says=says))
+    def check(name: str, *arguments: str, says: str = "") -> None:
+        calls.passes(name, lambda: run(*arguments, says=says))
 
     wrong = ("login", HOST, "-u", "oauth2accesstoken", "-p", "wrong")
-    calls.passes("login, a wrong token: refused", lambda: refused(*wrong, says="invalid username/password"))
+    calls.passes("login, a wrong token: refused", lambda: expect_refusal(*wrong, says="invalid username/password"))
     token = ("login", HOST, "-u", "oauth2accesstoken", "--password-stdin")
     calls.passes("login with a token", lambda: run(*token, standard_input=PASSWORD, says="Login Succeeded"))
     file = ("login", HOST, "-u", "_json_key_base64", "--password-stdin")
@@ -273,12 +280,14 @@ def podman(calls: Calls) -> None:
     check("load", "load", "-i", "saved.tar", says="Loaded image")
     check("search --list-tags", "search", "--list-tags", image, says="docker")
     absent = ("pull", f"{image}:absent")
-    calls.passes("pull, no such tag: refused", lambda: refused(*absent, says="manifest unknown"))
+    calls.passes("pull, no such tag: refused", lambda: expect_refusal(*absent, says="manifest unknown"))
     frozen = f"{GOOGLE.replace('/tools', '/frozen')}/podman:1"
     check("push, immutable tags", "push", f"{image}:1", frozen)
-    calls.passes("push, an immutable tag: refused", lambda: refused("push", HUB, frozen, says="tag immutability"))
+    calls.passes(
+        "push, an immutable tag: refused", lambda: expect_refusal("push", HUB, frozen, says="tag immutability")
+    )
     check("logout", "logout", HOST, says="Removed login credentials")
-    calls.passes("push, logged out: refused", lambda: refused("push", f"{image}:1", says="403 (Forbidden)"))
+    calls.passes("push, logged out: refused", lambda: expect_refusal("push", f"{image}:1", says="403 (Forbidden)"))
 
 
 def main() -> None:

@@ -20,23 +20,23 @@ LARGE = b"0123456789" * 2_000_000
 _SECONDS = 90  # for one command
 
 
-def run(*words: object, content: bytes = b"") -> bytes:
+def run(*arguments: object, content: bytes = b"") -> bytes:
     """The standard output of a command that has to succeed."""
-    command = [PROGRAM, *map(str, words)]
+    command = [PROGRAM, *map(str, arguments)]
     ended = subprocess.run(command, input=content, capture_output=True, timeout=_SECONDS, check=False)
     assert ended.returncode == 0, f"exit status {ended.returncode}: {ended.stderr.decode()[-600:]}"
     return ended.stdout
 
 
-def equal(found: object, wanted: object) -> None:
+def equal(actual: object, wanted: object) -> None:
     """Compare a result."""
-    assert found == wanted, f"{str(found)[:200]} in place of {str(wanted)[:200]}"
+    assert actual == wanted, f"{str(actual)[:200]} in place of {str(wanted)[:200]}"
 
 
 def version() -> str:
     """The program's version."""
-    words = run("version").decode().split()
-    return next(word.lstrip("v") for word in words if word.lstrip("v")[:1].isdigit())
+    parts = run("version").decode().split()
+    return next(word.lstrip("v") for word in parts if word.lstrip("v")[:1].isdigit())
 
 
 def local_files() -> None:

@@ -19,22 +19,22 @@ OPTIONS = {"project": PROJECT, "token": "google_default", "endpoint_url": os.env
 files = gcsfs.GCSFileSystem(**OPTIONS, cache_timeout=0, use_listings_cache=False)
 
 
-def equal(found, wanted):
-    assert found == wanted, f"{str(found)[:200]} in place of {str(wanted)[:200]}"
+def equal(actual, wanted):
+    assert actual == wanted, f"{str(actual)[:200]} in place of {str(wanted)[:200]}"
 
 
 def names(*arguments, **named):
     return sorted(files.find(*arguments, **named))
 
 
-def written(name, content, block_size=None):
+def check_write(name, content, block_size=None):
     more = {"block_size": block_size} if block_size else {}
     with files.open(f"{SHELF}/{name}", "wb", **more) as opened:
         opened.write(content)
     equal(files.cat(f"{SHELF}/{name}"), content)
 
 
-def appended():
+def check_append():
     with files.open(f"{SHELF}/piped", "ab") as opened:
         opened.write(b" more")
     equal(files.cat(f"{SHELF}/piped"), b" more")  # gcsfs itself says that it writes over
@@ -80,17 +80,17 @@ for name, call in {
     "pipe": lambda: files.pipe(f"{SHELF}/piped", b"piped"),
     "cat": lambda: equal(files.cat(f"{SHELF}/piped"), b"piped"),
     "cat of a range": lambda: equal(files.cat_file(f"{SHELF}/piped", 1, 3), b"ip"),
-    "open to append": appended,
-    "open to write": lambda: written("small", b"small"),
-    "open to write in chunks": lambda: written("chunked", LARGE, 5 << 20),
-    "open to write no bytes": lambda: written("empty", b""),
+    "open to append": check_append,
+    "open to write": lambda: check_write("small", b"small"),
+    "open to write in chunks": lambda: check_write("chunked", LARGE, 5 << 20),
+    "open to write no bytes": lambda: check_write("empty", b""),
     "pipe of 20 MB": lambda: files.pipe(f"{SHELF}/large", LARGE),
     "open to read a part": read_part,
     "touch": lambda: files.touch(f"{SHELF}/touched"),
     "info": lambda: equal(files.info(f"{SHELF}/large")["size"], len(LARGE)),
     "ls": lambda: equal(len(files.ls(SHELF, detail=False)), 6),
     "glob": lambda: equal(files.glob(f"{SHELF}/*ou*"), [f"{SHELF}/touched"]),
-    "walk": lambda: equal([len(found) for _, _, found in files.walk(SHELF)], [6]),
+    "walk": lambda: equal([len(file_names) for _, _, file_names in files.walk(SHELF)], [6]),
     "setxattrs": changed_metadata,
     "cp": lambda: files.cp(f"{SHELF}/piped", f"{SHELF}/a/copied"),
     "merge": lambda: files.merge(f"{SHELF}/merged", [f"{SHELF}/piped", f"{SHELF}/small"]),

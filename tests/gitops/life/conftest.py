@@ -13,13 +13,13 @@ from tests.support.gitops.programs import program
 
 ORDER = (
     "test_a_change_is_refused_until_it_is_mended_and_approved",
-    "test_the_lock_of_a_killed_runner_is_kept_until_the_forge_says_that_its_run_has_ended",
-    "test_a_forks_pull_request_gets_no_secret_no_identity_and_no_right_to_write",
+    "test_the_lock_of_a_killed_runner_is_kept_until_its_run_has_ended",
+    "test_a_forks_pull_request_gets_no_secret_no_identity_and_no_write",
     "test_a_branch_of_the_team_gets_all_of_these",
     "test_another_price_is_a_pull_request",
-    "test_two_merges_of_one_stack_are_deployed_in_turn_and_the_second_only_as_reviewed",
+    "test_two_merges_of_one_stack_are_deployed_in_turn_as_reviewed",
     "test_the_next_attempt_completes_what_the_killed_runner_began",
-    "test_the_second_is_previewed_again_and_deployed_and_another_stack_does_not_wait_for_it",
+    "test_the_second_is_previewed_again_and_another_stack_does_not_wait",
     "test_an_outside_change_is_one_issue_in_the_morning",
     "test_an_expired_stack_is_destroyed_at_night_with_all_that_it_had",
 )

@@ -11,7 +11,7 @@ def test_a_change_is_refused_until_it_is_mended_and_approved(team):
     team.set("cost", {"max_hourly_usd": 9})
     commit = team.push("more-users", "Serve more users")
     number = team.open("more-users", "Serve more users")
-    run = team.previewed(commit)
+    run = team.wait_for_preview(commit)
     jobs = team.conclusions(run)
     ended = [jobs[name] for name in ("changed stacks", "preview", "verdict")]
     assert ended == ["success", "failure", "failure"], team.log(run)
@@ -21,7 +21,7 @@ def test_a_change_is_refused_until_it_is_mended_and_approved(team):
     team.set("scaling", {"max_instances": 2})
     team.set("cost", {"max_hourly_usd": 3})
     commit = team.push("more-users", "Two are enough")
-    run = team.previewed(commit)
+    run = team.wait_for_preview(commit)
     assert run["conclusion"] == "success", team.log(run)
     (comment,) = team.forge.repository("GET", f"/issues/{number}/comments")
     assert "USD/h" in comment["body"]

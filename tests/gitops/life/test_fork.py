@@ -97,7 +97,7 @@ def test_a_forks_pull_request_gets_no_secret_no_identity_and_no_write(team):
     (run,) = forge.wait_for("the fork's run", lambda: forge.runs("preview.yml", head_sha=commit))
     assert {job["status"] for job in forge.jobs(run["id"]).values()} <= {"blocked", "waiting"}
     team.press("approve", run)
-    gains = found_by(team, team.previewed(commit))
+    gains = found_by(team, team.wait_for_preview(commit))
     assert gains == {"secret": 0, "identity": [], "account": [], "reads": 200, "verdict": 403, "branch": 403}
     number = str(forge.call("GET", f"/repos/{fork}")["id"])
     refused = exchange_token(team, repository=fork, repository_id=number, sub=f"repo:{fork}:pull_request")
@@ -109,7 +109,7 @@ def test_a_branch_of_the_team_gets_all_of_these(team):
     commit = edited_workflow(team, "from-inside")
     team.copy.push("from-inside")
     team.open("from-inside", "Look")
-    gains = found_by(team, team.previewed(commit))
+    gains = found_by(team, team.wait_for_preview(commit))
     assert gains["secret"] == len(teams.PASSPHRASE)
     assert len(gains["identity"]) == 2
     assert (gains["verdict"], gains["branch"]) == (201, 201)

@@ -41,7 +41,7 @@ def test_the_lock_of_a_killed_runner_is_kept_until_its_run_has_ended(team):
         assert "its run is active: it counts as living" in lock_shown(team)
     # The forge gives such a job up after ten minutes; a person who knows better ends it, and runs it again.
     team.press("cancel", run)
-    assert forge.ended("deploy.yml", teams.RUN_SECONDS)["conclusion"] == "cancelled"
+    assert forge.wait_for_end("deploy.yml", teams.RUN_SECONDS)["conclusion"] == "cancelled"
     if machine.is_separate():
         assert "its run has ended: the next run takes the lock over" in lock_shown(team)
     forge.repository("POST", f"/actions/runs/{run['id']}/rerun-failed-jobs")
@@ -49,7 +49,7 @@ def test_the_lock_of_a_killed_runner_is_kept_until_its_run_has_ended(team):
 
 
 def test_the_next_attempt_completes_what_the_killed_runner_began(team):
-    run = team.forge.ended("deploy.yml", teams.RUN_SECONDS, id=team.forge.runs("deploy.yml")[-1]["id"])
+    run = team.forge.wait_for_end("deploy.yml", teams.RUN_SECONDS, id=team.forge.runs("deploy.yml")[-1]["id"])
     log = team.log(run)
     assert run["conclusion"] == "success", log
     assert f"took over the lock of {STACK} from" in log

@@ -37,14 +37,14 @@ def test_two_merges_of_one_stack_are_deployed_in_turn_as_reviewed(team):
         commits.append(team.push(branch, f"Chat for {users}"))
         numbers.append(team.open(branch, f"Chat for {users}"))
     for number, commit in zip(numbers, commits, strict=True):
-        run = team.previewed(commit)
+        run = team.wait_for_preview(commit)
         assert run["conclusion"] == "success", team.log(run)
         team.approve(number)
 
     team.merge(numbers[0], "fast-forward-only")
     forge.wait_for("the first deploy's lock", lambda: LOCK in team.pipeline.objects("locks/"), teams.RUN_SECONDS)
     team.merge(numbers[1], "fast-forward-only")
-    first, second = (forge.ended("deploy.yml", teams.RUN_SECONDS, head_sha=commit) for commit in commits)
+    first, second = (forge.wait_for_end("deploy.yml", teams.RUN_SECONDS, head_sha=commit) for commit in commits)
     assert first["conclusion"] == "success", team.log(first)
     assert team.conclusions(second)["deploy"] == "failure"
     log = team.log(second)
@@ -57,15 +57,15 @@ def test_the_second_is_previewed_again_and_another_stack_does_not_wait(team):
     commit = commit_of(team, "main")
     (previewed,) = forge.runs("preview.yml", head_sha=commit)
     team.run_again(previewed, "preview")
-    assert team.previewed(commit)["conclusion"] == "success"
+    assert team.wait_for_preview(commit)["conclusion"] == "success"
     (second,) = forge.runs("deploy.yml", head_sha=commit)
     other = forge.runs("deploy.yml")[-1]
     with hold_lock(team, CHAT):
         forge.repository("POST", f"/actions/runs/{second['id']}/rerun-failed-jobs")
         team.run_again(other, "deploy")
-        assert forge.ended("deploy.yml", teams.RUN_SECONDS, id=other["id"])["conclusion"] == "success"
+        assert forge.wait_for_end("deploy.yml", teams.RUN_SECONDS, id=other["id"])["conclusion"] == "success"
         assert forge.jobs(second["id"])["deploy"]["status"] == "in_progress"
-    run = forge.ended("deploy.yml", teams.RUN_SECONDS, head_sha=commit)
+    run = forge.wait_for_end("deploy.yml", teams.RUN_SECONDS, head_sha=commit)
     assert run["conclusion"] == "success", team.log(run)
     (service,) = team.services(CHAT)
     (container,) = team.pipeline.cloud.get(f"/run/v2/{service}").json()["template"]["containers"]

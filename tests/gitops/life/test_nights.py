@@ -9,7 +9,7 @@ DAYS = 2 * 86_400
 def test_an_outside_change_is_one_issue_in_the_morning(team):
     (service,) = team.services(teams.STACK)
     assert team.pipeline.cloud.delete(f"/run/v2/{service}").is_success
-    run = team.dispatched("nightly.yml")
+    run = team.run_workflow("nightly.yml")
     jobs = team.conclusions(run)
     assert (jobs["drift"], jobs["expiry and leftovers"]) == ("failure", "success"), team.log(run)
     (issue,) = team.forge.repository("GET", "/issues?type=issues&state=open")
@@ -19,7 +19,7 @@ def test_an_outside_change_is_one_issue_in_the_morning(team):
 def test_an_expired_stack_is_destroyed_at_night_with_all_that_it_had(team):
     team.machine.fail()
     team.start_machine(ahead_seconds=DAYS)
-    run = team.dispatched("nightly.yml")
+    run = team.run_workflow("nightly.yml")
     assert team.conclusions(run)["expiry and leftovers"] == "success", team.log(run)
     assert not team.state(teams.STACK).get("resources")
     assert len(team.services(CHAT)) == 1, "it never expires"

@@ -10,7 +10,7 @@ def test_another_price_is_a_pull_request(team):
     forge, cloud = team.forge, team.pipeline.cloud
     fault = {"kind": "price-changed", "parameters": {"sku": GPU, "factor": 2}}
     assert cloud.post("/localcloud/faults", fault).is_success
-    run = team.dispatched("prices.yml")
+    run = team.run_workflow("prices.yml")
     assert run["conclusion"] == "success", team.log(run)
     (pull,) = [pull for pull in forge.repository("GET", "/pulls?state=open") if pull["head"]["ref"] == BRANCH]
     assert "0.0001867" in pull["body"]

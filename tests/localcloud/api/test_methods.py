@@ -374,7 +374,7 @@ def objects(trial, none):
     trial("POST", f"/upload{BUCKET}/o", b"x", missing=f"/upload{none}/o", **put)
     trial.refuse(412, "POST", f"/upload{BUCKET}/o", b"x", ifGenerationMatch=0, **put)
     trial.refuse(400, "POST", f"/upload{BUCKET}/o", b"x", uploadType="carrier-pigeon")
-    found = trial("GET", f"{BUCKET}/o/a", missing=f"{BUCKET}/o/b")
+    created = trial("GET", f"{BUCKET}/o/a", missing=f"{BUCKET}/o/b")
     trial.refuse(404, "GET", f"{BUCKET}/o/a", generation=1)
     trial.refuse(412, "DELETE", f"{BUCKET}/o/a", ifGenerationMatch=1)
     trial.refuse(409, "DELETE", BUCKET, says="not empty")
@@ -403,7 +403,7 @@ def objects(trial, none):
         trial("DELETE", f"{BUCKET}/o/{name}")
     trial("POST", f"{BUCKET}/o/d/restore", None, generation=gone, missing=f"{BUCKET}/o/none/restore")
     trial("DELETE", f"{BUCKET}/o/d")
-    trial("DELETE", f"{BUCKET}/o/a", generation=found["generation"], missing=f"{BUCKET}/o/b")
+    trial("DELETE", f"{BUCKET}/o/a", generation=created["generation"], missing=f"{BUCKET}/o/b")
 
 
 def services(trial):
@@ -480,7 +480,7 @@ def trial(own_daemon):
     stranger = owner.as_account("stranger@bezel-local.iam.gserviceaccount.com")
     anonymous = Client(endpoint)
     del anonymous.http.headers["Authorization"]
-    found = ApiHarness(owner, stranger, anonymous)
+    harness = ApiHarness(owner, stranger, anonymous)
     for part in (
         usage,
         project,
@@ -496,14 +496,14 @@ def trial(own_daemon):
         networks,
         machines,
     ):
-        part(found)
-    billing(found, policies)
-    observability(found)
-    kms(found, policies)
-    quotas(found)
-    vertex_models(found)
-    found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
-    return found
+        part(harness)
+    billing(harness, policies)
+    observability(harness)
+    kms(harness, policies)
+    quotas(harness)
+    vertex_models(harness)
+    harness("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
+    return harness
 
 
 def test_every_served_method_answers_validly_and_refuses_what_is_wrong(trial):
@@ -514,8 +514,8 @@ def test_every_served_method_answers_validly_and_refuses_what_is_wrong(trial):
     for source in SOURCES:
         for method in sorted(set(source.serves)):
             if method not in {row[1] for row in rows}:  # two versions of an API share its methods' names
-                told = (trial.requests[method], trial.answers[method])
-                rows.append([source.api, method, "yes", *told, " ".join(map(str, sorted(trial.errors[method])))])
+                numbers = (trial.requests[method], trial.answers[method])
+                rows.append([source.api, method, "yes", *numbers, " ".join(map(str, sorted(trial.errors[method])))])
         others = [m for m in methods_of(discovery(source.document)) if m["id"] not in source.serves]
         rows.append([source.api, f"{len(others)} others of {source.document}", "no", 0, 0, "400"])
     check_results("apis-methods", table(rows))
@@ -552,7 +552,7 @@ def table(rows):
         ("POST", f"/compute/beta/{PARENT}/zones/z/instances/i/stop", "compute.instances.stop"),
     ],
 )
-def test_a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found(cloud, verb, path, name):
+def test_an_unserved_method_says_so_and_an_unknown_one_is_not_found(cloud, verb, path, name):
     answer = cloud.http.request(verb, path)
     assert answer.status_code == 400
     assert f"localcloud does not serve {name}" in answer.json()["error"]["message"]

@@ -23,8 +23,8 @@ def functions_of(module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "tests", "name", "place", "words"), RULES, ids=[row[0][:60] for row in RULES])
-def test_a_rule_is_tried_and_its_evidence_stands_where_it_is_said_to(rule, tests, name, place, words):
+@pytest.mark.parametrize(("rule", "tests", "name", "place", "phrase"), RULES, ids=[row[0][:60] for row in RULES])
+def test_a_rule_is_tried_and_its_evidence_stands_where_it_is_said_to(rule, tests, name, place, phrase):
     for test in tests:
         module, _, function = test.partition(".")
         assert function in functions_of(module), f"{rule}: no test {test}"
@@ -32,7 +32,7 @@ def test_a_rule_is_tried_and_its_evidence_stands_where_it_is_said_to(rule, tests
         at = document(name)
         for part in place.split("/"):
             at = at[part]
-        assert words in str(at)
+        assert phrase in str(at)
 
 
 def test_the_table_of_rules_is_the_committed_one():

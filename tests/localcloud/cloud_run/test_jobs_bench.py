@@ -86,11 +86,11 @@ class Site:
             text=True,
         )
 
-    def left(self):
+    def remaining(self):
         """What runs have made and not deleted."""
-        found = self.client.get("/localcloud/resources").json()
-        kinds = {kind: names for kind, names in found.items() if kind in {"jobs", "executions", "tasks"}}
-        objects = [name for name in found.get("objects", []) if name.startswith("loads/")]
+        resources = self.client.get("/localcloud/resources").json()
+        kinds = {kind: names for kind, names in resources.items() if kind in {"jobs", "executions", "tasks"}}
+        objects = [name for name in resources.get("objects", []) if name.startswith("loads/")]
         notes = [file.name for file in self.notes.glob("*.json")]
         return kinds | {kind: names for kind, names in (("objects", objects), ("a note", notes)) if names}
 
@@ -100,9 +100,9 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    found = Site(tmp_path_factory.mktemp("fleet"))
-    yield found
-    control.stop(found.endpoint.directory)
+    bench_site = Site(tmp_path_factory.mktemp("fleet"))
+    yield bench_site
+    control.stop(bench_site.endpoint.directory)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_three_tasks_send_one_load_and_the_result_is_that_of_one(site, image, tm
         assert sorted(samples["run/index"].tolist()) == [*range(30)]
         assert set(samples["run/worker"].tolist()) == {0, 1, 2}
     assert "cost about $" in ran.stderr
-    assert site.left() == {}
+    assert site.remaining() == {}
 
 
 def test_a_task_that_dies_fails_the_run_with_its_reason(site):
@@ -152,25 +152,25 @@ def test_a_task_that_dies_fails_the_run_with_its_reason(site):
         ]
 
     os.kill(until(second, 60)[0], signal.SIGKILL)
-    _, said = run.communicate(timeout=100)
+    _, errors = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "task 1 of 2 died (The container was ended by a signal), so nothing was measured" in said
-    assert site.left() == {}
+    assert "task 1 of 2 died (The container was ended by a signal), so nothing was measured" in errors
+    assert site.remaining() == {}
 
 
-def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site):
+def test_a_task_that_may_not_read_the_bucket_fails_the_run(site):
     run = site.victim(1, RUNTIME)
-    _, said = run.communicate(timeout=100)
+    _, errors = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "task 0 of 1 died (The container exited with an error, exit code 1)" in said
-    assert "The last lines of its log: bezel: gs://loads/" in said
-    assert re.search(r"Permission 'storage\.objects\.(get|create)' denied", said)
-    assert "--role=roles/storage.objectUser" in said
-    assert site.left() == {}
+    assert "task 0 of 1 died (The container exited with an error, exit code 1)" in errors
+    assert "The last lines of its log: bezel: gs://loads/" in errors
+    assert re.search(r"Permission 'storage\.objects\.(get|create)' denied", errors)
+    assert "--role=roles/storage.objectUser" in errors
+    assert site.remaining() == {}
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ({"bucket": "nowhere"}, "gcloud storage buckets create gs://nowhere"),
         (
@@ -179,16 +179,18 @@ def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site
         ),
     ],
 )
-def test_a_bucket_or_an_image_that_is_not_there_is_reported_with_its_repair(site, monkeypatch, place, said):
+def test_a_missing_bucket_or_image_is_reported_with_its_repair(site, monkeypatch, place, message):
     for name, value in site.environment.items():
         monkeypatch.setenv(name, value)
-    given = {"image": "localhost/bezel-bench:0.1.0", "bucket": "loads"} | place
-    fleet = Fleet("bezel-local", REGION, 1, service_account=site.account, ready_seconds=60, seconds=120, **given)
+    place_options = {"image": "localhost/bezel-bench:0.1.0", "bucket": "loads"} | place
+    fleet = Fleet(
+        "bezel-local", REGION, 1, service_account=site.account, ready_seconds=60, seconds=120, **place_options
+    )
     load = Load(Target(site.url, "tiny"), Closed(2), Stop(requests=2), PromptPlan())
     with pytest.raises(UserError) as refused:
         send_by_tasks(load, fleet, lambda _: None)
-    assert said in str(refused.value)
-    assert site.left() == {}
+    assert message in str(refused.value)
+    assert site.remaining() == {}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -203,7 +205,7 @@ def test_an_interrupted_run_leaves_nothing(site, number):
     run.communicate(timeout=100)
     site.client.http.delete(HOLD, params={"drop": 1})
     assert run.returncode == 130
-    assert site.left() == {}
+    assert site.remaining() == {}
     until(lambda: not any(is_alive(pid) for pid in tasks))
 
 
@@ -226,13 +228,13 @@ def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
         run.kill()
         run.communicate(timeout=10)
         site.client.http.delete(HOLD, params={"drop": int(when == "before")})
-        rows.append([what, method, ", ".join(sorted(site.left())) or "nothing"])
+        rows.append([what, method, ", ".join(sorted(site.remaining())) or "nothing"])
     last = site.victim()
-    out, said = last.communicate(timeout=100)
-    assert last.returncode == 0, said
-    told = json.loads(out)
-    assert (told["indices"], told["workers"], told["failures"]) == ([*range(12)], [0, 1], [])
-    assert site.left() == {}
+    out, errors = last.communicate(timeout=100)
+    assert last.returncode == 0, errors
+    results = json.loads(out)
+    assert (results["indices"], results["workers"], results["failures"]) == ([*range(12)], [0, 1], [])
+    assert site.remaining() == {}
     check_results(
         "kills-load-jobs",
         {
@@ -272,23 +274,23 @@ def foreign(site):
 def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(site, foreign):
     job = foreign({})
     run = site.victim()
-    _, said = run.communicate(timeout=100)
+    _, errors = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "was not created by bezel (labels missing)" in said
+    assert "was not created by bezel (labels missing)" in errors
     assert site.client.get(job).status_code == 200
 
 
-def test_a_job_of_another_machine_is_left_alone_while_it_runs_and_taken_over_when_not(site, foreign):
+def test_a_job_of_another_machine_is_taken_over_only_when_it_ended(site, foreign):
     job = foreign(LABELS)
     execution = site.client.post(f"{job}:run").json()["metadata"]["name"]
     run = site.victim()
-    _, said = run.communicate(timeout=100)
+    _, errors = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "a run of deployer@bezel-local.iam.gserviceaccount.com on another machine" in said
+    assert "a run of deployer@bezel-local.iam.gserviceaccount.com on another machine" in errors
     site.client.finish("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
     run = site.victim()
     until(lambda: "bezel-run" in site.client.get(job).json().get("labels", {}), 60)
     run.send_signal(signal.SIGTERM)
     run.communicate(timeout=100)
     assert run.returncode == 130
-    assert site.left() == {}
+    assert site.remaining() == {}

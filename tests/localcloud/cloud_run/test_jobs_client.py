@@ -63,7 +63,7 @@ def test_what_is_gone_is_gone(client):
 def test_an_execution_is_looked_at_with_its_tasks(cloud, client):
     client.create("looked-at", body(cloud, "a", "--exit=3"))
     execution = client.run("looked-at")
-    ended = until(lambda: (found := client.execution(execution)).get("completionTime") and found)
+    ended = until(lambda: (execution_state := client.execution(execution)).get("completionTime") and execution_state)
     assert ended["failedCount"] == 1
     assert client.tasks(execution)[0]["lastAttemptResult"]["exitCode"] == 3
     assert client.delete("looked-at")

@@ -31,7 +31,7 @@ def client(tmp_path_factory):
     control.stop(directory)
 
 
-def planned(loading, **vllm):
+def planned_service(loading, **vllm):
     weights = {"loading": loading} | ({} if loading == "hub" else {"bucket": "models", "path": "m"})
     return make_plan(SETTINGS | {"weights": weights, "vllm": vllm}, project="bezel-local", stack="s").service
 
@@ -45,30 +45,30 @@ def template(client, service, *arguments):
     return client.template(*(arguments or service.arguments), env=environment, **changes)
 
 
-def deployed(client, made):
+def deploy_once(client, made):
     """The operation of a deploy, and what the instance said; the service is gone afterwards."""
     name = f"loaded-{next(NUMBERS)}"
     operation = client.create(name, made)
-    said = "\n".join(entry.get("textPayload", "") for entry in client.log(name, 'textPayload:""'))
+    log_text = "\n".join(entry.get("textPayload", "") for entry in client.log(name, 'textPayload:""'))
     client.finish("run/v2", client.delete(f"{SERVICES}/{name}"))
-    return operation, said
+    return operation, log_text
 
 
 @pytest.mark.wide_except("fuse-prefetch", "runai-streamer")
 @pytest.mark.parametrize("loading", LOADINGS)
 def test_the_argument_list_of_each_way_starts(client, loading):
     draft = {"hub": ASSISTANT, "runai-streamer": f"gs://models/{FOLDER}"}.get(loading, f"/mnt/models/{FOLDER}")
-    service = planned(loading, **{"spec-method": "mtp", "spec-model": draft, "spec-tokens": 3})
-    operation, said = deployed(client, template(client, service))
-    assert "error" not in operation, said
-    assert ("Time spent downloading weights" in said) is (loading == "hub")
+    service = planned_service(loading, **{"spec-method": "mtp", "spec-model": draft, "spec-tokens": 3})
+    operation, log_text = deploy_once(client, template(client, service))
+    assert "error" not in operation, log_text
+    assert ("Time spent downloading weights" in log_text) is (loading == "hub")
 
 
-def replaced(service, *pairs):
-    words = list(service.arguments)
+def replace_arguments(service, *pairs):
+    arguments = list(service.arguments)
     for old, new in pairs:
-        words = [word.replace(old, new) for word in words]
-    return words
+        arguments = [word.replace(old, new) for word in arguments]
+    return arguments
 
 
 @pytest.mark.wide_except("runai-streamer-change0-*", "hub-*")
@@ -83,16 +83,16 @@ def replaced(service, *pairs):
     ],
 )
 def test_what_cannot_be_loaded_ends_the_start_with_its_reason(client, loading, change, says):
-    service = planned(loading)
-    operation, said = deployed(client, template(client, service, *replaced(service, change)))
+    service = planned_service(loading)
+    operation, log_text = deploy_once(client, template(client, service, *replace_arguments(service, change)))
     assert "error" in operation
-    assert says in said
+    assert says in log_text
 
 
 def test_a_service_that_may_not_go_to_the_hub_finds_no_model_there(client):
-    service = planned("hub")
+    service = planned_service("hub")
     made = template(client, service)
     made["containers"][0]["env"].append({"name": "HF_HUB_OFFLINE", "value": "1"})
-    operation, said = deployed(client, made)
+    operation, log_text = deploy_once(client, made)
     assert "error" in operation
-    assert "Cannot find an appropriate cached snapshot folder" in said
+    assert "Cannot find an appropriate cached snapshot folder" in log_text

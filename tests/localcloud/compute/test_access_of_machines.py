@@ -12,18 +12,18 @@ SUBNETWORK = f"{PARENT}/regions/us-east5/subnetworks/net-us-east5"
 
 @pytest.fixture
 def project(tmp_path):
-    found = Project(tmp_path)
-    found.network()
+    running_project = Project(tmp_path)
+    running_project.network()
     body = instance_body(
         machine_type="ct6e-standard-1t", source_image="projects/i/global/images/family/f", labels={}, metadata={},
         service_account=None, run_seconds=14_400, tags=("bezel-node",),
     )  # fmt: skip
     choice = ZoneChoice("us-east5-a", 600.0)
     sent = instance_in_zone(body, choice, project=PARENT.partition("/")[2], name="vm", subnetwork=SUBNETWORK)
-    found.ok("POST", f"{ZONE}/instances", sent)
-    found.passes(120)
-    yield found
-    found.close()
+    running_project.ok("POST", f"{ZONE}/instances", sent)
+    running_project.passes(120)
+    yield running_project
+    running_project.close()
 
 
 def outside(project):
@@ -60,8 +60,8 @@ def test_a_policy_is_read_and_replaced_under_its_etag(project, path):
     assert project.ok("GET", f"{path}/getIamPolicy")["bindings"] == bindings
     stale = {"policy": {"bindings": [], "etag": before["etag"]}}
     project.refusal(409, "POST", f"{path}/setIamPolicy", stale)
-    held = project.ok("POST", f"{path}/testIamPermissions", {"permissions": ["compute.instances.get"]})
-    assert held == {"permissions": ["compute.instances.get"]}
+    permissions = project.ok("POST", f"{path}/testIamPermissions", {"permissions": ["compute.instances.get"]})
+    assert permissions == {"permissions": ["compute.instances.get"]}
     project.refusal(404, "GET", f"{path}-other/getIamPolicy")
 
 
@@ -70,7 +70,7 @@ def test_the_effective_firewall_of_a_network_has_its_own_rules_only(project):
     for name, network in (("one", f"{PARENT}/global/networks/net"), ("two", other)):
         rule = {"name": name, "network": network, "sourceRanges": ["10.0.0.0/8"], "allowed": [{"IPProtocol": "tcp"}]}
         project.ok("POST", f"{COMPUTE}/global/firewalls", rule)
-    found = project.ok("GET", f"{COMPUTE}/global/networks/net/getEffectiveFirewalls")
-    assert [rule["name"] for rule in found["firewalls"]] == ["one"]
+    firewalls = project.ok("GET", f"{COMPUTE}/global/networks/net/getEffectiveFirewalls")
+    assert [rule["name"] for rule in firewalls["firewalls"]] == ["one"]
     assert project.ok("GET", f"{COMPUTE}/global/networks/other/getEffectiveFirewalls")["firewalls"][0]["name"] == "two"
     project.refusal(404, "GET", f"{COMPUTE}/global/networks/none/getEffectiveFirewalls")

@@ -87,7 +87,7 @@ def test_callers_with_an_identity_reach_the_node_and_nobody_else_does(world):
 
 
 @needs_proxy
-def test_a_node_behind_a_firewall_is_reached_from_the_gateways_subnetwork_alone(world):
+def test_a_node_behind_a_firewall_is_reached_from_its_subnetwork_alone(world):
     address = own_address(41)
     world.serve(address)
     with pytest.raises(httpx.HTTPError):
@@ -106,7 +106,7 @@ def test_a_node_behind_a_firewall_is_reached_from_the_gateways_subnetwork_alone(
 
 
 @needs_proxy
-def test_the_gateway_is_asked_nothing_that_it_would_answer_with_a_page_of_its_own(world):
+def test_the_gateway_gets_no_request_that_it_answers_with_its_own_page(world):
     node = Node(own_address(42), 0)
     created = world.client.create("front", template(world, node.address, node.port), invokerIamDisabled=True)
     assert "error" not in created, created
@@ -115,21 +115,21 @@ def test_the_gateway_is_asked_nothing_that_it_would_answer_with_a_page_of_its_ow
 
     @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.one_of(*MALFORMED.values()))
-    def refused(malformed):
+    def check_malformed(malformed):
         node.seen.clear()
-        told = answer(port, neighbour, malformed)
-        assert told.startswith(b"HTTP/1.1 200 ")
-        assert told.endswith(REFUSAL)
+        response = answer(port, neighbour, malformed)
+        assert response.startswith(b"HTTP/1.1 200 ")
+        assert response.endswith(REFUSAL)
         assert [one.target for one in node.seen] == ["/v1/models"]
 
     @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(WELL_FORMED)
-    def answered(odd):
-        told = answer(port, odd)
-        assert b'{"node": ' in told or b'"type": "gateway_error"' in told
+    def check_odd(odd):
+        response = answer(port, odd)
+        assert b'{"node": ' in response or b'"type": "gateway_error"' in response
 
-    refused()
-    answered()
+    check_malformed()
+    check_odd()
     assert "<BADREQ>" not in repr(world.client.log("front"))
     node.close()
     world.client.remove("front")
@@ -174,7 +174,7 @@ def test_a_leg_in_a_network_is_shown_as_it_was_given(world, interface):
     assert answer["response"]["template"]["vpcAccess"] == access
 
 
-def test_an_image_that_is_no_vllm_runs_as_its_program_or_says_why_it_cannot():
+def test_another_image_runs_as_its_program_or_says_why_it_cannot():
     pulled = f"us-east4-docker.pkg.dev/{PROJECT}/hub/library/haproxy@sha256:{'0' * 64}"
     assert [program_of(image) for image in (pulled, "haproxy:2.6.33", "docker.io/vllm/vllm-openai:v0.32.0", "?")] == [
         "haproxy",

@@ -14,7 +14,7 @@ def test_every_kind_has_a_row_and_a_text_and_nothing_else_has() -> None:
     assert sorted(file.stem for file in (TESTS / "e2e" / "goldens" / "faults").glob("*.txt")) == sorted(KINDS)
 
 
-def test_every_row_says_how_it_is_caused_what_is_seen_what_is_left_and_how_it_goes_on() -> None:
+def test_each_row_has_its_cause_its_text_its_rest_and_its_repair() -> None:
     for kind, command, seen, left, following in json.loads((TESTS / "results" / "faults.json").read_text())["rows"]:
         assert command.startswith(f"`bezel local fault add {kind}")
         golden = (TESTS / "e2e" / "goldens" / "faults" / f"{kind}.txt").read_text()

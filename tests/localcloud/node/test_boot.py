@@ -35,7 +35,7 @@ def world(running):
     running.clear()
 
 
-def asked(url: str, instance: str = "") -> str:
+def answer_from(url: str, instance: str = "") -> str:
     """What a process of a Cloud Run instance, or of nobody, gets from an address; "" where it gets nothing."""
     environment = {INSTANCE_VARIABLE: instance} if instance else {}
     run = subprocess.run(
@@ -54,18 +54,18 @@ def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     world.boot(world.spec(address))
     assert world.settle("healthy") == "done", world.console()
     assert world.states() == dict.fromkeys(PHASES, "done")
-    seen = asked(f"http://{address}:8000/x", "gateway")
+    seen = answer_from(f"http://{address}:8000/x", "gateway")
     assert f'"HF_TOKEN": "{SECRET}"' in seen
     assert '"PLAIN": "value"' in seen
     for stranger in ("", "elsewhere"):
-        assert asked(f"http://{address}:8000/x", stranger) == ""
+        assert answer_from(f"http://{address}:8000/x", stranger) == ""
     world.rule("10.0.0.0/16")
-    assert asked(f"http://{address}:8000/x", "gateway") == ""
+    assert answer_from(f"http://{address}:8000/x", "gateway") == ""
     assert "healthy done" in world.console()
     assert SECRET not in world.console() + repr(world.phases())
     wanted = 'resource.type="gce_instance" AND textPayload:"healthy done"'
-    found = world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted})
-    assert found.json()["entries"]
+    entries = world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted})
+    assert entries.json()["entries"]
     root = world.cloud.layout.root
     processes = processes_with_variable(DIRECTORY_VARIABLE, str(root))
     assert processes
@@ -88,20 +88,20 @@ def test_a_container_is_stopped_and_started_as_the_attribute_asks(world):
         metadata = dict(spec.metadata) | {"bezel-container": json.dumps(request)}
         world.do(world.nodes.set_metadata, NAME, metadata)
 
-        def ended():
-            found = world.container()
-            return found if found.get("id") == request["id"] and found["result"] != "running" else None
+        def ended_container():
+            container = world.container()
+            return container if container.get("id") == request["id"] and container["result"] != "running" else None
 
-        return until(ended, 60)
+        return until(ended_container, 60)
 
-    assert asked(f"http://{address}:8000/health", "gateway")
+    assert answer_from(f"http://{address}:8000/health", "gateway")
     stopped = asks(1, "stop")
     assert (stopped["result"], stopped["state"], stopped["healthy"]) == ("done", "exited", False)
-    assert asked(f"http://{address}:8000/health", "gateway") == ""
+    assert answer_from(f"http://{address}:8000/health", "gateway") == ""
     for number, verb in ((2, "start"), (3, "restart")):
-        told = asks(number, verb)
-        assert (told["result"], told["state"], told["healthy"]) == ("done", "running", True)
-        assert asked(f"http://{address}:8000/health", "gateway")
+        outcome = asks(number, verb)
+        assert (outcome["result"], outcome["state"], outcome["healthy"]) == ("done", "running", True)
+        assert answer_from(f"http://{address}:8000/health", "gateway")
     assert SECRET not in world.console() + repr(world.container())
 
 
@@ -172,23 +172,23 @@ def test_a_container_that_never_serves_ends_the_boot_with_its_exit_code(world):
 def test_a_container_that_dies_later_is_started_again(world):
     address = own_address(10)
     world.serve(address)
-    assert asked(f"http://{address}:8000/die", "gateway") == ""
-    until(lambda: asked(f"http://{address}:8000/health", "gateway"), 30)
+    assert answer_from(f"http://{address}:8000/die", "gateway") == ""
+    until(lambda: answer_from(f"http://{address}:8000/health", "gateway"), 30)
 
 
 def test_an_external_address_is_open_to_the_internet_where_a_rule_says_so(world):
     address, external = own_address(11), own_address(111)
     world.serve(address, external=external)
-    assert asked(f"http://{external}:8000/x") == ""
+    assert answer_from(f"http://{external}:8000/x") == ""
     world.rule("0.0.0.0/0")
-    assert "arguments" in asked(f"http://{external}:8000/x")
-    assert asked(f"http://{address}:8000/x") == ""
+    assert "arguments" in answer_from(f"http://{external}:8000/x")
+    assert answer_from(f"http://{address}:8000/x") == ""
 
 
 def test_the_hub_is_out_of_reach_without_a_nat(world):
     address = own_address(12)
     world.serve(address)
-    hub = json.loads(asked(f"http://{address}:8000/x", "gateway"))["environment"]["HF_ENDPOINT"]
+    hub = json.loads(answer_from(f"http://{address}:8000/x", "gateway"))["environment"]["HF_ENDPOINT"]
     model = f"{hub}/api/models/google/gemma-4-12B-it/revision/main"
     with pytest.raises(httpx.HTTPError):
         httpx.get(model, trust_env=False, verify=NO_TLS, timeout=10)

@@ -89,7 +89,7 @@ def test_a_failed_step_is_shown_with_its_output_and_a_repair(repository, engine,
 
 
 @pytest.mark.slow
-def test_a_missing_repository_or_clone_is_reported_before_anything_is_built(repository, engine, tmp_path):
+def test_a_missing_repository_or_clone_is_reported_before_a_build(repository, engine, tmp_path):
     folder = engine()
     missing = refusal(ImageRepository.parse(f"{HOST}/bezel-local/absent"))
     assert "it does not exist" in missing

@@ -45,17 +45,17 @@ class RepairText:
 @cache
 def texts() -> tuple[RepairText, ...]:
     """Every text that the product may show."""
-    found = []
+    repair_texts = []
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*.py")):
             name = file.relative_to(ROOT).as_posix()
             if not name.startswith(OTHERS_WORDS) and "/tests/" not in name:
                 typed = _TYPED if name.startswith(_CLOUD) else frozenset[str]()
                 read = _texts(ast.parse(file.read_text()), typed)
-                found += [RepairText(f"{name}:{line}", text) for line, text in read]
+                repair_texts += [RepairText(f"{name}:{line}", text) for line, text in read]
     for table in TABLES:
-        found += [RepairText(table, text) for text in _strings(tomllib.loads((ROOT / table).read_text()))]
-    return tuple(found)
+        repair_texts += [RepairText(table, text) for text in _strings(tomllib.loads((ROOT / table).read_text()))]
+    return tuple(repair_texts)
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _text_of(part: ast.expr, before: str, typed: frozenset[str]) -> str:
 
 def commands_in(text: str) -> list[str]:
     """The commands that a text names: in backticks, in `$(...)`, or alone on the line that is the text."""
-    quoted = [found[0] for pattern in (_QUOTED, _SUBSTITUTED) for found in pattern.findall(text)]
+    quoted = [match[0] for pattern in (_QUOTED, _SUBSTITUTED) for match in pattern.findall(text)]
     alone = _ALONE.fullmatch(text)
     return [command.strip() for command in [*quoted, *([alone[1]] if alone else [])]]
 
@@ -104,10 +104,10 @@ def commands_in(text: str) -> list[str]:
 @cache
 def commands_of(program: str) -> dict[str, list[str]]:
     """Every command of a program that a message names, with the places that do."""
-    found: dict[str, list[str]] = {}
-    for told in texts():
-        for command in commands_in(told.text):
+    places: dict[str, list[str]] = {}
+    for shown_text in texts():
+        for command in commands_in(shown_text.text):
             plain = command.removeprefix("../judge/").removeprefix(".venv/bin/")
             if plain.startswith(f"{program} "):
-                found.setdefault(plain, []).append(told.place)
-    return dict(sorted(found.items()))
+                places.setdefault(plain, []).append(shown_text.place)
+    return dict(sorted(places.items()))

@@ -36,10 +36,16 @@ class Served:
     def pid(self) -> int:
         return self._process.pid
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Another `bezel` command of the same user in the same folder."""
         return subprocess.run(
-            [BEZEL, *words], cwd=self.home, env=self.variables, capture_output=True, text=True, timeout=60, check=False
+            [BEZEL, *arguments],
+            cwd=self.home,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
     def end(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:

@@ -65,7 +65,7 @@ class Cloud:
         return ProgressLog(code, *self._capsys.readouterr())
 
     @property
-    def written(self) -> list[str]:
+    def changing_calls(self) -> list[str]:
         """What was asked of the cloud beyond looking."""
         return [f"{call.method} {call.path}" for call in self.server.calls if call.method != "GET"]
 
@@ -100,29 +100,29 @@ class Cloud:
             self.project.ok("POST", f"{COMPUTE}/zones/{zone}/instances", spec.body_in(choice))
         else:
             self.project.ok("POST", f"{TPU}/{zone}/queuedResources", spec.body_in(choice), queuedResourceId=name)
-        self.settled(name, zone, vm=vm)
+        self.wait_until_settled(name, zone, vm=vm)
 
-    def settled(self, name: str, zone: str, *, vm: bool = False, wanted: str = "") -> None:
+    def wait_until_settled(self, name: str, zone: str, *, vm: bool = False, wanted: str = "") -> None:
         """Wait until a machine runs, or until its request is as wanted."""
         path = f"{COMPUTE}/zones/{zone}/instances/{name}" if vm else f"{TPU}/{zone}/queuedResources/{name}"
         until = time.monotonic() + 20
         while time.monotonic() < until:
-            found = self.project.ok("GET", path)
-            word = found["status"] if vm else found["state"]["state"]
+            machine = self.project.ok("GET", path)
+            word = machine["status"] if vm else machine["state"]["state"]
             if word in ({wanted} if wanted else {"RUNNING", "ACTIVE", "FAILED"}):
                 return
         raise AssertionError(f"{name} is {word}")
 
-    def left(self) -> set[str]:
+    def remaining_names(self) -> set[str]:
         """What there is in the zones of these tests, read from the cloud itself."""
-        found = set()
+        names = set()
         for zone in (ZONE, OTHER, EMPTY, "southamerica-west1-a"):
             for kind in ("queuedResources", "nodes"):
                 rows = self.project.ok("GET", f"{TPU}/{zone}/{kind}").get(kind, [])
-                found |= {row["name"].rpartition("/")[2] for row in rows}
+                names |= {row["name"].rpartition("/")[2] for row in rows}
             rows = self.project.ok("GET", f"{COMPUTE}/zones/{zone}/instances").get("items", [])
-            found |= {row["name"] for row in rows}
-        return found
+            names |= {row["name"] for row in rows}
+        return names
 
 
 @contextmanager
@@ -132,12 +132,12 @@ def running(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     network, _ = project.network()
     project.subnetwork(network, "europe-west4", "10.64.16.0/20")
 
-    def forwarded(call: Call) -> Answer:
-        found = project.call(call.method, call.path, call.json if call.body else None, **call.query)
-        return Answer(found.status_code, text=found.text)
+    def forward(call: Call) -> Answer:
+        answer = project.call(call.method, call.path, call.json if call.body else None, **call.query)
+        return Answer(answer.status_code, text=answer.text)
 
     with serving() as server:
-        server.routes.append(forwarded)
+        server.routes.append(forward)
         for name, path in (
             ("TPU_V2ALPHA1", "tpu/v2alpha1"), ("COMPUTE", "compute/v1"), ("CLOUD_QUOTAS", "cloudquotas/v1"),
         ):  # fmt: skip

@@ -127,9 +127,9 @@ def check_part(section: str, part: dict[str, Any]) -> None:
     """
     file = RESULTS / f"{section}.json"
     present = json.loads(file.read_text()) if file.exists() else {"rows": [], "notes": []}
-    own = {_package(row[0]) for row in part["rows"]}
-    rows = [row for row in present["rows"] if _package(row[0]) not in own] + part["rows"]
-    notes = [note for note in present["notes"] if _package(note["what"]) not in own] + part["notes"]
+    packages = {_package(row[0]) for row in part["rows"]}
+    rows = [row for row in present["rows"] if _package(row[0]) not in packages] + part["rows"]
+    notes = [note for note in present["notes"] if _package(note["what"]) not in packages] + part["notes"]
     more = {"rows": sorted(rows, key=str), "notes": sorted(notes, key=lambda note: str(note["what"]))}
     check_results(section, part | more)
 

@@ -13,19 +13,19 @@ FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 
 def blocks(document: Path, language: str) -> list[str]:
     """The fenced blocks of a language, without their indentation."""
-    found = FENCE.findall(document.read_text())
-    return [re.sub(f"(?m)^{indent}", "", text) for indent, name, text in found if name == language]
+    fences = FENCE.findall(document.read_text())
+    return [re.sub(f"(?m)^{indent}", "", text) for indent, name, text in fences if name == language]
 
 
 def after(document: Path, mark: str) -> str:
     """The fenced block that follows the comment `mark`."""
-    found = re.search(rf"<!-- {re.escape(mark)} -->\n```\w+\n(.*?)```", document.read_text(), re.DOTALL)
-    assert found, f"{document.name} has no block after <!-- {mark} -->"
-    return found[1]
+    match = re.search(rf"<!-- {re.escape(mark)} -->\n```\w+\n(.*?)```", document.read_text(), re.DOTALL)
+    assert match, f"{document.name} has no block after <!-- {mark} -->"
+    return match[1]
 
 
 def between(document: Path, begin: str, end: str = "end") -> str:
     """The text between the comments `begin` and `end`."""
-    found = re.search(rf"<!-- {re.escape(begin)} -->\n(.*?)<!-- {re.escape(end)} -->", document.read_text(), re.DOTALL)
-    assert found, f"{document.name} has nothing between <!-- {begin} --> and <!-- {end} -->"
-    return found[1]
+    match = re.search(rf"<!-- {re.escape(begin)} -->\n(.*?)<!-- {re.escape(end)} -->", document.read_text(), re.DOTALL)
+    assert match, f"{document.name} has nothing between <!-- {begin} --> and <!-- {end} -->"
+    return match[1]

@@ -7,32 +7,32 @@ import sys
 from pathlib import Path
 
 from tests.support.cli.repair_commands import commands_in
-from tests.support.e2e.fault_harness import unpreviewed
+from tests.support.e2e.fault_harness import without_preview
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal, Run
 
 
-def named(text: str, beginning: str) -> str:
+def command_in(text: str, beginning: str) -> str:
     """The one command of a text that begins so."""
-    found = {one.removeprefix(".venv/bin/") for one in commands_in(text)}
-    fitting = [one for one in found if one.startswith(beginning)]
-    assert len(fitting) == 1, f"{sorted(found)} of:\n{text}"
+    candidates = {one.removeprefix(".venv/bin/") for one in commands_in(text)}
+    fitting = [one for one in candidates if one.startswith(beginning)]
+    assert len(fitting) == 1, f"{sorted(candidates)} of:\n{text}"
     return fitting[0]
 
 
 def run(rehearsal: Rehearsal, command: str, stack: str) -> Run:
     """Run it: a recipe as the Makefile does, `pulumi` alone with the stack chosen and its question answered."""
-    program, *words = shlex.split(command)
+    program, *arguments = shlex.split(command)
     if program == "make":
-        recipe, given = words
-        name, _, value = given.partition("=")
+        recipe, setting = arguments
+        name, _, value = setting.partition("=")
         assert (name, value) == ("STACK", stack), command
-        return rehearsal.local(recipe, stack, *unpreviewed())
+        return rehearsal.local(recipe, stack, *without_preview())
     if program == "bezel":
-        assert words[0] == "local", command
-        return rehearsal.local(*words[1:])
-    quiet = ["--skip-preview"] if words[0] in {"up", "destroy", "refresh"} else []
+        assert arguments[0] == "local", command
+        return rehearsal.local(*arguments[1:])
+    quiet = ["--skip-preview"] if arguments[0] in {"up", "destroy", "refresh"} else []
     ended = subprocess.run(
-        [Path(sys.executable).parent / program, *words, "--yes", *quiet, "--stack", stack],
+        [Path(sys.executable).parent / program, *arguments, "--yes", *quiet, "--stack", stack],
         cwd=rehearsal.folder,
         env=os.environ | rehearsal.variables(),
         check=False,

@@ -8,9 +8,9 @@ from pathlib import Path
 def problems(cloud: Path) -> list[str]:
     """What is wrong with the database and the object files of a directory; empty where all is well."""
     with sqlite3.connect(f"file:{cloud / 'cloud.db'}?mode=ro", uri=True) as database:
-        (found,) = database.execute("PRAGMA integrity_check").fetchone()
-        if found != "ok":
-            return [f"integrity_check: {found}"]
+        (verdict,) = database.execute("PRAGMA integrity_check").fetchone()
+        if verdict != "ok":
+            return [f"integrity_check: {verdict}"]
         rows: dict[str, dict[str, dict[str, object]]] = {}
         for kind, name, body in database.execute("SELECT kind, name, body FROM resources"):
             rows.setdefault(kind, {})[name] = json.loads(body)

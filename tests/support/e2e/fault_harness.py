@@ -80,7 +80,7 @@ class FaultHarness:
     @contextlib.contextmanager
     def set_up(cls, grounds: KillHarness, folder: Path) -> Iterator["FaultHarness"]:
         """A stack in service that asks for a secret, with a short benchmark; its cloud is stopped in the end."""
-        made = grounds.started("staged", _prepare, folder)
+        made = grounds.copy_with_cloud("staged", _prepare, folder)
         try:
             stage = cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
             # With an instance, as after a deploy: a cloud that was started anew has none.
@@ -118,7 +118,7 @@ class FaultHarness:
 
     def up(self, *options: str) -> Run:
         """Deploy, without the preview: what this one says is in the texts of those that stop there."""
-        return self.rehearsal.local("up", "l4-qat", *unpreviewed(options))
+        return self.rehearsal.local("up", "l4-qat", *without_preview(options))
 
     def pulumi_up(self, *options: str) -> Run:
         """Deploy with the engine alone, as on a cloud of one's own: nothing of `bezel local up` around it."""
@@ -160,19 +160,19 @@ class FaultHarness:
 
     def endpoint(self) -> Endpoint:
         """The running cloud."""
-        found = control.status(self.rehearsal.cloud)
-        assert found is not None
-        return found
+        status = control.status(self.rehearsal.cloud)
+        assert status is not None
+        return status
 
     def service(self) -> httpx.Response:
         """The service as the API has it."""
         return self._ask("GET", f"/run/v2/{SERVICE}")
 
     def _serving(self) -> str:
-        found = self.service()
-        if found.status_code == 404:
+        response = self.service()
+        if response.status_code == 404:
             return "no service"
-        body = found.json()
+        body = response.json()
         if body["latestCreatedRevision"] == body.get("latestReadyRevision"):
             return "the newest revision serves"
         return "the newest revision failed, the one before serves"
@@ -191,11 +191,11 @@ def _prepare(rehearsal: Rehearsal) -> None:
     with rehearsal.api() as api:
         make_secret(api, "hf-token")
         add_version(api, "hf-token", "a value")
-    run = rehearsal.local("up", "l4-qat", *unpreviewed())
+    run = rehearsal.local("up", "l4-qat", *without_preview())
     assert run.code == 0, run.text
 
 
-def unpreviewed(options: Sequence[str] = ()) -> list[str]:
+def without_preview(options: Sequence[str] = ()) -> list[str]:
     """Options of `up` with which the program runs once: what is going to be changed is not worked out before."""
     return [*options, *([] if "--" in options else ["--"]), "--skip-preview"]
 
@@ -210,18 +210,18 @@ def error_text(run: Run, *, of: str = "", lines: bool = True) -> str:
     """
     assert run.code != 0, run.text
     assert "Traceback" not in re.sub(r"\n    +\|.*", "", run.text), run.text
-    found = re.search(r"\nDiagnostics:\n(.*?)\n(?:Resources|Duration|Outputs):", run.text, re.DOTALL)
-    assert found, run.text
-    blocks = re.split(r"\n(?=  \S)", found[1])
+    match = re.search(r"\nDiagnostics:\n(.*?)\n(?:Resources|Duration|Outputs):", run.text, re.DOTALL)
+    assert match, run.text
+    blocks = re.split(r"\n(?=  \S)", match[1])
     rows = [block.strip("\n") for block in blocks]
     kept = [
         row for row in rows if row.partition("\n")[2].strip() not in {"error: update failed", "error: preview failed"}
     ]
-    text = normalized("\n".join(sorted(row for row in kept if re.search(of, row.partition("\n")[0]))))
+    text = normalize("\n".join(sorted(row for row in kept if re.search(of, row.partition("\n")[0]))))
     return text if lines else re.sub(r"\n +\| .*", "", text)
 
 
-def normalized(text: str) -> str:
+def normalize(text: str) -> str:
     """A text without what differs from run to run, and without the container's lines that tell nothing."""
     # When a use can be read depends on the moment, as at Google.
     text = re.sub(r"^ *quotas and their use:\n(?:.* needed\b.*\n)+", "", text, flags=re.MULTILINE)
@@ -263,7 +263,7 @@ def _record(row: list[str]) -> None:
     with (GOLDENS.parent / ".recording").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         rows = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
-        found = {one[0]: one for one in rows if one[0] in KINDS} | {row[0]: row}
-        table = TABLE | {"rows": [found[kind] for kind in KINDS if kind in found]}
+        row_of_kind = {one[0]: one for one in rows if one[0] in KINDS} | {row[0]: row}
+        table = TABLE | {"rows": [row_of_kind[kind] for kind in KINDS if kind in row_of_kind]}
         RESULTS.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
     (GOLDENS.parent / ".recording").unlink(missing_ok=True)

@@ -71,7 +71,7 @@ class Point:
 class Outcome:
     """What came of a strike; `problems` is empty where everything held."""
 
-    said: str
+    message: str
     problems: tuple[str, ...]
 
 
@@ -88,12 +88,12 @@ class KillHarness:
     def copy(self, operation: str, to: Path) -> Rehearsal:
         """A rehearsal on which the operation may begin, with its cloud started."""
         bare = operation == "up"
-        rehearsal = self.started("bare" if bare else "deployed", _previewed if bare else _deployed, to)
+        rehearsal = self.copy_with_cloud("bare" if bare else "deployed", _preview if bare else _deploy, to)
         if operation == "update":
             rehearsal.set("vllm.max-num-seqs", 4)
         return rehearsal
 
-    def started(self, name: str, prepare: Callable[[Rehearsal], None], to: Path) -> Rehearsal:
+    def copy_with_cloud(self, name: str, prepare: Callable[[Rehearsal], None], to: Path) -> Rehearsal:
         """A copy of what `prepare` has made of a new rehearsal, with its cloud started."""
         self._make(name, prepare)
         shutil.copytree(self._folder / name, to, symlinks=True, dirs_exist_ok=True)
@@ -104,8 +104,8 @@ class KillHarness:
 
     def make(self) -> None:
         """Make those of `copy` where they are missing."""
-        self._make("bare", _previewed)
-        self._make("deployed", _deployed)
+        self._make("bare", _preview)
+        self._make("deployed", _deploy)
 
     def _make(self, name: str, prepare: Callable[[Rehearsal], None]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -129,20 +129,20 @@ def _give_own_ports(cloud: Path) -> None:
     """Let the services of a copy have addresses that no other copy has, and the state know them."""
     with contextlib.closing(sqlite3.connect(cloud / "cloud.db")) as database:
         for key, port in database.execute("SELECT key, value FROM settings WHERE key LIKE 'front %'").fetchall():
-            own = free_port()
-            database.execute("UPDATE settings SET value = ? WHERE key = ?", (str(own), key))
+            own_port = free_port()
+            database.execute("UPDATE settings SET value = ? WHERE key = ?", (str(own_port), key))
             for state in (cloud / "state" / ".pulumi" / "stacks").rglob("*.json"):
-                state.write_text(state.read_text().replace(f"//127.0.0.1:{port}", f"//127.0.0.1:{own}"))
+                state.write_text(state.read_text().replace(f"//127.0.0.1:{port}", f"//127.0.0.1:{own_port}"))
         database.commit()
 
 
-def _previewed(rehearsal: Rehearsal) -> None:
+def _preview(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", SMALL)
     run = rehearsal.local("preview", "l4-qat")
     assert run.code == 0, run.text
 
 
-def _deployed(rehearsal: Rehearsal) -> None:
+def _deploy(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", SMALL)
     run = rehearsal.local("up", "l4-qat")
     assert run.code == 0, run.text
@@ -156,15 +156,15 @@ def boundaries(rehearsal: Rehearsal, operation: str) -> list[Boundary]:
     assert run.code == 0, run.text
     lines = [json.loads(line) for line in log.read_text().splitlines()[before:]]
     seen: Counter[tuple[str, str]] = Counter()
-    found = []
+    counted_calls = []
     for line in lines:
         # Getting a token changes nothing, and localcloud's own routes are no API of Google.
         if line["path"] == "/token" or line["path"].startswith("/localcloud/"):
             continue
         call = line["method"], re.sub(r"/operations/.*", "/operations/*", line["path"])
         seen[call] += 1
-        found.append(Boundary(*call, seen[call]))
-    return found
+        counted_calls.append(Boundary(*call, seen[call]))
+    return counted_calls
 
 
 def kill_at_boundary(rehearsal: Rehearsal, point: Point) -> Outcome:
@@ -195,8 +195,8 @@ def killed_run(rehearsal: Rehearsal, point: Point) -> str:
                 dropped = point.when == "before" and not ends_in_order
                 api.delete(HOLD, params={"drop": int(dropped)})
         finally:
-            own, _ = process.communicate(timeout=SECONDS)
-    return own
+            printed_text, _ = process.communicate(timeout=SECONDS)
+    return printed_text
 
 
 def begin(rehearsal: Rehearsal, api: httpx.Client, point: Point) -> "subprocess.Popen[str]":
@@ -231,7 +231,7 @@ def kill(rehearsal: Rehearsal, process: "subprocess.Popen[str]", point: Point) -
     os.kill(victim, signal.SIGINT)
     if "two" in point.victim:
         # The engine takes a second one for one only after it has handled the first.
-        _until(lambda: _handled(victim), "the first SIGINT is handled")
+        _until(lambda: _has_no_pending_signal(victim), "the first SIGINT is handled")
         os.kill(victim, signal.SIGINT)
 
 
@@ -242,13 +242,13 @@ def _victim(rehearsal: Rehearsal, process: "subprocess.Popen[str]", name: str) -
         endpoint = control.status(rehearsal.cloud)
         assert endpoint is not None
         return endpoint.pid
-    found = [pid for pid in descendants(process.pid) if VICTIMS[name] in command_line(pid)]
-    if not found:
+    pids = [pid for pid in descendants(process.pid) if VICTIMS[name] in command_line(pid)]
+    if not pids:
         raise NotThereError(f"no {name} lives at this boundary")
-    return found[-1]
+    return pids[-1]
 
 
-def _handled(process: int) -> bool:
+def _has_no_pending_signal(process: int) -> bool:
     """Whether no signal waits for the process (SigPnd and ShdPnd of proc(5))."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
@@ -257,47 +257,52 @@ def _handled(process: int) -> bool:
     return not any(int(value, 16) for value in re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)", status, re.MULTILINE))
 
 
-def _aftermath(rehearsal: Rehearsal, own: str) -> Outcome:
-    """The next `up` converges, a second one is empty, `down` leaves nothing behind; `own` told the struck command."""
-    found: list[str] = []
+def _aftermath(rehearsal: Rehearsal, printed_text: str) -> Outcome:
+    """The next `up` converges, a second one is empty, `down` leaves nothing behind.
+
+    Args:
+        rehearsal: That was struck.
+        printed_text: What the struck command printed.
+    """
+    failures: list[str] = []
     first = rehearsal.local("up", "l4-qat")
     if first.code:
-        found.append(f"up after the kill ends with {first.code}:\n{first.text}")
+        failures.append(f"up after the kill ends with {first.code}:\n{first.text}")
     second = rehearsal.local("up", "l4-qat", "--", "--expect-no-changes", "--skip-preview")
     if second.code:
-        found.append(f"a second up ends with {second.code}:\n{second.text}")
+        failures.append(f"a second up ends with {second.code}:\n{second.text}")
     down = rehearsal.local("down", "l4-qat")
     if down.code:
-        found.append(f"down ends with {down.code}:\n{down.text}")
-    found += leftovers(rehearsal)
-    healed = message_of(own)
-    said = [f"itself: {healed}"] if healed else []
-    return Outcome("; ".join([*said, message_of(first.text)]).strip("; ") or "nothing", tuple(found))
+        failures.append(f"down ends with {down.code}:\n{down.text}")
+    failures += leftovers(rehearsal)
+    healed = message_of(printed_text)
+    messages = [f"itself: {healed}"] if healed else []
+    return Outcome("; ".join([*messages, message_of(first.text)]).strip("; ") or "nothing", tuple(failures))
 
 
 def leftovers(rehearsal: Rehearsal) -> list[str]:
     """What is left of a stack after its `down`, in the cloud and on this machine; its cloud is stopped then."""
-    found = []
+    rest_texts = []
     rehearsal.local("start")
     left = {kind: names for kind, names in rehearsal.exists().items() if kind not in {"enabledApis", "objects"}}
     if left != {"buckets": ["bezel-local-models"]}:
-        found.append(f"down leaves {left}")
+        rest_texts.append(f"down leaves {left}")
     rehearsal.local("stop")
-    found += problems(rehearsal.cloud)
-    return found + [f"still runs: {line}" for line in _processes(rehearsal)]
+    rest_texts += problems(rehearsal.cloud)
+    return rest_texts + [f"still runs: {line}" for line in _processes(rehearsal)]
 
 
 def message_of(text: str) -> str:
     """What a command told of a kill, in short."""
-    said = []
+    messages = []
     if "unlocking the stack" in text:
-        said.append("unlocked")
+        messages.append("unlocked")
     for line in text.splitlines():
         if "of an earlier run unknown" in line:
-            said.append(line.partition("outcome of ")[2].partition(" of an earlier")[0] + " open")
-        found = re.match(r"  (created, now in the state|was not created): (.*)", line)
-        said += [f"{found[1]}: {found[2].rpartition('/')[2]}"] if found else []
-    return "; ".join(said)
+            messages.append(line.partition("outcome of ")[2].partition(" of an earlier")[0] + " open")
+        match = re.match(r"  (created, now in the state|was not created): (.*)", line)
+        messages += [f"{match[1]}: {match[2].rpartition('/')[2]}"] if match else []
+    return "; ".join(messages)
 
 
 def _processes(rehearsal: Rehearsal) -> list[str]:
@@ -305,33 +310,33 @@ def _processes(rehearsal: Rehearsal) -> list[str]:
     mark = str(rehearsal.cloud.parent).encode()
     deadline = time.monotonic() + 10
     while True:
-        found = []
+        command_lines = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if (
                     int(entry.name) != os.getpid()
                     and mark in (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
                 ):
-                    found.append(command_line(int(entry.name)))
+                    command_lines.append(command_line(int(entry.name)))
             except OSError:
                 continue
-        if not found or time.monotonic() > deadline:
-            return found
+        if not command_lines or time.monotonic() > deadline:
+            return command_lines
         time.sleep(0.1)
 
 
 def descendants(process: int) -> list[int]:
     """The process and everything below it."""
-    found, rest = [], [process]
+    pids, rest = [], [process]
     while rest:
         one = rest.pop()
-        found.append(one)
+        pids.append(one)
         for task in Path(f"/proc/{one}/task").glob("*"):
             try:
                 rest += [int(child) for child in (task / "children").read_text().split()]
             except OSError:
                 continue
-    return found
+    return pids
 
 
 def command_line(process: int) -> str:

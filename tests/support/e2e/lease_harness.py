@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.e2e.fault_harness import FaultHarness, unpreviewed
+from tests.support.e2e.fault_harness import FaultHarness, without_preview
 from tests.support.e2e.rehearsal import Rehearsal, Run
 
 STACK = "v6e1-12b"
@@ -30,7 +30,7 @@ class LeaseFaultHarness(FaultHarness):
         made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
         stage = cls(made, (made.folder / f"Pulumi.{STACK}.yaml").read_text(), seats=64)
         try:
-            stage.deployed()
+            stage.deploy_one()
             yield stage
         finally:
             made.local("stop")
@@ -48,9 +48,9 @@ class LeaseFaultHarness(FaultHarness):
 
     def up(self, *options: str) -> Run:
         """Deploy, without the preview."""
-        return self.rehearsal.local("up", STACK, *unpreviewed(options))
+        return self.rehearsal.local("up", STACK, *without_preview(options))
 
-    def deployed(self) -> Run:
+    def deploy_one(self) -> Run:
         """Deploy, which works now; then one machine is there, no more."""
         run = self.up()
         assert run.code == 0, run.text
@@ -78,10 +78,10 @@ class LeaseFaultHarness(FaultHarness):
         types = {one["type"].rpartition(":")[2] for one in latest["resources"] if not one.get("delete")}
         kept = [name for name in ("TpuRequest", "TpuNode") if name in types]
         pending = len(latest.get("pending_operations") or [])
-        held = " and ".join(kept) or "no lease"
-        return f"{held} in the state, {pending or 'nothing'} pending; in the cloud {self.there()}"
+        state_text = " and ".join(kept) or "no lease"
+        return f"{state_text} in the state, {pending or 'nothing'} pending; in the cloud {self.there()}"
 
-    def asked(self) -> int:
+    def request_count(self) -> int:
         """How often the API for machines has been asked for one so far, from the log of the wire."""
         log = self.rehearsal.cloud / "logs" / "wire.jsonl"
         calls = [json.loads(line) for line in log.read_text().splitlines()]
@@ -93,8 +93,8 @@ class LeaseFaultHarness(FaultHarness):
     def request(self) -> dict[str, Any]:
         """The one request as the API has it."""
         (name,) = self.leases()["queuedResources"]
-        found: dict[str, Any] = self._ask("GET", f"/tpu/v2alpha1/{name}").json()
-        return found
+        answer: dict[str, Any] = self._ask("GET", f"/tpu/v2alpha1/{name}").json()
+        return answer
 
     def invoker(self) -> httpx.Client:
         """Somebody who may ask the gateway."""
@@ -104,11 +104,11 @@ class LeaseFaultHarness(FaultHarness):
 
     def there(self) -> str:
         """What the cloud has of leases, in words."""
-        found = self.leases()
-        words = []
+        leases = self.leases()
+        parts = []
         for kind, one in zip(LEASES, ("request", "machine", "instance"), strict=True):
-            if found[kind]:
-                zones = ", ".join(sorted(name.split("/")[3] for name in found[kind]))
+            if leases[kind]:
+                zones = ", ".join(sorted(name.split("/")[3] for name in leases[kind]))
                 state = f", {self.request()['state']['state']}" if kind == "queuedResources" else ""
-                words.append(f"{len(found[kind])} {one} ({zones}{state})")
-        return " and ".join(words) or "no request and no machine in any zone"
+                parts.append(f"{len(leases[kind])} {one} ({zones}{state})")
+        return " and ".join(parts) or "no request and no machine in any zone"

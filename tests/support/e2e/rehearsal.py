@@ -39,7 +39,7 @@ class Run:
     code: int
     text: str
 
-    def changed(self, verb: str) -> set[str]:
+    def changed_names(self, verb: str) -> set[str]:
         """The names of the resources that a preview (`update`) or a run (`updated`) shows as changed in place."""
         return set(re.findall(rf"^ ~ +\S+ (\S+) {verb}\b", self.text, re.MULTILINE))
 
@@ -70,10 +70,12 @@ class Rehearsal:
 
     def bezel(self, *arguments: str, **variables: str) -> Run:
         """Run `bezel ARGUMENTS` in the checkout."""
-        with tempfile.NamedTemporaryFile("r", prefix="said-") as said:
+        with tempfile.NamedTemporaryFile("r", prefix="said-") as output_file:
             warm = {warm_python.VARIABLE: warm_python.serving()} if self.warm else {}
-            code = warm_bezel.run(arguments, self.folder, os.environ | warm | variables, Path(said.name), SECONDS)
-            return Run(code, said.read())
+            code = warm_bezel.run(
+                arguments, self.folder, os.environ | warm | variables, Path(output_file.name), SECONDS
+            )
+            return Run(code, output_file.read())
 
     def local(self, action: str, *arguments: str) -> Run:
         """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud."""
@@ -99,15 +101,15 @@ class Rehearsal:
             text=True,
         )
 
-    def wait_for(self, process: "subprocess.Popen[str]", words: str) -> None:
-        """Read what the process prints until a line holds `words`."""
+    def wait_for(self, process: "subprocess.Popen[str]", text: str) -> None:
+        """Read what the process prints until a line holds `text`."""
         assert process.stdout is not None
         read = []
         for line in process.stdout:
             read.append(line)
-            if words in line:
+            if text in line:
                 return
-        raise AssertionError(f"never printed {words!r}:\n{''.join(read)}")
+        raise AssertionError(f"never printed {text!r}:\n{''.join(read)}")
 
     def kill_engine(self, process: "subprocess.Popen[str]", *, when: str) -> None:
         """Kill the engine, and nothing else, once a line holds the words `when`."""

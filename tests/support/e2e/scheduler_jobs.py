@@ -13,9 +13,9 @@ def ran(rehearsal: Rehearsal, region: str, job: str, seconds: float = 90.0) -> d
         before = api.get(path).json().get("lastAttemptTime")
         assert api.post(f"{path}:run", json={}).is_success
 
-        def attempted() -> dict[str, Any]:
-            found: dict[str, Any] = api.get(path).json()
-            return found if found.get("lastAttemptTime") != before and "status" in found else {}
+        def attempted_job() -> dict[str, Any]:
+            job_state: dict[str, Any] = api.get(path).json()
+            return job_state if job_state.get("lastAttemptTime") != before and "status" in job_state else {}
 
-        found: dict[str, Any] = until(attempted, seconds)
-        return found
+        last_state: dict[str, Any] = until(attempted_job, seconds)
+        return last_state

@@ -25,13 +25,15 @@ _FORKING.set_forkserver_preload([__name__, *LOADED])
 _LOOKING = threading.Lock()
 
 
-def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], said: Path, seconds: float) -> int:
-    """Run `bezel ARGUMENTS` in a folder; its exit code. Both of its streams go into the file `said`.
+def run(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output_file: Path, seconds: float
+) -> int:
+    """Run `bezel ARGUMENTS` in a folder; its exit code. Both of its streams go into the file `output_file`.
 
     Raises:
         TimeoutError: It did not end in time, and was killed.
     """
-    process = _FORKING.Process(target=_bezel, args=([*arguments], str(folder), dict(environment), str(said)))
+    process = _FORKING.Process(target=_bezel, args=([*arguments], str(folder), dict(environment), str(output_file)))
     with _LOOKING:
         process.start()
     ended = wait([process.sentinel], seconds)
@@ -40,13 +42,13 @@ def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], 
             process.kill()
         process.join()
         if not ended:
-            raise TimeoutError(f"bezel {' '.join(arguments)} did not end in {seconds:g} s:\n{said.read_text()}")
+            raise TimeoutError(f"bezel {' '.join(arguments)} did not end in {seconds:g} s:\n{output_file.read_text()}")
         assert process.exitcode is not None
         return process.exitcode
 
 
-def _bezel(arguments: list[str], folder: str, environment: dict[str, str], said: str) -> None:
-    output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def _bezel(arguments: list[str], folder: str, environment: dict[str, str], output_file: str) -> None:
+    output = os.open(output_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for stream, place in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(stream, place)

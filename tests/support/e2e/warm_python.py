@@ -108,13 +108,13 @@ _KEPT: list[subprocess.Popen[bytes]] = []
 
 def environment(venv: Path) -> None:
     """Make a virtual environment that is this one, but for the launcher in place of the interpreter."""
-    own = Path(sys.prefix)
+    prefix = Path(sys.prefix)
     (venv / "bin").mkdir(parents=True)
-    for entry in own.iterdir():
+    for entry in prefix.iterdir():
         if entry.name != "bin":
             (venv / entry.name).symlink_to(entry)
     launcher = venv / "bin" / "python"
-    python = own / "bin" / "python"
+    python = prefix / "bin" / "python"
     system = python.resolve()
     launcher.write_text(LAUNCHER.format(system=system, python=python, variable=VARIABLE, length=LENGTH))
     launcher.chmod(0o755)

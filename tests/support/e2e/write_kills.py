@@ -135,29 +135,29 @@ def main(folder: Path, share: int, of: int) -> None:
     """Try every `of`-th call, from number `share` on; one JSON object a call."""
     base = folder / "base"
     _load(folder / "unused")
-    _forked(lambda: _perform(base, SETUP, 0))
+    _run_forked(lambda: _perform(base, SETUP, 0))
     before = _shape(base)
     for name, request in list(CALLS.items())[share::of]:
-        done = _copied(base, folder / "done")
-        assert not os.WIFSIGNALED(_forked(lambda at=done, call=request: _perform(at, [call], 0)))
-        _forked(lambda at=done: _open(at).store.close())
+        done = _copy(base, folder / "done")
+        assert not os.WIFSIGNALED(_run_forked(lambda at=done, call=request: _perform(at, [call], 0)))
+        _run_forked(lambda at=done: _open(at).store.close())
         after = _shape(done)
-        found: list[str] = []
+        failures: list[str] = []
         ended = {"not at all": 0, "wholly": 0}
         assert before != after, f"{name} changes nothing"
         for number in itertools.count(1):
-            place = _copied(base, folder / "killed")
-            killed = os.WIFSIGNALED(_forked(lambda at=place, call=request, n=number: _perform(at, [call], n)))
+            place = _copy(base, folder / "killed")
+            killed = os.WIFSIGNALED(_run_forked(lambda at=place, call=request, n=number: _perform(at, [call], n)))
             if not killed:
                 break
-            _forked(lambda at=place: _open(at).store.close())
+            _run_forked(lambda at=place: _open(at).store.close())
             shape = _shape(place)
-            found += [f"write {number}: {problem}" for problem in problems(place)]
+            failures += [f"write {number}: {problem}" for problem in problems(place)]
             if shape in (before, after):
                 ended["not at all" if shape == before else "wholly"] += 1
             else:
-                found.append(f"write {number}: half done: {_differences(before, shape)}")
-        print(json.dumps({"call": name, "writes": number - 1, "problems": found} | ended), flush=True)
+                failures.append(f"write {number}: half done: {_differences(before, shape)}")
+        print(json.dumps({"call": name, "writes": number - 1, "problems": failures} | ended), flush=True)
 
 
 def _load(folder: Path) -> None:
@@ -219,7 +219,7 @@ def _perform(folder: Path, requests: Any, stop_at: int) -> None:
     asyncio.run(call())
 
 
-def _forked(work: Callable[[], Any]) -> int:
+def _run_forked(work: Callable[[], Any]) -> int:
     child = os.fork()
     if child == 0:
         try:
@@ -234,7 +234,7 @@ def _forked(work: Callable[[], Any]) -> int:
     return status
 
 
-def _copied(base: Path, to: Path) -> Path:
+def _copy(base: Path, to: Path) -> Path:
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(base, to)
     return to
@@ -242,30 +242,32 @@ def _copied(base: Path, to: Path) -> Path:
 
 def _shape(folder: Path) -> dict[str, str]:
     """Everything that a directory holds, without what a clock or a die makes differ."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     with sqlite3.connect(folder / "cloud.db") as database:
         for kind, name, body in database.execute("SELECT kind, name, body FROM resources WHERE kind != 'key'"):
-            found[f"{kind} {name}"] = _steady_body(body)
+            contents[f"{kind} {name}"] = _steady_body(body)
         for name, body in database.execute("SELECT name, body FROM policies"):
-            found[f"policy {name}"] = _steady_body(body)
+            contents[f"policy {name}"] = _steady_body(body)
         for name, data in database.execute("SELECT name, data FROM payloads"):
-            found[f"payload {name}"] = data.hex()
-        found |= {f"operation {_steady_body(body)}": "" for (body,) in database.execute("SELECT body FROM operations")}
+            contents[f"payload {name}"] = data.hex()
+        contents |= {
+            f"operation {_steady_body(body)}": "" for (body,) in database.execute("SELECT body FROM operations")
+        }
     # The files' names are random, what is in them is not; a file that no row names would be left behind.
     for number, text in enumerate(sorted(path.read_text() for path in (folder / "contents").iterdir())):
-        found[f"content {number}"] = text
+        contents[f"content {number}"] = text
     for path in (folder / "objects").rglob("*"):
-        found[f"path {path.relative_to(folder)}"] = path.read_text() if path.is_file() else ""
-    return {_steady(name): _steady(text) for name, text in sorted(found.items())}
+        contents[f"path {path.relative_to(folder)}"] = path.read_text() if path.is_file() else ""
+    return {_steady(name): _steady(text) for name, text in sorted(contents.items())}
 
 
 def _steady_body(body: str) -> str:
     """A body without its random and counting fields."""
 
-    def kept(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def without_volatile(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return {key: value for key, value in pairs if key not in VOLATILE}
 
-    return json.dumps(json.loads(body, object_pairs_hook=kept))
+    return json.dumps(json.loads(body, object_pairs_hook=without_volatile))
 
 
 def _steady(text: str) -> str:

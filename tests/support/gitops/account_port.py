@@ -32,8 +32,8 @@ def serving(base: str, token: Callable[[], str]) -> Iterator[str]:
     with httpx.Client(base_url=base, timeout=60, trust_env=False, verify=NO_TLS) as client:
 
         def handle(handler: BaseHTTPRequestHandler) -> None:
-            given = {key: text for key, text in handler.headers.items() if key.lower() not in _OF_THE_CONNECTION}
-            headers = {"Authorization": f"Bearer {token()}", **given}
+            sent_headers = {key: text for key, text in handler.headers.items() if key.lower() not in _OF_THE_CONNECTION}
+            headers = {"Authorization": f"Bearer {token()}", **sent_headers}
             answer = client.request(handler.command, handler.path, headers=headers, content=_body(handler))
             handler.send_response(answer.status_code)
             for key, text in answer.headers.items():

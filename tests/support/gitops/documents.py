@@ -43,7 +43,7 @@ _IMPOSSIBLE = {"vllm": {"max-model-len": 999999}}
 
 
 @cache
-def declared(stack: str, changes: str = "{}") -> tuple[list[Declared], str]:
+def declare_stack(stack: str, changes: str = "{}") -> tuple[list[Declared], str]:
     """What the program declares for a stack with other settings (JSON), and the stack's environment."""
     plan = make_plan(PROJECT.configuration(stack) | json.loads(changes), project="acme-llm", stack=stack)
     # A preview shows no component, as it is nothing in the cloud.
@@ -53,22 +53,22 @@ def declared(stack: str, changes: str = "{}") -> tuple[list[Declared], str]:
 
 def preview(stack: str, case: str) -> dict[str, Any]:
     """The document of a preview of a stack in a case."""
-    present, environment = declared(stack)
+    present, environment = declare_stack(stack)
     before, after, changes = StackCost(), cost(present), {"create": [row(made) for made in present]}
-    verdict, problems, found = "allowed", [], []
+    verdict, problems, policy_violations = "allowed", [], []
     changed_settings: list[dict[str, str]] = []
     planned = present
     if case in ("update", "refused"):
         wanted = (_UPDATES if case == "update" else _TOO_MUCH)[stack]
-        planned = declared(stack, json.dumps(wanted))[0]
+        planned = declare_stack(stack, json.dumps(wanted))[0]
         old = PROJECT.configuration(stack)
         changed_settings = [change.as_json() for change in setting_changes(old, old | wanted)]
         before, after, changes = after, cost(planned), difference(present, planned)
     if case == "unpriced":
-        planned = [moved(made) for made in present]
+        planned = [moved_resource(made) for made in present]
         after = cost(planned)
     if case in ("refused", "unpriced"):
-        verdict, found = "refused", refusals(planned, environment)
+        verdict, policy_violations = "refused", refusals(planned, environment)
         problems = [f"the price is unknown, so nothing passes: {row}" for row in after.missing]
     if case == "failed":
         verdict, problems, changes, after = "failed", [failure(stack)], {}, None
@@ -83,7 +83,7 @@ def preview(stack: str, case: str) -> dict[str, Any]:
         "verdict": verdict,
         "changes": changes,
         "price": {"before": before.as_json(), "after": after and after.as_json()},
-        "violations": found,
+        "violations": policy_violations,
         "fit": None if case == "failed" else "8.1 GiB of weights and 10.2 GiB for the KV cache, of 20.6 GiB",
         "quota": [] if case == "failed" else ["NVIDIA L4 GPUs in us-east4: 1 of 3"],
         "problems": problems,
@@ -116,27 +116,27 @@ def row(made: Declared, *paths: str) -> dict[str, Any]:
 def difference(present: list[Declared], planned: list[Declared]) -> dict[str, list[dict[str, Any]]]:
     """The changed resources of a kind each, with the paths of their changed inputs."""
     old, new = ({made.urn: made for made in made_of} for made_of in (present, planned))
-    updated = [row(new[urn], *changed(old[urn].inputs, new[urn].inputs)) for urn in new if urn in old]
-    found = {
+    updated = [row(new[urn], *changed_paths(old[urn].inputs, new[urn].inputs)) for urn in new if urn in old]
+    changes = {
         "create": [row(new[urn]) for urn in new if urn not in old],
         "update": [one for one in updated if one["properties"]],
         "delete": [row(old[urn]) for urn in old if urn not in new],
     }
-    return {op: rows for op, rows in found.items() if rows}
+    return {op: rows for op, rows in changes.items() if rows}
 
 
-def changed(old: Any, new: Any, path: str = "") -> list[str]:
+def changed_paths(old: Any, new: Any, path: str = "") -> list[str]:
     """Paths at which two values differ, as the engine writes them."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = sorted(key for key in {*old, *new} if not key.startswith("__"))
-        return [at for key in keys for at in changed(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
+        return [at for key in keys for at in changed_paths(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = enumerate(zip(old, new, strict=True))
-        return [at for number, (one, other) in pairs for at in changed(one, other, f"{path}[{number}]")]
+        return [at for number, (one, other) in pairs for at in changed_paths(one, other, f"{path}[{number}]")]
     return [path] if old != new else []
 
 
-def moved(made: Declared) -> Declared:
+def moved_resource(made: Declared) -> Declared:
     """A resource in a place whose prices nobody knows."""
     text = json.dumps(made.inputs)
     for place in ("us-east4", "us-central1", "us-east5-a", "us-east5-b", "europe-west4-a"):
@@ -152,7 +152,7 @@ def refusals(resources: list[Declared], environment: str) -> list[dict[str, str]
     packs = {
         name: "hardware-cost" if name in example("hardware_cost", environment) else "security" for name in POLICIES
     }
-    found = [
+    policy_violations = [
         Violation(packs[name], name, "mandatory", made.urn, message)
         for name, policy in POLICIES.items()
         if isinstance(policy, ResourceValidationPolicy) and name != "labels"
@@ -161,7 +161,7 @@ def refusals(resources: list[Declared], environment: str) -> list[dict[str, str]
     ]
     return [
         {"pack": one.pack, "policy": one.policy, "level": one.level, "resource": one.resource, "message": one.message}
-        for one in with_one_repair(found)
+        for one in with_one_repair(policy_violations)
     ]
 
 

@@ -39,11 +39,11 @@ def violation(level: str, message: str, policy: str = "p", name: str = "data") -
     return {"policyEvent": content | {"enforcementLevel": level}}
 
 
-def analysed(pack: str = "mine") -> dict[str, Any]:
+def analyzed_event(pack: str = "mine") -> dict[str, Any]:
     return {"policyAnalyzeStackSummaryEvent": {"policyPackName": pack}}
 
 
-def said(severity: str, message: str) -> dict[str, Any]:
+def diagnostic_event(severity: str, message: str) -> dict[str, Any]:
     return {"diagnosticEvent": {"severity": severity, "message": f"{message}\n"}}
 
 

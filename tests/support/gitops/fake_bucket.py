@@ -58,9 +58,9 @@ class FakeBucket:
             if call.method == "GET" and call.path.startswith(f"{root}/"):
                 return self._read(unquote(call.path.removeprefix(f"{root}/")))
             if (call.method, call.path) == ("POST", f"/upload{root}"):
-                return self._changed(call, call.query["name"])
+                return self._change_with_faults(call, call.query["name"])
             if call.method == "DELETE":
-                return self._changed(call, unquote(call.path.removeprefix(f"{root}/")))
+                return self._change_with_faults(call, unquote(call.path.removeprefix(f"{root}/")))
         return None
 
     def _list(self, call: Call) -> Answer:
@@ -78,13 +78,13 @@ class FakeBucket:
 
     def _read(self, name: str) -> Answer:
         if _READ in self.forbidden:
-            return _denied(_READ)
+            return _denied_answer(_READ)
         if name not in self.objects:
             return Answer(404, text=f"No such object: {self.name}/{name}")
         content, generation = self.objects[name]
         return Answer(text=content.decode(), headers={"x-goog-generation": str(generation)})
 
-    def _changed(self, call: Call, name: str) -> Answer:
+    def _change_with_faults(self, call: Call, name: str) -> Answer:
         if self.before and (answer := self.before.pop(0)) is not None:
             return answer
         answer = self._change(call, name)
@@ -98,7 +98,7 @@ class FakeBucket:
         needed = [_DELETE] if call.method == "DELETE" else [_CREATE, *([_DELETE] if current else [])]
         for permission in needed:
             if permission in self.forbidden:
-                return _denied(permission)
+                return _denied_answer(permission)
         if call.method == "DELETE" and not current:
             return _error(404, f"No such object: {self.name}/{name}", "notFound")
         if int(call.query["ifGenerationMatch"]) != current:
@@ -140,7 +140,7 @@ class _Clock:
         self.now += seconds
 
 
-def _denied(permission: str) -> Answer:
+def _denied_answer(permission: str) -> Answer:
     text = f"preview@demo.iam.gserviceaccount.com does not have {permission} access to the Google Cloud Storage object."
     return _error(403, text, "forbidden")
 

@@ -125,14 +125,14 @@ class FakeForge:
             self.on_call(call)
         with self._lock:
             self.calls.append(call)
-            if fault := _taken(self.faults, call):
+            if fault := _take_fault(self.faults, call):
                 return fault.status, fault.body, fault.headers
-            status, body, headers = self._served(call)
-            if fault := _taken(self.after, call):
+            status, body, headers = self._route(call)
+            if fault := _take_fault(self.after, call):
                 return fault.status, fault.body, fault.headers
             return status, body, headers
 
-    def _served(self, call: Call) -> tuple[int, Any, dict[str, str]]:
+    def _route(self, call: Call) -> tuple[int, Any, dict[str, str]]:
         prefix = urlsplit(self.api_url).path
         user = self.users.get(call.headers.get("authorization", "").removeprefix("token "))
         if call.path == "/api/graphql" and self.kind == "github":
@@ -153,10 +153,10 @@ class FakeForge:
             if user == BOTS[self.kind] and not set(permission.split("|")) & self.permissions:
                 return 403, {"message": "Resource not accessible by integration"}, {}
             status, body = serve(self, user or "", call, *match.groups())
-            return self._paged(call, status, body, path)
+            return self._page_of(call, status, body, path)
         return 404, {"message": "Not Found"}, {}
 
-    def _paged(self, call: Call, status: int, body: Any, path: str) -> tuple[int, Any, dict[str, str]]:
+    def _page_of(self, call: Call, status: int, body: Any, path: str) -> tuple[int, Any, dict[str, str]]:
         # Gitea answers with all comments at once.
         if not isinstance(body, list) or (self.kind == "gitea" and path.endswith("/comments")):
             return status, body, {}
@@ -185,20 +185,20 @@ class FakeForge:
         return None
 
     def edit_comment(self, _user: str, call: Call, comment_id: str) -> tuple[int, Any]:
-        if (found := self._comment(comment_id)) is None:
+        if (comment := self._comment(comment_id)) is None:
             return 404, {"message": "Not Found"}
-        found[1]["body"] = call.json["body"]
-        return 200, found[1]
+        comment[1]["body"] = call.json["body"]
+        return 200, comment[1]
 
     def delete_comment(self, _user: str, _call: Call, comment_id: str) -> tuple[int, Any]:
-        if (found := self._comment(comment_id)) is None:
+        if (comment := self._comment(comment_id)) is None:
             return 404, {"message": "Not Found"}
-        self.comments[found[0]].remove(found[1])
+        self.comments[comment[0]].remove(comment[1])
         return 204, None
 
     def get_run(self, _user: str, _call: Call, run: str) -> tuple[int, Any]:
-        found = self.runs.get(int(run))
-        return (200, {"id": int(run), **found}) if found else (404, {"message": "Not Found"})
+        run_state = self.runs.get(int(run))
+        return (200, {"id": int(run), **run_state}) if run_state else (404, {"message": "Not Found"})
 
     def list_issues(self, _user: str, call: Call) -> tuple[int, Any]:
         state = call.query.get("state", "open")
@@ -244,19 +244,22 @@ class FakeForge:
     def get_ref(self, _user: str, _call: Call, branch: str) -> tuple[int, Any]:
         if unquote(branch) not in self.branches:
             return 404, {"message": "Not Found"}
-        return 200, {"object": {"sha": self._kept(self.branches[unquote(branch)])}}
+        return 200, {"object": {"sha": self._store_object(self.branches[unquote(branch)])}}
 
     def create_object(self, _user: str, call: Call, kind: str) -> tuple[int, Any]:
-        given = call.json
+        document = call.json
         if kind == "blobs":
-            made: Any = base64.b64decode(given["content"])
+            made: Any = base64.b64decode(document["content"])
         elif kind == "trees":
-            made = {**self.objects[given["base_tree"]], **{e["path"]: self.objects[e["sha"]] for e in given["tree"]}}
+            made = {
+                **self.objects[document["base_tree"]],
+                **{e["path"]: self.objects[e["sha"]] for e in document["tree"]},
+            }
         else:
-            made = self.objects[given["tree"]]
-        return 201, {"sha": self._kept(made)}
+            made = self.objects[document["tree"]]
+        return 201, {"sha": self._store_object(made)}
 
-    def _kept(self, content: Any) -> str:
+    def _store_object(self, content: Any) -> str:
         sha = hashlib.sha1(repr(content).encode(), usedforsecurity=False).hexdigest()
         self.objects[sha] = content
         return sha
@@ -296,7 +299,7 @@ _ROUTES: list[tuple[str, str, str, tuple[str, ...], Callable[..., tuple[int, Any
 ]
 
 
-def _taken(faults: list[Fault], call: Call) -> Fault | None:
+def _take_fault(faults: list[Fault], call: Call) -> Fault | None:
     for fault in faults:
         if fault.times and fault.method == call.method and re.search(fault.path, call.path):
             fault.times -= 1

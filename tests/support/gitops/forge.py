@@ -137,7 +137,7 @@ class Forge:
         named = (run for run in runs if run["path"].partition("@")[0] == workflow)
         return [run for run in named if all(run[key] == value for key, value in facts.items())]
 
-    def ended(self, workflow: str, seconds: float, **facts: object) -> dict[str, Any]:
+    def wait_for_end(self, workflow: str, seconds: float, **facts: object) -> dict[str, Any]:
         """Wait until the newest run of a workflow, with these facts, has ended; return it."""
 
         def newest() -> dict[str, Any] | None:
@@ -180,7 +180,7 @@ def running(program: Path, folder: Path) -> Iterator[Forge]:
     )
     environment = _environment(folder, user)
     command = [str(program / "gitea"), "--config", str(settings)]
-    with ending_signals.handle(), _started([*command, "web"], environment, folder / "output") as process:
+    with ending_signals.handle(), _running_program([*command, "web"], environment, folder / "output") as process:
         forge = Forge(folder, f"http://127.0.0.1:{port}")
         forge.wait_for("the forge's start", lambda: _is_ready(forge.url, process, folder), START_SECONDS)
         make = ["admin", "user", "create", "--admin", "--username", OWNER, "--email", f"{OWNER}@forge.test"]
@@ -193,7 +193,9 @@ def running(program: Path, folder: Path) -> Iterator[Forge]:
 
 
 @contextlib.contextmanager
-def _started(command: Sequence[str], environment: Mapping[str, str], log: Path) -> "Iterator[subprocess.Popen[bytes]]":
+def _running_program(
+    command: Sequence[str], environment: Mapping[str, str], log: Path
+) -> "Iterator[subprocess.Popen[bytes]]":
     """Run a program in a session of its own, which ends with the context."""
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
@@ -220,8 +222,8 @@ def add_user(forge: Forge, name: str, password: str) -> None:
 def _environment(folder: Path, user: str) -> Mapping[str, str]:
     passed_on = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
     # git reads nobody's settings.
-    own = {"HOME": str(folder), "USER": user, "GITEA_WORK_DIR": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    return passed_on | own
+    variables = {"HOME": str(folder), "USER": user, "GITEA_WORK_DIR": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    return passed_on | variables
 
 
 def _is_ready(url: str, process: "subprocess.Popen[bytes]", folder: Path) -> bool:

@@ -190,10 +190,10 @@ class Job:
         if named != "${{ matrix.environment }}":
             return named
         matrices = [json.loads((need.get("outputs") or {}).get("matrix") or "{}") for need in self.needs.values()]
-        found = {row["environment"] for matrix in matrices for row in matrix.get("include", [])}
-        if len(found) > 1:
-            raise RuntimeError(f"this runner has one identity for all entries of a matrix, not {sorted(found)}")
-        return found.pop() if found else ""
+        environments = {row["environment"] for matrix in matrices for row in matrix.get("include", [])}
+        if len(environments) > 1:
+            raise RuntimeError(f"this runner has one identity for all entries of a matrix, not {sorted(environments)}")
+        return environments.pop() if environments else ""
 
     def may_have_identity(self) -> bool:
         """As on GitHub: the job asks for `id-token: write`, and this is no pull request from a fork."""

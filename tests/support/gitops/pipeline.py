@@ -136,10 +136,10 @@ class Pipeline:
 
     def bezel(self, *arguments: str, **variables: str) -> Run:
         """Run `bezel ARGUMENTS` in the checkout, as a step of a job."""
-        with tempfile.NamedTemporaryFile("r", prefix="said-") as said:
+        with tempfile.NamedTemporaryFile("r", prefix="said-") as output_file:
             environment = self.environment | {warm_python.VARIABLE: warm_python.serving()} | variables
-            code = warm_bezel.run(arguments, self.folder, environment, Path(said.name), SECONDS)
-            return Run(code, said.read())
+            code = warm_bezel.run(arguments, self.folder, environment, Path(output_file.name), SECONDS)
+            return Run(code, output_file.read())
 
     def report(self, *arguments: str, code: int = 0, **variables: str) -> dict[str, Any]:
         """Run `bezel ARGUMENTS`, which must end with this exit code; its report."""

@@ -13,7 +13,7 @@ from tests.support.gitops.working_copy import ROOT
 BUILD_SECONDS = 900
 
 
-def built(name: str, *, is_shown: bool = False) -> Path:
+def program_folder(name: str, *, is_shown: bool = False) -> Path:
     """The folder of a program, built if need be; its progress is shown on standard error if asked for.
 
     Raises:
@@ -30,6 +30,6 @@ def program(name: str) -> Path:
     if shutil.which("go") is None and not os.environ.get("CI"):
         pytest.skip("Go is not installed, so neither the forge nor act can be built")
     try:
-        return built(name)
+        return program_folder(name)
     except subprocess.CalledProcessError as error:
         raise AssertionError(error.stderr) from None

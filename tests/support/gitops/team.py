@@ -79,9 +79,9 @@ class Team:
         self.copy.push(branch)
         return commit
 
-    def previewed(self, commit: str) -> dict[str, Any]:
+    def wait_for_preview(self, commit: str) -> dict[str, Any]:
         """Wait for the end of the pull request's workflow on a commit."""
-        return self.forge.ended("preview.yml", RUN_SECONDS, head_sha=commit)
+        return self.forge.wait_for_end("preview.yml", RUN_SECONDS, head_sha=commit)
 
     def approve(self, number: int) -> None:
         """Approve a pull request as the reviewer."""
@@ -96,12 +96,12 @@ class Team:
         """Merge, as soon as the forge has checked the branch anew."""
         self.forge.wait_for(f"the merge of {number}", lambda: self.try_merge(number, style).status_code == 200)
 
-    def dispatched(self, workflow: str) -> dict[str, Any]:
+    def run_workflow(self, workflow: str) -> dict[str, Any]:
         """Start a workflow that runs by the clock; return its run when it has ended."""
         count = len(self.forge.runs(workflow))
         self.forge.repository("POST", f"/actions/workflows/{workflow}/dispatches", {"ref": "main"})
         self.forge.wait_for(f"a run of {workflow}", lambda: len(self.forge.runs(workflow)) > count)
-        return self.forge.ended(workflow, RUN_SECONDS)
+        return self.forge.wait_for_end(workflow, RUN_SECONDS)
 
     def run_again(self, run: Mapping[str, Any], job: str) -> None:
         """Run a job of a run again, with those that need it."""
@@ -118,8 +118,10 @@ class Team:
 
     def inventory(self) -> dict[str, Any]:
         """What users made in the cloud, but for the states."""
-        found = control.inventory(self.pipeline.endpoint)
-        made = {kind: sorted(name for name in found[kind] if not name.startswith(f"{STATES}/")) for kind in found}
+        resources = control.inventory(self.pipeline.endpoint)
+        made = {
+            kind: sorted(name for name in resources[kind] if not name.startswith(f"{STATES}/")) for kind in resources
+        }
         return {kind: names for kind, names in made.items() if names}
 
     def services(self, stack: str) -> list[str]:
@@ -142,12 +144,20 @@ class Team:
         """The runner's environment: this machine's tools and caches, and where the cloud is."""
         kept = {name: value for name, value in os.environ.items() if name in {"LANG", "PATH", "USER", "GOFLAGS"}}
         cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        given = self.pipeline.environment
+        variables = self.pipeline.environment
         # These come from the repository's variables and secrets, and an account from the job's login.
         elsewhere = {"PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "GOOGLE_APPLICATION_CREDENTIALS"}
-        own = {name: given[name] for name in given if name not in elsewhere and not name.startswith("CLOUDSDK_AUTH")}
+        own_variables = {
+            name: variables[name]
+            for name in variables
+            if name not in elsewhere and not name.startswith("CLOUDSDK_AUTH")
+        }
         uv = os.environ.get("UV_CACHE_DIR") or f"{cache}/uv"
-        return kept | own | {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": uv, "PATH": f"{given['PATH']}:{kept['PATH']}"}
+        return (
+            kept
+            | own_variables
+            | {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": uv, "PATH": f"{variables['PATH']}:{kept['PATH']}"}
+        )
 
     def start_machine(self, *, ahead_seconds: int = 0) -> None:
         """Start a machine with a runner of the repository, which ends with the team; its clock may be ahead."""
@@ -188,7 +198,7 @@ def running_team(
     with forges.running(gitea, folder / "gitea") as forge, Issuer() as issuer:
         forge.call("POST", "/user/repos", {"name": REPOSITORY, "default_branch": "main", "private": False})
         try:
-            team = found(forge, folder, act, issuer, password, show)
+            team = found_team(forge, folder, act, issuer, password, show)
             with team.machines:
                 show("starting a runner")
                 team.start_machine()
@@ -197,7 +207,9 @@ def running_team(
             control.stop(folder / "pipeline" / "cloud")  # of a start that was broken off as well
 
 
-def found(forge: Forge, folder: Path, act: Path, issuer: Issuer, password: str, show: Callable[[str], None]) -> Team:
+def found_team(
+    forge: Forge, folder: Path, act: Path, issuer: Issuer, password: str, show: Callable[[str], None]
+) -> Team:
     """Make the repository with its people, variables and protection; `forge` has it empty."""
     show("starting the embedded cloud")
     (folder / "pipeline").mkdir()

@@ -26,10 +26,10 @@ PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 def missing_proxy() -> str:
     """Why there is no proxy on this machine, "" where there is one."""
-    found = shutil.which("haproxy", path=PATH)
-    if found is None:
+    program = shutil.which("haproxy", path=PATH)
+    if program is None:
         return "no haproxy: run `make setup-dev`"
-    run = subprocess.run([found, "-v"], capture_output=True, text=True, timeout=30, check=False)
+    run = subprocess.run([program, "-v"], capture_output=True, text=True, timeout=30, check=False)
     return run.stderr if run.returncode else ""
 
 
@@ -50,7 +50,7 @@ class Node:
     Attributes:
         well: Whether its health check passes.
         seen: What it was asked, checks left out.
-        held: Requests that wait for `go` right now.
+        waiting: Requests that wait for `go` right now.
         left: Answers to `/v1/talk` that nobody took any more.
     """
 
@@ -59,7 +59,7 @@ class Node:
     well: bool = True
     seen: list[Request] = field(default_factory=list)
     go: threading.Event = field(default_factory=threading.Event)
-    held: int = 0
+    waiting: int = 0
     left: int = 0
 
     def __post_init__(self) -> None:
@@ -111,8 +111,8 @@ class Node:
             self._talk(connection)
         if path == "/v1/hold" and not self._hold(connection):
             return
-        told = {"node": self.address, "bytes": len(request.body)}
-        content = json.dumps(told).encode()
+        document = {"node": self.address, "bytes": len(request.body)}
+        content = json.dumps(document).encode()
         connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content)
 
     def _stream(self, connection: socket.socket) -> None:
@@ -125,7 +125,7 @@ class Node:
         """Write on and on, until nobody takes it any more."""
         connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         with self._lock:
-            self.held += 1
+            self.waiting += 1
         try:
             while True:
                 connection.sendall(b"d\r\ndata: first\n\n\r\n")
@@ -138,7 +138,7 @@ class Node:
         """Wait for `go`; False if the connection ends before."""
         connection.settimeout(0.02)
         with self._lock:
-            self.held += 1
+            self.waiting += 1
         try:
             while not self.go.is_set():
                 with suppress(TimeoutError):
@@ -148,7 +148,7 @@ class Node:
             return True
         finally:
             with self._lock:
-                self.held -= 1
+                self.waiting -= 1
 
 
 def nodes(count: int) -> list[Node]:
@@ -214,10 +214,10 @@ class Gateway:
         """All that comes back for some bytes sent."""
         with socket.create_connection(("127.0.0.1", self.port), SECONDS) as connection:
             connection.sendall(text.encode("latin-1"))
-            told = b""
+            received = b""
             while piece := connection.recv(65536):
-                told += piece
-            return told
+                received += piece
+            return received
 
 
 def until(condition: Any, what: str, log: object = "") -> None:

@@ -25,14 +25,14 @@ def main(url: str, tasks: str, project: str, region: str, account: str) -> int:
     except KeyboardInterrupt:
         return 130
     samples = merged.measured.samples
-    told = {
+    results = {
         "indices": [one.index for one in samples],
         "workers": sorted({one.worker for one in samples}),
         "failures": sorted({one.failure for one in samples} - {""}),
         "by": merged.by,
         "notes": merged.notes,
     }
-    print(json.dumps(told))
+    print(json.dumps(results))
     return 0
 
 

@@ -35,22 +35,22 @@ class DelayedServer:
             return Answer(text=self._metrics())
         if call.path == CHAT:
             self.counts += 1 + self.others
-            chunks: list[bytes | float] = [self.seconds, *self._answered(call)]
+            chunks: list[bytes | float] = [self.seconds, *self._answer_below(call)]
             return Answer(headers={"Content-Type": "text/event-stream"}, chunks=chunks)
         return None
 
-    def _answered(self, call: Call) -> list[bytes | float]:
+    def _answer_below(self, call: Call) -> list[bytes | float]:
         """What the server answers below this one; a default where it has none."""
         for route in self._server.cloud.server.routes[1:]:
-            found = route(call)
-            if found is not None:
-                return list(found.chunks or [])
+            answer = route(call)
+            if answer is not None:
+                return list(answer.chunks or [])
         raise AssertionError(call.path)
 
     def _metrics(self) -> str:
-        def grown(match: re.Match[str]) -> str:
+        def grow(match: re.Match[str]) -> str:
             step = {"count": 1.0, "sum": AT_SERVER}.get(match["part"] or "", 9.0)
             return f"{match['head']} {float(match['value']) + step * self.counts}"
 
         pattern = rf"^(?P<head>(?:{TTFT}_(?P<part>sum|count)|vllm:prompt_tokens_total)(?:\{{.*\}})?) (?P<value>\S+)$"
-        return re.sub(pattern, grown, self._text, flags=re.MULTILINE)
+        return re.sub(pattern, grow, self._text, flags=re.MULTILINE)

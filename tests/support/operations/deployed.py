@@ -127,16 +127,16 @@ class Deployed:
             if isinstance(self.requests, Answer):
                 return self.requests
             holds = parse_filter(call.json["filter"]).holds
-            found = [entry for entry in self.requests if holds(entry)]
+            entries = [entry for entry in self.requests if holds(entry)]
             # The newest first, in the order of the list where times are the same.
-            found.sort(key=lambda entry: entry["timestamp"], reverse=True)
-            return Answer(json={"entries": found[: call.json["pageSize"]]})
-        found = self.live.get(call.path.removeprefix("/run/v2/"))
-        return None if found is None else found if isinstance(found, Answer) else Answer(json=found)
+            entries.sort(key=lambda entry: entry["timestamp"], reverse=True)
+            return Answer(json={"entries": entries[: call.json["pageSize"]]})
+        entries = self.live.get(call.path.removeprefix("/run/v2/"))
+        return None if entries is None else entries if isinstance(entries, Answer) else Answer(json=entries)
 
 
 @contextmanager
-def deployed(folder: Path, **environ: str) -> Iterator[Deployed]:
+def deployed_stack(folder: Path, **environ: str) -> Iterator[Deployed]:
     """A project without stacks; its cloud knows nothing yet."""
     (folder / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
     with serving() as server:
@@ -149,7 +149,7 @@ def deployed(folder: Path, **environ: str) -> Iterator[Deployed]:
             **environ,
         }
         with Context(folder, environment, clock=PlatformClock(now=lambda: NOW), show=lambda _line: None) as context:
-            held = Deployed(folder, server, context)
+            stack = Deployed(folder, server, context)
             server.set_clock(lambda: NOW)
-            server.routes.append(held.answer)
-            yield held
+            server.routes.append(stack.answer)
+            yield stack

@@ -32,12 +32,14 @@ class LogServer:
             return None
         self.calls.append(call)
         holds = parse_filter(call.json["filter"]).holds
-        found = [entry for entry in self.entries if holds(entry)]
+        entries = [entry for entry in self.entries if holds(entry)]
         if call.json["orderBy"] == "timestamp desc":
-            found.reverse()
+            entries.reverse()
         start = int(call.json.get("pageToken") or 0)
         end = start + min(self.page, call.json["pageSize"])
-        return Answer(json={"entries": found[start:end]} | ({"nextPageToken": str(end)} if end < len(found) else {}))
+        return Answer(
+            json={"entries": entries[start:end]} | ({"nextPageToken": str(end)} if end < len(entries) else {})
+        )
 
     def add(
         self, text: str, second: int = 0, *, log: str = STDOUT, revision: str = "llm-00002-abc", **more: Any

@@ -76,17 +76,17 @@ class Client:
         self._lock = threading.Lock()
 
     def sample(self) -> Sample:
-        found = parse(self.http.get("/metrics").text, time.monotonic())
-        assert found is not None
-        return found
+        parsed = parse(self.http.get("/metrics").text, time.monotonic())
+        assert parsed is not None
+        return parsed
 
     def at_rest(self) -> Sample:
         """A sample after every sequence has ended."""
         deadline = time.monotonic() + 60
         while True:
-            found = self.sample()
-            if found.sums["vllm:num_requests_running"] + found.sums["vllm:num_requests_waiting"] == 0:
-                return found
+            sample = self.sample()
+            if sample.sums["vllm:num_requests_running"] + sample.sums["vllm:num_requests_waiting"] == 0:
+                return sample
             assert time.monotonic() < deadline
 
     def body(self, **fields: Any) -> dict[str, Any]:
@@ -95,12 +95,12 @@ class Client:
     def whole(self, **fields: Any) -> dict[str, Any]:
         """A call without a stream."""
         answer = self.http.post("/v1/completions", json=self.body(**fields))
-        found: dict[str, Any] = answer.json()
+        document: dict[str, Any] = answer.json()
         with self._lock:
             self.truth.statuses.append(answer.status_code)
             if answer.status_code == 200:
-                self._count(found["usage"], 1 if fields.get("use_beam_search") else fields.get("n", 1))
-        return found
+                self._count(document["usage"], 1 if fields.get("use_beam_search") else fields.get("n", 1))
+        return document
 
     def stream(self, leave_after: int = 0, **fields: Any) -> None:
         """A call with a stream; left after so many events."""
@@ -147,7 +147,7 @@ def at_once(*calls: Callable[[], object]) -> list[threading.Thread]:
     return threads
 
 
-def joined(threads: list[threading.Thread]) -> None:
+def join_threads(threads: list[threading.Thread]) -> None:
     for thread in threads:
         thread.join(300)
         assert not thread.is_alive()

@@ -69,8 +69,8 @@ class OwnedStack:
                 error = {"code": 403, "message": f"Permission denied on {part}", "status": "PERMISSION_DENIED"}
                 return Answer(403, {"error": error})
         with self._one:  # the store is that of one thread
-            found = self.project.call(call.method, call.path, call.json if call.body else None, **call.query)
-        return Answer(found.status_code, text=found.text)
+            response = self.project.call(call.method, call.path, call.json if call.body else None, **call.query)
+        return Answer(response.status_code, text=response.text)
 
     def keep(self, stack: str = "dev", resources: list[dict[str, Any]] | None = None) -> None:
         """Write the state of a stack."""
@@ -192,8 +192,8 @@ class OwnedStack:
 def resource(type_: str, id_: str, inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> dict[str, Any]:
     """A resource as a state has it."""
     urn = f"urn:pulumi:dev::bezel::{type_}::{id_.rpartition('/')[2]}"
-    held = {**inputs, **(outputs or {})}
-    return {"urn": urn, "type": type_, "custom": True, "id": id_, "inputs": inputs, "outputs": held}
+    all_outputs = {**inputs, **(outputs or {})}
+    return {"urn": urn, "type": type_, "custom": True, "id": id_, "inputs": inputs, "outputs": all_outputs}
 
 
 @contextmanager

@@ -46,10 +46,10 @@ class OneProject:
                 return answer
         with self._one:  # the store is that of one thread
             if call.query.get("alt") == "media":
-                found = self.project.raw(call.method, f"{call.path}?alt=media")
-                return Answer(found.status_code, text=found.text)
-            found = self.project.call(call.method, call.path, call.json if call.body else None, **call.query)
-        return Answer(found.status_code, text=found.text)
+                response = self.project.raw(call.method, f"{call.path}?alt=media")
+                return Answer(response.status_code, text=response.text)
+            response = self.project.call(call.method, call.path, call.json if call.body else None, **call.query)
+        return Answer(response.status_code, text=response.text)
 
     def context(self) -> Context:
         """A new context, as a face makes one for each call."""
@@ -68,15 +68,15 @@ class OneProject:
             )
 
     @property
-    def written(self) -> list[str]:
+    def changing_calls(self) -> list[str]:
         """What was asked beyond looking."""
         return [f"{call.method} {call.path}" for call in self.server.calls if call.method != "GET"]
 
     def use(self, metric: str, place: str, amount: int, *, ago: float) -> None:
         """What Cloud Monitoring counted of a quota."""
-        held: Any = self.project.cloud.quota_use
+        quota_use: Any = self.project.cloud.quota_use
         point = Point(self.project.clock.now() - ago, amount)
-        held._points[Series(metric, place)] = [point]  # a sample of its own needs a running service
+        quota_use._points[Series(metric, place)] = [point]  # a sample of its own needs a running service
 
 
 def _clock(clock: Clock) -> Any:

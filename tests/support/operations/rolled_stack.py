@@ -13,7 +13,7 @@ from bezel.operations.status.status import StackStatus, StatusArguments, status
 from tests.support.operations.deployed import (
     SERVICE,
     Deployed,
-    deployed,
+    deployed_stack,
     live_service,
     service_inputs,
     service_resource,
@@ -37,7 +37,7 @@ def name_of(number: int) -> str:
     return f"llm-{number:05}-abc"
 
 
-def pinned(number: int, percent: int = 100, **more: Any) -> dict[str, Any]:
+def pinned_target(number: int, percent: int = 100, **more: Any) -> dict[str, Any]:
     """A traffic target that names a revision."""
     return {"type": PINNED, "revision": name_of(number), "percent": percent, **more}
 
@@ -69,8 +69,8 @@ class RolledStack:
     @property
     def service(self) -> dict[str, Any]:
         """The service as Cloud Run has it."""
-        found: dict[str, Any] = self.cloud.live[SERVICE]
-        return found
+        description: dict[str, Any] = self.cloud.live[SERVICE]
+        return description
 
     def revise(self, count: int, *failed: int, gone: tuple[int, ...] = (), **more: Any) -> None:
         """Give the service so many revisions; those of `failed` never became ready, those of `gone` were deleted."""
@@ -97,10 +97,10 @@ class RolledStack:
 
     def revision(self, number: int) -> dict[str, Any]:
         """A revision, to be changed."""
-        (found,) = [each for each in self.revisions if each["name"].endswith(name_of(number))]
-        return found
+        (match,) = [each for each in self.revisions if each["name"].endswith(name_of(number))]
+        return match
 
-    def passed(self, *numbers: int, ended: str | None = None, others: tuple[dict[str, Any], ...] = ()) -> None:
+    def write_passed(self, *numbers: int, ended: str | None = None, others: tuple[dict[str, Any], ...] = ()) -> None:
         """Write the state after checks of these revisions passed, and after a gated rollout ended a rollback."""
         entries = [{"revision": name_of(number), "model": "gemma", "start": START} for number in numbers]
         outputs = {"revision": name_of(numbers[-1]) if numbers else "", "verdict": {"ok": True}, "passed": entries}
@@ -126,8 +126,8 @@ class RolledStack:
 
     def status(self) -> StackStatus:
         """The status of the stack."""
-        (found,) = status(self.context(), StatusArguments(stack=STACK)).stacks
-        return found
+        (stack_status,) = status(self.context(), StatusArguments(stack=STACK)).stacks
+        return stack_status
 
     def context(self, **changes: Any) -> Context:
         """A context of its own, as each call of a face has one."""
@@ -136,15 +136,15 @@ class RolledStack:
     def answer(self, call: Call) -> Answer | None:
         """Answer as Google does."""
         if call.path == f"/run/v2/{SERVICE}" and call.method == "PATCH":
-            return self._patched(call)
+            return self._patch(call)
         if call.path == f"/run/v2/{SERVICE}/revisions":
             return Answer(json={"revisions": self.revisions[::-1]})
         if call.path == MONITORING and self.instances is not None:
             return Answer(json={"timeSeries": [_series(name, count) for name, count in self.instances.items()]})
-        found = self.present.get(call.path)
-        return found if found is None or isinstance(found, Answer) else Answer(json=found)
+        response = self.present.get(call.path)
+        return response if response is None or isinstance(response, Answer) else Answer(json=response)
 
-    def _patched(self, call: Call) -> Answer:
+    def _patch(self, call: Call) -> Answer:
         fault = self.faults.pop(0) if self.faults else ""
         if isinstance(fault, int):
             return error(fault)
@@ -178,12 +178,12 @@ def _series(revision: str, count: int) -> dict[str, Any]:
 @contextmanager
 def rolled_stack(folder: Path) -> Iterator[RolledStack]:
     """A stack of three revisions that passed, of which the newest serves."""
-    with deployed(folder) as cloud:
+    with deployed_stack(folder) as cloud:
         others = ("ARTIFACT_REGISTRY", "SECRET_MANAGER", "STORAGE", "IAM_BETA")
         variables = {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{cloud.server.url}/{api}/" for api in others}
         cloud.context = replace(cloud.context, environ={**cloud.context.environ, **variables})
         made = RolledStack(cloud)
         cloud.server.routes.insert(0, made.answer)
         made.revise(3)
-        made.passed(1, 2, 3)
+        made.write_passed(1, 2, 3)
         yield made

@@ -15,7 +15,7 @@ class TwoSteps:
     """A pipeline's small program, deployed by operations instead of a pipeline."""
 
     pipeline: Pipeline
-    said: list[str] = field(default_factory=list)
+    shown_lines: list[str] = field(default_factory=list)
 
     @classmethod
     def on_a_folder(cls, folder: Path) -> Self:
@@ -28,7 +28,7 @@ class TwoSteps:
 
     def context(self, **environment: str) -> Context:
         """A new context, as a face makes one for each call."""
-        return Context(self.pipeline.folder, self.pipeline.environment | environment, show=self.said.append)
+        return Context(self.pipeline.folder, self.pipeline.environment | environment, show=self.shown_lines.append)
 
     def plan(self) -> Plan:
         """The plan of a deploy."""

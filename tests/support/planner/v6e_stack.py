@@ -33,7 +33,7 @@ L4X8 = {
 }
 
 
-def changed(config, **changes):
+def with_lease_changes(config, **changes):
     """The configuration with whole keys replaced; of `lease` and `vllm` single entries."""
     merged = dict(config)
     for key, value in changes.items():

@@ -43,15 +43,15 @@ Setting = dict[str, Any]
 def words(setting: Setting) -> list[str]:
     """What follows `vllm serve MODEL`, as the plan writes it; options that there are not as it would write them."""
     arguments = merge({}, setting["vllm"], OPTIONS)
-    known = {name: one for name, one in arguments.items() if _can_be_written(name, one.written)}
-    others = [f"--{name}={as_word(one.written)}" for name, one in arguments.items() if name not in known]
-    return [*option_words(known, OPTIONS), *others, *_STRICT]
+    writable = {name: one for name, one in arguments.items() if _can_be_written(name, one.written)}
+    others = [f"--{name}={as_word(one.written)}" for name, one in arguments.items() if name not in writable]
+    return [*option_words(writable, OPTIONS), *others, *_STRICT]
 
 
 def _can_be_written(name: str, value: object) -> bool:
     """Whether the plan would write it: an option of the release, and a switch as one."""
-    found = OPTIONS.find(f"--{name}")
-    return found is not None and (isinstance(value, bool) or found[0].kind not in ("switch", "switch-pair"))
+    option = OPTIONS.find(f"--{name}")
+    return option is not None and (isinstance(value, bool) or option[0].kind not in ("switch", "switch-pair"))
 
 
 def plan_verdict(setting: Setting) -> str | None:
@@ -80,13 +80,13 @@ def simulated_verdict(setting: Setting, folder: Path) -> str | None:
         made.mkdir(parents=True)
         (made / "config.json").write_text(json.dumps(MODEL | {"max_position_embeddings": CONTEXT}))
         (made / "model.safetensors").write_bytes(b"\0" * 400_000)
-    said = io.StringIO()
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(output):
             options = parse(["/mnt/models/tiny", *words(setting)])
         make_settings(options, _machine(folder), setting["variables"])
     except SystemExit:
-        return said.getvalue().strip().splitlines()[-1]
+        return output.getvalue().strip().splitlines()[-1]
     except StartError as error:
         return str(error)
     return None
@@ -113,19 +113,19 @@ def verdicts(rows: list[Setting], folder: Path) -> Verdicts:
     }
 
 
-def table(rows: list[Setting], said: Verdicts, stamp: dict[str, str]) -> dict[str, Any]:
+def table(rows: list[Setting], by_judge: Verdicts, stamp: dict[str, str]) -> dict[str, Any]:
     """What the plan and the simulated server say of settings that a real vLLM has judged, as a table of the documents.
 
     Args:
         rows: settings, each with the verdict of the real one.
-        said: the verdicts of the others.
+        by_judge: the verdicts of the others.
         stamp: of the real one's run.
     """
     reasons = {
         who: collections.Counter(
-            explanation(row, who, verdict, row["real"]) for row, verdict in zip(rows, found, strict=True)
+            explanation(row, who, verdict, row["real"]) for row, verdict in zip(rows, verdicts_of_judge, strict=True)
         )
-        for who, found in said.items()
+        for who, verdicts_of_judge in by_judge.items()
     }
     return {
         "title": "vLLM: generated settings",
@@ -140,8 +140,8 @@ def table(rows: list[Setting], said: Verdicts, stamp: dict[str, str]) -> dict[st
         "stamp": stamp,
         "columns": ["judge", "compared", "equal", "explained"],
         "rows": [
-            [who, len(rows), found[""], sum(count for reason, count in found.items() if reason)]
-            for who, found in reasons.items()
+            [who, len(rows), verdicts_of_judge[""], sum(count for reason, count in verdicts_of_judge.items() if reason)]
+            for who, verdicts_of_judge in reasons.items()
         ],
         "notes": [
             {
@@ -149,8 +149,8 @@ def table(rows: list[Setting], said: Verdicts, stamp: dict[str, str]) -> dict[st
                 "why": reason,
                 "evidence": EXPLAINED.relative_to(ROOT).as_posix(),
             }
-            for who, found in reasons.items()
-            for reason, count in sorted((reason, count) for reason, count in found.items() if reason)
+            for who, verdicts_of_judge in reasons.items()
+            for reason, count in sorted((reason, count) for reason, count in verdicts_of_judge.items() if reason)
         ],
     }
 
@@ -166,10 +166,10 @@ def explanation(setting: Setting, who: str, verdict: str | None, real: str | Non
     if (verdict is None) == (real is None):
         return ""
     says = "taken" if verdict is None else "refused"
-    given = {name: one.written for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
+    settings = {name: one.written for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
     for row in explanations():
         fits = any(
-            re.fullmatch(row["name"], name) and row.get("value", value) == value for name, value in given.items()
+            re.fullmatch(row["name"], name) and row.get("value", value) == value for name, value in settings.items()
         )
         if fits and says == row["says"] and who in row["who"] and re.search(row["words"], verdict or real or ""):
             return str(row["reason"])

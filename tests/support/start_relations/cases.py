@@ -93,8 +93,8 @@ def plan_case(case: Case) -> tuple[Any, tuple[Any, ...]]:
     """Return the plan of a case and no problems, or None and its problems."""
     config = configuration(case.stack)
     for key, value in case.changes.items():
-        own = config.get(key)
-        config[key] = {**own, **value} if isinstance(own, dict) and isinstance(value, dict) else value
+        present = config.get(key)
+        config[key] = {**present, **value} if isinstance(present, dict) and isinstance(value, dict) else value
     config["model"] = case.model or config["model"]
     config["vllm"] = {**config.get("vllm", {}), **_options(case)}
     try:
@@ -129,8 +129,8 @@ def seed_models(folder: Path) -> None:
 def command(case: Case) -> tuple[list[str], dict[str, str]]:
     """Return what follows `vllm serve` in a case, and the variables of its container."""
     plan = shipped_plan(case.stack)
-    words = [_model_path(case, plan), *_replaced(plan.server.arguments[1:], _options(case))]
-    return words, {**plan.server.environment, **case.changes.get("variables", {})}
+    arguments = [_model_path(case, plan), *_replace_options(plan.server.arguments[1:], _options(case))]
+    return arguments, {**plan.server.environment, **case.changes.get("variables", {})}
 
 
 def start_case(case: Case, folder: Path) -> str | None:
@@ -141,15 +141,15 @@ def start_case(case: Case, folder: Path) -> str | None:
         folder: where `seed_models` wrote the models.
     """
     plan = shipped_plan(case.stack)
-    words, environment = command(case)
-    said = io.StringIO()
+    arguments, environment = command(case)
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
-            options = parse(words)
+        with contextlib.redirect_stderr(output):
+            options = parse(arguments)
         machine = _machine(case, plan, folder)
         load_adapters(options, make_settings(options, machine, environment).served_names, machine.resolve)
     except SystemExit:
-        return said.getvalue().strip().splitlines()[-1]
+        return output.getvalue().strip().splitlines()[-1]
     except StartError as error:
         return str(error)
     return None
@@ -163,12 +163,12 @@ def _model_path(case: Case, plan: Any) -> str:
     return f"{path.removesuffix(plan.weights.path)}{changed or model(case.model).folder}"
 
 
-def _replaced(words: tuple[str, ...], chosen: dict[str, Any]) -> list[str]:
+def _replace_options(arguments: tuple[str, ...], chosen: dict[str, Any]) -> list[str]:
     """Replace options in an argument list."""
     replaced = [OPTIONS.find(f"--{name.replace('_', '-')}")[0] for name in chosen]
     flags = {flag for option in replaced for flag in (*option.flags, option.negation)}
     kept, drops = [], False
-    for word in words:
+    for word in arguments:
         if word.startswith("--"):
             drops = word.partition("=")[0] in flags
         if not drops:

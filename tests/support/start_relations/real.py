@@ -95,17 +95,17 @@ def _tokenizer(tiny: Path) -> dict[str, Any]:
     files = {
         name: (tiny / name).read_text(encoding="utf-8") for name in ("chat_template.jinja", "generation_config.json")
     }
-    words = json.loads((tiny / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer = json.loads((tiny / "tokenizer.json").read_text(encoding="utf-8"))
     settings = json.loads((tiny / "tokenizer_config.json").read_text(encoding="utf-8"))
-    known = {token["content"] for token in words["added_tokens"]}
-    following = max(*words["model"]["vocab"].values(), *(token["id"] for token in words["added_tokens"])) + 1
+    known_tokens = {token["content"] for token in tokenizer["added_tokens"]}
+    following = max(*tokenizer["model"]["vocab"].values(), *(token["id"] for token in tokenizer["added_tokens"])) + 1
     for kind, (one, begin, end) in _TOKENS.items():
         settings |= {f"{kind}_token": one, f"bo{kind[0]}_token": begin, f"eo{kind[0]}_token": end}
         for token in (begin, end):
-            if token not in known:
-                words["added_tokens"].append({**words["added_tokens"][0], "id": following, "content": token})
+            if token not in known_tokens:
+                tokenizer["added_tokens"].append({**tokenizer["added_tokens"][0], "id": following, "content": token})
                 following += 1
-    return {**files, "tokenizer.json": words, "tokenizer_config.json": settings}
+    return {**files, "tokenizer.json": tokenizer, "tokenizer_config.json": settings}
 
 
 def question(case: Case, folder: Path) -> dict[str, Any]:
@@ -115,8 +115,8 @@ def question(case: Case, folder: Path) -> dict[str, Any]:
         case: to be judged.
         folder: where `seed_real_models` wrote the models.
     """
-    words, variables = command(case)
-    return {"words": [_local(word, folder) for word in words], "variables": variables, "device": _device(case)}
+    arguments, variables = command(case)
+    return {"words": [_local(word, folder) for word in arguments], "variables": variables, "device": _device(case)}
 
 
 def _local(word: str, folder: Path) -> str:

@@ -34,7 +34,7 @@ JUDGES = ("plan", "simulated")
 def further_cases() -> tuple[Case, ...]:
     """Return the cases that are in no row of the table; `refused` is the real vLLM's verdict."""
     rows = tomllib.loads(FURTHER.read_text(encoding="utf-8"))
-    return tuple(Case(relation, **row) for relation, found in rows.items() for row in found)
+    return tuple(Case(relation, **row) for relation, case_rows in rows.items() for row in case_rows)
 
 
 def all_cases() -> tuple[Case, ...]:
@@ -43,21 +43,22 @@ def all_cases() -> tuple[Case, ...]:
 
 
 @functools.cache
-def recorded() -> dict[str, dict[str, str]]:
+def recorded_verdicts() -> dict[str, dict[str, str]]:
     """Return what the real vLLM's classes said, by the id of the case."""
     rows = json.loads(RECORDED.read_text(encoding="utf-8"))
     return {row["case"]: row for row in rows}
 
 
-def judged(found: tuple[Case, ...], folder: Path) -> dict[str, dict[str, bool]]:
+def judge_cases(chosen: tuple[Case, ...], folder: Path) -> dict[str, dict[str, bool]]:
     """Return for each case whether the plan, and the simulated server, refuses it.
 
     Args:
-        found: the cases.
+        chosen: the cases.
         folder: where `seed_models` wrote the models.
     """
     return {
-        case.id: {"plan": bool(plan_case(case)[1]), "simulated": start_case(case, folder) is not None} for case in found
+        case.id: {"plan": bool(plan_case(case)[1]), "simulated": start_case(case, folder) is not None}
+        for case in chosen
     }
 
 
@@ -85,27 +86,32 @@ def explanation(case: Case, who: str, verdict: dict[str, str], *, refuses: bool)
     return None
 
 
-def table(found: tuple[Case, ...], said: dict[str, dict[str, bool]], stamp: dict[str, str]) -> dict[str, Any]:
+def table(
+    compared_cases: tuple[Case, ...], verdicts: dict[str, dict[str, bool]], stamp: dict[str, str]
+) -> dict[str, Any]:
     """Return the comparison as a table of the documents.
 
     Args:
-        found: recorded cases.
-        said: what plan and simulated server say of them.
+        compared_cases: recorded cases.
+        verdicts: what plan and simulated server say of them.
         stamp: of the real one's run.
     """
-    known = recorded()
+    recorded_rows = recorded_verdicts()
     reasons = {
-        who: collections.Counter(explanation(case, who, known[case.id], refuses=said[case.id][who]) for case in found)
+        who: collections.Counter(
+            explanation(case, who, recorded_rows[case.id], refuses=verdicts[case.id][who]) for case in compared_cases
+        )
         for who in JUDGES
     }
-    count = collections.Counter(known[case.id]["verdict"] for case in found)
+    count = collections.Counter(recorded_rows[case.id]["verdict"] for case in compared_cases)
     return {
         "title": "vLLM: starts on a GPU and a TPU",
         "document": "fidelity",
         "order": 32,
-        "about": f"{len(found)} cases of {len({case.relation for case in found})} relations between arguments, model, "
-        "processor, tokenizer, device and host, taken through a real vLLM 0.32.0's own classes with the published "
-        "configurations of Gemma 4 and no weights: parser, configuration, tokenizer and processor, the model's layers "
+        "about": f"{len(compared_cases)} cases of {len({case.relation for case in compared_cases})} relations between "
+        "arguments, model, processor, tokenizer, device and host, taken through a real vLLM 0.32.0's own classes "
+        "with the published configurations of Gemma 4 and no weights: parser, configuration, tokenizer and processor, "
+        "the model's layers "
         "with their attention and quantisation, layout of the cache, scheduler, routes. GPUs of capability 8.9, 12.0 "
         f"are stood in for, TPUs up to the processor. The real classes refuse {count['refused']}, accept "
         f"{count['accepted']} and cannot judge {count['not judged']} for want of a kernel or a package.",
@@ -113,12 +119,12 @@ def table(found: tuple[Case, ...], said: dict[str, dict[str, bool]], stamp: dict
         "stamp": stamp,
         "columns": ["judge", "compared", "equal", "explained"],
         "rows": [
-            [who, len(found), found_of[""], sum(number for reason, number in found_of.items() if reason)]
+            [who, len(compared_cases), found_of[""], sum(number for reason, number in found_of.items() if reason)]
             for who, found_of in reasons.items()
         ],
         "notes": [
             {
-                "what": f"{who}, {number} of {len(found)}",
+                "what": f"{who}, {number} of {len(compared_cases)}",
                 "why": reason,
                 "evidence": EXPLAINED.relative_to(ROOT).as_posix(),
             }

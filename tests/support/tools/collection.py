@@ -40,4 +40,4 @@ def _patterns_without_a_case(items: list[pytest.Item]) -> list[tuple[str, str]]:
         for pattern in (pattern for mark in marks for pattern in mark.args):
             key = (item.nodeid.partition("[")[0], pattern)
             cases[key] = cases.get(key, False) or fnmatchcase(item.callspec.id, pattern)  # type: ignore[attr-defined]
-    return [key for key, found in cases.items() if not found]
+    return [key for key, used_items in cases.items() if not used_items]

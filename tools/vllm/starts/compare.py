@@ -40,7 +40,7 @@ def main() -> int:
         real.seed_real_models(folder / "real", options.model)
         verdicts = real.ask(options.python, [real.question(case, folder / "real") for case in cases])
         seed_models(folder)
-        judgments = judges.judged(cases, folder)
+        judgments = judges.judge_cases(cases, folder)
         rows = [
             {"case": case.id, **{key: _without_paths(text, folder / "real") for key, text in verdict.items()}}
             for case, verdict in zip(cases, verdicts, strict=True)
@@ -67,7 +67,7 @@ def _record(rows: list[dict[str, str]], cases: tuple[judges.Case, ...], judgment
     lines = ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in rows)
     judges.RECORDED.parent.mkdir(exist_ok=True)
     judges.RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    judges.recorded.cache_clear()
+    judges.recorded_verdicts.cache_clear()
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()

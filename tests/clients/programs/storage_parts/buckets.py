@@ -20,8 +20,8 @@ def _():
 def _():
     os.environ["STORAGE_EMULATOR_HOST"] = BASE
     try:
-        found = storage.Client.from_service_account_json(KEY_FILE)
-        assert isinstance(list(found.list_buckets()), list)
+        key_client = storage.Client.from_service_account_json(KEY_FILE)
+        assert isinstance(list(key_client.list_buckets()), list)
     finally:
         del os.environ["STORAGE_EMULATOR_HOST"]
 
@@ -72,8 +72,8 @@ def _():
 
 @tried("Client.list_buckets")
 def _():
-    found = client.list_buckets(prefix="library-", page_size=1)
-    assert [bucket.name for bucket in found] == ["library-depot", "library-shelf"]
+    buckets = client.list_buckets(prefix="library-", page_size=1)
+    assert [bucket.name for bucket in buckets] == ["library-depot", "library-shelf"]
 
 
 @tried("Bucket.exists")
@@ -140,8 +140,8 @@ def _():
     bucket.rpo = "DEFAULT"
     bucket.requester_pays = True
     bucket.patch()
-    found = client.get_bucket("library-depot")
-    assert (found.soft_delete_policy.retention_duration_seconds, found.requester_pays) == (8 * 86400, True)
+    bucket = client.get_bucket("library-depot")
+    assert (bucket.soft_delete_policy.retention_duration_seconds, bucket.requester_pays) == (8 * 86400, True)
     bucket.requester_pays = False
     bucket.patch()
 

@@ -27,7 +27,7 @@ client = storage.Client.from_service_account_json(KEY_FILE, client_options=OPTIO
 anonymous = storage.Client(project=client.project, credentials=AnonymousCredentials(), client_options=OPTIONS)
 
 
-def tried(name):
+def call_of(name):
     """A decorator that notes a function as the call of a name; "" for what is only prepared for later calls."""
 
     def note(function):
@@ -55,7 +55,7 @@ def run():
             print(json.dumps({"client": CLIENT, "call": name, "outcome": outcome, "text": text}), flush=True)
 
 
-def refused(kind, function, *arguments, **named):
+def expect_refusal(kind, function, *arguments, **named):
     """Assert that a call raises an exception of a kind."""
     try:
         function(*arguments, **named)
@@ -75,9 +75,9 @@ def md5(data):
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
 
 
-def names(found):
+def names(blobs):
     """Names of some objects."""
-    return [blob.name for blob in found]
+    return [blob.name for blob in blobs]
 
 
 def _message(error):

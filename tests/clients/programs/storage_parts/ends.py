@@ -41,9 +41,9 @@ def _():
 
 @tried("Client.list_buckets soft_deleted")
 def _():
-    found = {bucket.name: bucket for bucket in client.list_buckets(soft_deleted=True)}
-    assert {"library-shelf", "library-depot", "library-empty"} <= found.keys()
-    assert found["library-shelf"].soft_delete_time < found["library-shelf"].hard_delete_time
+    by_name = {bucket.name: bucket for bucket in client.list_buckets(soft_deleted=True)}
+    assert {"library-shelf", "library-depot", "library-empty"} <= by_name.keys()
+    assert by_name["library-shelf"].soft_delete_time < by_name["library-shelf"].hard_delete_time
     assert "library-shelf" not in {bucket.name for bucket in client.list_buckets()}
 
 

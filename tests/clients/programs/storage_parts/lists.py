@@ -17,9 +17,9 @@ def _():
 @tried("Client.list_blobs")
 def _():
     assert len(list(client.list_blobs("library-shelf", prefix="l/"))) == 6
-    found = client.list_blobs("library-shelf", prefix="l/", delimiter="/", page_size=2)
-    assert names(found) == ["l/a.txt", "l/b.txt", "l/g.md"]
-    assert found.prefixes == {"l/c/"}
+    blobs = client.list_blobs("library-shelf", prefix="l/", delimiter="/", page_size=2)
+    assert names(blobs) == ["l/a.txt", "l/b.txt", "l/g.md"]
+    assert blobs.prefixes == {"l/c/"}
     asked = {"prefix": "l/", "fields": "items(name),nextPageToken"}
     assert len(list(client.list_blobs("library-shelf", max_results=3, **asked))) == 3
     refused(exceptions.NotFound, list, client.list_blobs("library-absent"))
@@ -27,8 +27,8 @@ def _():
 
 @tried("Bucket.list_blobs with offsets")
 def _():
-    found = shelf.list_blobs(start_offset="l/b", end_offset="l/c/e")
-    assert names(found) == ["l/b.txt", "l/c/", "l/c/d.txt"]
+    blobs = shelf.list_blobs(start_offset="l/b", end_offset="l/c/e")
+    assert names(blobs) == ["l/b.txt", "l/c/", "l/c/d.txt"]
 
 
 @tried("Bucket.list_blobs match_glob")
@@ -41,14 +41,14 @@ def _():
 
 @tried("Bucket.list_blobs include_trailing_delimiter")
 def _():
-    found = shelf.list_blobs(prefix="l/", delimiter="/", include_trailing_delimiter=True)
-    assert names(found) == ["l/a.txt", "l/b.txt", "l/c/", "l/g.md"]
+    blobs = shelf.list_blobs(prefix="l/", delimiter="/", include_trailing_delimiter=True)
+    assert names(blobs) == ["l/a.txt", "l/b.txt", "l/c/", "l/g.md"]
 
 
 @tried("Bucket.list_blobs include_folders_as_prefixes")
 def _():
-    found = shelf.list_blobs(prefix="l/", delimiter="/", include_folders_as_prefixes=True)
-    assert (len(list(found)), found.prefixes) == (3, {"l/c/"})
+    blobs = shelf.list_blobs(prefix="l/", delimiter="/", include_folders_as_prefixes=True)
+    assert (len(list(blobs)), blobs.prefixes) == (3, {"l/c/"})
 
 
 @tried("Bucket.list_blobs versions")
@@ -58,13 +58,13 @@ def _():
     for text in ("1", "2", "3"):
         blob.upload_from_string(text)
         generations.append(blob.generation)
-    found = list(shelf.list_blobs(prefix="v/", versions=True))
-    assert [item.generation for item in found] == generations == sorted(generations)
-    assert [item.time_deleted is None for item in found] == [False, False, True]
+    blobs = list(shelf.list_blobs(prefix="v/", versions=True))
+    assert [item.generation for item in blobs] == generations == sorted(generations)
+    assert [item.time_deleted is None for item in blobs] == [False, False, True]
     assert shelf.blob("v/one", generation=generations[0]).download_as_bytes() == b"1"
     shelf.delete_blob("v/one")
     assert (shelf.get_blob("v/one"), len(list(shelf.list_blobs(prefix="v/", versions=True)))) == (None, 3)
-    shelf.copy_blob(found[1], shelf, "v/one", source_generation=generations[1])
+    shelf.copy_blob(blobs[1], shelf, "v/one", source_generation=generations[1])
     assert shelf.blob("v/one").download_as_bytes() == b"2"
     shelf.delete_blob("v/one", generation=generations[0])
     refused(exceptions.NotFound, shelf.blob("v/one", generation=generations[0]).reload)
@@ -76,9 +76,9 @@ def _():
     blob = depot.blob("gone")
     blob.upload_from_string("still here")
     blob.delete()
-    found = list(depot.list_blobs(soft_deleted=True))
-    assert [(item.name, item.generation) for item in found] == [("gone", blob.generation)]
-    assert found[0].soft_delete_time < found[0].hard_delete_time
+    blobs = list(depot.list_blobs(soft_deleted=True))
+    assert [(item.name, item.generation) for item in blobs] == [("gone", blob.generation)]
+    assert blobs[0].soft_delete_time < blobs[0].hard_delete_time
     shown = depot.get_blob("gone", generation=blob.generation, soft_deleted=True)
     assert shown.soft_delete_time is not None
 

@@ -22,8 +22,8 @@ for version in ("v4", "v2"):
     def _(version=version):
         signed = {"version": version, "api_access_endpoint": BASE}
         url = blob.generate_signed_url(HOUR, response_disposition="attachment", **signed)
-        found = requests.get(url, timeout=30)
-        assert (found.text, found.headers["content-disposition"]) == ("signed", "attachment"), found.text
+        response = requests.get(url, timeout=30)
+        assert (response.text, response.headers["content-disposition"]) == ("signed", "attachment"), response.text
         assert requests.put(url, b"x", timeout=30).status_code == 403
         assert requests.get(url.replace("signed/", "other/"), timeout=30).status_code == 403
         put = depot.blob("signed/put").generate_signed_url(
@@ -40,7 +40,7 @@ for version in ("v4", "v2"):
         gone = depot.blob("signed/put").generate_signed_url(HOUR, method="DELETE", **signed)
         assert requests.delete(gone, timeout=30).status_code == 204
         past = dt.datetime.now(dt.UTC) - HOUR if version == "v2" else 1
-        late = blob.generate_signed_url(past, **signed) if version == "v2" else _expired(blob)
+        late = blob.generate_signed_url(past, **signed) if version == "v2" else _expired_url(blob)
         answer = requests.get(late, timeout=30)
         assert (answer.status_code, "ExpiredToken" in answer.text) == (400, True), answer.text
 
@@ -72,7 +72,7 @@ def _():
     assert requests.post(url, fields | {"x-goog-meta-a": "b"}, files=files, timeout=30).status_code == 403
 
 
-def _expired(blob):
+def _expired_url(blob):
     from google.cloud.storage._signing import generate_signed_url_v4
 
     day_before = (dt.datetime.now(dt.UTC) - 24 * HOUR).strftime("%Y%m%dT%H%M%SZ")

@@ -34,11 +34,15 @@ def _():
     blob.custom_time = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
     blob.storage_class = "NEARLINE"
     blob.upload_from_string(b"described")
-    found = shelf.get_blob("a/described")
-    assert (found.metadata, found.cache_control) == ({"key": "value", "ü": "ß"}, "no-store")
-    assert (found.content_language, found.content_disposition) == ("de", 'attachment; filename="x"')
-    assert (found.storage_class, found.custom_time) == ("NEARLINE", blob.custom_time)
-    assert (found.etag, found.media_link[: len(BASE)], found.self_link[: len(BASE)]) == (blob.etag, BASE, BASE)
+    stored_blob = shelf.get_blob("a/described")
+    assert (stored_blob.metadata, stored_blob.cache_control) == ({"key": "value", "ü": "ß"}, "no-store")
+    assert (stored_blob.content_language, stored_blob.content_disposition) == ("de", 'attachment; filename="x"')
+    assert (stored_blob.storage_class, stored_blob.custom_time) == ("NEARLINE", blob.custom_time)
+    assert (stored_blob.etag, stored_blob.media_link[: len(BASE)], stored_blob.self_link[: len(BASE)]) == (
+        blob.etag,
+        BASE,
+        BASE,
+    )
 
 
 @tried("Blob.upload_from_file in chunks")
@@ -257,8 +261,8 @@ def _():
     ):
         blob = shelf.blob("names/" + name if len(name) < 1000 else name)
         blob.upload_from_string(name)
-        found = shelf.get_blob(blob.name)
-        assert (found.name, found.download_as_text()) == (blob.name, name), name
+        stored_blob = shelf.get_blob(blob.name)
+        assert (stored_blob.name, stored_blob.download_as_text()) == (blob.name, name), name
         blob.reload()
         blob.metadata = {"a": "b"}
         blob.patch()
