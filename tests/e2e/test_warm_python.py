@@ -62,7 +62,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path, serving: str) -> Start
 def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     start: Start, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    process = start(*arguments, given=subprocess.PIPE)
+    process = start(*arguments, standard_input=subprocess.PIPE)
     output, complained = process.communicate("given", timeout=30)
     assert output.split() == ["pulumi", "['--a',", "'b']", "__main__", str(tmp_path), "1", str(tmp_path), "given"]
     assert (complained, process.returncode) == ("bad\n", 7)
