@@ -1,4 +1,4 @@
-"""What the Pulumi CLI that the toolchain builds has, and what it answers for what its build leaves out."""
+"""Pulumi CLI that the toolchain builds: what it has, and its errors for what its build leaves out."""
 
 import json
 import subprocess

@@ -114,7 +114,7 @@ def test_a_failed_build_ends_the_making_of_the_environment(go: Clone) -> None:
     os.mkfifo(go.variables["FAKE_UV_GATE"])
     go.variables["FAKE_BUILD_FAILS"] = "1"
     assert go.run()[0] == 1
-    with pytest.raises(OSError, match="No such device or address"):  # nobody waits at it
+    with pytest.raises(OSError, match="No such device or address"):  # no process waits at it
         os.close(os.open(go.variables["FAKE_UV_GATE"], os.O_WRONLY | os.O_NONBLOCK))
     assert not (go.folder / ".venv" / "bin" / "bezel").exists()
 

@@ -17,7 +17,7 @@ class StepError(Exception):
 
 
 class Step:
-    """A running command, as a context manager that ends it where nobody waited for it.
+    """A running command, as a context manager that ends it unless it has ended.
 
     Raises:
         StepError: The command is missing.

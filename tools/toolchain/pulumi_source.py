@@ -1,7 +1,7 @@
 """Source of the Pulumi CLI for a build with Go: the published module without what only other clouds need.
 
 The drivers of AWS, Azure, Vault and PostgreSQL and three commands of Pulumi Cloud are a quarter of the packages.
-The files of `pulumi/left_out` take their place: whoever uses one is told so, and where to get the official release.
+The files of `pulumi/left_out` take their place: errors that name what is missing and the official release.
 
 Leaves out the build itself (`pulumi_cli`).
 """
