@@ -1,7 +1,7 @@
 """Names of the files in which the engine keeps the states of stacks, in a folder or in a bucket. Pure.
 
 A state is `.pulumi/stacks/PROJECT/STACK.json`, or that name with `.gz` or `.zst`, as PULUMI_DIY_BACKEND_GZIP and _ZSTD
-were set for its last run. A run with another setting deletes the file of the run before, and goes on where that fails:
+were set for its last run. A run with another setting deletes the file of the run before, and ignores a failure to:
 of several files the newest one is the state (`stackPath` in pkg/backend/diy/state.go, 3.274). Beside it may be backups
 (`.bak`) and attributes, also those of a removed stack.
 """

@@ -25,14 +25,14 @@ PASSES_ON = {"ci lock"}
 def commands(spec: Mapping[str, Any], run: str = "", above: tuple[str, ...] = ()) -> Iterator[tuple[str, str, Any]]:
     """The words of each command that runs something, the place of its function, and its row."""
     for word, command in spec.get("commands", {}).items():
-        words, place = (*above, word), command.get("call") or command.get("run", run)
+        name, place = (*above, word), command.get("call") or command.get("run", run)
         if not command.get("commands") or command.get("alone"):
-            yield " ".join(words), place, command
-        yield from commands(command, place, words)
+            yield " ".join(name), place, command
+        yield from commands(command, place, name)
 
 
-ROWS = {words: (place, row) for words, place, row in commands(command_table().spec)}
-OTHERS = {words: row for words, row in ROWS.items() if "operation" not in row[1] or row[0].startswith("bezel_bench")}
+ROWS = {name: (place, row) for name, place, row in commands(command_table().spec)}
+OTHERS = {name: row for name, row in ROWS.items() if "operation" not in row[1] or row[0].startswith("bezel_bench")}
 
 
 def result_codes(operation: Operation) -> frozenset[int]:
@@ -47,18 +47,18 @@ def reached_codes(operation: Operation) -> frozenset[int]:
     return frozenset(code for place in places for code in raised_codes(f"bezel.operations.{place}"))
 
 
-def differing_codes(said: Mapping[int, str], results: frozenset[int], errors: frozenset[int]) -> frozenset[int]:
+def differing_codes(row_codes: Mapping[int, str], results: frozenset[int], errors: frozenset[int]) -> frozenset[int]:
     """The codes that a row says and the code lacks, or the other way around.
 
     Args:
-        said: Own codes of the row, with what each means.
+        row_codes: Own codes of the row, with what each means.
         results: Codes of results.
         errors: Codes of errors.
     """
     # What a result means by a code that every command has is more than that code says.
     meant = {code for code in results if code not in {Exit.DONE, *_OF_SIGNALS}}
-    missing = {code for code in meant | errors if code not in said and (code not in COMMON or code in meant)}
-    unused = {code for code in said if code != Exit.DONE and code not in meant | errors}
+    missing = {code for code in meant | errors if code not in row_codes and (code not in COMMON or code in meant)}
+    unused = {code for code in row_codes if code != Exit.DONE and code not in meant | errors}
     return frozenset(missing | unused)
 
 
@@ -82,17 +82,17 @@ def test_codes_of_a_changing_operation_are_those_of_its_row(each: Operation) -> 
     assert differing_codes(each.exit_codes, codes, reached_codes(each)) == frozenset()
 
 
-@pytest.mark.parametrize("words", sorted(OTHERS))
-def test_codes_of_another_command_are_those_of_its_row(words: str) -> None:
-    place, row = OTHERS[words]
-    said = {int(code): meaning for code, meaning in row.get("exit_codes", {}).items()}
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_codes_of_another_command_are_those_of_its_row(name: str) -> None:
+    place, row = OTHERS[name]
+    row_codes = {int(code): meaning for code, meaning in row.get("exit_codes", {}).items()}
     results = annotated_codes(function_at(place))
-    errors = raised_codes(place) - IS_CAUGHT.get(words, {}).keys()
-    assert differing_codes(said, results, errors) - ({Exit.FAILED} if words in PASSES_ON else set()) == frozenset()
+    errors = raised_codes(place) - IS_CAUGHT.get(name, {}).keys()
+    assert differing_codes(row_codes, results, errors) - ({Exit.FAILED} if name in PASSES_ON else set()) == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("said", "results", "errors", "differing"),
+    ("row_codes", "results", "errors", "differing"),
     [
         ({1: "a stack does not serve"}, {0, 1}, {1, 2}, set()),
         ({}, {0, 1}, set(), {1}),
@@ -104,9 +104,9 @@ def test_codes_of_another_command_are_those_of_its_row(words: str) -> None:
     ],
 )
 def test_code_that_a_row_lacks_or_has_too_much_is_found(
-    said: dict[int, str], results: set[int], errors: set[int], differing: set[int]
+    row_codes: dict[int, str], results: set[int], errors: set[int], differing: set[int]
 ) -> None:
-    assert differing_codes(said, frozenset(results), frozenset(errors)) == differing
+    assert differing_codes(row_codes, frozenset(results), frozenset(errors)) == differing
 
 
 def test_reached_errors_are_those_of_functions_that_are_referred_to() -> None:
@@ -116,14 +116,14 @@ def test_reached_errors_are_those_of_functions_that_are_referred_to() -> None:
 
 
 def test_annotation_that_is_any_number_has_no_codes() -> None:
-    def counted() -> int:
+    def any_count() -> int:
         return 3
 
-    def judged() -> Literal[0, 3]:
+    def verdict_code() -> Literal[0, 3]:
         return 3
 
-    assert annotated_codes(counted) == frozenset()
-    assert annotated_codes(judged) == {0, 3}
+    assert annotated_codes(any_count) == frozenset()
+    assert annotated_codes(verdict_code) == {0, 3}
 
 
 def test_failure_of_a_tool_has_a_code_for_each_code_of_an_error() -> None:
@@ -132,12 +132,12 @@ def test_failure_of_a_tool_has_a_code_for_each_code_of_an_error() -> None:
     assert (reached | outcomes) - {Exit.DONE} == CODES.keys()
 
 
-@pytest.mark.parametrize("words", ["status", "bench compare", "ci deploy", "deploy"])
-def test_help_shows_the_exit_codes_of_the_row(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["status", "bench compare", "ci deploy", "deploy"])
+def test_help_shows_the_exit_codes_of_the_row(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        root_parser().parse_args([*words.split(), "--help"])
+        root_parser().parse_args([*name.split(), "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.endswith(format_exit_codes(ROWS[words][1]["exit_codes"]))
+    assert shown.endswith(format_exit_codes(ROWS[name][1]["exit_codes"]))
 
 
 def test_help_of_a_command_without_codes_of_its_own_shows_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def read_deploys(folder: Path, project: str, stack: str, environ: Mapping[str, s
                 names = _newest(entry.name for entry in bucket.list(place))
                 if names is not None:
                     return _deploys(names, lambda name: (bucket.read(name) or (b"{}", 0))[0])
-        return _printed(folder, stack, environ)
+        return _engine_deploys(folder, stack, environ)
     except (OSError, EOFError, zlib.error, ValueError, AttributeError) as error:
         consequence = f"the history of {stack} cannot be read: {error!r}."
         raise StateError(
@@ -83,7 +83,7 @@ def _deploys(names: Iterable[str], read: Callable[[str], bytes]) -> list[Deploy]
     return _until_done(_deploy(row, row.get("config") or {}) for row in rows)
 
 
-def _printed(folder: Path, stack: str, environ: Mapping[str, str]) -> list[Deploy]:
+def _engine_deploys(folder: Path, stack: str, environ: Mapping[str, str]) -> list[Deploy]:
     command = ["stack", "history", "--stack", stack, "--json", "--page", "1", "--page-size", str(_MOST)]
     rows = read_json(printed_by_engine(command, folder, environ))
     return _until_done(_of_engine(row) for row in rows or ())

@@ -40,7 +40,7 @@ def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
 @pytest.mark.wide
 def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
     outcomes = [outcome for shape in made_up.SHAPES for outcome in outcomes_of(shape)]
-    ranges = [held for outcome in outcomes for held in outcome.held]
+    ranges = [is_inside for outcome in outcomes for is_inside in outcome.held]
     assert 0.85 <= sum(ranges) / len(ranges) <= 0.95
     many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]
     assert len(many) >= 30

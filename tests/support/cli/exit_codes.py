@@ -60,21 +60,21 @@ def raised_codes(place: str) -> frozenset[int]:
 def _references(place: Place) -> tuple[frozenset[Place], frozenset[type[UserError]]]:
     """The definitions that a definition refers to, and the errors that it raises or makes."""
     module, name = place
-    own, imported = _names(module)
-    if name not in own:
+    definitions, imported = _names(module)
+    if name not in definitions:
         return frozenset([imported[name]] if name in imported else []), frozenset()
     named: set[Place] = set()
     errors: set[type[UserError]] = set()
-    for node in ast.walk(own[name]):
+    for node in ast.walk(definitions[name]):
         match node:
             case ast.Attribute(value=ast.Name(id=above), attr=last) if above in imported:
                 named.add((".".join(filter(None, imported[above])), last))
-            case ast.Name(id=word) if word in own:
+            case ast.Name(id=word) if word in definitions:
                 named.add((module, word))
             case ast.Name(id=word) if word in imported:
                 named.add(imported[word])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            made = _defined((module, node.func.id))
+            made = _definition_at((module, node.func.id))
             if inspect.isclass(made) and issubclass(made, UserError):
                 errors.add(made)
     return frozenset(named), frozenset(errors)
@@ -87,10 +87,10 @@ def _names(module: str) -> tuple[dict[str, ast.stmt], dict[str, Place]]:
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     except ImportError:  # of `value.attribute`, where the value is not a module
         return {}, {}
-    own = {
+    definitions = {
         node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
-    return dict(own), dict(_imports(tree))
+    return dict(definitions), dict(_imports(tree))
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, Place]]:
@@ -101,10 +101,10 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, Place]]:
             yield from ((alias.asname, (alias.name, "")) for alias in node.names if alias.asname)
 
 
-def _defined(place: Place) -> object:
+def _definition_at(place: Place) -> object:
     """What a name of a module stands for, also one that only a function imports; None for a local one."""
-    own, imported = _names(place[0])
-    if place[1] not in own and place[1] in imported:
+    definitions, imported = _names(place[0])
+    if place[1] not in definitions and place[1] in imported:
         place = imported[place[1]]
     try:
         return getattr(importlib.import_module(place[0]), place[1], None)

@@ -209,8 +209,10 @@ def api_prefixes() -> frozenset[str]:
 
 def _fits(template: str, path: str, *, strict: bool = True) -> bool:
     # No parameter has a slash. To compile the forms of all methods would take a tenth of the daemon's start.
-    own, given = template.split("/"), path.split("/")
-    if len(own) != len(given) or any(a != b and "{}" not in a for a, b in zip(own, given, strict=True)):
+    forms, segments = template.split("/"), path.split("/")
+    if len(forms) != len(segments):
+        return False
+    if any(form != segment and "{}" not in form for form, segment in zip(forms, segments, strict=True)):
         return False
     return _form(template, strict).fullmatch(path) is not None
 

@@ -33,16 +33,16 @@ class LatePattern:
         self.pattern = pattern
 
     @cached_property
-    def _compiled(self) -> re.Pattern[str]:
+    def _expression(self) -> re.Pattern[str]:
         return re.compile(self.pattern)
 
     def match(self, text: str) -> re.Match[str] | None:
         """Match the beginning of a text."""
-        return self._compiled.match(text)
+        return self._expression.match(text)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
         """Match a whole text."""
-        return self._compiled.fullmatch(text)
+        return self._expression.fullmatch(text)
 
 
 class LateRoute(Route):

@@ -95,15 +95,15 @@ def _form(route: Route) -> _Form:
 @functools.cache
 def _groups(forms: tuple[_Form, ...]) -> tuple[_Groups, _Groups]:
     """The groups of decoded paths, and of paths as they were sent: the same for each cloud of a process."""
-    found: tuple[dict[tuple[str, str], list[int]], dict[tuple[str, str], list[int]]] = ({}, {})
+    by_kind: tuple[dict[tuple[str, str], list[int]], dict[tuple[str, str], list[int]]] = ({}, {})
     for position, (is_raw, path, _, methods) in enumerate(forms):
         for method in methods:
-            found[is_raw].setdefault((method, _first_segment(path)), []).append(position)
+            by_kind[is_raw].setdefault((method, _first_segment(path)), []).append(position)
 
     def group(positions: list[int], end: str) -> _Group:
         return _Group(tuple(positions), tuple(forms[position][2] + end for position in positions))
 
-    decoded, raw = found
+    decoded, raw = by_kind
     return {key: group(at, "") for key, at in decoded.items()}, {key: group(at, r"\Z") for key, at in raw.items()}
 
 

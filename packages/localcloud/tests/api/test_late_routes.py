@@ -24,10 +24,10 @@ def scope(path):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_late_route_has_the_attributes_of_starlettes(path):
-    late, own = LateRoute(path, respond, "GET"), Route(path, respond, methods=["GET"])
-    assert late.path_regex.pattern == own.path_regex.pattern
+    late, plain = LateRoute(path, respond, "GET"), Route(path, respond, methods=["GET"])
+    assert late.path_regex.pattern == plain.path_regex.pattern
     for name in ("path", "path_format", "param_convertors", "methods", "name", "endpoint"):
-        assert getattr(late, name) == getattr(own, name)
+        assert getattr(late, name) == getattr(plain, name)
 
 
 def test_late_route_matches_with_its_parameters():

@@ -152,7 +152,7 @@ class Project:
         """The answer to a request."""
 
         content = {} if body is None else {"json": body}
-        answer = self._sent(verb, path, {"Authorization": f"Bearer {self.token}"}, params=query, **content)
+        answer = self._send(verb, path, {"Authorization": f"Bearer {self.token}"}, params=query, **content)
         method = method_of(verb, answer.request.url.raw_path.decode().partition("?")[0])
         if method is not None:
             problems = answer_problems(method, answer.status_code, answer.content)
@@ -165,9 +165,9 @@ class Project:
         """The answer to a request as it is, with its path and query encoded by the caller."""
 
         sent = ({"Authorization": f"Bearer {self.token}"} if token else {}) | (headers or {})
-        return self._sent(verb, path, sent, raises=False, content=content)
+        return self._send(verb, path, sent, raises=False, content=content)
 
-    def _sent(self, verb, path, headers, *, raises=True, **request):
+    def _send(self, verb, path, headers, *, raises=True, **request):
         extensions = {"application": httpx.ASGITransport(self.application, raise_app_exceptions=raises)}
         return run(_client().request(verb, path, headers=headers, extensions=extensions, **request))
 
