@@ -25,10 +25,10 @@ PASSES_ON = {"ci lock"}
 def commands(spec: Mapping[str, Any], run: str = "", above: tuple[str, ...] = ()) -> Iterator[tuple[str, str, Any]]:
     """The words of each command that runs something, the place of its function, and its row."""
     for word, command in spec.get("commands", {}).items():
-        name, place = (*above, word), command.get("call") or command.get("run", run)
+        path, place = (*above, word), command.get("call") or command.get("run", run)
         if not command.get("commands") or command.get("alone"):
-            yield " ".join(name), place, command
-        yield from commands(command, place, name)
+            yield " ".join(path), place, command
+        yield from commands(command, place, path)
 
 
 ROWS = {name: (place, row) for name, place, row in commands(command_table().spec)}
