@@ -70,7 +70,6 @@ def test_the_role_is_one_of_the_account_that_lacks_it():
 
 
 def test_a_role_with_a_condition_is_granted_by_the_set_up_only():
-    """A role that is limited by a condition is granted by the set-up only."""
     message = (
         "Permission 'resourcemanager.projects.setIamPolicy' denied on resource 'projects/p' (or it may not exist)."
     )

@@ -47,6 +47,7 @@ OTHERS = {
 }
 
 
+@cache
 def modules():
     """(name of a module, its tree) of every module that imports an engine."""
     pairs = []

@@ -48,8 +48,8 @@ def import_roots(tree: Path) -> list[Path]:
 
 def modules_of(tree: Path) -> dict[str, str]:
     """The program's modules, and those that the policy packs start with: dotted name -> path in the tree."""
-    started = [tree / "__main__.py", *sorted(tree.glob("policies/*/__main__.py"))]
-    files = {_module_name(file.relative_to(tree)): file for file in started if file.is_file()}
+    entry_points = [tree / "__main__.py", *sorted(tree.glob("policies/*/__main__.py"))]
+    files = {_module_name(file.relative_to(tree)): file for file in entry_points if file.is_file()}
     for root in import_roots(tree):
         package = root / ("bezel" if root == tree else _package_name(root.name))
         files |= {_module_name(file.relative_to(root)): file for file in sorted(package.rglob("*.py"))}

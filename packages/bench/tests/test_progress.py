@@ -32,8 +32,8 @@ def test_the_plan_says_when_the_last_request_begins(pattern: Any, stop: dict[str
 
 
 def test_a_silent_server_is_shown_with_when_the_load_ends_for_it() -> None:
-    shown = progress_line(load(Closed(4), requests=40), 65.0, begun=14, done=10, silent=42.4)
-    assert shown.endswith("4 awaited, 65 s so far; no answer for 42 s, ends at 300 s of that (--deadline)")
+    line = progress_line(load(Closed(4), requests=40), 65.0, begun=14, done=10, silent=42.4)
+    assert line.endswith("4 awaited, 65 s so far; no answer for 42 s, ends at 300 s of that (--deadline)")
     assert "no answer" not in progress_line(load(Closed(4), requests=40), 65.0, begun=14, done=10, silent=4.9)
 
 

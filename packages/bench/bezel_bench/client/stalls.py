@@ -30,7 +30,7 @@ class Stalls:
             file: The kernel's file of the thread.
         """
         self._every = every
-        self._seen = array("q")
+        self._observations = array("q")
         self._file = -1
         with contextlib.suppress(OSError):
             self._file = os.open(file, os.O_RDONLY)
@@ -41,12 +41,12 @@ class Stalls:
         if (now := self._read()) is None:
             return
         worked, waited = now[0] - self._worked, now[1] - self._waited
-        self._seen.extend([max(waited, late - worked, 0)] * (1 + late // self._every))
+        self._observations.extend([max(waited, late - worked, 0)] * (1 + late // self._every))
         self._worked, self._waited = now
 
     def clear(self) -> None:
         """Discard the observations before the clock started."""
-        del self._seen[:]
+        del self._observations[:]
 
     def close(self) -> None:
         """Close the kernel's file; no further observation is taken."""
@@ -57,8 +57,8 @@ class Stalls:
     @property
     def p99_ms(self) -> float | None:
         """Return the 99th percentile (nearest rank); None before the first observation, or where none can be taken."""
-        seen = sorted(self._seen)
-        return seen[-(-len(seen) * 99 // 100) - 1] / 1e6 if seen else None
+        ordered = sorted(self._observations)
+        return ordered[-(-len(ordered) * 99 // 100) - 1] / 1e6 if ordered else None
 
     def _read(self) -> tuple[int, int] | None:
         """Return the time on a CPU and the time ready without one (ns); None where the kernel does not tell."""

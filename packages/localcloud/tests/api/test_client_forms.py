@@ -267,6 +267,7 @@ ADDED = {
 
 
 @pytest.mark.slow
+@pytest.mark.wide_except("go", "java")
 @pytest.mark.parametrize("client", sorted(ADDED))
 def test_what_a_client_s_transport_adds_changes_no_answer(project, client):
     headers, more = ADDED[client]
