@@ -93,9 +93,7 @@ def decode(tokens: Iterable[int], *, skip_special: bool = False) -> str:
 
 def token_strings(tokens: Sequence[int]) -> list[str]:
     """Return each token as byte-level vocabularies write it: a space is Ġ, a line feed Ċ."""
-    return [
-        SPECIAL[token] if token < _BYTES else "".join(_GLYPHS[byte] for byte in _bytes(token)) for token in tokens
-    ]
+    return [SPECIAL[token] if token < _BYTES else "".join(_GLYPHS[byte] for byte in _bytes(token)) for token in tokens]
 
 
 def _byte_characters() -> dict[int, str]:
