@@ -27,10 +27,10 @@ help: ## list the recipes
 setup: ## install what `make up` needs: uv, .venv, the Pulumi CLI, once
 	@$(PYTHON) tools/toolchain
 
-setup-dev: ## install what lint and tests need as well: their packages, HAProxy, Chromium
+setup-dev: ## install what lint and tests need too: HAProxy, Chromium
 	@$(PYTHON) tools/toolchain dev
 
-up: setup ## deploy STACK (l4-qat) on the embedded cloud, check, measure and price it
+up: setup ## deploy STACK (l4-qat) on the embedded cloud, check, price it
 	@$(LOCAL) up "$$STACK" $(OPTIONS)
 
 preview: setup ## show the changes that `make up` would make
@@ -42,7 +42,7 @@ outputs: setup ## print the stack's outputs as JSON
 down: setup ## destroy STACK and stop the embedded cloud
 	@$(LOCAL) down "$$STACK" $(OPTIONS)
 
-recover: setup ## unlock STACK after a kill and reconcile its unfinished changes (`make up` does it too)
+recover: setup ## after a kill: unlock STACK and reconcile unfinished changes
 	@$(LOCAL) recover "$$STACK"
 
 check: setup-dev lint types ## run lint, type checks, import rules and the fast tests
@@ -61,29 +61,29 @@ types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## run the tests of every rule, with the real engine (WIDE=1: all cases)
+test: check ## run the tests of every rule, on the engine (WIDE=1: all cases)
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long$(if $(WIDE),, and not wide)"
 
-test-wide: setup-dev ## run further cases of what `make test` tries once: variants, matrices
+test-wide: setup-dev ## run further cases of what `make test` tries: variants
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "wide and not long"
 
-test-long: setup-dev ## run tests that take minutes each: further stacks, series of kills
+test-long: setup-dev ## run tests that take minutes each: more stacks, many kills
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients and not gitops"
 
-clients: setup-dev ## run unmodified outside clients (Google's, registries', OpenAI's) against the embedded cloud
+clients: setup-dev ## run Google's, OpenAI's and other clients on the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
 
-reports: setup-dev ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
+reports: setup-dev ## regenerate docs/fidelity.md and reliability.md from results
 	@.venv/bin/python -m tools.docs.reports
 
-forge: setup-dev ## start a forge with an open pull request, and print what to try; `make forge-down` ends it (needs Go)
+forge: setup-dev ## start a forge with a pull request; `make forge-down` ends it
 	@.venv/bin/python -m tools.forge up
 
 forge-down: setup-dev
 	@.venv/bin/python -m tools.forge down
 
-gitops: setup-dev ## run the workflow files on a forge and a runner of this machine (needs Go, once 3 minutes)
+gitops: setup-dev ## run the workflow files on a forge and a runner (needs Go)
 	@.venv/bin/pytest -v --timeout 600 -m gitops tests/gitops
 
-truth: setup-dev ## prove the load client against a server that knows the truth (needs Go; 3 minutes)
+truth: setup-dev ## prove the load client on a server that knows the truth (Go)
 	@.venv/bin/python -m tools.bench.truth
