@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import sys
+from collections import defaultdict
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,12 +41,14 @@ WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
 FAST = "not slow"
 SELECTIONS = {
     FAST: (),
-    "slow and not long": ("mark.slow", "mark.wide"),
-    "slow and not long and not wide": ("mark.slow",),
+    "slow and not long": ("mark.slow", "mark.wide", "parametrize"),
+    "slow and not long and not wide": ("mark.slow", "parametrize"),
     "wide and not long": ("mark.wide",),
     "long and not clients and not gitops": ("mark.long",),
 }
 SLOW = ("slow", "wide", "long")
+# Of a table of cases `make check` tries so many, spread over it, and `make test` the others.
+QUICK_CASES = 4
 WHOLLY_SLOW = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in SLOW)
 
 
@@ -71,6 +74,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
             item.add_marker(pytest.mark.wide)
     if item.get_closest_marker("wide") or item.get_closest_marker("long"):
         item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
+def pytest_mark_further_cases(items: list[pytest.Item]) -> None:
+    """Mark as slow what a table of fast cases has beside its quick ones: 10,000 of 16,000 tests are such cases."""
+    tables: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+            tables[item.nodeid.partition("[")[0]].append(item)
+    for cases in tables.values():
+        quick = {(len(cases) - 1) * place // (QUICK_CASES - 1) for place in range(QUICK_CASES)}
+        for place, item in enumerate(cases):
+            if place not in quick:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -223,6 +223,7 @@ def test_a_preview_changes_nothing(accounts: tuple[Project, dict[str, str]], ste
     assert send(project, *ALLOWED[step], tokens["preview"]).status_code == 403
 
 
+@pytest.mark.slow
 def test_a_preview_may_add_a_plan_and_replace_none(accounts: tuple[Project, dict[str, str]]) -> None:
     project, tokens = accounts
 

@@ -92,6 +92,7 @@ def with_price(usd, **fields):
     return {**skus, COMPUTE: [*skus[COMPUTE], sku(FLEX, usd, regions=["us-east5"], name="FLEX", **fields)]}
 
 
+@pytest.mark.slow
 def test_every_page_is_asked_for_and_every_row_confirmed(api, file, capsys):
     assert run(file, write=False) == 0
     assert {call.query["pageSize"] for call in api.calls} == {"5000"}
@@ -143,6 +144,7 @@ def test_a_difference_is_shown_and_written_only_when_asked(api, file, capsys):
     assert "agrees with the list: nothing to write" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("usd", "why"), [("0", "its price is 0"), ("-1.35", "its price is -1.35")])
 def test_a_price_of_nothing_is_never_written(api, file, capsys, usd, why):
     api.skus = with_price(usd)

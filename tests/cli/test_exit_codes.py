@@ -69,11 +69,13 @@ _OF_SIGNALS = {code for code in COMMON if code > 128}
 READING = [each for each in OPERATIONS if each.kind == "reading" and not each.command.startswith("bench ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", READING, ids=lambda each: each.name)
 def test_codes_of_a_reading_operation_are_those_of_its_row(each: Operation) -> None:
     assert differing_codes(each.exit_codes, result_codes(each), reached_codes(each)) == frozenset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [each for each in OPERATIONS if each.kind == "changing"], ids=lambda each: each.name)
 def test_codes_of_a_changing_operation_are_those_of_its_row(each: Operation) -> None:
     # What every change may end with is "failed", whether by an error or by its outcome.
@@ -82,6 +84,7 @@ def test_codes_of_a_changing_operation_are_those_of_its_row(each: Operation) -> 
     assert differing_codes(each.exit_codes, codes, reached_codes(each)) == frozenset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OTHERS))
 def test_codes_of_another_command_are_those_of_its_row(name: str) -> None:
     place, row = OTHERS[name]
@@ -126,6 +129,7 @@ def test_annotation_that_is_any_number_has_no_codes() -> None:
     assert annotated_codes(verdict_code) == {0, 3}
 
 
+@pytest.mark.slow
 def test_failure_of_a_tool_has_a_code_for_each_code_of_an_error() -> None:
     reached = {code for each in OPERATIONS for code in reached_codes(each)}
     outcomes = {code for each in OPERATIONS if each.apply for code in annotated_codes(each.outcome().exit_code.fget)}

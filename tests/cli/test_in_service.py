@@ -36,6 +36,7 @@ def test_one_that_is_busy_for_a_moment_is_asked_again() -> None:
     assert (reason, len(calls), len(paused)) == ("", 3, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "text"),
     [

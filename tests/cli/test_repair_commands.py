@@ -306,6 +306,7 @@ def test_every_key_that_a_message_says_to_change_exists() -> None:
     assert seen > 30
 
 
+@pytest.mark.slow
 def test_every_line_of_a_stack_file_that_a_message_shows_is_taken() -> None:
     settings: dict[str, Any] = dict(Project(ROOT).configuration("l4-qat"))
     shown = [(message.place, line) for message in texts() for line in SNIPPET.findall(message.text)]

@@ -99,6 +99,7 @@ ENDED = "ended 2026-11-27T18:00:00Z, from chat-2"
 NEWEST = {"type": LATEST, "percent": 100}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("annotation", "traffic", "declared_as"),
     [
@@ -157,6 +158,7 @@ def test_a_gated_deploy_keeps_a_rollback_until_the_checks_passed(run: FakeRun) -
     assert again["annotations"] == rolled["annotations"]
 
 
+@pytest.mark.slow
 def test_a_preview_says_what_becomes_of_a_rollback(
     run: FakeRun, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

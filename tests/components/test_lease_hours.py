@@ -164,6 +164,7 @@ def jobs(kind: Any) -> tuple[Declarations, dict[str, dict[str, Any]]]:
     return declared, {job.inputs["name"]: job.inputs for job in declared.of(JOB)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["queued_resource", "flex_start_vm"])
 def test_a_start_sends_a_deploy_s_request_and_an_end_deletes_it(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A start sends the request of a deploy and an end deletes that lease alone."""

@@ -98,6 +98,7 @@ def test_what_others_need_is_known_in_a_first_preview() -> None:
     assert not has_unknown(outputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("machines", "ip_range", "count"),
     [(1, "10.64.31.8/29", 4), (2, "10.64.31.8/29", 4), (3, "10.64.31.16/28", 12), (6, "10.64.31.16/28", 12),

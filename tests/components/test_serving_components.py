@@ -80,6 +80,7 @@ def test_a_digest_that_is_given_is_deployed_and_no_tag_is_looked_up() -> None:
         declare(lambda: image(digest="sha256:short"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digest", [None, "", "sha256:short", "v0.32.0"])
 def test_without_a_digest_nothing_is_deployed(digest: str | None) -> None:
     with pytest.raises(ImageNotFoundError, match=r"digest of docker\.io/vllm/vllm-openai:v0\.99\.0") as raised:

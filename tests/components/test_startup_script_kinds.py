@@ -98,6 +98,7 @@ def test_an_edit_that_changes_no_code_leaves_the_script_of_every_kind(edit: str)
     assert without_comments(edited) == without_comments(WHOLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", OTHER)
 def test_an_edit_of_code_or_of_quoted_text_changes_the_script(edit: str) -> None:
     edited = OTHER[edit](WHOLE)
@@ -140,6 +141,7 @@ def test_only_plain_code_is_shortened(text: str, short: str) -> None:
     assert without_comments(text) == short
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ALL_KINDS, ids=lambda kinds: "-".join(map(str, kinds.values())))
 def test_an_edit_for_another_kind_of_machine_leaves_the_script(kinds: dict[str, Any]) -> None:
     own_kinds = kinds_of(**kinds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections import defaultdict
 from pathlib import Path
@@ -19,6 +20,12 @@ EXCEPTIONS: dict[str, str] = RULES["exceptions"]
 FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks", "tests", "tools")
 LONGEST_TEST_NAME = 70
 MOST_EXCEPTIONS = 40
+FUNCTION = re.compile(r"\bdef\s+(\w+)")
+# What follows a name that a value is bound to; a word of a docstring that a colon or comma follows is a false alarm.
+RIDDLE = re.compile(
+    rf"\b_*(?:{'|'.join(RULES['riddles'])})_*\s*(?:=(?!=)|[:,)\]]|\bin\b|[-+*/|&%@^<>]+=|$)", re.MULTILINE
+)
+CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 
 
 def is_participle(name: str) -> bool:
@@ -27,6 +34,14 @@ def is_participle(name: str) -> bool:
     if "_" in word or word in RULES["no_participles"]:
         return False
     return (word.endswith("ed") and len(word) > len("shed")) or word in RULES["irregular_participles"]
+
+
+def may_slip(source: str) -> bool:
+    """Whether a source may have a slip; to parse all of them takes seconds."""
+    functions = FUNCTION.findall(source)
+    return bool(RIDDLE.search(source)) or any(
+        is_participle(name) or len(name) > LONGEST_TEST_NAME for name in functions
+    )
 
 
 def slips(source: str) -> Iterator[str]:
@@ -64,7 +79,7 @@ def test_names_of_functions_variables_and_tests_are_plain() -> None:
     slipped = {
         path: names
         for path, source in checked_modules()
-        if (names := sorted({name for name in slips(source) if not is_excepted(path, name)}))
+        if may_slip(source) and (names := sorted({name for name in slips(source) if not is_excepted(path, name)}))
     }
     assert slipped == {}
 
@@ -74,9 +89,8 @@ def test_a_name_of_a_class_has_one_meaning_in_its_package() -> None:
     for path, source in checked_modules():
         if path.startswith("tests/") or "/tests/" in path:
             continue
-        for node in ast.parse(source).body:
-            if isinstance(node, ast.ClassDef):
-                places[namespace(path), node.name].append(path)
+        for name in CLASS.findall(source):
+            places[namespace(path), name].append(path)
     repeated = {key: paths for key, paths in places.items() if len(paths) > 1 and key[1] not in EXCEPTIONS}
     assert repeated == {}
 
@@ -102,3 +116,4 @@ def test_exceptions_are_few_and_have_a_reason() -> None:
 )
 def test_each_form_of_a_name_is_noticed(source: str, names: list[str]) -> None:
     assert list(slips(source)) == names
+    assert may_slip(source) or not names

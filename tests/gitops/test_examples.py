@@ -16,6 +16,7 @@ TODAY = date(2026, 11, 27)
 UNPRICED = "gce-l4x8"
 
 
+@pytest.mark.slow
 def test_each_shipped_example_passes_and_the_unpriced_one_is_not_judged() -> None:
     project = Project(ROOT)
     pipeline = read_pipeline(project)

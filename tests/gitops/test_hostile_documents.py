@@ -215,6 +215,7 @@ def test_a_state_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Any) ->
     assert 0 < read < len(plain)
 
 
+@pytest.mark.slow
 def test_no_object_of_the_forge_is_a_traceback() -> None:
     row = {
         "id": 1,

@@ -73,6 +73,7 @@ def test_a_lease_of_another_stack_is_left_alone(trial: LeaseHarness) -> None:
     assert len(trial.remaining()) == 1
 
 
+@pytest.mark.slow
 def test_a_404_during_the_deletion_is_as_good_as_gone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     trial.world.leases[0].deleted = trial.world.now - 4.9

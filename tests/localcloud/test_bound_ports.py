@@ -154,6 +154,7 @@ def test_another_user_is_refused_at_every_port(doors, kind):
     assert status(marked) == 403, marked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "a machine's vLLM"])
 def test_the_same_user_is_answered_at_every_port(doors, kind):
     address, path, lines = doors[kind]
@@ -243,6 +244,7 @@ def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
     assert [_listening(process) for process in processes] == [set()] * len(processes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("in_table", [False, True])
 def test_the_kernel_tells_whose_a_connection_is_and_nothing_once_closed(in_table, host):

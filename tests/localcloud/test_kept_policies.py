@@ -93,6 +93,7 @@ def test_every_deletable_resource_with_a_policy_is_tried():
     assert {resource for resource in owners if (resource, "delete") in methods} == TRIED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_a_change_keeps_a_policy_and_a_deletion_ends_it(project, kind):
     parent, query, body, name, role, change = RESOURCES[kind]

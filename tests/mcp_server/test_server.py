@@ -184,6 +184,7 @@ def test_a_server_of_one_stack_changes_nothing_that_belongs_to_no_stack(tmp_path
     ask(tmp_path, use_client, Scope(stacks=("dev",)))
 
 
+@pytest.mark.slow
 def test_a_server_of_one_stack_shows_no_lease_of_another(tmp_path: Path) -> None:
     leases = {"tpu_list", "tpu_describe"}
 

@@ -235,6 +235,7 @@ def test_a_server_that_sleeps_is_not_woken_and_the_rules_are_applied(cloud: Depl
     assert model.advise(wake=True).advice is not None
 
 
+@pytest.mark.slow
 def test_progress_is_shown_and_the_answer_only_in_the_result(model: Model) -> None:
     shown: list[str] = []
     context = replace(model.context, show=shown.append)

@@ -42,6 +42,7 @@ def test_the_document_shows_what_the_command_prints():
     assert shown[2] == out, f"put what `.venv/bin/{shown[1]}` prints into docs/compare.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_checkpoint_has_a_row_for_every_machine_in_a_fixed_order(name):
     code, out, _ = run_compare("--model", name)
@@ -127,6 +128,7 @@ def test_a_wrong_question_is_answered_with_its_repair(arguments, consequence, re
     assert repair in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [1024, 1279, 1280, 262_144])
 def test_any_context_is_compared(context):
     assert rows_of("--model", "gemma-4-12b", "--context", str(context))["context"] == context

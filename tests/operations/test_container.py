@@ -88,6 +88,7 @@ def machines(tmp_path: Path, trial: LeaseHarness) -> Iterator[Machines]:
     return made
 
 
+@pytest.mark.slow
 def test_a_stop_warns_of_the_lease_s_cost_and_waits_for_confirmation(
     machines: Machines,
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_container_is_stopped_and_started_beside_unchanged_attributes(machines
     assert lease.labels["bezel-spec"] == machines.trial.spec().hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "action"), [(None, "start"), ("stop", "stop")])
 def test_what_is_so_already_is_left_alone(machines: Machines, before: str | None, action: str) -> None:
     if before:
@@ -319,6 +321,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_machine_that_cannot_take_a_request_is_refused_with_what_to_do(machines: Machines, name: str) -> None:
     spoil, consequence, repair = REFUSALS[name]
@@ -334,6 +337,7 @@ def test_a_machine_that_cannot_take_a_request_is_refused_with_what_to_do(machine
     assert repair in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_stack_without_machines_and_a_lease_of_another_name_are_refused(machines: Machines) -> None:
     with pytest.raises(UserError, match=f"choose one of {NAME}"):
         machines.plan("stop", lease="bezel-other")
@@ -343,6 +347,7 @@ def test_a_stack_without_machines_and_a_lease_of_another_name_are_refused(machin
         machines.plan("stop")
 
 
+@pytest.mark.slow
 def test_a_request_for_a_lease_that_is_not_the_stack_s_is_not_made(machines: Machines) -> None:
     (lease,) = machines.trial.remaining()
     lease.labels["stack"] = "another"
@@ -352,6 +357,7 @@ def test_a_request_for_a_lease_that_is_not_the_stack_s_is_not_made(machines: Mac
         machines.plan("stop")
 
 
+@pytest.mark.slow
 def test_a_zone_that_cannot_be_read_is_an_error(machines: Machines) -> None:
     machines.trial.world.faults.append(answers(99, error(403, "Permission 'x.get' denied")))
     with pytest.raises(ApiError, match="denied"):

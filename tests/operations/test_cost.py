@@ -104,6 +104,7 @@ def test_a_stack_without_a_file_has_no_cost(tmp_path: Path) -> None:
 STACKS = sorted({path.name.split(".")[1] for path in ROOT.glob("Pulumi.?*.yaml")} - {"gce-l4x8"} - {"yaml"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_cost_and_plan_show_the_same_amounts(stack: str, tmp_path: Path) -> None:
     """Both round the same exact amount once: 1.046520 x 730 h is 763.96, of 1.0465 USD/h it would be 763.94."""

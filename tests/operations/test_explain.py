@@ -32,6 +32,7 @@ def fact(entry: Entry, name: str) -> str | None:
     return {each.name: each.value for each in entry.facts}.get(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", vllm_versions())
 def test_every_recorded_option_is_explained_by_its_recording(version: str) -> None:
     for option in vllm_options(version).options:

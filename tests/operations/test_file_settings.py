@@ -63,6 +63,7 @@ def differing_names(file: dict[str, Any], deployed: dict[str, Any]) -> list[str]
     return [each.setting for each in differences(config(file), config(deployed), "bezel")]
 
 
+@pytest.mark.slow
 def test_each_setting_that_differs_is_named_and_no_other() -> None:
     default = read_settings(BASE)[0].model_dump(mode="json")
     for path in paths(Settings):
@@ -171,6 +172,7 @@ def test_status_names_file_deployed_and_cloud(stack: Stack) -> None:
     assert "not deployed: scaling.max_instances: file 1, deployed 2, cloud 3" in page.lines()
 
 
+@pytest.mark.slow
 def test_a_file_as_it_was_deployed_has_no_row(stack: Stack) -> None:
     stack.write(scaling={"max_instances": 2})
     stack.ran(scaling={"max_instances": 1})
@@ -198,6 +200,7 @@ def test_a_deploy_that_failed_is_not_the_deployed_one(stack: Stack) -> None:
     assert "not deployed the deploy of 2026-09-21 11:26 UTC failed" in text
 
 
+@pytest.mark.slow
 def test_without_a_record_it_is_not_judged_and_without_a_file_nothing(stack: Stack) -> None:
     assert stack.status()[0].file is None
     stack.write()

@@ -50,6 +50,7 @@ def read(trial: LeaseHarness, tmp_path: Path) -> Any:
     return reading
 
 
+@pytest.mark.slow
 def test_an_active_lease_is_shown_with_its_zone_the_time_left_and_its_cost(trial: LeaseHarness, read: Any) -> None:
     trial.run()
     trial.world.now += 3600
@@ -79,6 +80,7 @@ def test_a_container_that_was_stopped_or_loads_its_model_is_not_ready(trial: Lea
     assert read().reasons == NO_GATEWAY
 
 
+@pytest.mark.slow
 def test_a_container_that_cannot_be_read_is_unknown(trial: LeaseHarness, read: Any) -> None:
     trial.run()
     trial.world.faults.append(answers(9, error(403, "denied"), path="getGuestAttributes"))
@@ -118,12 +120,14 @@ def test_a_lease_that_is_not_there_in_its_hours_has_ended(read: Any) -> None:
     assert Status(stacks=(stack,)).exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_lease_that_runs_is_shown_whatever_its_hours(trial: LeaseHarness, read: Any) -> None:
     trial.run()
     stack = read(zone=ZONES[0], hours=OUTSIDE)
     assert (stack.leases[0].state, stack.reasons) == ("active", NO_GATEWAY)
 
 
+@pytest.mark.slow
 def test_a_lease_without_a_price_has_an_unknown_cost(trial: LeaseHarness, read: Any) -> None:
     trial.run()
     (lease,) = read(hourly_usd=dict.fromkeys(ZONES)).leases

@@ -47,6 +47,7 @@ def test_no_instance_is_started_to_list_its_models(cloud: Deployed) -> None:
     assert (listing.is_read, len(server.calls)) == (True, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry",
     [
@@ -61,6 +62,7 @@ def test_a_wrong_field_value_is_unknown_and_never_an_escape_sequence(cloud: Depl
     assert "\x1b" not in listing.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [Answer(status=500, text="broken"), Answer(json={"data": 7}), Answer(text="[")])
 def test_an_answer_that_lists_nothing_is_an_error(cloud: Deployed, answer: Answer) -> None:
     server = ModelServer(cloud)

@@ -96,6 +96,7 @@ def test_an_answer_is_data_without_control_characters(server: ModelServer) -> No
     assert "\x1b" not in ask(server).text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "note"),
     [

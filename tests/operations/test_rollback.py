@@ -66,6 +66,7 @@ def test_status_tells_a_rollback_and_no_outside_change(stack: RolledStack) -> No
     )
 
 
+@pytest.mark.slow
 def test_a_list_of_stacks_names_the_rollback_of_one(stack: RolledStack) -> None:
     stack.cloud.keep("other", state_of(service_resource()))
     stack.apply(stack.plan())
@@ -125,6 +126,7 @@ NOTHING: list[tuple[str, Any, int | None, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "to", "text"), [row[1:] for row in NOTHING], ids=[row[0] for row in NOTHING])
 def test_where_there_is_nothing_to_do_nothing_is_done(
     stack: RolledStack, change: Any, to: int | None, text: str
@@ -138,6 +140,7 @@ def test_where_there_is_nothing_to_do_nothing_is_done(
     assert len(stack.bodies) == done
 
 
+@pytest.mark.slow
 def test_a_second_rollback_goes_further_only_by_name(stack: RolledStack) -> None:
     stack.apply(stack.plan())
     assert stack.plan().is_empty
@@ -174,6 +177,7 @@ def test_tags_keep_their_addresses(stack: RolledStack) -> None:
                      (name_of(1), None, "old")]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_rollback_that_a_gated_rollout_ended_is_in_force_no_more(stack: RolledStack) -> None:
     stack.apply(stack.plan())
     stack.write_passed(1, 2, 3, ended=AT)
@@ -240,6 +244,7 @@ def needing(stack: RolledStack) -> None:
 PARTS = ("dockerImages", "/repositories/images", "/versions/3", "/b/acme-models/o", "serviceAccounts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_what_is_gone_refuses_a_rollback(stack: RolledStack, part: str) -> None:
     needing(stack)
@@ -252,6 +257,7 @@ def test_what_is_gone_refuses_a_rollback(stack: RolledStack, part: str) -> None:
         Confirmations().offer(plan, "a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_what_may_not_be_read_is_not_judged(stack: RolledStack, part: str) -> None:
     needing(stack)
@@ -261,6 +267,7 @@ def test_what_may_not_be_read_is_not_judged(stack: RolledStack, part: str) -> No
     assert any("not judged, the fault of this test" in text for text in plan.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "answer", "text"),
     [

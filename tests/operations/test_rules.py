@@ -71,6 +71,7 @@ def test_every_recorded_failing_start_is_explained() -> None:
         assert kinds(findings_of(lines(*texts))), command
 
 
+@pytest.mark.slow
 def test_what_an_earlier_start_logged_is_past() -> None:
     findings = findings_of([*recorded_lines("kv_cache"), *recorded_lines("healthy")])
     assert [(each.kind, each.is_past) for each in findings] == [("kv_cache", True)]

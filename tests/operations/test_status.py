@@ -48,6 +48,7 @@ def test_a_service_that_is_ready_is_shown_with_its_revision_age_and_price(cloud:
     assert stack_status.usd_so_far is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("live", "verdict", "reason"),
     [
@@ -164,6 +165,7 @@ def beside(**target: Any) -> list[dict[str, Any]]:
     return [newest, {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": "llm-00001-old", **target}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("live", "minimum", "idle", "settings"),
     [
@@ -208,6 +210,7 @@ def test_an_instance_has_the_price_of_its_live_limits(cloud: Deployed) -> None:
     assert {each.setting.rpartition(".")[2] for each in stack_status.outside} == {"cpu", "memory"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "text"),
     [

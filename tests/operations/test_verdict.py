@@ -127,6 +127,7 @@ def test_a_failing_service_says_it_in_the_platforms_words(service: Cloud) -> Non
     assert not any("Cloud Run's words" in reason for reason in service.status(*of(500, 9))[0].reasons)
 
 
+@pytest.mark.slow
 def test_a_refused_newest_revision_does_not_fail_a_service_that_answers(service: Cloud) -> None:
     pinned = [{"revision": "llm-00002-abc", "percent": 100}]
     stack, text = service.status(*of(200, 5), trafficStatuses=pinned, **REFUSED_NEWEST)
@@ -199,6 +200,7 @@ def test_a_log_that_may_not_be_read_is_not_judged(service: Cloud) -> None:
     assert "refused are not among" not in status(service.held.context, StatusArguments(stack="dev")).text()
 
 
+@pytest.mark.slow
 def test_monitoring_that_may_not_be_read_leaves_what_the_log_has(service: Cloud) -> None:
     service.refusal = Answer(403, DENIED)
     stack, text = service.status(*of(200, 2))
@@ -216,6 +218,7 @@ def test_requests_that_the_log_lacks_are_monitorings(service: Cloud) -> None:
     assert (stack.verdict, stack.calls and stack.calls.failed) == ("failing", 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew", [-3600, 3600])
 def test_the_window_is_of_googles_clock(service: Cloud, skew: int) -> None:
     service.held.server.set_clock(lambda: NOW + skew)
@@ -290,6 +293,7 @@ def test_a_server_that_ends_again_and_again_is_never_ready(service: Cloud, log: 
     assert Status(stacks=(stack,)).exit_code == (verdict not in {"ready", "no-callers"})
 
 
+@pytest.mark.slow
 def test_a_loop_is_counted_and_its_revision_named_in_a_split(service: Cloud) -> None:
     broke_off = "answers that were under way broke off"
     stack, text = service.status(*of(200, 12), *end_of(7))

@@ -255,6 +255,7 @@ def test_each_change_by_hand_is_named_by_drift_status_and_doctor(stack: OwnedSta
     assert (shown.usd_per_hour > 40, shown.usd_per_hour_idle > 3) == (True, True)
 
 
+@pytest.mark.slow
 def test_what_the_stack_does_by_itself_is_no_change(stack: OwnedStack) -> None:
     for minimum in (1, 0):  # the schedule's own
         patch("scaling.minInstanceCount", scaling={"minInstanceCount": minimum})(stack)
@@ -305,6 +306,7 @@ def test_what_may_not_be_read_is_not_judged_with_its_permission(stack: OwnedStac
     assert any("cloudscheduler.jobs.list" in text for text in status_of(stack).not_judged)
 
 
+@pytest.mark.slow
 def test_a_stack_is_read_by_few_requests(stack: OwnedStack) -> None:
     findings(stack)
     assert len(stack.asked) <= 25, sorted(stack.asked)

@@ -215,6 +215,7 @@ def test_each_settable_field_of_a_service_is_compared_or_known(message: str, pat
     assert fields - compared - set(_OTHERS[message].split()) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("message", "path", "compared"),
     [

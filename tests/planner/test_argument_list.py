@@ -54,6 +54,7 @@ def test_the_negation_is_that_of_the_release():
     assert words({"enable-prefix-caching": False}, "0.33.0") == ("--disable-prefix-caching",)
 
 
+@pytest.mark.slow
 @given(st.permutations([("max-num-seqs", 8), ("max-model-len", 4096), ("dtype", "auto"), ("enforce-eager", True)]))
 def test_the_order_of_the_stack_file_does_not_count(chosen):
     assert words(dict(chosen)) == ("--dtype=auto", "--enforce-eager", "--max-model-len=4096", "--max-num-seqs=8")

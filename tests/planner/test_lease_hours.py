@@ -193,6 +193,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "key", "consequence", "repair"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )

@@ -195,6 +195,7 @@ def test_hardware_that_nobody_knows_is_refused_with_all_that_is_known():
     assert "nvidia-l4" in str(caught.value)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000_000))
 def test_every_duration_is_read_back_as_it_is_written(seconds):
     assert parse_duration(duration_text(seconds)) == seconds

@@ -78,6 +78,7 @@ def test_an_option_that_the_start_takes_is_planned(options):
     assert make_plan(with_changes({"vllm": options}), project="p", stack="s")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", NOT_SWITCHES, ids=repr)
 def test_no_switch_is_read_from_another_word(value):
     assert len(SWITCHES) > 10

@@ -237,6 +237,7 @@ def test_a_startup_script_that_does_more_than_read_is_refused(resource: str, scr
     assert violations("known-requests", *boot(script)[resource])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resource", boot(""))
 def test_the_shipped_startup_script_is_understood(resource: str) -> None:
     for script in (STARTUP.read_text(), startup_script(frozenset(KINDS)), "#!/bin/sh\ngcloud storage cp gs://a b"):

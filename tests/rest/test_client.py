@@ -51,6 +51,7 @@ def answers(server: Server, *prepared: Answer) -> list[Call]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Answer(429), Answer(500), Answer(502), Answer(503), Answer(504), Answer(reset=True)])
 def test_a_get_outlives_a_fault_of_the_server(
     server: Server, client: GoogleClient, clock: Clock, fault: Answer
@@ -61,6 +62,7 @@ def test_a_get_outlives_a_fault_of_the_server(
     assert clock.slept == [0.5, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 501])
 def test_a_refusal_is_final(server: Server, client: GoogleClient, clock: Clock, status: int) -> None:
     error = {"error": {"code": status, "message": "because", "status": "SO_IT_IS"}}

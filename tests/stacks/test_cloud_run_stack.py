@@ -231,6 +231,7 @@ def test_a_network_that_nobody_may_see_is_said_to_be_unknown(run: FakeRun, caplo
     assert "subnetworks/llm could not be checked: " in caplog.text
 
 
+@pytest.mark.slow
 def test_without_a_network_nobody_asks_for_one(run: FakeRun) -> None:
     declare_plan()
     assert not [call for call in run.server.calls if call.path.startswith("/compute/")]

@@ -45,6 +45,7 @@ def service(name: str, *, least: int = 0, most: int = 1, ready: bool = True) -> 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [True, False])
 @pytest.mark.parametrize("rollout", ["direct", "gated"])
 def test_no_gpu_at_all_stops_before_anything_is_declared(run: FakeRun, rollout: str, preview: bool) -> None:
@@ -227,6 +228,7 @@ def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
     assert text in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [True, False])
 def test_preview_tells_its_run_the_use_of_quotas(
     run: FakeRun, preview: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

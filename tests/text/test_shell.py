@@ -113,6 +113,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
             yield start + 1, end
 
 
+@pytest.mark.slow
 def test_every_command_in_a_text_quotes_the_values_in_it() -> None:
     unquoted, commands = {}, 0
     for package in _PACKAGES:

@@ -36,6 +36,7 @@ def test_a_server_that_is_never_healthy_leaves_no_process(installed_server: Path
     assert has_ended(int((tmp_path / "engine").read_text()))
 
 
+@pytest.mark.slow
 def test_a_server_that_was_healthy_leaves_no_process(installed_server: Path, tmp_path: Path) -> None:
     installed_server.write_text(SERVING)
     (tmp_path / "health").touch()

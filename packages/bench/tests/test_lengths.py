@@ -43,6 +43,7 @@ def test_lengths_of_a_file_are_used_in_its_order(tmp_path: Path) -> None:
     assert draw(f"file:{tmp_path / 'l'}", count=5) == [3, 5, 8, 3, 5]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["normal:4,400", "lognormal:2,6", "normal:1,0"]), st.integers(0, 10**9))
 def test_no_length_is_below_1_or_beyond_any_model(text: str, index: int) -> None:
     length = lengths_of("--input-lengths", text).of(index, "s")

@@ -78,6 +78,7 @@ def test_a_seed_makes_the_same_plan_again_and_another_another(pattern: Any, seed
     assert planned != list(instants(pattern, Stop(requests=20), seed + 1))
 
 
+@pytest.mark.slow
 @LIGHT
 @given(STAGES)
 def test_stages_of_a_rate_send_the_area_below_them(stages: tuple[Stage, ...]) -> None:

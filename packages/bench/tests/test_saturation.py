@@ -193,6 +193,7 @@ def test_users_nearly_in_step_are_counted_in_whole_rounds():
     assert measure(facts(short, 5))["requests_per_second"].value == pytest.approx(5 / 0.2, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "text"),
     [

@@ -1,5 +1,7 @@
 """Stages: one set of figures for each, and none over several levels."""
 
+import pytest
+
 from bench_support.runs import BEGAN, MS, SECOND, columns, good_sample, measurement
 from bezel_bench.cell.stages import stage_figures, without_levels
 from bezel_bench.load.plan import Stage, Staged, Stop
@@ -29,6 +31,7 @@ def figures(run: Measured, stop: Stop = Stop()) -> list[StageFigures]:  # noqa: 
     return stage_figures(PATTERN, stop, MetricInputs(rows, steady, True), run)
 
 
+@pytest.mark.slow
 def test_each_stage_has_its_own_percentiles_and_rates() -> None:
     first, second = figures(run())
     assert (first.metrics["ttft_p50"].value, second.metrics["ttft_p50"].value) == (50.0, 400.0)

@@ -182,6 +182,7 @@ def test_a_channel_is_made_changed_and_deleted(project):
     assert made["name"] in project.refusal(404, "GET", path)["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "status", "word"),
     [

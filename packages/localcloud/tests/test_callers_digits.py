@@ -28,6 +28,7 @@ def faults_of(source):
     return faults
 
 
+@pytest.mark.slow
 def test_no_module_asks_for_digits_of_any_script():
     modules = set()
     for path in ROOT.rglob("*.py"):

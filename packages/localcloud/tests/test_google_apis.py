@@ -100,6 +100,7 @@ def test_a_policy_with_an_unknown_role_or_member_is_refused(cloud, role, member,
     assert message in answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_deleted_accounts_grants_do_not_pass_to_its_namesake(cloud):
     email = cloud.account("namesake")
     cloud.post(SECRETS, {"replication": {"automatic": {}}}, secretId="named")

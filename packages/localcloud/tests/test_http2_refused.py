@@ -50,6 +50,7 @@ def frames_of_answer(port, *pieces):
     return frames(data)
 
 
+@pytest.mark.slow
 def test_a_call_of_grpc_ends_at_once_and_is_not_repeated(served_port):
     served_port.seen.clear()
     with grpc.insecure_channel(f"127.0.0.1:{served_port.port}") as channel:

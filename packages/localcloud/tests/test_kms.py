@@ -192,6 +192,7 @@ def test_labels_are_changed_by_the_mask_and_fixed_fields_are_not(kms):
     kms.refusal(400, "PATCH", KEY, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [

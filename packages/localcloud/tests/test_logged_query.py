@@ -12,6 +12,7 @@ from bezel_localcloud.http.request_log import logged_query
 _parts = st.sampled_from([b"a", b"name", b"=", b"&", b"%2F", b"+", b"~", b"", b"%", b"upload_id", b"n1", b"\xff", b"."])
 
 
+@pytest.mark.slow
 @given(st.lists(_parts, max_size=8).map(b"".join) | st.binary(max_size=20))
 def test_a_logged_query_has_the_pairs_of_the_request(raw):
     pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)

@@ -137,6 +137,7 @@ def test_the_delay_of_a_point_is_always_the_same_and_within_its_bounds(time, spe
     assert delay == QuotaUseSampler(OnlyPace()).delay(series, point)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "matches"),
     [
@@ -177,12 +178,14 @@ def test_a_filter_that_is_none_or_not_served_is_refused(project, status, text, m
     assert message in project.refusal(status, "GET", SERIES, filter=text, **TPU)["message"]
 
 
+@pytest.mark.slow
 @given(st.text(alphabet='metric.type = "x\\"AND OR:()<>!labels', max_size=60))
 def test_no_filter_is_more_than_refused(text):
     with contextlib.suppress(ApiError):
         required_labels(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "query", "message"),
     [

@@ -176,6 +176,7 @@ def test_billable_time_is_a_delta_aligned_to_the_interval(project):
     assert read(project, f'metric.type = "{BILLABLE}" AND resource.labels.service_name = "other"') == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "metric", "query", "message"),
     [

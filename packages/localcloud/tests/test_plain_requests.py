@@ -94,6 +94,7 @@ _changed = st.tuples(st.sampled_from(sorted(CLIENTS.values())), st.integers(0, 2
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(_heads | _changed)
 @example(PLAIN + b"X: \t a \xff \t\r\n\r\n")

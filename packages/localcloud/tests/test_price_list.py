@@ -94,6 +94,7 @@ def test_a_time_range_shows_the_prices_of_then(project):
     assert skus(project, COMPUTE, **before) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "end"),
     [

@@ -142,6 +142,7 @@ def test_a_decrease_is_checked_and_immediate(project):
     assert limit(project, "us-east4") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "status"),
     [

@@ -34,6 +34,7 @@ def project(tmp_path):
     new_project.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [b"1", b"[]", b"{}", b'"a,b"'])
 def test_a_document_has_a_bounded_number_of_values(value):
     most = MOST_VALUES // 2 - 1
@@ -73,6 +74,7 @@ def test_a_refusal_does_not_repeat_what_is_long(body):
     assert invalid("x" * 1000).message == "x" * 1000
 
 
+@pytest.mark.slow
 def test_variables_given_twice_are_found_in_one_pass():
     names = [f"A{n}" for n in range(50_000)]
     assert list(_environment({"env": [{"name": name} for name in names]})) == []
@@ -164,6 +166,7 @@ def test_what_entries_share_is_not_stored_without_bounds(project):
     assert write_entries(project, entries, resource={"type": "global", "labels": {"a": "b" * 100}}).status_code == 200
 
 
+@pytest.mark.slow
 def test_many_entries_of_one_time_are_stored_once_each(project):
     moment = project.cloud.pace.now() - 60
     stamp = "2027-01-15T07:59:00Z"
@@ -269,6 +272,7 @@ HOSTILE_XML = [b"<a>" * 49_000 + b"</a>" * 49_000, b"<a " + b"b='c' " * 5 + b"/>
 HOSTILE_XML += [b"<?xml version='1.0' encoding='%s'?><a/>" % name for name in (b"none", b"utf-16", b"gb18030")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", HOSTILE_XML)
 def test_hostile_xml_is_no_server_error(project, body):
     begun = project.raw("POST", "/shelf/a?uploads")

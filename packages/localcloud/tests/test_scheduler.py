@@ -195,6 +195,7 @@ def test_missed_runs_become_one_and_jobs_run_in_the_order_of_their_times(project
     assert [path for _, path, _, _ in target.seen] == ["/on", "/off"]
 
 
+@pytest.mark.slow
 def test_a_change_keeps_the_times_of_a_job_whose_schedule_it_leaves(project, target):
     made = project.ok("POST", JOBS, job(target.url))
     project.clock.time += 30

@@ -55,6 +55,7 @@ def test_an_expiration_is_changed_and_taken_away_by_a_mask(new_project, form):
     assert new_project.ok("GET", ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "word"),
     [

@@ -143,6 +143,7 @@ def test_an_object_whose_name_no_file_can_have_is_in_no_mount(shelf, name):
     assert list((shelf.endpoint.directory / "objects" / "shelf").rglob("*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a\nb", "a\rb", ".", "..", "x" * 1025, ".well-known/acme-challenge/x"])
 def test_a_name_that_google_refuses_is_refused_and_nothing_of_it_stays(shelf, name):
     assert put(shelf, name).status_code == 400

@@ -93,6 +93,7 @@ def test_the_external_account_file_gets_an_access_token_of_the_deployer(endpoint
         assert file.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_subject_token_or_audience_gets_no_token(endpoint, key_file):
     now = int(time.time())
     claims = {"iss": DEPLOYER, "sub": DEPLOYER, "aud": external_account.AUDIENCE, "iat": now, "exp": now + 60}

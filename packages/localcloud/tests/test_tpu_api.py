@@ -160,6 +160,7 @@ def test_a_name_is_free_only_when_its_deletion_is_done(project):
     ask(project)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "deletable"), [(0, False), (10, True), (30, False), (120, True)])
 def test_a_request_is_deleted_only_in_a_state_that_has_settled(project, seconds, deletable):
     ask(project)
@@ -378,6 +379,7 @@ def test_a_machine_that_is_never_ready_fails_late(project):
     project.refusal(404, "GET", f"{EAST}/queuedResources/lease")
 
 
+@pytest.mark.slow
 def test_a_request_that_timed_out_is_filled_later(project):
     """A request that was answered with a timeout is filled later unless its name is taken."""
     put_on(project, "lease-late-fill", seconds=4200)

@@ -42,6 +42,7 @@ def registry_writes(registry):
     yield "DELETE", open_upload(registry), b"", {}
 
 
+@pytest.mark.slow
 def test_an_upload_to_a_registry_takes_the_permission_to_write(registry):
     """A reader, and a client without a token, are refused what a writer may do."""
     tokens = {role: registry.account(role.rpartition(".")[2] + "-account", role) for role in (READER, WRITER)}
@@ -84,6 +85,7 @@ def form(registry, email, sign):
     return "".join(parts).encode() + b"--a--"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "status"), [("roles/storage.objectViewer", 403), ("roles/storage.objectCreator", 204), ("", 403)]
 )
@@ -102,6 +104,7 @@ def test_a_form_without_a_signature_is_one_of_a_client_without_a_token(registry)
     assert registry.raw("POST", "/shelf", body, FORM, token=False).status_code == 204
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["roles/storage.objectViewer", "roles/storage.objectCreator"])
 def test_a_part_and_the_end_of_an_xml_upload_take_the_permission(registry, role):
     """The upload was begun by an account that may; each further request needs the permission too."""

@@ -26,6 +26,7 @@ def bound_of(expression):
     assert meter.work.spent <= MOST_STEPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [
@@ -138,6 +139,7 @@ def test_a_malformed_token_is_refused(token):
         header_and_claims(token)
 
 
+@pytest.mark.slow
 def test_a_filter_counts_its_comparisons():
     entry = {"textPayload": "a" * 100_000, "labels": {str(n): "a" * 100 for n in range(100)}}
     work = Work(200_000)
@@ -176,6 +178,7 @@ UPLOADS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "path"), UPLOADS)
 def test_an_upload_without_a_permission_is_refused(project, verb, path):
     project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=a", b"before")
@@ -184,6 +187,7 @@ def test_an_upload_without_a_permission_is_refused(project, verb, path):
     assert (kept["name"], kept["size"]) == ("a", "6")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", ["%C2%B2", "%D9%A1", "9" * 5000, "-1", "1_0"])
 @pytest.mark.parametrize(
     ("verb", "path", "token"),
@@ -199,11 +203,13 @@ def test_other_digits_are_no_server_error(project, verb, path, token, digits):
     assert project.raw(verb, path.format(digits), token=token).status_code in {400, 403, 404}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["(a*)*b", "[", "{" * 3000, "**/" * 1000 + "x", "%5Cp" * 2000])
 def test_a_hostile_glob_of_a_list_is_answered(project, pattern):
     assert project.raw("GET", f"/storage/v1/b/shelf/o?matchGlob={pattern}").status_code in {200, 400}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "token", ["a", "a.b.c", "W10.W10.W10", "eyJpc3MiOiJcdWQ4MDAifQ.eyJpc3MiOiJcdWQ4MDAifQ.e30", "e30.e30.=="]
 )

@@ -62,6 +62,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_entry_is_refused_and_nothing_is_written(project, name):
     body, status, says = WRONG[name]

@@ -19,6 +19,7 @@ KEY = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
 NO = {"error": {"code": 403, "message": "no"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

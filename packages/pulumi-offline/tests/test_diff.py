@@ -151,6 +151,7 @@ ENVS = [{"name": "A", "value": "2"}, {"name": "B", "value": "1"}]
 TCP = {"protocol": "tcp", "ports": ["8000"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "path", "value", "verdict"),
     [
@@ -270,6 +271,7 @@ def test_a_map_that_was_never_read_shows_beside_any_change(gcp: Provider) -> Non
     assert kinds_by_path(gcp.diff(SERVICE, resource_id, made, PROGRAMS[SERVICE])) == {}, "alone they are no change"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "before", "after", "expected"),
     [

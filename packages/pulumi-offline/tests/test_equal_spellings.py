@@ -31,6 +31,7 @@ DUAL = {**PROGRAMS[BUCKET], "customPlacementConfig": {"dataLocations": ["US-EAST
 AGE = "cleanupPolicies.0.condition.olderThan"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "program", "path", "value", "verdict"),
     [
@@ -71,6 +72,7 @@ def test_a_spelling_has_the_providers_verdict(
     assert ("replace" if answer.replaces else "update" if answer.diffs else "same") == verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "sent"), [("7d", "604800s"), ("36h", "129600s"), ("90m", "5400s"), ("10s", "10s"), ("1w", "1w")]
 )

@@ -38,6 +38,7 @@ def one(text: str) -> str:
     return f"1 error occurred:\n\t* {text}\n\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "named"),
     [

@@ -25,6 +25,7 @@ def due(text: str) -> timedelta:
     return datetime.fromisoformat(text) - datetime.now(UTC)
 
 
+@pytest.mark.slow
 def test_a_period_of_rotation_is_sent_with_the_time_of_the_next_one(google: FakeGoogle, gcp: Provider) -> None:
     program = {**PROGRAMS[KEY], "rotationPeriod": QUARTER}
     resource_id, made = gcp.create(KEY, program)

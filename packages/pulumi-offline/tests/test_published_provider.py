@@ -140,6 +140,7 @@ def _member(bucket: str) -> dict[str, str]:
 LABELLED = [token for token, kind in TYPES.items() if any(item.name == "effectiveLabels" for item in kind.fields)]
 
 
+@pytest.mark.slow
 @row("state", "a label that is deleted by hand stays as a key without a value", f"{GOOGLE}: tpgresource, SetLabels")
 @pytest.mark.parametrize("kind", LABELLED)
 def test_a_label_that_is_deleted_by_hand_stays_without_a_value(kind: str, google: FakeGoogle, gcp: Provider) -> None:
@@ -304,6 +305,7 @@ def test_the_ports_of_a_rule_stay_with_their_protocol_at_a_refresh(google: FakeG
     assert shown == [{"protocol": "udp", "ports": ["5353"]}, {"protocol": "tcp", "ports": ["80", "443"]}]
 
 
+@pytest.mark.slow
 @row("seldom used", "imports of a NAT by its link or a part of it", f"{MODULES}: RouterNat.yaml, import formats")
 @pytest.mark.parametrize(
     "link",

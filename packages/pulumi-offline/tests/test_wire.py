@@ -157,6 +157,7 @@ def test_an_unchanged_bucket_is_not_patched(google: FakeGoogle, gcp: Provider) -
     assert {item.method for item in google.requests} == {"GET"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("had", "sent"),
     [
@@ -283,6 +284,7 @@ def test_a_switched_private_access_is_sent_where_it_is_on(
     assert google.requests_of("POST")[-1].path.endswith("/setPrivateIpGoogleAccess")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "mask"),
     [

@@ -215,6 +215,7 @@ def test_a_message_has_blocks_of_thinking_text_and_tools(parsing):
     )
 
 
+@pytest.mark.slow
 def test_a_streamed_message_opens_and_closes_each_block(parsing):
     thinking = MESSAGE | {"chat_template_kwargs": {"enable_thinking": True}}
     whole = parsing.post("/v1/messages", json=thinking).json()

@@ -45,6 +45,7 @@ def series(line: str) -> tuple[str, ...]:
     return (name, *(pair.partition("=")[0] if hidden or pair.startswith(varying) else pair for pair in pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("configuration", "name"), RECORDED)
 def test_every_family_has_the_recorded_name_type_help_and_labels(servers, configuration, name):
     client = servers(configuration)
@@ -250,6 +251,7 @@ def test_http_families_count_by_route_method_and_status(servers):
     assert not [name for name in after if 'handler="/metrics"' in name or 'handler="/health"' in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["keyed", "mtp"])
 def test_drafts_are_counted_by_their_place(servers, configuration):
     body = {"prompt": "a b a b a b a b a b", "max_tokens": 120, "ignore_eos": True, "temperature": 0}

@@ -31,6 +31,7 @@ def outside(project):
     return interface.get("accessConfigs")
 
 
+@pytest.mark.slow
 def test_an_external_address_is_added_once_and_deleted_by_its_name(project):
     assert outside(project) is None
     project.ok("POST", f"{VM}/addAccessConfig", {"name": "door"}, networkInterface="nic0")

@@ -24,6 +24,7 @@ def test_a_page_is_shown_as_its_words() -> None:
     assert "margin" not in page_words(ROBOT)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.integers(200, 599), st.text(max_size=60))
 def test_any_answer_has_words_or_is_the_servers(status: int, text: str) -> None:

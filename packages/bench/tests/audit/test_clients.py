@@ -47,6 +47,7 @@ def run(folder: Path, document: Any) -> Audit:
     return audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_file_of_each_client_is_read_with_its_unit(tmp_path: Path, name: str) -> None:
     kind, load = FORMATS[name], closed_load(7)
@@ -181,6 +182,7 @@ def test_listed_requests_refute_another_mean(tmp_path: Path) -> None:
     assert findings.TOTALS in kinds(run(tmp_path, document | {"mean_ttft_ms": 1.2 * document["mean_ttft_ms"]}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", FACTORS)
 def test_count_of_the_client_is_judged_where_the_server_counted_none(tmp_path: Path, factor: float) -> None:
     """Of requests that the server did not count the writer takes the client's count for both statistics."""
@@ -238,6 +240,7 @@ def test_load_that_the_client_did_not_send_is_found(tmp_path: Path) -> None:
     assert findings.SENDING in kinds(run(tmp_path, document))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [inference_perf, guidellm])
 @pytest.mark.parametrize(("late", "accused"), [(0.0003, False), (0.004, True), (0.2, True)])
 def test_wait_in_the_client_is_judged_beside_ttft(

@@ -88,6 +88,7 @@ def test_zero_or_nothing_in_any_field_is_not_an_error(tmp_path: Path, name: str,
             assert not [one for one in result.findings if " 0 " in one.arithmetic], path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if "duration" in kind.places])
 def test_completed_requests_in_no_time_are_a_contradiction(tmp_path: Path, name: str) -> None:
     kind = FORMATS[name]

@@ -114,6 +114,7 @@ def test_size_in_a_described_name_is_no_model_of_the_catalogue(tmp_path: Path) -
     assert kinds(audit_of(tmp_path, ",,1024,64,70,req/s", "gemma-4-12b")) == {findings.ROOFLINE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_unknown_model_of_each_format_is_not_judged_by_name(tmp_path: Path, name: str) -> None:
     kind = FORMATS[name]

@@ -190,6 +190,7 @@ def _places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
         yield from _places(part, (*before, key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["claims", "vllm", "guidellm", "aiperf", "inference-perf", "result", "rich"])
 def test_a_field_that_holds_anything_else_ends_in_no_traceback(tmp_path: Path, kind: str) -> None:
     for seed in range(5):

@@ -151,6 +151,7 @@ CERTIFICATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CERTIFICATES)
 def test_certificate_that_is_not_accepted_is_named(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -183,6 +184,7 @@ TLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TLS)
 def test_server_that_fails_the_handshake_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     serve, reason, repair = TLS[name]

@@ -225,6 +225,7 @@ def test_the_knee_of_a_sweep_is_ringed_and_only_there() -> None:
     assert curves_of(subjects_of([without]))[0][0].mark is None
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_not_ok_is_on_no_line_and_not_dropped(sweep_report: Report) -> None:
     chart = next(figure for figure in sweep_report.figures if figure.name == "throughput").picture
     marks = {dot.mark for line in chart.lines for dot in line.dots}  # type: ignore[attr-defined]
@@ -445,6 +446,7 @@ def test_unreported_figure_is_not_drawn_and_a_single_read_is_no_line() -> None:
     assert any("metrics over time" in text for text in made.missing)
 
 
+@pytest.mark.slow
 def test_tiles_of_a_saturated_run_have_the_figures_of_its_highest_load() -> None:
     page = as_page(report_of([saturated_result()]))
     tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]

@@ -64,6 +64,7 @@ def test_vllms_format_has_one_stage_and_refuses_several(
     assert export(path, "--cell", "c100-u4-stage4")[0] == 1
 
 
+@pytest.mark.slow
 def test_load_of_one_stage_is_exported_without_its_name(tmp_path: Path) -> None:
     path, measured = write_result(Staged("rate", (Stage(5.0, 30.0),)), tmp_path)
     code, out = export(path)

@@ -66,6 +66,7 @@ def test_a_difference_is_shown_though_rounds_differ_by_more() -> None:
     assert conclude(plan, cells)[0].name == "difference"
 
 
+@pytest.mark.slow
 def test_no_difference_is_said_to_be_none_shown() -> None:
     plan = ComparisonPlan(("a", "b"), WANTED, 6)
     cells = compare(plan, run_once(Servers({"a": 1.0, "b": 1.0}, 3).measure), lambda _: None).cells

@@ -431,6 +431,7 @@ class Disturbed(Oracle):
         return cell.model_copy(update=self.how) if len(self.asked) in self.loads else cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [LATE, BUSY])
 @pytest.mark.parametrize("full", [True, False])
 def test_a_passing_disturbance_costs_a_sweep_no_cell(tmp_path: Path, how: dict[str, str], full: bool) -> None:

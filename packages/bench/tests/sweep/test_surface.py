@@ -131,6 +131,7 @@ def test_line_separates_noise_from_a_bend(level: float, slope: float) -> None:
     assert Reach([Error(1.0, 0.0)] * LEAST).at(4.0) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [9, 10, 19, 20, 100])
 def test_a_quantile_is_kept_by_nine_of_ten_further_errors(count: int) -> None:
     chances = random.Random(count)  # noqa: S311 - no secret

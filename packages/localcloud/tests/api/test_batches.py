@@ -44,6 +44,7 @@ def statuses(project, target, *lines, token=True):
     return [int(line.split()[1]) for line in answer.text.splitlines() if line.startswith("HTTP/1.1")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", sorted(LISTS))
 def test_a_batch_answers_calls_of_its_api(project, api):
     verb, expected = ("POST", 400) if api == "iamcredentials" else ("GET", 200)

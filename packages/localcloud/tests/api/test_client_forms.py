@@ -66,6 +66,7 @@ def status_and_message(answer):
     return status, error["message"] if isinstance(error, dict) else ""
 
 
+@pytest.mark.slow
 def test_a_packed_body_is_read_as_a_plain_one_by_every_method_that_has_one(project):
     tried, read = of_every_method("POST", "PUT", "PATCH", with_body=True), 0
     for method in tried:
@@ -83,6 +84,7 @@ def test_a_packed_body_is_read_as_a_plain_one_by_every_method_that_has_one(proje
     assert len({method.path.split("/")[1] for method in tried}) >= 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["PATCH", "PUT", "DELETE"])
 def test_a_post_with_another_methods_name_is_that_method_on_every_api(project, verb):
     tried = of_every_method(verb)
@@ -136,6 +138,7 @@ def test_every_reading_method_accepts_other_forms_of_a_parameter(project):
     assert len(tried) > 80
 
 
+@pytest.mark.slow
 def test_a_wrong_token_in_the_query_is_refused_by_every_api(project):
     for method in of_every_method("GET"):
         status, _ = ask(project, "GET", f"{path_of(method)}?access_token=ya29.wrong", token="")
@@ -182,6 +185,7 @@ def test_a_packed_body_may_have_members_and_many_pieces(project, body):
     assert ask(project, "DELETE", f"{path}/packed")[0] == 200
 
 
+@pytest.mark.slow
 def test_a_body_that_unpacks_beyond_the_limit_is_refused_early(project):
     """A body that unpacks to more than the limit is refused before it is whole."""
     bomb = gzip.compress(b" " * (LARGEST_MESSAGE + 1), mtime=0)

@@ -29,6 +29,7 @@ def subnetworks(project, network):
     return [row for rows in items_by_region for row in rows if row["network"].endswith(f"/networks/{network}")]
 
 
+@pytest.mark.slow
 def test_a_new_project_has_the_default_network_with_its_rules(project):
     network = project.ok("GET", f"{NETWORKS}/default")
     assert network["autoCreateSubnetworks"] is True

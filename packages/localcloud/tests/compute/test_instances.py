@@ -271,6 +271,7 @@ def test_a_zone_has_the_machine_types_that_its_hardware_makes(project):
     assert "items" not in project.ok("GET", f"{COMPUTE}/zones/us-west2-a/machineTypes")
 
 
+@pytest.mark.slow
 def test_attributes_of_an_instance_are_set_with_their_fingerprint(project):
     """The attributes of an instance are set by who read the present ones."""
     project.ok("POST", f"{EAST}/instances", body())

@@ -94,6 +94,7 @@ def test_what_is_read_is_what_was_sent_with_full_links_and_the_defaults(network_
 SENT_BY_THE_PROVIDER = {"routingMode": "GLOBAL", "bgpBestPathSelectionMode": "STANDARD", "bgpAlwaysCompareMed": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["deleteBgpAlwaysCompareMed", "delete_bgp_always_compare_med"])
 @pytest.mark.parametrize("deletes", [True, False])
 def test_a_networks_routing_is_taken_as_the_provider_sends_it(project, name, deletes):
@@ -202,6 +203,7 @@ def test_a_range_is_expanded_and_keeps_the_rest_of_its_subnetwork(network_projec
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ip_range", "word"),
     [

@@ -23,6 +23,7 @@ def issuer(project):
         yield issuer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "text"), [("server-errors", "unavailable"), ("rate-limited", "Rate exceeded")])
 def test_an_exchange_fails_as_often_as_it_is_told_in_oauth_s_form(kind, text, project, issuer):
     project.cloud.faults.add(kind, {"at": "token", "path": "/sts/*", "count": 1})

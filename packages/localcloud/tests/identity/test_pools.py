@@ -76,6 +76,7 @@ def test_a_deleted_pool_is_gone_with_its_providers_after_thirty_days(project):
     assert project.ok("GET", f"{at.POOL}/providers") == {}
 
 
+@pytest.mark.slow
 def test_a_deleted_provider_can_be_restored(project):
     at.finish(project, make_provider(project).json())
     at.finish(project, project.ok("DELETE", at.PROVIDER))
@@ -91,6 +92,7 @@ def test_nothing_deleted_counts_as_left_behind(project):
     assert "identityPools" not in project.ok("GET", "/localcloud/resources")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["abc", "gcp-pool", "Pool", "x" * 33, "a_bc"])
 def test_an_id_of_another_form_is_refused(name, project):
     project.refusal(400, "POST", at.POOLS, {}, workloadIdentityPoolId=name)

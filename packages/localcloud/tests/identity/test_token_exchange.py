@@ -196,6 +196,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TARGETS)
 def test_no_token_is_exchanged_where(case, project, issuer):
     TARGETS[case](project)
@@ -203,6 +204,7 @@ def test_no_token_is_exchanged_where(case, project, issuer):
     assert answer == {"error": "invalid_target", "error_description": DISABLED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "value", "error", "text"),
     [
@@ -304,6 +306,7 @@ def test_another_role_does_not_let_a_principal_act_as_the_account(project, issue
     assert at.impersonate(project, token).status_code == 403
 
 
+@pytest.mark.slow
 def test_groups_are_members_too(project, issuer):
     mapping = at.MAPPING | {"google.groups": "assertion.teams"}
     change_provider(project, "attributeMapping", attributeMapping=mapping)

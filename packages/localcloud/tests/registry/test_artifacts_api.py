@@ -42,6 +42,7 @@ def test_docker_images_show_what_was_pushed(registry):
     assert registry.ok("GET", f"{CONTENTS}/dockerImages/deep%2Fer@{digest}") == deep
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("created", ["yesterday", "2026-01-02", 5, None])
 def test_a_config_without_a_time_gives_no_build_time(registry, created):
     registry.image("1", config={"created": created})

@@ -63,6 +63,7 @@ def test_a_missing_tag_digest_image_or_repository_is_404_with_its_code(registry)
     assert code(registry.send("POST", f"{nowhere}/blobs/uploads/")) == (404, "NAME_UNKNOWN")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bezel-local/tools", "bezel-local/tools/App", "bezel-local/tools/a..b", "a" * 256])
 def test_a_name_that_can_be_no_images_is_refused(registry, name):
     assert code(registry.send("GET", f"/v2/{HOST}/{name}/manifests/1")) == (400, "NAME_INVALID")
@@ -283,6 +284,7 @@ def test_a_method_that_the_spec_does_not_have_is_unsupported(registry):
     assert code(registry.send("PATCH", f"{APP}/manifests/1")) == (405, "UNSUPPORTED")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "wanted"), [("rate-limited", (429, "TOOMANYREQUESTS")), ("server-errors", (503, "UNKNOWN"))]
 )

@@ -62,6 +62,7 @@ def command_of(registry, image, command=(), args=()):
     return container_command(registry.cloud, launcher, spec, "/s/1:8080", 1.0, {}).argv
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["1", "all", "digest"])
 def test_a_pushed_image_runs_as_the_program_of_its_entrypoint(registry, reference):
     digest = push(registry, {"Entrypoint": ["/bezel/.venv/bin/bezel"]})
@@ -78,6 +79,7 @@ def test_a_pushed_image_of_vllm_runs_as_one(registry, entrypoint):
     assert command_of(registry, f"{IMAGE}:1", args=("--model=x",)) == ("vllm", "--model=x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [{"Entrypoint": ["python3", "app.py"]}, {"Cmd": ["sh"]}, {}, None, []])
 def test_another_pushed_image_is_refused_by_its_command(registry, config):
     """Another pushed image is refused by its command instead of running as a vLLM."""

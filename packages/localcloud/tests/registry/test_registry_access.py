@@ -75,6 +75,7 @@ def test_wrong_credentials_are_refused_everywhere(registry, value):
         assert code(registry.send("GET", path, authorization=value)) == (401, "UNAUTHORIZED")
 
 
+@pytest.mark.slow
 def test_a_key_of_a_disabled_account_or_one_that_was_removed_gets_no_token(registry):
     value = basic("_json_key", key_file(registry))
     name, row = next(iter(registry.cloud.store.rows("key")))
@@ -98,6 +99,7 @@ def test_an_anonymous_token_pulls_public_images_only(registry):
     assert registry.send("POST", f"{APP}/blobs/uploads/", token=token).status_code == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "allowed"),
     [

@@ -30,6 +30,7 @@ def pull(registry, digest=DIGEST, path=APP):
     return registry.send("GET", f"{path}/blobs/{digest}")
 
 
+@pytest.mark.slow
 def test_a_blob_pushed_at_once_is_pulled_whole(registry):
     assert pull(registry).status_code == 404
     assert registry.blob(BLOB) == DIGEST
@@ -150,6 +151,7 @@ def test_an_upload_that_nobody_continues_is_forgotten_after_a_day(registry):
     assert registry.files() == []
 
 
+@pytest.mark.slow
 def test_files_of_a_kill_between_two_steps_are_removed_at_the_next_start(registry):
     registry.blob(BLOB)
     blobs = registry.cloud.blobs

@@ -53,6 +53,7 @@ def test_a_malformed_part_of_a_batch_is_refused_alone(project, line):
     assert statuses(batch(project, line, "GET /storage/v1/b/shelf")) == [400, 200]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["multipart/mixed", "application/json", "multipart/related; boundary=XX"])
 def test_what_is_no_batch_is_refused(project, kind):
     assert project.raw("POST", TARGET, b"--XX--", {"Content-Type": kind}).status_code == 400

@@ -19,6 +19,7 @@ REFUSED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_name_within_the_rules_is_taken(project, name: str) -> None:
     assert project.ok("POST", "/storage/v1/b", {"name": name}, project="bezel-local")["name"] == name

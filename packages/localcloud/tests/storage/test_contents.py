@@ -22,6 +22,7 @@ def media(project, name, headers=None):
     return project.raw("GET", f"{OBJECTS}/{name}?alt=media", headers=headers)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(first=st.binary(max_size=300), second=st.binary(max_size=300))
 def test_the_checksum_of_joined_contents_is_that_of_their_bytes(first, second):
@@ -38,6 +39,7 @@ def test_a_download_names_both_checksums_of_its_bytes(project, put):
     assert media(project, "a").headers["x-goog-hash"] == f"crc32c={crc},md5=JfnnlDI7RTiF9RgfG2JNCw=="
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 200_000])
 def test_small_and_large_contents_are_read_the_same_way(project, put, size):
     content = os.urandom(size)
@@ -71,6 +73,7 @@ def test_a_range_is_a_part_and_a_malformed_one_has_no_effect(project, put, heade
     assert ("content-range" in answer.headers) == (status == 206)
 
 
+@pytest.mark.slow
 def test_a_range_behind_the_end_is_refused(project, put):
     put("a", b"0123456789")
     assert media(project, "a", {"Range": "bytes=10-"}).status_code == 416

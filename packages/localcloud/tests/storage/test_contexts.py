@@ -49,6 +49,7 @@ def test_folded_prefixes_are_not_filtered_and_pages_go_on(shelf):
     assert [first["items"][0]["name"], second["items"][0]["name"]] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_filter_of_another_form_is_refused(shelf):
     assert "Invalid filter" in shelf.refusal(400, "GET", OBJECTS, filter="name=a")["message"]
 
@@ -64,6 +65,7 @@ def test_a_context_keeps_its_time_of_creation_and_null_removes_it(shelf):
     assert "contexts" not in shelf.ok("PATCH", f"{OBJECTS}/a", {"contexts": None})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "value"), [("", "x"), ("a/b", "x"), ("k", 'a"b'), ("_k", "x"), ("k", "v" * 257)])
 def test_a_key_or_a_value_that_google_refuses_is_refused(shelf, key, value):
     body = {"contexts": {"custom": {key: {"value": value}}}}

@@ -80,6 +80,7 @@ def test_an_object_without_a_key_is_not_read_with_one(project, put):
     assert media(project, "plain").content == b"x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -158,6 +159,7 @@ def test_the_xml_api_takes_the_same_headers(project):
     assert (copied.status_code, project.raw("GET", "/shelf/b").content) == (200, CONTENT)
 
 
+@pytest.mark.slow
 def test_the_parts_of_an_xml_upload_bring_the_key(project):
     begun = project.raw("POST", "/shelf/a?uploads", headers=key_headers(ONE)).text
     upload = f"/shelf/a?uploadId={re.search('<UploadId>([^<]*)', begun)[1]}"

@@ -72,6 +72,7 @@ def test_a_bucket_without_a_soft_delete_policy_keeps_nothing(project, put):
     assert list(project.cloud.layout.contents.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_condition_of_a_second_writer_fails(project, put):
     """A condition of a rival that came second fails and the first object stays."""
     put("a", b"first")

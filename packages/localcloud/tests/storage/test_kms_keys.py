@@ -63,6 +63,7 @@ def test_a_key_may_be_named_by_the_number_of_its_project(shelf):
     assert message(upload(shelf, "c", KEY.replace("bezel-local", "123456789013"))) == (403, DENIED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "status", "text"),
     [
@@ -117,6 +118,7 @@ def test_the_default_of_a_bucket_protects_what_names_no_key(shelf, put):
     assert moved["kmsKeyName"] == f"{KEY}/cryptoKeyVersions/1"
 
 
+@pytest.mark.slow
 def test_a_rewrite_gives_an_object_the_primary_version_and_a_patch_none(shelf):
     upload(shelf, "a")
     shelf.ok("POST", f"/cloudkms/v1/{KEY}/cryptoKeyVersions", {})

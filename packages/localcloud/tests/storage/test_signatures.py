@@ -66,6 +66,7 @@ def test_a_signed_url_does_what_was_signed_and_nothing_else(project, sign_url):
     assert send(project, "GET", "/shelf/a%20b").status_code == 403
 
 
+@pytest.mark.slow
 def test_a_signed_url_ends_with_its_time(project, sign_url):
     url = sign_url("GET", "/shelf/a%20b")
     project.passes(59)
@@ -75,6 +76,7 @@ def test_a_signed_url_ends_with_its_time(project, sign_url):
     assert (late.status_code, "ExpiredToken" in late.text) == (400, True)
 
 
+@pytest.mark.slow
 def test_the_signed_lifetime_cannot_be_stretched(project, sign_url):
     url = sign_url("GET", "/shelf/a%20b", seconds=1)
     project.passes(5)
@@ -83,6 +85,7 @@ def test_the_signed_lifetime_cannot_be_stretched(project, sign_url):
     assert send(project, "GET", longer).status_code == 403
 
 
+@pytest.mark.slow
 def test_signed_headers_must_be_sent_and_google_s_must_be_signed(project):
     """Headers that were signed must be sent and others of Google's must be signed."""
     url = signed_4(project, "PUT", "/shelf/new", headers={"x-goog-meta-a": "b", "content-type": "text/plain"})
@@ -93,6 +96,7 @@ def test_signed_headers_must_be_sent_and_google_s_must_be_signed(project):
     assert send(project, "PUT", url, b"x", right).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signed_host", "status"),
     [("127.0.0.1", 200), (HOST, 200), ("127.0.0.1:2", 403), ("localhost", 403), ("127.0.0.1:", 403), ("", 403)],
@@ -107,6 +111,7 @@ def test_a_host_may_be_signed_without_its_port(project, put, signed_host, status
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("signed_host", "status"), [("", 200), (":1", 200), (":2", 403)])
 def test_the_host_of_a_bucket_may_be_signed_without_its_port(project, put, signed_host, status):
     put("a", b"signed")
@@ -126,6 +131,7 @@ def test_a_url_counts_for_its_account_s_rights_only(project, put):
     assert "AccessDenied" in send(project, "GET", signed_4(project, "GET", "/shelf/a", email=other)).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["X-Goog-Expires=700000", "X-Goog-Algorithm=GOOG4-HMAC-SHA256", "X-Goog-Date=now"])
 def test_a_malformed_signature_is_refused_as_such(project, put, wrong):
     put("a")
@@ -135,6 +141,7 @@ def test_a_malformed_signature_is_refused_as_such(project, put, wrong):
     assert send(project, "GET", url).status_code == 400
 
 
+@pytest.mark.slow
 def test_a_form_is_taken_as_its_policy_allows_and_no_other(project):
     expires = datetime.fromtimestamp(project.clock.now() + 60, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     conditions = [{"bucket": "shelf"}, ["starts-with", "$key", "form/"], ["content-length-range", 1, 3]]

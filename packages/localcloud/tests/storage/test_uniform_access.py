@@ -33,6 +33,7 @@ def on(bucket):
     return configuration["bucketPolicyOnly"]["enabled"]
 
 
+@pytest.mark.slow
 def test_every_answer_has_the_whole_configuration(project):
     answers = [
         make_bucket(project),
@@ -72,6 +73,7 @@ def test_each_name_turns_uniform_access_on_and_off(project, name):
     assert not on(project.ok("PUT", SHELF, {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("start", [True, False])
 def test_a_client_that_changes_one_name_of_what_it_read_is_heeded(project, name, start):

@@ -40,6 +40,7 @@ def chunks(size=CHUNK):
 
 
 # Go, rclone and gcsfs send POST; Go and rclone ask for no 308; gcloud and gsutil have a path of their own.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "path", "no_308"), list(itertools.product(("PUT", "POST"), PATHS, ("", "yes"))), ids=str
 )
@@ -68,6 +69,7 @@ def test_a_session_tells_how_much_it_has(project, new_session, asks):
     assert answer.content == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", ["bytes 0-*/*", f"bytes 0-*/{len(CONTENT)}", None])
 @pytest.mark.parametrize("verb", ["PUT", "POST"])
 def test_an_upload_in_one_request_needs_no_end(project, new_session, verb, span):
@@ -76,6 +78,7 @@ def test_an_upload_in_one_request_needs_no_end(project, new_session, verb, span)
     assert content(project) == CONTENT
 
 
+@pytest.mark.slow
 def test_the_rest_of_an_upload_may_be_open_at_its_end(project, new_session):
     session, (first, part) = new_session(), next(chunks())
     assert project.raw("PUT", session, part, {"Content-Range": first}).status_code == 308
@@ -91,6 +94,7 @@ def test_an_open_end_that_lacks_bytes_of_the_total_is_incomplete(project, new_se
     assert project.raw("PUT", session, b"defghij", {"Content-Range": "bytes 3-*/10"}).json()["size"] == "10"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", ["bytes *-*/*", "bytes 5-3/10", "bytes 0-*", "bytes */", "0-*/*", "bytes 0-٣/*"])
 def test_a_malformed_range_is_refused(project, new_session, span):
     answer = project.raw("PUT", new_session(), b"abc", {"Content-Range": span.encode()})
@@ -111,6 +115,7 @@ def test_a_session_is_ended_at_either_path(project, new_session):
         assert project.raw("POST", session, b"x").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"null", b"", b"{}", b" null\n"])
 def test_metadata_may_be_null(project, new_session, body):
     session = new_session(body=body, **{"X-Upload-Content-Type": "text/x-tried"})
@@ -124,6 +129,7 @@ def test_metadata_may_be_null(project, new_session, body):
     assert project.raw("POST", path, mixed, {"content-type": "multipart/related; boundary=b"}).json()["size"] == "3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"[]", b"1", b'"null"', b"nul"])
 def test_metadata_that_is_no_object_is_refused(project, body):
     answer = project.raw("POST", f"{PATHS[0]}?uploadType=resumable&name=x", body)
@@ -152,6 +158,7 @@ def test_the_documents_have_methods_with_media():
     assert "storage.objects.insert" in {method["id"] for _, method in MEDIA}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "method"), MEDIA, ids=[method["id"] for _, method in MEDIA])
 def test_every_path_of_a_media_upload_is_served_or_named(project, source, method):
     for path in upload_paths(method):
@@ -189,6 +196,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "path"), CALLS)
 def test_an_unknown_parameter_is_ignored_as_google_does(project, put, verb, path):
     put("kept")
@@ -199,6 +207,7 @@ def test_an_unknown_parameter_is_ignored_as_google_does(project, put, verb, path
             put("kept")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value"), [("ifGenerationMatch", "soon"), ("maxResults", "x")])
 def test_a_wrong_value_of_a_known_parameter_is_refused(project, name, value):
     path = "/storage/v1/b/shelf/o" if name == "maxResults" else "/storage/v1/b/shelf/o/x"
@@ -213,6 +222,7 @@ LISTS = ("private", "projectPrivate", "bucketOwnerRead", "bucketOwnerFullControl
 HEADERS = ("private", "project-private", "bucket-owner-read", "bucket-owner-full-control")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", LISTS)
 @pytest.mark.parametrize("uniform", [True, False])
 def test_a_predefined_list_of_the_project_has_no_effect(project, put, value, uniform):
@@ -245,6 +255,7 @@ def test_a_predefined_list_for_others_is_refused_by_name(project, value):
     assert project.raw("GET", "/storage/v1/b/shelf/o/x").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folders", "managedFolders"])
 def test_a_bucket_has_no_folders(project, put, kind):
     put("a/b")
@@ -256,6 +267,7 @@ def test_a_bucket_has_no_folders(project, put, kind):
     assert f"does not serve storage.{kind}.insert" in made.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "?name=x", "?uploadType=media&name=x", "?uploadType=resumable"])
 def test_an_insert_without_content_is_refused_as_at_google(project, query):
     error = project.refusal(400, "POST", f"/storage/v1/b/shelf/o{query}", {"name": "x"})
@@ -339,6 +351,7 @@ MULTIPART = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(MULTIPART))
 def test_a_multipart_body_is_read_as_each_client_assembles_it(project, language):
     name, *heads = MULTIPART[language]
@@ -366,6 +379,7 @@ RESUMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(RESUMED))
 def test_a_session_is_asked_about_and_ended_as_each_client_does(project, new_session, language):
     session, statuses = new_session(), []
@@ -384,6 +398,7 @@ def test_a_wrong_checksum_beside_the_last_chunk_is_refused(project, new_session)
     assert project.raw("GET", "/storage/v1/b/shelf/o/x").status_code == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", ["bytes */0", "bytes 0-*/*", None])
 def test_an_upload_of_no_bytes_ends_with_each_client_s_range(project, new_session, span):
     headers = {"Content-Range": span} if span else {}

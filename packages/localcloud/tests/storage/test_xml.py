@@ -64,6 +64,7 @@ def test_an_error_has_the_code_of_the_xml_api(project, put, verb, path, headers,
     assert code(project.raw(verb, path, b"x" if verb == "PUT" else b"", headers)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [
@@ -81,6 +82,7 @@ def test_a_header_that_changes_an_object_is_never_ignored(project, put, headers)
     assert project.raw("GET", OBJECT).status_code == 404
 
 
+@pytest.mark.slow
 def test_amazon_s_headers_of_a_transport_are_ignored(project, put):
     """Amazon's headers of a transport are ignored and Google's copy is made."""
     put("kept", b"content")
@@ -194,6 +196,7 @@ def test_an_upload_with_small_or_unknown_parts_is_refused(project):
     assert list(project.cloud.layout.uploads.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [b"<a", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", b"<C><Part/></C>"])
 def test_a_document_that_is_malformed_or_declares_entities_is_refused(project, document):
     identifier = texts(project.raw("POST", f"{OBJECT}?uploads"), "UploadId")[0]
@@ -224,6 +227,7 @@ def test_a_bucket_is_created_described_and_deleted(project):
     assert project.raw("HEAD", "/new-bucket").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_resumable_session_is_begun_by_a_header(project):
     """A resumable session is begun by a header and continued without a token."""
     opened = project.raw("POST", OBJECT, headers={"x-goog-resumable": "start", "Content-Type": "text/plain"})
