@@ -19,8 +19,7 @@ def count_calls(project, request):
     return answer, count
 
 
-@pytest.mark.wide_except("600")
-@pytest.mark.parametrize("number", [600, 2000])
+@pytest.mark.parametrize("number", [600, pytest.param(2000, marks=pytest.mark.long)])
 def test_hostile_requests_take_a_bounded_work(tmp_path, number):
     project = Project(tmp_path / "cloud")
     project.ok("POST", "/storage/v1/b", {"name": "hostile-shelf"}, project="bezel-local")

@@ -95,8 +95,7 @@ async def serve(project, requests):
         await server.close()
 
 
-@pytest.mark.wide_except("500")
-@pytest.mark.parametrize("number", [500, 2000])
+@pytest.mark.parametrize("number", [500, pytest.param(2000, marks=pytest.mark.long)])
 def test_hostile_requests_at_the_wire_take_a_bounded_work(project, number):
     run(serve(project, list(wire_requests(len(KINDS)))))  # tables are read and compiled once
     seen = run(serve(project, list(wire_requests(number))))
