@@ -28,7 +28,7 @@ RUN_ALONE = {
     "bench": ("tests/report", 100),
     "catalog": ("tests", 350),
     "localcloud": ("tests/registry tests/storage", 300),
-    "pulumi-offline": ("tests", 600),
+    "pulumi-offline": ("tests", 580),
     "simulated-vllm": ("tests", 400),
 }
 SECONDS = 200

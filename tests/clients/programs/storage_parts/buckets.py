@@ -7,16 +7,16 @@ from pathlib import Path
 from google.api_core import exceptions
 from google.cloud import storage
 
-from storage_parts.common import BASE, KEY_FILE, OPTIONS, anonymous, client, refused, tried
+from storage_parts.common import BASE, KEY_FILE, OPTIONS, anonymous, call_of, client, expect_refusal
 
 
-@tried("Client.from_service_account_info")
+@call_of("Client.from_service_account_info")
 def _():
     info = json.loads(Path(KEY_FILE).read_text())
     assert storage.Client.from_service_account_info(info, client_options=OPTIONS).project == client.project
 
 
-@tried("Client with STORAGE_EMULATOR_HOST")
+@call_of("Client with STORAGE_EMULATOR_HOST")
 def _():
     os.environ["STORAGE_EMULATOR_HOST"] = BASE
     try:
@@ -26,20 +26,20 @@ def _():
         del os.environ["STORAGE_EMULATOR_HOST"]
 
 
-@tried("Client.get_service_account_email")
+@call_of("Client.get_service_account_email")
 def _():
     assert client.get_service_account_email().endswith("@gs-project-accounts.iam.gserviceaccount.com")
 
 
-@tried("Client.create_bucket")
+@call_of("Client.create_bucket")
 def _():
     bucket = client.create_bucket("library-shelf", location="us-east4")
     assert (bucket.location, bucket.location_type, bucket.storage_class) == ("US-EAST4", "region", "STANDARD")
-    refused(exceptions.Conflict, client.create_bucket, "library-shelf")
-    refused(exceptions.BadRequest, client.create_bucket, "NOT a name")
+    expect_refusal(exceptions.Conflict, client.create_bucket, "library-shelf")
+    expect_refusal(exceptions.BadRequest, client.create_bucket, "NOT a name")
 
 
-@tried("Bucket.create")
+@call_of("Bucket.create")
 def _():
     bucket = client.bucket("library-depot")
     bucket.storage_class = "NEARLINE"
@@ -47,49 +47,49 @@ def _():
     assert (bucket.storage_class, bucket.object_retention_mode) == ("NEARLINE", "Enabled")
 
 
-@tried("Bucket.create predefined_acl")
+@call_of("Bucket.create predefined_acl")
 def _():
     client.bucket("library-acl").create(predefined_acl="publicRead")
 
 
-@tried("Bucket.create predefined_acl of the project")
+@call_of("Bucket.create predefined_acl of the project")
 def _():
     bucket = client.bucket("library-private")
     bucket.create(predefined_acl="private")
     bucket.delete()
 
 
-@tried("Client.get_bucket")
+@call_of("Client.get_bucket")
 def _():
     assert client.get_bucket("library-shelf").name == "library-shelf"
-    refused(exceptions.NotFound, client.get_bucket, "library-absent")
+    expect_refusal(exceptions.NotFound, client.get_bucket, "library-absent")
 
 
-@tried("Client.lookup_bucket")
+@call_of("Client.lookup_bucket")
 def _():
     assert client.lookup_bucket("library-absent") is None
 
 
-@tried("Client.list_buckets")
+@call_of("Client.list_buckets")
 def _():
     buckets = client.list_buckets(prefix="library-", page_size=1)
     assert [bucket.name for bucket in buckets] == ["library-depot", "library-shelf"]
 
 
-@tried("Bucket.exists")
+@call_of("Bucket.exists")
 def _():
     assert (client.bucket("library-shelf").exists(), client.bucket("library-absent").exists()) == (True, False)
 
 
-@tried("Bucket.reload")
+@call_of("Bucket.reload")
 def _():
     bucket = client.bucket("library-shelf")
     bucket.reload(if_metageneration_match=1)
     assert bucket.path_helper("x") == "/b/x"
-    refused(exceptions.PreconditionFailed, bucket.reload, if_metageneration_match=9)
+    expect_refusal(exceptions.PreconditionFailed, bucket.reload, if_metageneration_match=9)
 
 
-@tried("Bucket.patch")
+@call_of("Bucket.patch")
 def _():
     bucket = client.get_bucket("library-shelf")
     bucket.labels = {"made": "here"}
@@ -99,7 +99,7 @@ def _():
     assert (bucket.labels, bucket.versioning_enabled, bucket.metageneration) == ({"made": "here"}, True, 2)
 
 
-@tried("Bucket.update")
+@call_of("Bucket.update")
 def _():
     bucket = client.get_bucket("library-shelf")
     bucket.labels = {"made": "again"}
@@ -107,7 +107,7 @@ def _():
     assert (bucket.labels, bucket.cors[0]["method"]) == ({"made": "again"}, ["GET"])
 
 
-@tried("Bucket lifecycle rules")
+@call_of("Bucket lifecycle rules")
 def _():
     bucket = client.get_bucket("library-depot")
     bucket.add_lifecycle_delete_rule(age=30, matches_prefix=["tmp/"])
@@ -120,7 +120,7 @@ def _():
     assert list(client.get_bucket("library-depot").lifecycle_rules) == []
 
 
-@tried("Bucket.configure_website, Bucket.enable_logging")
+@call_of("Bucket.configure_website, Bucket.enable_logging")
 def _():
     bucket = client.get_bucket("library-depot")
     bucket.configure_website("index.html", "404.html")
@@ -133,7 +133,7 @@ def _():
     assert client.get_bucket("library-depot").get_logging() is None
 
 
-@tried("Bucket.soft_delete_policy, Bucket.autoclass_enabled, Bucket.rpo, Bucket.requester_pays")
+@call_of("Bucket.soft_delete_policy, Bucket.autoclass_enabled, Bucket.rpo, Bucket.requester_pays")
 def _():
     bucket = client.get_bucket("library-depot")
     bucket.soft_delete_policy.retention_duration_seconds = 8 * 86400
@@ -146,13 +146,13 @@ def _():
     bucket.patch()
 
 
-@tried("Bucket.get_iam_policy")
+@call_of("Bucket.get_iam_policy")
 def _():
     policy = client.bucket("library-shelf").get_iam_policy(requested_policy_version=3)
     assert any(binding["role"] == "roles/storage.legacyBucketOwner" for binding in policy.bindings)
 
 
-@tried("Bucket.set_iam_policy")
+@call_of("Bucket.set_iam_policy")
 def _():
     bucket = client.bucket("library-shelf")
     policy = bucket.get_iam_policy(requested_policy_version=3)
@@ -160,10 +160,10 @@ def _():
     policy.bindings.append({"role": "roles/storage.objectViewer", "members": {"allUsers"}})
     bucket.set_iam_policy(policy)
     policy.etag = stale
-    refused(exceptions.PreconditionFailed, bucket.set_iam_policy, policy)
+    expect_refusal(exceptions.PreconditionFailed, bucket.set_iam_policy, policy)
 
 
-@tried("Bucket.test_iam_permissions")
+@call_of("Bucket.test_iam_permissions")
 def _():
     asked = ["storage.objects.get", "storage.objects.delete"]
     assert client.bucket("library-shelf").test_iam_permissions(asked) == asked

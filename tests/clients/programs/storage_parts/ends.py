@@ -2,7 +2,7 @@
 
 from google.api_core import exceptions
 
-from storage_parts.common import client, refused, tried
+from storage_parts.common import call_of, client, expect_refusal
 
 shelf, blob = client.bucket("library-shelf"), client.bucket("library-shelf").blob("a/plain")
 
@@ -21,25 +21,25 @@ for name, call in {
     "Client.list_hmac_keys": lambda: list(client.list_hmac_keys()),
     "Client.get_hmac_key_metadata": lambda: client.get_hmac_key_metadata("GOOG1"),
 }.items():
-    tried(name)(call)
+    call_of(name)(call)
 
 
-@tried("Bucket.delete")
+@call_of("Bucket.delete")
 def _():
-    refused(exceptions.Conflict, client.bucket("library-shelf").delete)
+    expect_refusal(exceptions.Conflict, client.bucket("library-shelf").delete)
     empty = client.create_bucket("library-empty")
     empty.delete()
     assert client.lookup_bucket("library-empty") is None
 
 
-@tried("Bucket.delete force")
+@call_of("Bucket.delete force")
 def _():
     for name in ("library-shelf", "library-depot"):
         client.get_bucket(name).delete(force=True)
         assert client.lookup_bucket(name) is None
 
 
-@tried("Client.list_buckets soft_deleted")
+@call_of("Client.list_buckets soft_deleted")
 def _():
     by_name = {bucket.name: bucket for bucket in client.list_buckets(soft_deleted=True)}
     assert {"library-shelf", "library-depot", "library-empty"} <= by_name.keys()
@@ -47,21 +47,21 @@ def _():
     assert "library-shelf" not in {bucket.name for bucket in client.list_buckets()}
 
 
-@tried("Client.get_bucket soft_deleted")
+@call_of("Client.get_bucket soft_deleted")
 def _():
     (generation,) = [one.generation for one in client.list_buckets(soft_deleted=True) if one.name == "library-shelf"]
     assert client.get_bucket("library-shelf", generation=generation, soft_deleted=True).generation == generation
-    refused(exceptions.NotFound, client.get_bucket, "library-shelf")
+    expect_refusal(exceptions.NotFound, client.get_bucket, "library-shelf")
 
 
-@tried("Client.restore_bucket")
+@call_of("Client.restore_bucket")
 def _():
     (generation,) = [one.generation for one in client.list_buckets(soft_deleted=True) if one.name == "library-empty"]
-    refused(exceptions.NotFound, client.restore_bucket, "library-empty", generation=1)
+    expect_refusal(exceptions.NotFound, client.restore_bucket, "library-empty", generation=1)
     assert client.restore_bucket("library-empty", generation=generation).name == "library-empty"
     client.get_bucket("library-empty").delete()
 
 
-@tried("Client.close")
+@call_of("Client.close")
 def _():
     client.close()

@@ -3,18 +3,18 @@
 from google.api_core import exceptions
 from google.cloud.storage.blob import ObjectContexts, ObjectCustomContextPayload
 
-from storage_parts.common import client, names, refused, tried
+from storage_parts.common import call_of, client, expect_refusal, names
 
 shelf = client.bucket("library-shelf")
 
 
-@tried("")
+@call_of("")
 def _():
     for name in ("l/a.txt", "l/b.txt", "l/c/", "l/c/d.txt", "l/c/e/f.md", "l/g.md"):
         shelf.blob(name).upload_from_string("x")
 
 
-@tried("Client.list_blobs")
+@call_of("Client.list_blobs")
 def _():
     assert len(list(client.list_blobs("library-shelf", prefix="l/"))) == 6
     blobs = client.list_blobs("library-shelf", prefix="l/", delimiter="/", page_size=2)
@@ -22,16 +22,16 @@ def _():
     assert blobs.prefixes == {"l/c/"}
     asked = {"prefix": "l/", "fields": "items(name),nextPageToken"}
     assert len(list(client.list_blobs("library-shelf", max_results=3, **asked))) == 3
-    refused(exceptions.NotFound, list, client.list_blobs("library-absent"))
+    expect_refusal(exceptions.NotFound, list, client.list_blobs("library-absent"))
 
 
-@tried("Bucket.list_blobs with offsets")
+@call_of("Bucket.list_blobs with offsets")
 def _():
     blobs = shelf.list_blobs(start_offset="l/b", end_offset="l/c/e")
     assert names(blobs) == ["l/b.txt", "l/c/", "l/c/d.txt"]
 
 
-@tried("Bucket.list_blobs match_glob")
+@call_of("Bucket.list_blobs match_glob")
 def _():
     assert names(shelf.list_blobs(match_glob="l/*.txt")) == ["l/a.txt", "l/b.txt"]
     assert names(shelf.list_blobs(match_glob="l/**.md")) == ["l/c/e/f.md", "l/g.md"]
@@ -39,19 +39,19 @@ def _():
     assert names(shelf.list_blobs(match_glob="l/[!a].txt")) == ["l/b.txt"]
 
 
-@tried("Bucket.list_blobs include_trailing_delimiter")
+@call_of("Bucket.list_blobs include_trailing_delimiter")
 def _():
     blobs = shelf.list_blobs(prefix="l/", delimiter="/", include_trailing_delimiter=True)
     assert names(blobs) == ["l/a.txt", "l/b.txt", "l/c/", "l/g.md"]
 
 
-@tried("Bucket.list_blobs include_folders_as_prefixes")
+@call_of("Bucket.list_blobs include_folders_as_prefixes")
 def _():
     blobs = shelf.list_blobs(prefix="l/", delimiter="/", include_folders_as_prefixes=True)
     assert (len(list(blobs)), blobs.prefixes) == (3, {"l/c/"})
 
 
-@tried("Bucket.list_blobs versions")
+@call_of("Bucket.list_blobs versions")
 def _():
     blob = shelf.blob("v/one")
     generations = []
@@ -67,10 +67,10 @@ def _():
     shelf.copy_blob(blobs[1], shelf, "v/one", source_generation=generations[1])
     assert shelf.blob("v/one").download_as_bytes() == b"2"
     shelf.delete_blob("v/one", generation=generations[0])
-    refused(exceptions.NotFound, shelf.blob("v/one", generation=generations[0]).reload)
+    expect_refusal(exceptions.NotFound, shelf.blob("v/one", generation=generations[0]).reload)
 
 
-@tried("Bucket.list_blobs soft_deleted")
+@call_of("Bucket.list_blobs soft_deleted")
 def _():
     depot = client.bucket("library-depot")
     blob = depot.blob("gone")
@@ -83,7 +83,7 @@ def _():
     assert shown.soft_delete_time is not None
 
 
-@tried("Bucket.restore_blob")
+@call_of("Bucket.restore_blob")
 def _():
     depot = client.bucket("library-depot")
     generation = next(iter(depot.list_blobs(soft_deleted=True))).generation
@@ -92,7 +92,7 @@ def _():
     assert restored.generation != generation
 
 
-@tried("Bucket.list_blobs filter")
+@call_of("Bucket.list_blobs filter")
 def _():
     blob = shelf.blob("contexts/a")
     blob.contexts = ObjectContexts(blob, {"team": ObjectCustomContextPayload("ml")})
@@ -101,4 +101,4 @@ def _():
     assert names(shelf.list_blobs(filter_='contexts."team"="ml"')) == ["contexts/a"]
     assert names(shelf.list_blobs(filter_='contexts."team"="web"')) == []
     assert "contexts/a" not in names(shelf.list_blobs(filter_='-contexts."team":*'))
-    refused(exceptions.BadRequest, list, shelf.list_blobs(filter_="name=a"))
+    expect_refusal(exceptions.BadRequest, list, shelf.list_blobs(filter_="name=a"))

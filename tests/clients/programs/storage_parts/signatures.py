@@ -5,20 +5,20 @@ import urllib.parse
 
 import requests
 
-from storage_parts.common import BASE, HOUR, client, tried
+from storage_parts.common import BASE, HOUR, call_of, client
 
 depot = client.bucket("library-depot")
 blob = depot.blob("signed/ü x")
 
 
-@tried("")
+@call_of("")
 def _():
     blob.upload_from_string("signed")
 
 
 for version in ("v4", "v2"):
 
-    @tried(f"Blob.generate_signed_url {version}")
+    @call_of(f"Blob.generate_signed_url {version}")
     def _(version=version):
         signed = {"version": version, "api_access_endpoint": BASE}
         url = blob.generate_signed_url(HOUR, response_disposition="attachment", **signed)
@@ -45,13 +45,13 @@ for version in ("v4", "v2"):
         assert (answer.status_code, "ExpiredToken" in answer.text) == (400, True), answer.text
 
 
-@tried("Bucket.generate_signed_url")
+@call_of("Bucket.generate_signed_url")
 def _():
     url = depot.generate_signed_url(HOUR, version="v4", api_access_endpoint=BASE)
     assert "<Key>signed/ü x</Key>" in requests.get(url, timeout=30).content.decode()
 
 
-@tried("Bucket.generate_upload_policy")
+@call_of("Bucket.generate_upload_policy")
 def _():
     fields = depot.generate_upload_policy([["starts-with", "$key", "form/"]])
     sent = {"key": "form/old"} | fields
@@ -59,7 +59,7 @@ def _():
     assert (answer.status_code, depot.blob("form/old").download_as_bytes()) == (204, b"form"), answer.text
 
 
-@tried("Client.generate_signed_post_policy_v4")
+@call_of("Client.generate_signed_post_policy_v4")
 def _():
     policy = client.generate_signed_post_policy_v4(
         "library-depot", "form/${filename}", HOUR, conditions=[["content-length-range", 1, 5]], scheme="http"

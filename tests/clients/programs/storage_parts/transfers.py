@@ -6,19 +6,19 @@ import os
 from google.api_core import exceptions
 from google.cloud.storage import transfer_manager
 
-from storage_parts.common import FOLDER, client, crc, names, tried
+from storage_parts.common import FOLDER, call_of, client, crc, names
 
 THREADS = {"worker_type": transfer_manager.THREAD, "max_workers": 3}
 shelf = client.bucket("library-shelf")
 
 
-@tried("")
+@call_of("")
 def _():
     for number in range(5):
         shelf.blob(f"b/{number}").upload_from_string(str(number))
 
 
-@tried("Client.batch patch")
+@call_of("Client.batch patch")
 def _():
     blobs = [shelf.get_blob(f"b/{number}") for number in range(5)]
     with client.batch():
@@ -28,7 +28,7 @@ def _():
     assert [shelf.get_blob(blob.name).metadata for blob in blobs] == [{"in": "batch"}] * 5
 
 
-@tried("Client.batch delete")
+@call_of("Client.batch delete")
 def _():
     with client.batch():
         for number in range(4):
@@ -36,7 +36,7 @@ def _():
     assert names(shelf.list_blobs(prefix="b/")) == ["b/4"]
 
 
-@tried("Client.batch with a failing call")
+@call_of("Client.batch with a failing call")
 def _():
     with client.batch(raise_exception=False) as batch:
         shelf.delete_blob("b/4")
@@ -47,12 +47,12 @@ def _():
 content = os.urandom(11 << 20)
 
 
-@tried("")
+@call_of("")
 def _():
     (FOLDER / "large").write_bytes(content)
 
 
-@tried("transfer_manager.upload_chunks_concurrently")
+@call_of("transfer_manager.upload_chunks_concurrently")
 def _():
     blob = shelf.blob("t/large")
     blob.metadata = {"by": "parts"}
@@ -64,7 +64,7 @@ def _():
     assert (blob.size, blob.crc32c, blob.metadata) == (len(content), crc(content), {"by": "parts"})
 
 
-@tried("transfer_manager.download_chunks_concurrently")
+@call_of("transfer_manager.download_chunks_concurrently")
 def _():
     transfer_manager.download_chunks_concurrently(
         shelf.blob("t/large"), str(FOLDER / "chunks"), chunk_size=3 << 20, **THREADS
@@ -72,7 +72,7 @@ def _():
     assert (FOLDER / "chunks").read_bytes() == content
 
 
-@tried("transfer_manager.upload_many")
+@call_of("transfer_manager.upload_many")
 def _():
     pairs = [(io.BytesIO(b"%d" % number), shelf.blob(f"t/many/{number}")) for number in range(5)]
     transfer_manager.upload_many(pairs, raise_exception=True, **THREADS)
@@ -82,14 +82,14 @@ def _():
     assert shelf.blob("t/many/0").download_as_bytes() == b"0"
 
 
-@tried("transfer_manager.download_many")
+@call_of("transfer_manager.download_many")
 def _():
     pairs = [(shelf.blob(f"t/many/{number}"), io.BytesIO()) for number in range(5)]
     transfer_manager.download_many(pairs, raise_exception=True, **THREADS)
     assert [target.getvalue() for _, target in pairs] == [b"%d" % number for number in range(5)]
 
 
-@tried("transfer_manager.upload_many_from_filenames")
+@call_of("transfer_manager.upload_many_from_filenames")
 def _():
     (FOLDER / "tree" / "sub").mkdir(parents=True)
     (FOLDER / "tree" / "sub" / "file").write_text("x")
@@ -98,7 +98,7 @@ def _():
     assert shelf.blob("t/tree/sub/file").download_as_bytes() == b"x"
 
 
-@tried("transfer_manager.download_many_to_path")
+@call_of("transfer_manager.download_many_to_path")
 def _():
     target = {"destination_directory": str(FOLDER / "back"), "blob_name_prefix": "t/tree/", "raise_exception": True}
     transfer_manager.download_many_to_path(shelf, ["sub/file"], **target, **THREADS)

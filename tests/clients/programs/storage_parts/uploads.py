@@ -10,22 +10,22 @@ from google.api_core import exceptions
 from google.auth.exceptions import InvalidOperation
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from storage_parts.common import BASE, FOLDER, KMS_KEY, anonymous, client, crc, md5, names, refused, tried
+from storage_parts.common import BASE, FOLDER, KMS_KEY, anonymous, call_of, client, crc, expect_refusal, md5, names
 
 shelf = client.bucket("library-shelf")
 
 
-@tried("Blob.upload_from_string")
+@call_of("Blob.upload_from_string")
 def _():
     blob = shelf.blob("a/plain")
     blob.upload_from_string("one", content_type="text/plain", if_generation_match=0)
     assert (blob.content_type, blob.size, blob.md5_hash, blob.crc32c) == ("text/plain", 3, md5(b"one"), crc(b"one"))
-    refused(exceptions.PreconditionFailed, blob.upload_from_string, "two", if_generation_match=0)
+    expect_refusal(exceptions.PreconditionFailed, blob.upload_from_string, "two", if_generation_match=0)
     for checksum in ("md5", "crc32c", "auto"):
         shelf.blob("a/plain").upload_from_string("one", checksum=checksum, retry=DEFAULT_RETRY)
 
 
-@tried("Blob.upload_from_string with metadata")
+@call_of("Blob.upload_from_string with metadata")
 def _():
     blob = shelf.blob("a/described")
     blob.metadata = {"key": "value", "ü": "ß"}
@@ -45,7 +45,7 @@ def _():
     )
 
 
-@tried("Blob.upload_from_file in chunks")
+@call_of("Blob.upload_from_file in chunks")
 def _():
     content = os.urandom(1_000_000)
     blob = shelf.blob("a/chunks", chunk_size=256 * 1024)
@@ -53,7 +53,7 @@ def _():
     assert (blob.size, blob.crc32c, blob.md5_hash) == (len(content), crc(content), md5(content))
 
 
-@tried("Blob.upload_from_file of unknown size")
+@call_of("Blob.upload_from_file of unknown size")
 def _():
     blob = shelf.blob("a/stream", chunk_size=256 * 1024)
 
@@ -75,7 +75,7 @@ def _():
     assert blob.size == 700_000
 
 
-@tried("Blob.upload_from_filename")
+@call_of("Blob.upload_from_filename")
 def _():
     (FOLDER / "file.json").write_text("{}")
     blob = shelf.blob("a/file.json")
@@ -83,7 +83,7 @@ def _():
     assert blob.content_type == "application/json"
 
 
-@tried("Blob.create_resumable_upload_session")
+@call_of("Blob.create_resumable_upload_session")
 def _():
     url = shelf.blob("a/session").create_resumable_upload_session(size=262_147, content_type="text/plain")
     chunk, small = b"x" * 262_144, requests.put(url, b"abc", headers={"Content-Range": "bytes 0-2/262147"}, timeout=30)
@@ -100,7 +100,7 @@ def _():
     assert requests.delete(other, timeout=30).status_code == 499
 
 
-@tried("Blob.open for writing")
+@call_of("Blob.open for writing")
 def _():
     with shelf.blob("a/written").open("w", chunk_size=256 * 1024) as file:
         file.write("line\n" * 100_000)
@@ -111,21 +111,21 @@ def _():
         assert sum(1 for _ in file) == 100_000
 
 
-@tried("Blob.upload_from_string with an encryption key")
+@call_of("Blob.upload_from_string with an encryption key")
 def _():
     blob = shelf.blob("a/secret", encryption_key=b"0" * 32)
     blob.upload_from_string("secret")
     assert (blob.download_as_bytes(), blob.md5_hash) == (b"secret", md5(b"secret"))
     assert shelf.get_blob("a/secret").md5_hash is None
-    refused(exceptions.BadRequest, shelf.blob("a/secret").download_as_bytes)
-    refused(exceptions.BadRequest, shelf.blob("a/secret", encryption_key=b"1" * 32).download_as_bytes)
+    expect_refusal(exceptions.BadRequest, shelf.blob("a/secret").download_as_bytes)
+    expect_refusal(exceptions.BadRequest, shelf.blob("a/secret", encryption_key=b"1" * 32).download_as_bytes)
     chunks = shelf.blob("a/secret", chunk_size=256 * 1024, encryption_key=b"0" * 32)
     content = os.urandom(600_000)
     chunks.upload_from_file(io.BytesIO(content))
     assert (chunks.download_as_bytes(), chunks.crc32c) == (content, crc(content))
 
 
-@tried("Blob.rewrite with an encryption key")
+@call_of("Blob.rewrite with an encryption key")
 def _():
     old, new = shelf.blob("a/secret", encryption_key=b"0" * 32), shelf.blob("a/rotated", encryption_key=b"1" * 32)
     token, _, _ = new.rewrite(old)
@@ -135,23 +135,23 @@ def _():
     plain = shelf.blob("a/freed")
     plain.rewrite(old)
     assert plain.download_as_bytes() == old.download_as_bytes()
-    refused(exceptions.BadRequest, plain.rewrite, shelf.blob("a/secret", encryption_key=b"2" * 32))
+    expect_refusal(exceptions.BadRequest, plain.rewrite, shelf.blob("a/secret", encryption_key=b"2" * 32))
 
 
-@tried("Blob.upload_from_string with a Cloud KMS key")
+@call_of("Blob.upload_from_string with a Cloud KMS key")
 def _():
     wrong = shelf.blob("a/kms", kms_key_name=KMS_KEY + "x")
-    refused(exceptions.Forbidden, wrong.upload_from_string, "x")
+    expect_refusal(exceptions.Forbidden, wrong.upload_from_string, "x")
     blob = shelf.blob("a/kms", kms_key_name=KMS_KEY)
     blob.upload_from_string("x")
     assert (blob.kms_key_name, blob.download_as_bytes()) == (f"{KMS_KEY}/cryptoKeyVersions/1", b"x")
 
 
-@tried("Bucket.default_kms_key_name")
+@call_of("Bucket.default_kms_key_name")
 def _():
     bucket = client.get_bucket("library-shelf")
     bucket.default_kms_key_name = KMS_KEY + "x"
-    refused(exceptions.Forbidden, bucket.patch)
+    expect_refusal(exceptions.Forbidden, bucket.patch)
     bucket.default_kms_key_name = KMS_KEY
     bucket.patch()
     blob = bucket.blob("by-default")
@@ -162,7 +162,7 @@ def _():
     blob.delete()
 
 
-@tried("Blob.upload_from_string predefined_acl")
+@call_of("Blob.upload_from_string predefined_acl")
 def _():
     shelf.blob("a/acl").upload_from_string("x", predefined_acl="publicRead")
 
@@ -171,12 +171,12 @@ content = bytes(range(256)) * 4096
 blob = shelf.blob("d/bytes")
 
 
-@tried("")
+@call_of("")
 def _():
     blob.upload_from_string(content)
 
 
-@tried("Blob.download_as_bytes")
+@call_of("Blob.download_as_bytes")
 def _():
     for checksum in ("auto", "md5", "crc32c", None):
         assert shelf.blob("d/bytes").download_as_bytes(checksum=checksum) == content
@@ -184,40 +184,40 @@ def _():
     assert blob.download_as_bytes(start=-5) == content[-5:]
     assert blob.download_as_bytes(start=len(content) - 1, end=len(content) + 9) == content[-1:]
     assert blob.download_as_bytes(raw_download=True) == content
-    refused(exceptions.RequestRangeNotSatisfiable, blob.download_as_bytes, start=len(content))
-    refused(exceptions.NotFound, shelf.blob("d/absent").download_as_bytes)
-    refused(exceptions.PreconditionFailed, blob.download_as_bytes, if_generation_match=1)
+    expect_refusal(exceptions.RequestRangeNotSatisfiable, blob.download_as_bytes, start=len(content))
+    expect_refusal(exceptions.NotFound, shelf.blob("d/absent").download_as_bytes)
+    expect_refusal(exceptions.PreconditionFailed, blob.download_as_bytes, if_generation_match=1)
     assert blob.download_as_bytes(if_etag_match=blob.etag, if_metageneration_match=1) == content
 
 
-@tried("Blob.download_as_text")
+@call_of("Blob.download_as_text")
 def _():
     text = shelf.blob("d/text")
     text.upload_from_string("Grüße", content_type="text/plain; charset=utf-8")
     assert (text.download_as_text(), text.download_as_string()) == ("Grüße", "Grüße".encode())
 
 
-@tried("Blob.download_to_file in chunks")
+@call_of("Blob.download_to_file in chunks")
 def _():
     target = io.BytesIO()
     shelf.blob("d/bytes", chunk_size=256 * 1024).download_to_file(target)
     assert target.getvalue() == content
 
 
-@tried("Blob.download_to_filename")
+@call_of("Blob.download_to_filename")
 def _():
     blob.download_to_filename(FOLDER / "copy")
     assert (FOLDER / "copy").read_bytes() == content
 
 
-@tried("Client.download_blob_to_file")
+@call_of("Client.download_blob_to_file")
 def _():
     target = io.BytesIO()
     client.download_blob_to_file("gs://library-shelf/d/bytes", target, end=9)
     assert target.getvalue() == content[:10]
 
 
-@tried("Blob.download_as_bytes of gzip")
+@call_of("Blob.download_as_bytes of gzip")
 def _():
     packed = shelf.blob("d/packed")
     packed.content_encoding = "gzip"
@@ -228,15 +228,15 @@ def _():
     assert (plain.content, plain.headers["x-goog-stored-content-encoding"]) == (b"unpacked" * 100, "gzip")
 
 
-@tried("Client.create_anonymous_client")
+@call_of("Client.create_anonymous_client")
 def _():
     assert anonymous.bucket("library-shelf").blob("d/bytes").download_as_bytes() == content
     # The library takes a 401 for a token that it should refresh.
-    refused(InvalidOperation, anonymous.bucket("library-depot").blob("x").download_as_bytes)
-    refused(InvalidOperation, anonymous.bucket("library-shelf").blob("x").upload_from_string, "x")
+    expect_refusal(InvalidOperation, anonymous.bucket("library-depot").blob("x").download_as_bytes)
+    expect_refusal(InvalidOperation, anonymous.bucket("library-shelf").blob("x").upload_from_string, "x")
 
 
-@tried("Blob with any legal name")
+@call_of("Blob with any legal name")
 def _():
     for name in (
         "a/../b",
@@ -274,8 +274,8 @@ def _():
         assert not blob.exists(), name
 
 
-@tried("Blob with an illegal name")
+@call_of("Blob with an illegal name")
 def _():
     for name in ("a\nb", "a\rb", ".", "..", "x" * 1025, ".well-known/acme-challenge/x"):
-        refused(exceptions.BadRequest, shelf.blob(name).upload_from_string, "x")
+        expect_refusal(exceptions.BadRequest, shelf.blob(name).upload_from_string, "x")
         assert not shelf.blob(name).exists()

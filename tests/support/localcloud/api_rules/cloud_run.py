@@ -32,7 +32,7 @@ RULES = [
     ),
     (
         "no request gets a 500, and every response is valid",
-        ["api/properties.no_request_ends_in_an_error_of_the_server_and_every_answer_is_valid"],
+        ["api/properties.every_answer_is_valid_and_none_is_a_server_error"],
         RUN,
         "schemas/GoogleRpcStatus/properties",
         "details",
@@ -121,7 +121,7 @@ RULES = [
     ),
     (
         "an operation that has ended has a response or an error",
-        ["cloud_run/run_services.a_container_that_ends_makes_the_create_fail_and_is_no_ready_service"],
+        ["cloud_run/run_services.a_container_that_ends_makes_the_create_fail"],
         RUN,
         "schemas/GoogleLongrunningOperation/properties/done/description",
         "either `error` or `response` is available",
@@ -130,7 +130,7 @@ RULES = [
         "a method that is not served gets 400 with its name",
         [
             "api/not_served.every_method_that_is_not_served_is_refused_by_its_name_and_api",
-            "api/methods.a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found",
+            "api/methods.an_unserved_method_says_so_and_an_unknown_one_is_not_found",
         ],
         RUN,
         "resources/projects/resources/locations/resources/jobs/methods/list/id",
@@ -146,7 +146,7 @@ RULES = [
     (
         "a failed task is retried up to maxRetries times, each attempt with the full timeout; then it has failed",
         [
-            "cloud_run/jobs_api.a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_execution",
+            "cloud_run/jobs_api.a_failed_task_is_retried_or_fails_the_execution",
             "cloud_run/jobs_api.a_task_has_its_timeout_and_is_ended_then",
         ],
         RUN,
@@ -169,9 +169,7 @@ RULES = [
     ),
     (
         "a service that alone exceeds a quota is refused at once, with the quota, the requested and the allowed amount",
-        [
-            "cloud_run/run_checks.a_service_that_alone_is_beyond_a_quota_is_reported_the_quota_and_the_number_that_would_do"
-        ],
+        ["cloud_run/run_checks.a_service_beyond_a_quota_is_told_the_number_that_fits"],
         "reports in the tracker of Google's codelabs, April and August 2026",
         "",
         "",
@@ -179,7 +177,7 @@ RULES = [
     (
         "if the services of a region together exceed the GPU quota, the operation fails with code 8",
         [
-            "cloud_run/run_services.services_that_need_more_gpus_together_fail_the_operation_with_the_quotas_name",
+            "cloud_run/run_services.services_beyond_the_gpu_quota_fail_with_the_quotas_name",
             "cloud_run/run_services.an_older_revision_counts_in_the_quota_while_it_holds_an_instance",
         ],
         "a recorded create that failed; Cloud Run's page on GPUs",

@@ -16,7 +16,7 @@ RULES = [
         "a request without capacity waits until its validity ends, then fails",
         [
             "compute/machines_lifecycle.a_request_without_capacity_waits_while_it_is_valid_and_no_longer",
-            "tpu_api.a_request_that_is_not_valid_any_more_fails_and_one_that_is_granted_first_does_not",
+            "tpu_api.a_request_that_is_not_valid_any_more_fails",
         ],
         TPU,
         "schemas/QueueingPolicy/properties/validUntilDuration/description",
@@ -32,7 +32,7 @@ RULES = [
     (
         "a request counts in the quota of its zone (TPU) or region (Compute Engine) until it is deleted, in any state",
         [
-            "compute/machines_lifecycle.a_quota_counts_what_is_not_deleted_in_any_state_by_zone_or_region_and_by_model",
+            "compute/machines_lifecycle.a_quota_counts_all_requests_that_are_not_deleted",
             "tpu_api.what_is_not_deleted_counts_in_the_quota_whatever_became_of_it",
             "compute/instances.the_quotas_of_a_region_are_named_the_preemptible_one_first",
         ],
@@ -43,7 +43,7 @@ RULES = [
     (
         "a repeated requestId returns the first request's operation, for TPU and Compute Engine",
         [
-            "tpu_api.the_same_request_is_stored_once_and_another_of_its_name_is_refused",
+            "tpu_api.the_same_request_is_stored_once",
             "compute/vpc_networks.a_name_that_is_taken_is_refused_and_the_same_request_is_not",
         ],
         COMPUTE,
@@ -62,14 +62,14 @@ RULES = [
     ),
     (
         "a flex-start instance is PENDING while its request is valid; its operation has the reason of a failure",
-        ["compute/instances.a_request_that_waits_is_pending_until_its_time_is_over_and_its_operation_says_why"],
+        ["compute/instances.a_waiting_request_is_pending_and_its_operation_says_why"],
         COMPUTE,
         "schemas/InstanceParams/properties/requestValidForDuration/description",
         "Relative deadline for waiting for capacity",
     ),
     (
         "the firewall rule with the lowest priority number decides; of two equal ones the denial",
-        ["compute/vpc.the_rule_with_the_least_number_counts_and_a_denial_goes_first_among_equals"],
+        ["compute/vpc.the_rule_with_the_least_number_counts_a_denial_first"],
         COMPUTE,
         "schemas/Firewall/properties/priority/description",
         "DENY rules take precedence over ALLOW rules if they have equal priority",

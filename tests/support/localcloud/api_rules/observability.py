@@ -9,7 +9,7 @@ RULES = [
     (
         "a job's request is sent when it is due, with a token of its account",
         [
-            "scheduler.a_due_job_sends_its_request_with_its_account_s_token_and_only_then",
+            "scheduler.a_due_job_sends_its_request_with_its_account_s_token",
             "scheduler.a_job_needs_the_right_to_act_as_its_account",
         ],
         SCHEDULER,
@@ -19,7 +19,7 @@ RULES = [
     (
         "a failed run is repeated retry_count times with pauses that double; else its job waits for the next time",
         [
-            "scheduler.a_failed_run_is_repeated_as_often_as_its_job_allows_with_growing_pauses",
+            "scheduler.a_failed_run_is_repeated_with_growing_pauses",
             "scheduler.a_failed_run_shows_its_code_and_waits_for_the_next_time",
         ],
         SCHEDULER,
@@ -49,7 +49,7 @@ RULES = [
     ),
     (
         "conditions of a policy get names, and keep them while they are sent back",
-        ["observability.a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_names"],
+        ["observability.a_changed_policy_keeps_the_names_of_its_conditions"],
         MONITORING,
         "schemas/Condition/properties/name/description",
         "treat the change as a new condition and let the existing condition be deleted",
@@ -98,7 +98,7 @@ RULES = [
     (
         "a written entry with the time and the id of an earlier one is that one; the request's labels are defaults",
         [
-            "written_entries.an_entry_that_is_sent_again_is_there_once_and_another_time_or_id_is_another_one",
+            "written_entries.an_entry_that_is_sent_again_is_there_once",
             "written_entries.an_entry_is_listed_with_what_the_request_says_for_all_of_them",
         ],
         "logging.v2",
@@ -153,9 +153,9 @@ RULES = [
     (
         "the use of a quota has a point when it changes and at least one a day; an unused quota has no series",
         [
-            "monitoring.what_is_leased_counts_in_its_zone_until_it_is_gone_and_then_is_zero",
+            "monitoring.a_lease_counts_in_its_zone_until_it_is_gone",
             "monitoring.a_point_is_made_where_something_changed_and_once_a_day",
-            "monitoring.instances_of_services_and_tasks_of_jobs_are_counted_while_they_run",
+            "monitoring.running_instances_and_tasks_are_counted",
         ],
         "Google's list of metrics: serviceruntime, quota/allocation/usage; a measurement of Cloud Run's users, 2026",
         "",
@@ -164,8 +164,8 @@ RULES = [
     (
         "instances and billable time of a Cloud Run revision are sampled every 60 s, readable after up to 120 s",
         [
-            "monitoring_services.instances_are_sampled_by_state_and_zero_is_a_sample_once_there_was_one",
-            "monitoring_services.a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay",
+            "monitoring_services.instances_are_sampled_by_state_and_zero_after_the_first",
+            "monitoring_services.a_sample_can_be_read_within_two_minutes",
             "monitoring_services.a_service_that_runs_has_instances_and_billable_time",
         ],
         "Google's list of metrics: run, container/instance_count and container/billable_instance_time, November 2026",

@@ -14,7 +14,7 @@ RULES = [
         "a secret expires by a timestamp or a duration, returned as a timestamp; then it goes with its versions",
         [
             "secret_expiration.an_expiration_is_shown_as_a_timestamp_however_it_was_given",
-            "secret_expiration.a_secret_goes_with_its_versions_when_its_time_has_come_and_not_before",
+            "secret_expiration.a_secret_goes_with_its_versions_at_its_time",
         ],
         SECRETS,
         "schemas/Secret/properties/expireTime/description",

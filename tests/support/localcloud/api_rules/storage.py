@@ -23,7 +23,7 @@ RULES = [
     (
         "overwriting an object needs the permission to delete it besides the one to create it",
         [
-            "iam_policies.an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_by_who_may_delete",
+            "iam_policies.an_object_is_overwritten_only_by_who_may_delete",
         ],
         "Cloud Storage's page on IAM roles: Storage Object Creator",
         "",
@@ -32,7 +32,7 @@ RULES = [
     (
         "an ended operation is deleted after a day, an unfinished upload after a week",
         [
-            "pruning.an_operation_is_forgotten_a_day_after_its_end_and_never_while_it_is_open",
+            "pruning.an_operation_is_forgotten_a_day_after_its_end",
             "pruning.a_session_of_an_upload_is_forgotten_after_a_week_with_its_bytes",
         ],
         "Cloud Storage's page on resumable uploads; the day is localcloud's own",
@@ -42,7 +42,7 @@ RULES = [
     (
         "with object versioning, a superseded or deleted live object becomes a noncurrent version",
         [
-            "storage/generations.with_versioning_an_overwritten_or_deleted_object_stays_readable_by_its_generation",
+            "storage/generations.versioning_keeps_earlier_generations_readable",
             "storage/generations.without_versioning_an_overwritten_object_is_no_version",
         ],
         STORAGE,
@@ -51,7 +51,7 @@ RULES = [
     ),
     (
         "a soft-deleted object can be restored until its time is over",
-        ["storage/generations.a_soft_deleted_object_is_restored_as_it_was_until_its_time_is_over"],
+        ["storage/generations.a_soft_deleted_object_is_restored_in_its_time"],
         STORAGE,
         "schemas/Object/properties/hardDeleteTime/description",
         "no longer be restorable",
@@ -83,7 +83,7 @@ RULES = [
     (
         "all users read and list a bucket that allows it, unless public access prevention is enforced",
         [
-            "storage/xml.all_users_read_and_list_where_the_bucket_allows_it_and_write_nowhere_else",
+            "storage/xml.all_users_read_and_list_where_the_bucket_allows_it",
             "storage/xml.public_access_prevention_keeps_a_bucket_from_all_users",
         ],
         "Cloud Storage's pages on public data and on public access prevention",
