@@ -106,7 +106,7 @@ class ApiHarness:
             answer = client.http.request(verb, path, params=query, **content)
         except AssertionError as error:
             self.problems.append(str(error))
-            return httpx.Response(599, text="see above")
+            return httpx.Response(599, json={"error": str(error)})
         for method, status in client.seen[before:]:
             self.answers[method] += 1
             self.requests[method] += status < 300
