@@ -27,8 +27,8 @@ RUN_ALONE = {
     "base": ("tests", 900),
     "bench": ("tests/report", 100),
     "catalog": ("tests", 350),
-    "localcloud": ("tests/registry tests/storage", 300),
-    "pulumi-offline": ("tests", 580),
+    "localcloud": ("tests/registry tests/storage", 150),
+    "pulumi-offline": ("tests", 450),
     "simulated-vllm": ("tests", 400),
 }
 SECONDS = 200
