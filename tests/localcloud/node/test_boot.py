@@ -115,7 +115,7 @@ def test_a_machine_writes_the_notice_of_its_end_once_its_account_may(world):
     notice = json.dumps({"lease": "bezel-moe", "stack": "moe", "run_seconds": 4})
     world.boot(world.spec(own_address(14), **{"bezel-end-notice": notice}))
     until(lambda: "cannot be written to Cloud Logging, attempt 1 of 10" in world.console(), 60)
-    assert "logging.logEntries.create" in world.console()
+    until(lambda: "logging.logEntries.create" in world.console())
     assert ends(world) == []
     world.client.grant_project("roles/logging.logWriter", f"serviceAccount:{RUNTIME}")
     (entry,) = until(lambda: ends(world), 60)
