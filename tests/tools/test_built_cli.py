@@ -90,6 +90,17 @@ def test_a_passphrase_keeps_secrets(pulumi):
     assert (code, text) == (0, "value\n")
 
 
+# The last two are as long as the first; only the lists of names and words tell that they are easy to guess.
+@pytest.mark.parametrize(
+    ("value", "is_refused"),
+    [("rV7kqZ2mXw9pLs4T", True), ("elizabethmontgomery"[:16], False), ("passwordpassword", False)],
+)
+def test_a_value_that_looks_like_a_secret_is_refused(pulumi, value, is_refused):
+    assert pulumi("stack", "init", "dev")[0] == 0
+    code, text = pulumi("config", "set", "password", value, "--stack", "dev")
+    assert ("looks like a secret" in text, code != 0) == (is_refused, is_refused)
+
+
 @pytest.mark.parametrize("command", ["neo", "api", "env setup"])
 def test_a_command_that_is_left_out_says_so(pulumi, command):
     code, text = pulumi(*command.split(), "--help")

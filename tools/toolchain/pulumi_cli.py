@@ -150,7 +150,7 @@ def _build() -> Path:
         command = ["go", "build", "-mod=readonly", f"-modfile={source / 'go.mod'}", "-trimpath", "-buildvcs=false"]
         command += ["-tags", pulumi_source.TAGS, *compiler, "-ldflags", flags, "-o", str(folder / "pulumi"), CLI]
         progress.run(
-            f"building the Pulumi CLI {VERSION} from its Go modules, once; about 4 minutes on 2 cores",
+            f"building the Pulumi CLI {VERSION} from its Go modules, once; about 3 minutes on 2 cores",
             command,
             log=log,
             env=os.environ | COMPILER_HEAP,
@@ -169,19 +169,21 @@ def _build() -> Path:
 
 
 def _write_source(folder: Path, log: Path) -> Path:
-    """Write the CLI's module as it is built to `folder`, with a go.mod that names it instead of the published one.
+    """Write the changed modules to `folder`, with a go.mod that names them instead of the published ones.
 
     Raises:
-        progress.StepError: The module cannot be downloaded, or is not the one that the build is made for.
+        progress.StepError: A module cannot be downloaded, or is not the one that the build is made for.
     """
-    download = ["go", "mod", "download", pulumi_source.PKG]
-    progress.run("downloading the module of the Pulumi CLI", download, log=log, cwd=_modules())
+    download = ["go", "mod", "download", *(module.path for module in pulumi_source.MODULES)]
+    progress.run("downloading the modules of the Pulumi CLI", download, log=log, cwd=_modules())
     folder.mkdir()
-    pulumi_source.write_source(_module_folder(pulumi_source.PKG), folder / "pkg")
     for name in ("go.mod", "go.sum"):
         shutil.copyfile(_modules() / name, folder / name)
     with (folder / "go.mod").open("a") as file:
-        file.write(f'\nreplace {pulumi_source.PKG} => "{folder}/pkg"\n')
+        for module in pulumi_source.MODULES:
+            written = folder / module.stand_ins.name
+            module.write(_module_folder(module.path), written)
+            file.write(f'\nreplace {module.path} => "{written}"\n')
     return folder
 
 

@@ -1,13 +1,17 @@
-"""Source of the Pulumi CLI for a build with Go: the published module without what only other clouds need.
+"""Source of the Pulumi CLI for a build with Go: the published modules, two of them changed.
 
-The drivers of AWS, Azure, Vault and PostgreSQL and three commands of Pulumi Cloud are a quarter of the packages.
-The files of `pulumi/left_out` take their place: errors that name what is missing and the official release.
+1. The CLI's own is without what only other clouds need: the drivers of AWS, Azure, Vault and PostgreSQL and three
+   commands of Pulumi Cloud are a quarter of the packages. The files of `pulumi/changed/pkg` take their place: errors
+   that name what is missing and the official release.
+2. The check of `pulumi config set` for values that look like a secret reads its lists of words when it runs: at each
+   start of the CLI that was a third of the time.
 
 Leaves out the build itself (`pulumi_cli`).
 """
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import go_text
@@ -16,9 +20,9 @@ import progress
 PKG = "github.com/pulumi/pulumi/pkg/v3"
 # Google's client of storage speaks gRPC to xDS only with modules of its own; states are read over HTTP.
 TAGS = "osusergo,disable_grpc_modules"
-STAND_INS = Path(__file__).resolve().parent / "pulumi" / "left_out"
+_CHANGED = Path(__file__).resolve().parent / "pulumi" / "changed"
 # Each pattern matches one file at least.
-REMOVED_FILES = (
+_REMOVED_FILES = (
     "cmd/esc/cli/setup*.go",
     "cmd/pulumi/cloud/api.go",
     "cmd/pulumi/cloud/cli_command_hints.go",
@@ -33,7 +37,7 @@ REMOVED_FILES = (
     "cmd/pulumi/neo/*.go",
 )
 # The beginning of a line of each file; a line that opens a block takes the block with it.
-REMOVED_LINES: Mapping[str, tuple[str, ...]] = {
+_REMOVED_LINES: Mapping[str, tuple[str, ...]] = {
     "backend/diy/backend.go": (
         '"gocloud.dev/blob/azureblob"',
         '_ "gocloud.dev/blob/s3blob"',
@@ -56,40 +60,63 @@ REMOVED_LINES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def write_source(module: Path, folder: Path) -> None:
-    """Copy the module's folder to the new `folder`, without tests and without what is left out.
+@dataclass(frozen=True)
+class ChangedModule:
+    """A published module, what this build takes out of it, and the folder of the files that it puts in."""
 
-    Raises:
-        progress.StepError: The module has not all that should be left out: another version than the table is for.
-    """
-    shutil.copytree(
-        module, folder, ignore=shutil.ignore_patterns("testdata", "*_test.go"), copy_function=shutil.copyfile
-    )
-    for copied in (folder, *folder.rglob("*")):
-        # Go keeps modules read-only.
-        copied.chmod(copied.stat().st_mode | 0o200)
-    missing = []
-    for pattern in REMOVED_FILES:
-        files = list(folder.glob(pattern))
-        if not files:
-            missing.append(pattern)
-        for file in files:
-            file.unlink()
-    for name, beginnings in REMOVED_LINES.items():
-        file = folder / name
-        try:
-            file.write_text(go_text.remove_lines(file.read_text(), beginnings))
-        except FileNotFoundError:
-            missing.append(name)
-        except go_text.MissingLinesError as error:
-            missing += [f"{name}: {beginning}" for beginning in error.beginnings]
-    if missing:
-        text = f"{PKG} has not what this build leaves out; adapt tools/toolchain/pulumi_source.py to this version:"
-        raise progress.StepError("\n    ".join([text, *missing]))
-    shutil.copytree(STAND_INS, folder, dirs_exist_ok=True)
+    path: str
+    stand_ins: Path
+    removed_files: tuple[str, ...]
+    removed_lines: Mapping[str, tuple[str, ...]]
+
+    def write(self, published: Path, folder: Path) -> None:
+        """Copy the module's folder to the new `folder`, without tests and with the changes.
+
+        Raises:
+            progress.StepError: The module has not all that should be taken out: another version than the table is for.
+        """
+        shutil.copytree(
+            published, folder, ignore=shutil.ignore_patterns("testdata", "*_test.go"), copy_function=shutil.copyfile
+        )
+        for copied in (folder, *folder.rglob("*")):
+            # Go keeps modules read-only.
+            copied.chmod(copied.stat().st_mode | 0o200)
+        missing = []
+        for pattern in self.removed_files:
+            files = list(folder.glob(pattern))
+            if not files:
+                missing.append(pattern)
+            for file in files:
+                file.unlink()
+        for name, beginnings in self.removed_lines.items():
+            file = folder / name
+            try:
+                file.write_text(go_text.remove_lines(file.read_text(), beginnings))
+            except FileNotFoundError:
+                missing.append(name)
+            except go_text.MissingLinesError as error:
+                missing += [f"{name}: {beginning}" for beginning in error.beginnings]
+        if missing:
+            text = (
+                f"{self.path} has not what this build takes out; adapt tools/toolchain/pulumi_source.py to its version:"
+            )
+            raise progress.StepError("\n    ".join([text, *missing]))
+        shutil.copytree(self.stand_ins, folder, dirs_exist_ok=True)
+
+
+MODULES = (
+    ChangedModule(PKG, _CHANGED / "pkg", _REMOVED_FILES, _REMOVED_LINES),
+    ChangedModule(
+        "github.com/ccojocar/zxcvbn-go",
+        _CHANGED / "zxcvbn-go",
+        ("frequency/frequency.go",),
+        {"matching/matching.go": ("func init() {",)},
+    ),
+)
 
 
 def build_inputs() -> bytes:
-    """All that decides what the build leaves out, for the name of its folder in the cache."""
-    stand_ins = [(str(file.relative_to(STAND_INS)), file.read_text()) for file in sorted(STAND_INS.rglob("*.go"))]
-    return repr((TAGS, REMOVED_FILES, REMOVED_LINES, stand_ins)).encode()
+    """All that decides what the build changes, for the name of its folder in the cache."""
+    stand_ins = [(str(file.relative_to(_CHANGED)), file.read_text()) for file in sorted(_CHANGED.rglob("*.*"))]
+    changes = [(module.path, module.removed_files, module.removed_lines) for module in MODULES]
+    return repr((TAGS, changes, stand_ins)).encode()
