@@ -127,14 +127,11 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
                 continue
             amounts = cost.hourly, monthly_of(cost), idle_of(cost)
         except InputError as error:
-            reason = "; ".join(_input(resource.name, problem) for problem in error.problems)
-            amounts = Unpriced(reason), Unpriced(reason), Unpriced(reason)
+            amounts = (Unpriced(*(_input(resource.name, problem) for problem in error.problems)),) * 3
         count += 1
         for amount, kind in zip(amounts, (hourly, monthly, idle), strict=True):
             kind.append(amount)
-        missing += [
-            reason for amount in amounts if isinstance(amount, Unpriced) for reason in amount.reason.split("; ")
-        ]
+        missing += [reason for amount in amounts if isinstance(amount, Unpriced) for reason in amount.reasons]
     return StackCost(total(hourly), total(monthly), total(idle), tuple(dict.fromkeys(missing)), count)
 
 

@@ -148,7 +148,7 @@ def test_a_request_costs_its_seconds_and_half_the_utilisation_doubles_it():
 
 def test_sums_keep_every_reason_and_unknown_times_zero_stays_unknown():
     gone, lost = Unpriced("row a"), Unpriced("row b")
-    assert total([Priced(Decimal(1)), gone, lost, gone]) == Unpriced("row a; row b")
+    assert total([Priced(Decimal(1)), gone, lost, gone]) == Unpriced("row a", "row b")
     assert total([Priced(Decimal(1), derived=True), Priced(Decimal(2))]) == Priced(Decimal(3), derived=True)
     assert total([]) == Priced(Decimal(0))
     assert times(gone, 0) == gone

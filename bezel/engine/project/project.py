@@ -14,7 +14,7 @@ from pathlib import Path
 from bezel.engine.project.folder import project_folder
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
-from bezel_base.errors import NOT_SET, Problem, UserError
+from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
 from bezel_catalog import closest
 
 STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
@@ -23,6 +23,10 @@ _SHOWN = 100  # characters of a wrong name that a message repeats
 
 class ProjectError(UserError):
     """There is no such project or stack, or its files cannot be read."""
+
+
+class WrongNameError(WrongValueError, ProjectError):
+    """The name that a user gave is no stack's, or no Google Cloud project's."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Project:
         """The stack's file.
 
         Raises:
-            ProjectError: There is none.
+            WrongNameError: There is none.
         """
         file = self.folder / f"Pulumi.{stack}.yaml"
         # Looked for by its listing first: a name may be longer than any file's, or lead out of the folder.
@@ -62,9 +66,11 @@ class Project:
         hint = f"did you mean {near}? " if near else ""
         repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}"
         if STACK_NAME.fullmatch(stack):
-            raise ProjectError(Problem("STACK", stack, f"there is no {file.name}.", f"{repair}, or write {file.name}."))
+            raise WrongNameError(
+                Problem("STACK", stack, f"there is no {file.name}.", f"{repair}, or write {file.name}.")
+            )
         consequence = "a stack's name has at most 100 letters, digits, periods, hyphens and underscores."
-        raise ProjectError(Problem("STACK", stack[:_SHOWN], consequence, f"{repair}."))
+        raise WrongNameError(Problem("STACK", stack[:_SHOWN], consequence, f"{repair}."))
 
     def configuration(self, stack: str) -> dict[str, object]:
         """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
@@ -129,7 +135,7 @@ def checked_cloud_project(named_project: str | None) -> str:
         raise ProjectError(Problem("--project", NOT_SET, consequence, "add it, or set GOOGLE_CLOUD_PROJECT."))
     if not is_project_id(project):
         repair = "choose the ID of a project: `gcloud projects list`."
-        raise ProjectError(Problem("--project", project, "it is not the ID of a Google Cloud project.", repair))
+        raise WrongNameError(Problem("--project", project, "it is not the ID of a Google Cloud project.", repair))
     return project
 
 

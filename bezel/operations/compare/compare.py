@@ -172,7 +172,7 @@ def _machine(row: Row) -> Machine:
         model=row.checkpoint.id,
         machine=offer.machine,
         group=offer.group,
-        deployable=not offer.group.startswith("other"),
+        deployable=offer.group != "other platforms, for comparison only",
         where=offer.region or None,
         fits=Fit(value=not (row.refused or row.breaks), because=row.refused or row.breaks),
         sequences_at_a_time=Count(value=row.sequences),

@@ -88,7 +88,7 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
     for reason, members in _names_by_reason(
         (row.offer.hourly.reason, row.offer.machine) for row in rows if isinstance(row.offer.hourly, Unpriced)
     ):
-        yield f"Unknown price of {', '.join(members)}: {reason.removeprefix('unpriced: ')}."
+        yield f"Unknown price of {', '.join(members)}: {reason}."
     yield f"Not included: {', '.join(NOT_INCLUDED)}; boot disks of other platforms and of TPUs."
 
 

@@ -134,8 +134,12 @@ def _tpu(checkpoint: Model, tpu: TpuSlice, context: int) -> Row:
 
 
 def _other(checkpoint: Model, machine: ComparedMachine, context: int) -> Row:
-    hourly = Unpriced(machine.source) if machine.usd_per_hour is None else Priced(machine.usd_per_hour)
-    offer = Offer(machine.id, "other platforms, for comparison only", machine.region, hourly, machine.source)
+    if machine.usd_per_hour is None:
+        hourly: Amount = Unpriced(str(machine.unpriced))
+        source = f"unpriced: {machine.unpriced}"
+    else:
+        hourly, source = Priced(machine.usd_per_hour), machine.source
+    offer = Offer(machine.id, "other platforms, for comparison only", machine.region, hourly, source)
     return _gpu_row(checkpoint, accelerator(machine.accelerator), machine.count, context, offer)
 
 

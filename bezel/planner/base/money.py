@@ -20,11 +20,19 @@ class Priced:
     derived: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Unpriced:
-    """An unknown amount. `reason` names the missing price row."""
+    """An unknown amount. `reasons` name the missing price rows, each once."""
 
-    reason: str
+    reasons: tuple[str, ...]
+
+    def __init__(self, *reasons: str) -> None:
+        object.__setattr__(self, "reasons", tuple(dict.fromkeys(reasons)))
+
+    @property
+    def reason(self) -> str:
+        """All reasons, in one line."""
+        return "; ".join(self.reasons)
 
 
 Amount = Priced | Unpriced
@@ -33,9 +41,9 @@ Amount = Priced | Unpriced
 def total(amounts: Iterable[Amount]) -> Amount:
     """The sum; unknown, with every reason, where any part is unknown."""
     parts = list(amounts)
-    reasons = [part.reason for part in parts if isinstance(part, Unpriced)]
+    reasons = [reason for part in parts if isinstance(part, Unpriced) for reason in part.reasons]
     if reasons:
-        return Unpriced("; ".join(dict.fromkeys(reasons)))
+        return Unpriced(*reasons)
     priced = [part for part in parts if isinstance(part, Priced)]
     return Priced(sum((part.usd for part in priced), Decimal(0)), any(part.derived for part in priced))
 

@@ -58,7 +58,7 @@ def gpu_machine(name: str) -> GpuMachine:
 class ComparedMachine:
     """One machine with `count` accelerators, whose memory and rates are those of the catalogue's `accelerator`.
 
-    `usd_per_hour` is the list price of the whole machine; None is unpriced, and `source` holds the reason.
+    `usd_per_hour` is the list price of the whole machine, read at `source`; None where `unpriced` holds the reason.
     """
 
     id: str
@@ -70,6 +70,7 @@ class ComparedMachine:
     as_of: str
     source: str
     usd_per_hour: Decimal | None = None
+    unpriced: str | None = None
 
 
 @functools.cache

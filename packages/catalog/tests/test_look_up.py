@@ -105,7 +105,7 @@ def test_a_machine_without_a_price_says_why():
     machines = compared_machines().values()
     assert {each.platform for each in machines} == {"ec2", "gce", "azure"}
     for each in machines:
-        assert (each.usd_per_hour is None) == each.source.startswith("unpriced: "), each
+        assert (each.usd_per_hour is None) == bool(each.unpriced), each
 
 
 def test_forms_that_are_not_for_vllm_are_refused_with_the_reason():

@@ -96,8 +96,8 @@ def check_machines(
         if other.usd_per_hour is not None:
             usd = float(other.usd_per_hour)
             yield from check_between(where, "usd_per_hour", usd, 0.1, 200, "the comparison names a wrong winner.")
-        elif not other.source.startswith("unpriced: "):
-            repair = "begin the source with `unpriced: ` and the reason."
+        elif not other.unpriced:
+            repair = 'set it and its source, or `unpriced = "REASON"`.'
             yield Problem(f"{where}: usd_per_hour", NOT_SET, "the reason is unknown.", repair)
 
 
