@@ -26,7 +26,8 @@ ORDER = (
 
 
 def pytest_collection_modifyitems(items):
-    places = [place for place, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)]
+    here = f"{Path(__file__).parent}/"
+    places = [place for place, item in enumerate(items) if str(item.path).startswith(here)]
     ordered = sorted((items[place] for place in places), key=lambda item: ORDER.index(item.originalname))
     for place, item in zip(places, ordered, strict=True):
         items[place] = item

@@ -30,6 +30,9 @@ CREATE INDEX IF NOT EXISTS log_insert_id ON log (
   time, CASE WHEN json_valid(entry) THEN json_extract(entry, '$.insertId') END);
 """
 _MOST_PAGES = 4294967294  # SQLite's own default
+# Rows that are kept in memory, and the longest of them in characters: a request reads the same few several times.
+_MOST_KEPT, _LONGEST_KEPT = 1024, 16384
+_POLICY = ""  # in the place of a kind of resource
 
 
 class Store:
@@ -44,6 +47,8 @@ class Store:
         self._connection.execute("PRAGMA synchronous=NORMAL")
         self._connection.executescript(_SCHEMA)
         self._depth = 0
+        # By kind and name; None where there is no row.
+        self._kept: dict[tuple[str, str], str | None] = {}
 
     def close(self) -> None:
         """Close the file; the store is not usable afterwards."""
@@ -60,6 +65,7 @@ class Store:
         try:
             yield
         except BaseException:
+            self._kept.clear()
             # A full disk may have made SQLite roll back already.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -76,6 +82,7 @@ class Store:
             keep: Keys of the settings that stay.
         """
         with self.transaction():
+            self._kept.clear()
             kept = {key: self.setting(key) for key in keep}
             for table in ("settings", "resources", "policies", "payloads", "operations", "log"):
                 self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
@@ -93,6 +100,26 @@ class Store:
         """The first column of the row that a query finds, None where there is none."""
         row = self._connection.execute(query, values).fetchone()
         return row[0] if row else None
+
+    def _body(self, kind: str, name: str) -> str | None:
+        """The text of a resource or, of the kind `_POLICY`, of a policy; None where there is none."""
+        try:
+            return self._kept[kind, name]
+        except KeyError:
+            if kind == _POLICY:
+                text = self._value("SELECT body FROM policies WHERE name = ?", name)
+            else:
+                text = self._value("SELECT body FROM resources WHERE kind = ? AND name = ?", kind, name)
+            return self._keep(kind, name, text)
+
+    def _keep(self, kind: str, name: str, text: str | None) -> str | None:
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        if text is None or len(text) <= _LONGEST_KEPT:
+            self._kept[kind, name] = text
+        else:
+            self._kept.pop((kind, name), None)
+        return text
 
     def setting(self, key: str) -> str | None:
         """The value of a setting, such as a port."""
@@ -114,20 +141,23 @@ class Store:
 
     def get(self, kind: str, name: str) -> Json | None:
         """The body of a resource."""
-        body = self._value("SELECT body FROM resources WHERE kind = ? AND name = ?", kind, name)
+        body = self._body(kind, name)
         return json.loads(body) if body else None
 
     def has(self, kind: str, name: str) -> bool:
         """Whether there is a resource of a name."""
-        return bool(self._value("SELECT 1 FROM resources WHERE kind = ? AND name = ?", kind, name))
+        return self._body(kind, name) is not None
 
     def put(self, kind: str, name: str, body: Json) -> None:
         """Create or replace a resource."""
-        self._connection.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (kind, name, json.dumps(body)))
+        text = json.dumps(body)
+        self._connection.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (kind, name, text))
+        self._keep(kind, name, text)
 
     def delete(self, kind: str, name: str) -> None:
         """Remove a resource. The policy of its name stays: another kind may have that name (`delete_policy`)."""
         self._connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
+        self._keep(kind, name, None)
 
     def rows(self, kind: str, prefix: str = "", after: str = "", limit: int = -1) -> list[tuple[str, Json]]:
         """(name, body) of a kind in order of names, limited to those with `prefix` and after `after`."""
@@ -146,15 +176,18 @@ class Store:
 
     def policy_text(self, name: str) -> str:
         """The IAM policy set on a resource as it is stored, "" for none."""
-        return self._value("SELECT body FROM policies WHERE name = ?", name) or ""
+        return self._body(_POLICY, name) or ""
 
     def put_policy(self, name: str, body: Json) -> None:
         """Set the IAM policy of a resource."""
-        self._connection.execute("INSERT OR REPLACE INTO policies VALUES (?, ?)", (name, json.dumps(body)))
+        text = json.dumps(body)
+        self._connection.execute("INSERT OR REPLACE INTO policies VALUES (?, ?)", (name, text))
+        self._keep(_POLICY, name, text)
 
     def delete_policy(self, name: str) -> None:
         """Delete the IAM policy of a resource."""
         self._connection.execute("DELETE FROM policies WHERE name = ?", (name,))
+        self._keep(_POLICY, name, None)
 
     def policies(self) -> list[tuple[str, Json]]:
         """Every policy set."""
