@@ -33,14 +33,14 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
+    ("arguments", "code", "reason"),
     [
-        (["--url", "http://203.0.113.7:80", "--model", "m"], "a token sent to this address could be read"),
-        (["--stack", "none"], "there is no Pulumi.none.yaml"),
+        (["--url", "http://203.0.113.7:80", "--model", "m"], 1, "a token sent to this address could be read"),
+        (["--stack", "none"], 2, "there is no Pulumi.none.yaml"),
     ],
 )
 def test_mistakes_about_identity_and_stack_are_reported(
-    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bench", "run", *arguments]) == 1
+    assert main(["bench", "run", *arguments]) == code
     assert reason in capsys.readouterr().err

@@ -160,7 +160,7 @@ def test_a_timer_in_use_stays() -> None:
 
 def test_a_command_that_has_no_signal_keeps_its_code(capsys: pytest.CaptureFixture[str]) -> None:
     ending_signals.note(signal.SIGTERM)  # of a command before it in the same process
-    assert main(["plan", "no-such-stack"]) == 1
+    assert main(["plan", "no-such-stack"]) == 2
     assert main(["cost", "l4-qat"]) == 0
     assert main(["plan"]) == 2
     capsys.readouterr()

@@ -172,4 +172,4 @@ def test_what_cannot_be_previewed_is_refused_with_its_reason(pipeline: Pipeline)
     with pytest.raises(UserError, match="mars-east1"):
         shown_config(pipeline, "l4-e2b")
     run = pipeline.bezel("config", "nothing")
-    assert (run.code, "there is no Pulumi.nothing.yaml" in run.text) == (1, True)
+    assert (run.code, "there is no Pulumi.nothing.yaml" in run.text) == (2, True)
