@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.e2e.fault_harness import FaultHarness
 from tests.support.e2e.kill_points import KillHarness
-from tests.support.e2e.rehearsal import Rehearsal
+from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal, Run
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -24,18 +24,25 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
     made.local("stop")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
-    """A checkout and a cloud for all tests of a module; none of them deploys anything."""
+    """A checkout and a cloud for all tests in which nothing is ever made, with a short benchmark."""
     folder = tmp_path_factory.mktemp("shared")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
+    made.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2})
     yield made
     made.local("stop")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def first_preview(shared_rehearsal: Rehearsal) -> Run:
+    """The preview, judged by both packs, of a stack that was never seen before; it is known afterwards."""
+    return shared_rehearsal.local("preview", "l4-qat", "--", *BOTH_PACKS)
+
+
+@pytest.fixture(scope="session")
 def deployed_stage(grounds: KillHarness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
-    """A stack in service for all tests of a module."""
+    """A stack in service for all tests that may change it."""
     with FaultHarness.set_up(grounds, tmp_path_factory.mktemp("stage")) as made:
         yield made
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.e2e.rehearsal import BUCKET, MODEL, Rehearsal, break_model
+from tests.support.e2e.rehearsal import Rehearsal, break_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,17 +21,6 @@ def previewed_stack(grounds: KillHarness, tmp_path: Path) -> Iterator[Rehearsal]
     made = grounds.copy("up", tmp_path / "previewed")
     yield made
     made.local("stop")
-
-
-def test_a_bucket_without_the_model_is_found_in_preview(previewed_stack: Rehearsal) -> None:
-    with previewed_stack.api() as api:
-        assert api.delete(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2Fconfig.json").is_success
-    run = previewed_stack.local("preview", "l4-qat")
-    assert run.code == 1
-    assert "config.json" in run.text
-    assert f"gs://{BUCKET}/{MODEL}" in run.text
-    assert "bezel weights copy l4-qat --from hf:" in run.text
-    assert "Traceback" not in run.text
 
 
 @pytest.mark.wide

@@ -7,25 +7,20 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bezel_localcloud import control
+from tests.support.e2e.fault_harness import UNCHANGED, FaultHarness
 from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import SECONDS
 
 
-def test_a_killed_cloud_goes_on_with_its_data(grounds: KillHarness, tmp_path: Path) -> None:
-    rehearsal = grounds.copy("refresh", tmp_path / "deployed")
-    try:
-        before = rehearsal.outputs()
-        status = control.status(rehearsal.cloud)
-        assert status is not None
-        os.kill(status.pid, signal.SIGKILL)
+def test_a_killed_cloud_goes_on_with_its_data(stage: FaultHarness) -> None:
+    stage.settle()
+    url = stage.service().json()["uri"]
+    os.kill(stage.endpoint().pid, signal.SIGKILL)
 
-        run = rehearsal.local("preview", "l4-qat", "--", "--refresh", "--expect-no-changes")
-        assert run.code == 0, run.text
-        headers = {"Authorization": f"Bearer {rehearsal.token(before['url'])}"}
-        assert httpx.get(f"{before['url']}/health", headers=headers, timeout=60).status_code == 200
-    finally:
-        rehearsal.local("stop")
+    run = stage.rehearsal.local("preview", "l4-qat", *UNCHANGED, "--refresh")
+    assert run.code == 0, run.text
+    headers = {"Authorization": f"Bearer {stage.rehearsal.token(url)}"}
+    assert httpx.get(f"{url}/health", headers=headers, timeout=60).status_code == 200
 
 
 @pytest.mark.wide

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.e2e.rehearsal import Rehearsal, Run
+from tests.support.e2e import warm_python
+from tests.support.e2e.rehearsal import BOTH_PACKS, COST_PACK, SECURITY_PACK, Rehearsal, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.support.e2e.fault_harness import FaultHarness
 
-COST, SECURITY = "policies/hardware_cost", "policies/security"
-BOTH = ("--policy-pack", COST, "--policy-pack", SECURITY)
 SERVICE = "gcp:cloudrunv2/service:Service"
-SHORT = {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2}
 # The plan alone would refuse each of these, were it not for this limit of the stack's own.
 RICH = {"max_hourly_usd": 1000, "max_idle_hourly_usd": 1000}
 TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -50,16 +48,6 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def policy_rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
-    """A checkout and a cloud in which nothing is ever made, with the stack file put back after each change."""
-    folder = tmp_path_factory.mktemp("judged")
-    made = Rehearsal.new(folder / "checkout", folder / "cloud")
-    made.set("smoke", SHORT)
-    yield made
-    made.local("stop")
-
-
 def preview(rehearsal: Rehearsal, *options: str, **settings: object) -> Run:
     """Preview the stack with other settings; its file is as before afterwards."""
     return run_with(rehearsal, "preview", *options, "--suppress-outputs", **settings)
@@ -77,8 +65,8 @@ def run_with(rehearsal: Rehearsal, action: str, *options: str, **settings: objec
         file.write_text(kept)
 
 
-def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(policy_rehearsal: Rehearsal) -> None:
-    run = preview(policy_rehearsal, *BOTH)
+def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(first_preview: Run) -> None:
+    run = first_preview
     assert run.code == 0, run.text
     for pack in ("hardware-cost", "security"):
         assert f"✅ {pack}@v0.1.0" in run.text
@@ -88,22 +76,22 @@ def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(policy_reh
 @pytest.mark.wide_except("three instances-*")
 @pytest.mark.parametrize(("name", "action"), list(zip(TOO_MUCH, ["preview", "preview", "up"], strict=True)))
 def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(
-    policy_rehearsal: Rehearsal, name: str, action: str
+    shared_rehearsal: Rehearsal, name: str, action: str
 ) -> None:
     settings, phrases = TOO_MUCH[name]
-    run = run_with(policy_rehearsal, action, "--policy-pack", COST, cost=RICH, **settings)
+    run = run_with(shared_rehearsal, action, "--policy-pack", COST_PACK, cost=RICH, **settings)
     assert run.code == 1, run.text
     for word in [*phrases, "[mandatory]", "Repair:"]:
         assert word in run.text
     assert "Traceback" not in run.text
     # Also of an `up` nothing was made, beside what a user prepares.
-    assert not policy_rehearsal.exists().keys() - {"buckets", "objects", "enabledApis"}
-    assert policy_rehearsal.exists()["enabledApis"] == ["cloudquotas.googleapis.com"]
+    assert not shared_rehearsal.exists().keys() - {"buckets", "objects", "enabledApis"}
+    assert shared_rehearsal.exists()["enabledApis"] == ["cloudquotas.googleapis.com"]
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_the_same_stack_is_refused_by_the_plan_alone(policy_rehearsal: Rehearsal, name: str) -> None:
-    run = preview(policy_rehearsal, **TOO_MUCH[name][0])
+def test_the_same_stack_is_refused_by_the_plan_alone(shared_rehearsal: Rehearsal, name: str) -> None:
+    run = preview(shared_rehearsal, **TOO_MUCH[name][0])
     assert run.code == 1, run.text
     assert "cannot be planned: 1 problem" in run.text
     assert "USD per hour" in run.text
@@ -111,25 +99,25 @@ def test_the_same_stack_is_refused_by_the_plan_alone(policy_rehearsal: Rehearsal
     assert SERVICE not in run.text
 
 
-def test_a_misspelt_configuration_is_a_failure_that_names_it(policy_rehearsal: Rehearsal) -> None:
-    config = json.loads((policy_rehearsal.folder / f"{COST}.dev.json").read_text())
+def test_a_misspelt_configuration_is_a_failure_that_names_it(shared_rehearsal: Rehearsal) -> None:
+    config = json.loads((shared_rehearsal.folder / f"{COST_PACK}.dev.json").read_text())
     config["hourly-cieling"] = config.pop("hourly-ceiling")
     config["always-on"] = {"limits": {"dve": 0}}
     config["run-duration"] = {"limits": {"dev": "long"}}
-    file = policy_rehearsal.folder / "own.json"
+    file = shared_rehearsal.folder / "own.json"
     file.write_text(json.dumps(config))
-    run = preview(policy_rehearsal, "--policy-pack", COST, "--policy-pack-config", "own.json")
+    run = preview(shared_rehearsal, "--policy-pack", COST_PACK, "--policy-pack-config", "own.json")
     assert run.code == 1, run.text
     for phrase in ("hourly-ceiling: limits is required", 'always-on: limits: Property name of "dve"', '"dev", "prod"'):
         assert phrase in run.text
     assert "run-duration: limits.dev: Invalid type. Expected: number, given: string" in run.text
 
 
-def test_a_pack_that_cannot_start_is_a_failure(policy_rehearsal: Rehearsal) -> None:
-    pack = policy_rehearsal.folder / "policies" / "broken"
-    shutil.copytree(policy_rehearsal.folder / SECURITY, pack)
+def test_a_pack_that_cannot_start_is_a_failure(shared_rehearsal: Rehearsal) -> None:
+    pack = shared_rehearsal.folder / "policies" / "broken"
+    shutil.copytree(shared_rehearsal.folder / SECURITY_PACK, pack)
     (pack / "__main__.py").write_text("raise RuntimeError('it cannot start')\n")
-    run = preview(policy_rehearsal, "--policy-pack", "policies/broken")
+    run = preview(shared_rehearsal, "--policy-pack", "policies/broken")
     assert run.code == 1, run.text
     assert "policies/broken" in run.text
     assert "failed to start" in run.text
@@ -142,11 +130,15 @@ def analyze_state(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
     file.write_text(json.dumps(state))
     packs = [
         option
-        for pack in (COST, SECURITY)
+        for pack in (COST_PACK, SECURITY_PACK)
         for option in ("--policy-pack", pack, "--policy-pack-config", f"{pack}.dev.json")
     ]
     command = [str(Path(sys.executable).parent / "pulumi"), "policy", "analyze", "--file", str(file), *packs]
-    variables = {"PULUMI_HOME": str(rehearsal.cloud / "home"), "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    variables = {
+        "PULUMI_HOME": str(rehearsal.cloud / "home"),
+        "PULUMI_SKIP_UPDATE_CHECK": "1",
+        warm_python.VARIABLE: warm_python.serving(),
+    }
     done = subprocess.run(
         command, cwd=rehearsal.folder, env=os.environ | variables, capture_output=True, text=True, check=False
     )
@@ -162,15 +154,13 @@ def export_state(rehearsal: Rehearsal) -> dict[str, Any]:
     return state
 
 
-def test_missing_labels_are_filled_in_and_deployed_resources_judged(
-    rehearsal: Rehearsal,
-) -> None:
-    rehearsal.set("smoke", SHORT)
+def test_missing_labels_are_filled_in_and_deployed_resources_judged(stage: FaultHarness) -> None:
+    rehearsal = stage.rehearsal
     rehearsal.set("labels", None)
-    run = rehearsal.local("up", "l4-qat", "--", *BOTH, "--skip-preview")
+    run = stage.up("--", *BOTH_PACKS)
     assert run.code == 0, run.text
     assert "[remediate]  labels" in run.text
-    again = rehearsal.local("preview", "l4-qat", "--", *BOTH, "--expect-no-changes", "--suppress-outputs")
+    again = rehearsal.local("preview", "l4-qat", "--", *BOTH_PACKS, "--expect-no-changes", "--suppress-outputs")
     assert again.code == 0, again.text
     state = export_state(rehearsal)
     run = analyze_state(rehearsal, state)

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.support.e2e.fault_harness import SERVICE, UNCHANGED, FaultHarness, error_text
+from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import Rehearsal
 
 PERIOD_SECONDS = 0.1
@@ -72,21 +73,20 @@ def asking(stage: FaultHarness, *, inference: bool = True) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def deployed_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
+def deployed_stage(grounds: KillHarness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
     """A gated stack after its first deploy, for all tests of this module."""
-    folder = tmp_path_factory.mktemp("stage")
-    made = Rehearsal.new(folder / "checkout", folder / "cloud")
-    made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
-    made.set("rollout", "gated")
-    try:
-        first = made.local("up", "l4-qat")
-        assert first.code == 0, first.text
-        assert "TrafficSwitch traffic created" in first.text
-        stage = FaultHarness(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+    with FaultHarness.set_up(grounds, tmp_path_factory.mktemp("stage"), "gated", deploy_gated) as stage:
         assert traffic(stage) == ("00001", "00001")
         yield stage
-    finally:
-        made.local("stop")
+
+
+def deploy_gated(made: Rehearsal) -> None:
+    """Deploy the stack for the first time."""
+    made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
+    made.set("rollout", "gated")
+    first = made.local("up", "l4-qat")
+    assert first.code == 0, first.text
+    assert "TrafficSwitch traffic created" in first.text
 
 
 def traffic(stage: FaultHarness) -> tuple[str, str]:
@@ -112,18 +112,27 @@ def test_a_revision_serves_by_its_name(stage: FaultHarness) -> None:
     assert serving == newest == serving_in_the_outputs(stage)
 
 
-def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do(stage: FaultHarness) -> None:
+def test_a_client_sees_nothing_of_a_failed_check_and_of_its_repair(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
+    stage.add("engine-death", after_requests=3)
+    # No inference: this fault strikes whoever answers it.
+    with asking(stage, inference=False) as client:
+        failed = stage.up()
+    client.saw_nothing()
+    text = error_text(failed)
+    assert "EngineDeadError" in text  # its log
+    assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx keeps serving" in text
+    assert failed.changed_names("updated") == {"service-service", "health"}
+    assert traffic(stage) == (before, after(before))
+    assert serving_in_the_outputs(stage) == before
+
+    stage.clear()
     foretold = stage.rehearsal.local("preview", "l4-qat")
     with asking(stage) as client:
         run = stage.up()
     assert run.code == 0, run.text
-    assert (
-        foretold.changed_names("update")
-        == run.changed_names("updated")
-        == {"service-service", "health", "benchmark", "traffic"}
-    )
+    assert foretold.changed_names("update") == run.changed_names("updated") == {"benchmark", "traffic"}
     client.saw_nothing()
     assert traffic(stage) == (after(before), after(before))
     assert serving_in_the_outputs(stage) == after(before)
@@ -131,26 +140,28 @@ def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do(stage: Fau
     assert again.code == 0, again.text
 
 
-def test_a_failed_check_leaves_the_old_revision_and_its_repair_continues(
-    stage: FaultHarness,
-) -> None:
+@pytest.mark.wide
+def test_a_client_sees_nothing_of_a_rollout(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
-    stage.add("engine-death", after_requests=3)
-    # No inference: this fault strikes whoever answers it.
-    with asking(stage, inference=False) as client:
-        text = error_text(stage.up())
+    foretold = stage.rehearsal.local("preview", "l4-qat")
+    with asking(stage) as client:
+        run = stage.up()
+    assert run.code == 0, run.text
+    changes = {"service-service", "health", "benchmark", "traffic"}
+    assert foretold.changed_names("update") == run.changed_names("updated") == changes
     client.saw_nothing()
-    assert "EngineDeadError" in text  # its log
-    assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx keeps serving" in text
-    assert traffic(stage) == (before, after(before))
+    assert traffic(stage) == (after(before), after(before))
 
-    stage.clear()
+
+@pytest.mark.wide
+def test_a_rollout_killed_under_its_check_is_continued(stage: FaultHarness) -> None:
+    before, _ = traffic(stage)
+    stage.need_a_revision()
     process = stage.rehearsal.start("up", "l4-qat")
     stage.rehearsal.kill_engine(process, when="ShortBenchmark benchmark")
     assert traffic(stage) == (before, after(before))
     assert serving_in_the_outputs(stage) == before
-
     stage.settle()
     assert traffic(stage) == (after(before), after(before))
     assert serving_in_the_outputs(stage) == after(before)
@@ -191,6 +202,7 @@ def test_traffic_that_somebody_moved_is_shown_and_moved_back(stage: FaultHarness
     assert traffic(stage) == (serving, serving)
 
 
+@pytest.mark.wide
 def test_without_quota_for_a_second_gpu_a_preview_offers_direct(stage: FaultHarness) -> None:
     stage.add("quota-exceeded", quota=1)
     refused = stage.rehearsal.local("preview", "l4-qat")

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.support.e2e.rehearsal import Rehearsal
+from tests.support.e2e.rehearsal import BUCKET, MODEL, Rehearsal, Run
 
 PLANTED = "hf_PlantedValueThatMustNotAppear"
 WRONG = {
@@ -42,11 +42,11 @@ def test_a_wrong_input_stops_in_preview(shared_rehearsal: Rehearsal, name: str) 
     assert "cloudrunv2" not in run.text
 
 
+@pytest.mark.usefixtures("first_preview")  # so that there is a stack
 def test_a_refused_secret_gets_nowhere(shared_rehearsal: Rehearsal) -> None:
     """Whatever is run: no event, history, state, copy or log of a cloud holds what the stack file should not."""
     good = shared_rehearsal.folder / "Pulumi.l4-qat.yaml"
     shutil.copy(good, shared_rehearsal.folder / "good")
-    assert shared_rehearsal.local("preview", "l4-qat").code == 0  # so that there is a stack
     try:
         shared_rehearsal.set("variables", {"HF_TOKEN": PLANTED})
         for action, code in (("preview", 1), ("up", 1), ("refresh", 0), ("recover", 0)):
@@ -58,10 +58,27 @@ def test_a_refused_secret_gets_nowhere(shared_rehearsal: Rehearsal) -> None:
     assert [str(file) for file in files if PLANTED.encode() in file.read_bytes()] == []
 
 
-def test_the_right_input_does_not_stop(shared_rehearsal: Rehearsal) -> None:
-    run = shared_rehearsal.local("preview", "l4-qat")
-    assert run.code == 0, run.text
-    assert "cloudrunv2" in run.text
+def test_the_right_input_does_not_stop(first_preview: Run) -> None:
+    assert first_preview.code == 0, first_preview.text
+    assert "cloudrunv2" in first_preview.text
+
+
+@pytest.mark.usefixtures("first_preview")  # which puts the weights into the bucket
+def test_a_bucket_without_the_model_is_found_in_preview(shared_rehearsal: Rehearsal) -> None:
+    with shared_rehearsal.api() as api:
+        config = f"/storage/v1/b/{BUCKET}/o/{MODEL}%2Fconfig.json"
+        content = api.get(config, params={"alt": "media"}).content
+        assert api.delete(config).is_success
+        try:
+            run = shared_rehearsal.local("preview", "l4-qat")
+        finally:
+            query = {"uploadType": "media", "name": f"{MODEL}/config.json"}
+            assert api.post(f"/upload/storage/v1/b/{BUCKET}/o", params=query, content=content).is_success
+    assert run.code == 1
+    assert "config.json" in run.text
+    assert f"gs://{BUCKET}/{MODEL}" in run.text
+    assert "bezel weights copy l4-qat --from hf:" in run.text
+    assert "Traceback" not in run.text
 
 
 def test_a_stack_without_a_file_is_named_with_those_that_exist(shared_rehearsal: Rehearsal) -> None:
@@ -81,9 +98,9 @@ def test_a_protected_stack_is_not_taken_down_by_halves(shared_rehearsal: Rehears
     assert "Traceback" not in run.text
 
 
+@pytest.mark.usefixtures("first_preview")
 def test_a_state_cut_with_the_one_before_it_stops_the_deploy(shared_rehearsal: Rehearsal) -> None:
     """One that is cut alone is put back: `test_life_of_a_stack`."""
-    assert shared_rehearsal.local("preview", "l4-qat").code == 0
     file = shared_rehearsal.cloud / "state" / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     whole = file.read_text()
     for cut in (file, file.with_name(f"{file.name}.bak")):
@@ -95,4 +112,3 @@ def test_a_state_cut_with_the_one_before_it_stops_the_deploy(shared_rehearsal: R
     assert (run.code, "Traceback" in run.text) == (1, False), run.text
     assert "so is l4-qat.json.bak beside it, so the resources of l4-qat are unknown" in run.text
     assert "bezel local recover l4-qat" in run.text
-    assert shared_rehearsal.local("preview", "l4-qat").code == 0

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,14 +75,30 @@ class FaultHarness:
     rehearsal: Rehearsal
     file: str
     seats: int = 8
+    deployed: str = ""
+    """The stack file of the last run, if that was green."""
 
     @classmethod
     @contextlib.contextmanager
-    def set_up(cls, grounds: KillHarness, folder: Path) -> Iterator["FaultHarness"]:
-        """A stack in service that asks for a secret, with a short benchmark; its cloud is stopped in the end."""
-        made = grounds.copy_with_cloud("staged", _prepare, folder)
+    def set_up(
+        cls,
+        grounds: KillHarness,
+        folder: Path,
+        name: str = "staged",
+        prepare: Callable[[Rehearsal], None] | None = None,
+    ) -> Iterator["FaultHarness"]:
+        """A stack in service, with a short benchmark; its cloud is stopped in the end.
+
+        Args:
+            grounds: Where it is deployed once for all workers.
+            folder: Where its copy lies.
+            name: Of what is deployed there.
+            prepare: Deploys it; by default one that asks for a secret is deployed.
+        """
+        made = grounds.copy_with_cloud(name, prepare or _prepare, folder)
         try:
             stage = cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+            stage.deployed = stage.file
             # With an instance, as after a deploy: a cloud that was started anew has none.
             url = stage.service().json()["uri"]
             token = made.token(url)
@@ -109,7 +125,7 @@ class FaultHarness:
 
     def keep(self) -> None:
         """Go on from the stack file as it is now."""
-        self.file = (self.rehearsal.folder / "Pulumi.l4-qat.yaml").read_text()
+        self.file = self._text()
 
     def need_a_revision(self) -> None:
         """Change the stack so that the next deploy makes a new revision."""
@@ -118,10 +134,13 @@ class FaultHarness:
 
     def up(self, *options: str) -> Run:
         """Deploy, without the preview: what this one says is in the texts of those that stop there."""
-        return self.rehearsal.local("up", "l4-qat", *without_preview(options))
+        run = self.rehearsal.local("up", "l4-qat", *without_preview(options))
+        self.deployed = "" if run.code else self._text()
+        return run
 
     def pulumi_up(self, *options: str) -> Run:
         """Deploy with the engine alone, as on a cloud of one's own: nothing of `bezel local up` around it."""
+        self.deployed = ""
         ended = subprocess.run(
             [Path(sys.executable).parent / "pulumi", "up", "--yes", "--skip-preview", "--stack", "l4-qat", *options],
             cwd=self.rehearsal.folder,
@@ -141,8 +160,9 @@ class FaultHarness:
 
     def settle(self) -> None:
         """Deploy the stack file as it is, where an earlier repair has changed what runs."""
-        run = self.up()
-        assert run.code == 0, run.text
+        if self.deployed != self._text():
+            run = self.up()
+            assert run.code == 0, run.text
 
     def nothing_left(self) -> None:
         """Another deploy would change nothing."""
@@ -167,6 +187,9 @@ class FaultHarness:
     def service(self) -> httpx.Response:
         """The service as the API has it."""
         return self._ask("GET", f"/run/v2/{SERVICE}")
+
+    def _text(self) -> str:
+        return (self.rehearsal.folder / "Pulumi.l4-qat.yaml").read_text()
 
     def _serving(self) -> str:
         response = self.service()

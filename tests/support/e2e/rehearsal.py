@@ -30,6 +30,8 @@ MODEL = "gemma-4-12B-it-qat-w4a16-ct"
 SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"
 # Waits of the platform pass quickly; serving runs at the pace of the roofline.
 SPEED = "2000"
+COST_PACK, SECURITY_PACK = "policies/hardware_cost", "policies/security"
+BOTH_PACKS = ("--policy-pack", COST_PACK, "--policy-pack", SECURITY_PACK)
 
 
 @dataclass(frozen=True)
