@@ -1,7 +1,7 @@
 """Changes made by hand to a deployed stack: drift, status and doctor name each, and none of a stack left alone."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -213,38 +213,44 @@ def status_of(stack: OwnedStack) -> StackStatus:
         return stack_status
 
 
+def assert_named(stack: OwnedStack, expected: Iterable[tuple[str, str, str, str]]) -> None:
+    """Each finding is made, with its part of the cloud's value."""
+    changes = findings(stack)
+    assert changes.not_judged == ()
+    for kind, what, name, cloud in expected:
+        same = [each for each in changes.changes if (each.kind, each.resource, each.setting) == (kind, what, name)]
+        assert any(cloud in each.cloud for each in same), (what, name, [each.line() for each in changes.changes])
+
+
 @pytest.mark.slow
 def test_each_change_by_hand_is_named_by_drift_status_and_doctor(stack: OwnedStack) -> None:
     fresh = drift(stack)
     assert (fresh.verdict, fresh.outside, fresh.not_judged) == ("clean", (), ())
     assert "outside" not in Status(stacks=(status_of(stack),)).text()
 
-    named: set[tuple[str, str, str]] = set()
-    for change, (kind, what, name, cloud) in CHANGES:
+    expected: list[tuple[str, str, str, str]] = []
+    for change, finding in CHANGES:
         change(stack)
-        changes = findings(stack)
-        assert changes.not_judged == ()
-        new = [each for each in changes.changes if (each.kind, each.resource, each.setting) == (kind, what, name)]
-        assert any(cloud in each.cloud for each in new), (what, name, [each.line() for each in changes.changes])
-        named.add((kind, what, name))
-        if name == "scaling.scalingMode":  # instances of manual scaling have no minimum and no maximum
+        expected.append(finding)
+        if finding[2] == "scaling.scalingMode":  # instances of manual scaling have no minimum and no maximum
+            assert_named(stack, expected[2:])
             patch("scaling", scaling={"minInstanceCount": 3, "maxInstanceCount": 40})(stack)
-            named -= {
-                ("cost", "service llm", "scaling.scalingMode"),
-                ("cost", "service llm", "scaling.manualInstanceCount"),
-            }
+            expected = expected[:2]
+    assert_named(stack, expected)
+    named = {finding[:3] for finding in expected}
 
     drifted, shown = drift(stack), status_of(stack)
     with stack.context() as context:
         checks = run_all(access_jobs(context, ["dev"], 60.0), 60.0)
     assert {(each.kind, each.resource, each.setting) for each in drifted.outside} == named
     assert {(each.kind, each.resource, each.setting) for each in shown.outside} == named
-    report, text = DriftReport((drifted,)), Status(stacks=(shown,)).text()
+    report = DriftReport((drifted,))
     assert report.exit_code == Exit.DRIFTED
+    text, drift_text, drift_markdown = Status(stacks=(shown,)).text(), report.text(), report.markdown()
     for kind, what, name in named:
-        assert f"{what}: {name}: cloud" in report.text()
+        assert f"{what}: {name}: cloud" in drift_text
         assert f"{what}: {name}: cloud" in text
-        assert f"`{name}`" in report.markdown()
+        assert f"`{name}`" in drift_markdown
         (state,) = {each.state for each in checks if each.detail.startswith(f"{what}: {name}: cloud")}
         assert state == ("problem" if kind == "access" else "warning"), (what, name)
     assert json.loads(json.dumps(report.as_json()))["stacks"][0]["outside"]
