@@ -10,6 +10,7 @@ import pytest
 
 from bezel.engine.project.project import Project
 from bezel.planner.base.hardware import find_leased_hardware
+from bezel_localcloud.core.files.locks import using
 from tests.support.e2e.rehearsal import ROOT, Rehearsal, add_version, make_secret
 
 if TYPE_CHECKING:
@@ -61,9 +62,9 @@ def deploy(checkout: Rehearsal, stack: str, *options: str) -> tuple[str, dict[st
 
 def destroy(checkout: Rehearsal, stack: str) -> None:
     """The stack is gone, whatever else is there."""
-    gone = checkout.local("down", stack)
-    assert gone.code == 0, gone.text
-    assert checkout.local("start").code == 0
+    with using(checkout.cloud):  # it goes on, so that what is left can be asked for
+        gone = checkout.local("down", stack)
+        assert gone.code == 0, gone.text
     name = f"bezel-{stack}"
     left = {kind: [one for one in names if name in str(one)] for kind, names in checkout.exists().items()}
     assert not {kind: names for kind, names in left.items() if names and kind in MADE}, left
@@ -97,7 +98,7 @@ def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout:
     destroy(checkout, "v6e4-moe")
 
 
-# Judged in `prod`, and three leases at a time; the others are like these and that of the faults.
+# Judged in `prod`, and more leases than one; the others are like these and that of the faults.
 SOME = ("v6e8-31b", "v6e1-fleet")
 
 
@@ -115,24 +116,26 @@ def test_a_lease_stack_is_judged_by_both_packs_and_serves(checkout: Rehearsal, s
         checkout.set("deletion_protection", "never", stack)
     # One of each environment is enough: a preview of the same resources says the same.
     judged = stack in {"v6e1-12b", "v6e8-31b"}
+    if stack == "v6e1-fleet":  # of its three machines two are enough here
+        checkout.set("lease.count", 2, stack)
     text, outputs = deploy(checkout, stack, *(("--", *PACKS) if judged else ()))
     assert ("Previewing update" in text) is judged
     assert {lease["state"] for lease in outputs["leases"].values()} == {"active"}
     assert outputs["smoke"]["verdict"]["ok"] is True
     if stack == "v6e1-fleet":
-        assert len(outputs["leases"]) == 3
+        assert len(outputs["leases"]) == 2
         fewer_change_only_what_must(checkout, stack)
     destroy(checkout, stack)
 
 
 def fewer_change_only_what_must(checkout: Rehearsal, stack: str) -> None:
-    """Two of three machines stay the very ones that they were."""
+    """One of two machines stays the very one that it was."""
     before = dict(zip(checkout.exists()["nodes"], _creation_times(checkout), strict=True))
-    checkout.set("lease.count", 2, stack)
+    checkout.set("lease.count", 1, stack)
     _, outputs = deploy(checkout, stack)
-    assert len(outputs["leases"]) == 2
+    assert len(outputs["leases"]) == 1
     after = dict(zip(checkout.exists()["nodes"], _creation_times(checkout), strict=True))
-    assert len(after) == 2
+    assert len(after) == 1
     assert after.items() <= before.items()
 
 

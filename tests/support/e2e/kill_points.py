@@ -23,6 +23,7 @@ import httpx
 
 from bezel_base.loopback.listeners import free_port
 from bezel_localcloud import control
+from bezel_localcloud.core.files.locks import using
 from tests.support.e2e.consistency import problems
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal
 
@@ -271,7 +272,8 @@ def _aftermath(rehearsal: Rehearsal, printed_text: str) -> Outcome:
     second = rehearsal.local("up", "l4-qat", "--", "--expect-no-changes", "--skip-preview")
     if second.code:
         failures.append(f"a second up ends with {second.code}:\n{second.text}")
-    down = rehearsal.local("down", "l4-qat")
+    with using(rehearsal.cloud):  # it goes on, so that what is left can be asked for
+        down = rehearsal.local("down", "l4-qat")
     if down.code:
         failures.append(f"down ends with {down.code}:\n{down.text}")
     failures += leftovers(rehearsal)
