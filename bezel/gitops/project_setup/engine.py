@@ -16,6 +16,7 @@ from bezel.engine.locks.engine_locks import read_engine_locks
 from bezel.engine.locks.stale_locks import stale_lock_pids
 from bezel.engine.outcomes import LockedError
 from bezel.engine.project.project import Project
+from bezel.engine.recover.plan import pending
 from bezel.engine.recover.recover import recover
 from bezel.engine.run.command import QUICK_SECONDS, command_output, pulumi_cli
 from bezel.engine.run.engine import Engine, Operation
@@ -95,10 +96,7 @@ class SetupEngine:
 
     def outputs(self) -> dict[str, str]:
         """The stack's outputs; empty before the first complete run."""
-        state = self.export_state() or {}
-        resources = state.get("deployment", {}).get("resources") or []
-        root: State = next((item for item in resources if item["type"] == "pulumi:pulumi:Stack"), {})
-        return {name: str(value) for name, value in (root.get("outputs") or {}).items()}
+        return outputs_of(self.export_state() or {})
 
     def run(self, operation: Operation, *options: str) -> tuple[int, dict[str, int]]:
         """Run `pulumi OPERATION` with its own display; return its exit code, and the number of changes by kind."""
@@ -116,7 +114,8 @@ class SetupEngine:
         last = self._last_run()
         last.end_leftovers()
         self._unlock()
-        if self.export_state() is not None or last.open_changes():
+        state = self.export_state()
+        if last.open_changes() or (state is not None and pending(state)):
             recover(self.engine, say, ignored=_FOUND_BY_THE_PROGRAM, seconds=REFRESH_SECONDS)
         last.forget()
 
@@ -167,3 +166,10 @@ class SetupEngine:
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.folder.passphrase),
             "PULUMI_SKIP_UPDATE_CHECK": "1",
         }
+
+
+def outputs_of(state: State) -> dict[str, str]:
+    """The outputs of an exported state; empty before the first complete run."""
+    resources = state.get("deployment", {}).get("resources") or []
+    root: State = next((item for item in resources if item["type"] == "pulumi:pulumi:Stack"), {})
+    return {name: str(value) for name, value in (root.get("outputs") or {}).items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bezel.foundation.settings import NAMESPACE
 from bezel.foundation.stacks_in_bucket import stacks_in
-from bezel.gitops.project_setup.engine import SetupEngine, State
+from bezel.gitops.project_setup.engine import SetupEngine, State, outputs_of
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel_base.console import say
@@ -97,15 +97,14 @@ class Places:
             consequence = "the copy of the state differs from the original, which stays where it is."
             raise UserError(Problem(copy.backend, None, consequence, "run the same command again."))
 
-    def secure(self, environ: "dict[str, str]") -> bool:
+    def secure(self, environ: "dict[str, str]", state: State) -> bool:
         """Encrypt the state's secrets with the key of Cloud KMS; return whether they are.
 
         Where Cloud KMS has another address, the engine has no setting for it: then the passphrase stays.
         """
         if environ.get("GOOGLE_KMS_CUSTOM_ENDPOINT"):
             return False
-        state, provider = self.bucket.export_state(), self.bucket.outputs().get("secrets_provider", "")
-        secrets = _secrets_of(state or {})
+        secrets, provider = _secrets_of(state), outputs_of(state).get("secrets_provider", "")
         if secrets.get("type") == "cloud" and (secrets.get("state") or {}).get("url") == provider:
             return True
         if not provider:

@@ -13,7 +13,7 @@ from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.foundation.settings import NAMESPACE, Settings
 from bezel.gitops.project_setup import forge_settings, preflight
-from bezel.gitops.project_setup.engine import SetupEngine
+from bezel.gitops.project_setup.engine import SetupEngine, outputs_of
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
@@ -79,8 +79,9 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
             code = _begin(setup, places, ask)
         if code != Exit.DONE:
             return code
-        has_key = places.secure(dict(os.environ))
-        outputs = places.bucket.outputs()
+        state = places.bucket.export_state() or {}
+        has_key = places.secure(dict(os.environ), state)
+        outputs = outputs_of(state)
         if checkout is not None and pipeline is not None and not pipeline.is_declared:
             say(f"wrote {write_pipeline(checkout, pipeline)}: take out what the pipeline must not deploy, commit it")
         say(
