@@ -103,7 +103,7 @@ def test_an_installed_pack_allows_what_its_shipped_limits_do(shop: Shop) -> None
 
 
 @pytest.mark.timeout(900)
-def test_an_installed_pack_refuses_what_lower_limits_do_and_no_other_is_found(shop: Shop) -> None:
+def test_an_installed_pack_refuses_by_lower_limits_and_no_other_is_found(shop: Shop) -> None:
     pack = shop.pack("hardware_cost")
     with open(f"{pack}.dev.json") as shipped:  # noqa: PTH123 - as the engine is told it
         limits = json.load(shipped)

@@ -24,7 +24,7 @@ PLANTED = "hf_PlantedValueThatMustNotAppear"
 
 @pytest.fixture
 def quick(rehearsal: Rehearsal) -> Rehearsal:
-    """A stack whose benchmark is short and whose container has a secret; its processes are all started as a user's."""
+    """A stack whose benchmark is short and whose container has a secret; at first its processes start as a user's."""
     rehearsal.warm = False
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("secrets", {"HF_TOKEN": "hf-token"})
@@ -64,7 +64,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert unchanged.code == 0, unchanged.text
     use = r"NvidiaL4GpuAlloc\w+ in us-east4: 1 GPU used \(Cloud Monitoring, \w+ ago\), 3 GPUs allowed, 1 GPU needed"
     assert re.search(use, unchanged.text), unchanged.text
-    quick.warm = True  # the rest of the life is no matter of how its processes start
+    quick.warm = True  # from here on it does not matter how processes start
 
     cut_by_a_full_disk(quick)
     text = quick.local("outputs", "l4-qat").text
@@ -89,6 +89,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     quick.set("vllm.max-num-seqs", 5)
     failed = quick.local("up", "l4-qat")
     assert failed.code == 1, failed.text
+    assert "max_position_embeddings=4096" in failed.text
     quick.set("vllm.max-num-seqs", 4)
     quick.set("vllm.max-model-len", 4096)
     with quick.api() as api:

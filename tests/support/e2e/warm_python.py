@@ -3,8 +3,8 @@
 The engine, the language host and what they start are the real ones. In place of the environment's interpreter they find
 a launcher (`environment`): it hands folder, arguments, variables and streams of what it was started for to the process
 that has loaded the SDKs (`serving`), passes signals on, and ends as the fork ended; a fork whose launcher is gone is
-killed. Without `VARIABLE` the launcher is the interpreter itself, as in every run that is killed and in the whole life
-of a stack.
+killed. Without `VARIABLE` the launcher is the interpreter itself, as in every run that is killed and in the first half
+of the life of a stack.
 
 Leaves out the commands of `bezel`, which are forked by `warm_bezel`.
 """
