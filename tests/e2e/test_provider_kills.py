@@ -46,7 +46,7 @@ def name(boundary: Boundary) -> str:
 
 
 @pytest.mark.wide_except(
-    "*/service:Service-*", "*BucketIAMMember-*", "*SecretVersion-*", "*serviceaccount/account:Account-*"
+    "gcp:cloudrunv2/service:Service-*", "*BucketIAMMember-*", "*SecretVersion-*", "*serviceaccount/account:Account-*"
 )
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=name)
 def test_the_next_provider_goes_on(
