@@ -45,7 +45,8 @@ def flat(value: object, longest: int) -> str:
     """Text as one line without control characters and credentials, cut at a length."""
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     text = " ".join(text[: 10 * longest + 4096].split())
-    text = "".join(letter for letter in text if unicodedata.category(letter) not in _UNSEEN)
+    if not text.isprintable():  # a printable text has none of them
+        text = "".join(letter for letter in text if unicodedata.category(letter) not in _UNSEEN)
     shown = redact(" ".join(text.split()))
     return shown if len(shown) <= longest else shown[: max(longest - 1, 0)] + "…"
 
@@ -97,7 +98,8 @@ def plain_or_code(text: str) -> str:
 
     What is unchanged is not searched for credentials.
     """
-    text = "".join(" " if unicodedata.category(letter) in _UNSEEN else letter for letter in text)
+    if not text.isprintable():
+        text = "".join(" " if unicodedata.category(letter) in _UNSEEN else letter for letter in text)
     text = " ".join(text.split())
     if _TAME.fullmatch(text) and "<" not in text.replace("< ", "") and "://" not in text and "www." not in text:
         return references(text, _TAME_MARKS)

@@ -33,6 +33,9 @@ _OF_SCHEME = re.compile(
     r"(?i)auth\w*|credentials?|header|headers|scheme|tokens?|realm=.*|error=.*|scope=.*|format|or|%[sdv]"
 )
 _KEY_FILE = re.compile(r"\"private_key\"\s*:")
+# Reports name the same resources and say the same sentences again and again. A text with a credential is never kept.
+_texts_without: set[str] = set()
+_MOST_KEPT, _LONGEST_KEPT = 4096, 512
 
 
 def redact(text: str, *secrets: str) -> str:
@@ -45,7 +48,14 @@ def redact(text: str, *secrets: str) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST:
             text = text.replace(secret, PLACEHOLDER)
-    return without_named_values(redact_forms(text))
+    if text in _texts_without:
+        return text
+    redacted = without_named_values(redact_forms(text))
+    if redacted == text and len(text) <= _LONGEST_KEPT:
+        if len(_texts_without) >= _MOST_KEPT:
+            _texts_without.clear()
+        _texts_without.add(text)
+    return redacted
 
 
 def is_secret(name: str, value: str) -> bool:

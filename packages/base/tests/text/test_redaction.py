@@ -493,3 +493,11 @@ PIECES = (
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_line_of_half_a_megabyte_is_read_in_bounded_time(piece: str) -> None:
     redact(piece * (500_000 // len(piece)))
+
+
+def test_a_text_is_redacted_alike_each_time() -> None:
+    plain, secret = "the service answers", "the token is hf_abcdefghijklmnopqrstuvwx"
+    for _ in range(2):
+        assert redact(plain) == plain
+        assert redact(secret) == f"the token is {PLACEHOLDER}"
+        assert redact(plain, "service") == f"the {PLACEHOLDER} answers"
