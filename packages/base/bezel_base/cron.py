@@ -8,9 +8,11 @@ occurs twice in autumn counts once, the first time, unless the schedule names no
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import cached_property, lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -81,13 +83,30 @@ class Cron:
             if not self.on(local):
                 midnight = datetime.combine(local.date() + timedelta(days=1), time(), zone).astimezone(UTC)
                 now = max(midnight, now + timedelta(minutes=1))
-            elif local.hour not in self.hours:
-                now += timedelta(minutes=60 - local.minute)
-            elif local.minute not in self.minutes or (local.fold and not self.any_hour):
-                now += timedelta(minutes=1)
-            else:
+            elif self._is_time(local):
                 return now
+            else:
+                now = self._next_try(now, local)
         return None
+
+    @cached_property
+    def _times(self) -> list[int]:
+        """Times of a day, in minutes since midnight."""
+        return sorted(hour * 60 + minute for hour in self.hours for minute in self.minutes)
+
+    def _is_time(self, local: datetime) -> bool:
+        is_second = local.fold and not self.any_hour
+        return local.hour in self.hours and local.minute in self.minutes and not is_second
+
+    def _next_try(self, now: datetime, local: datetime) -> datetime:
+        """The next time of the day or midnight; not so far where the clock is changed on the way."""
+        minute_of_day = local.hour * 60 + local.minute
+        place = bisect_right(self._times, minute_of_day)
+        next_time = self._times[place] if place < len(self._times) else 24 * 60
+        far = now + timedelta(minutes=next_time - minute_of_day)
+        if far.astimezone(local.tzinfo).utcoffset() == local.utcoffset():
+            return far
+        return now + timedelta(minutes=1 if local.hour in self.hours else 60 - local.minute)
 
     def between(self, start: datetime, end: datetime, zone: ZoneInfo) -> Iterator[datetime]:
         """Yield the occurrences after `start` and not after `end`, in UTC."""
@@ -97,6 +116,7 @@ class Cron:
             occurrence = self.after(occurrence, zone)
 
 
+@lru_cache(maxsize=256)
 def parse_cron(text: str) -> Cron:
     """Return a schedule.
 
