@@ -89,10 +89,10 @@ class Project:
         Raises:
             ProjectError: As of `configuration`.
         """
-        declared = _mapping(self._project_file().get("config"), "Pulumi.yaml: config")
+        declared, project = _mapping(self._project_file().get("config"), "Pulumi.yaml: config"), self.name
         values: dict[str, object] = {}
         for key, schema in declared.items():
-            values |= {engine_key(key, self.name): _as_passed_on(value) for value in _declared_values(schema)}
+            values |= {engine_key(key, project): _as_passed_on(value) for value in _declared_values(schema)}
         return values | {key: _as_passed_on(value) for key, value in self._stack_values(stack).items()}
 
     def given_keys(self, stack: str) -> frozenset[str]:
@@ -110,9 +110,10 @@ class Project:
         file = self.stack_file(stack)
         content = _read(file)
         values = _mapping(content.get("config"), f"{file.name}: config")
-        if problems := problems_of_spellings(content, self.name, file.name):
+        project = self.name
+        if problems := problems_of_spellings(content, project, file.name):
             raise ProjectError(*problems)
-        return {engine_key(key, self.name): value for key, value in values.items()}
+        return {engine_key(key, project): value for key, value in values.items()}
 
     def _project_file(self) -> Mapping[str, object]:
         return _read(self.folder / "Pulumi.yaml")

@@ -77,10 +77,15 @@ def cases() -> tuple[Case, ...]:
 
 def configuration(stack: str) -> dict[str, Any]:
     """Return the stack's configuration, with a price where it has none."""
-    config = copy.deepcopy(dict(Project(ROOT).configuration(stack)))
+    config = copy.deepcopy(_shipped_configuration(stack))
     if stack == UNPRICED:
         config["cost"] = {**config.get("cost", {}), "prices": L4X8["cost"]["prices"]}
     return config
+
+
+@functools.cache
+def _shipped_configuration(stack: str) -> dict[str, Any]:
+    return dict(Project(ROOT).configuration(stack))
 
 
 @functools.cache
