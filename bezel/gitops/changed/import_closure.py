@@ -8,6 +8,7 @@ two kinds part. The policy packs belong to every stack, as each deploy is judged
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 KINDS: Mapping[str, str] = {"service": "bezel_stacks.cloud_run", "lease": "bezel_stacks.lease"}
@@ -87,15 +88,23 @@ def closures(tree: Path) -> dict[str, frozenset[str]]:
 def _imported_names(file: Path, module: str, modules: Mapping[str, str]) -> Iterator[str]:
     """Names of the program's modules that a file imports or names, and their packages."""
     try:
-        parsed = ast.parse(file.read_bytes())
+        names = _names_in(file.read_bytes(), module, file.name == "__init__.py")
     except (OSError, SyntaxError, ValueError, RecursionError) as error:
         raise UnparsedError(f"{modules[module]}: {error}") from None
-    for node in ast.walk(parsed):
-        for name in _names(node, module, is_package=file.name == "__init__.py"):
-            parts = name.split(".")
-            for end in range(1, len(parts) + 1):
-                if (part := ".".join(parts[:end])) in modules:
-                    yield part
+    for name in names:
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):
+            if (part := ".".join(parts[:end])) in modules:
+                yield part
+
+
+@lru_cache(maxsize=2048)  # of two trees that are compared nearly all files are the same
+def _names_in(source: bytes, module: str, is_package: bool) -> frozenset[str]:
+    """Names of modules, the program's and others, that a source text imports or names."""
+    nodes = (
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom | ast.Constant)
+    )
+    return frozenset(name for node in nodes for name in _names(node, module, is_package=is_package))
 
 
 def _names(node: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:

@@ -18,6 +18,9 @@ LOADED = (
     *("bezel.planner", "bezel.rest", "bezel_localcloud.access.credentials.keys", "bezel_localcloud.command.main"),
     *("bezel_localcloud.seed", "bezel_localcloud.services.cloud_run.runtime.real_vllm", "httpcore", "httpx"),
     "bezel_localcloud.services.cloud_run.runtime.untrained",
+    *("bezel.cli.ci.deploy", "bezel.cli.ci.drift", "bezel.cli.ci.expire", "bezel.cli.ci.lock", "bezel.cli.ci.preview"),
+    *("bezel.cli.ci.output", "bezel.engine.recover.recover", "encodings.idna", "getpass", "stringprep"),
+    *("google.auth._default", "google.oauth2.reauth", "google.oauth2.service_account"),
 )
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload([__name__, *LOADED])
