@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,17 +93,16 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     assert (deployed["smoke"]["ok"], deployed["smoke"]["simulated"]) == (True, True)
     (bucket,) = buckets(pipeline)
 
+    pipeline.set("small:price", "7")  # an output of the stack and of no resource: nothing to review
+    pipeline.commit()
+    only_outputs = pipeline.report(*DEPLOY)
+    assert (only_outputs["verdict"], only_outputs["outputs"], only_outputs["changes"]) == ("deployed", ["price"], {})
+
     # Unchanged: no deploy, and no review is needed.
     history = pipeline.objects(".pulumi/history/")
     assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
     assert pipeline.objects(".pulumi/history/") == history
     assert buckets(pipeline) == [bucket]
-
-    pipeline.set("small:price", "7")  # an output of the stack and of no resource: nothing to review
-    pipeline.commit()
-    only_outputs = pipeline.report(*DEPLOY)
-    assert (only_outputs["verdict"], only_outputs["outputs"], only_outputs["changes"]) == ("deployed", ["price"], {})
-    assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
 
 
 def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with_deploy):
@@ -118,14 +116,13 @@ def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with
     def forget_first(latest: dict) -> None:
         latest["resources"] = [item for item in latest["resources"] if not item["urn"].endswith("::first")]
 
-    edit_state(pipeline, forget_first)
+    pipeline.edit_state(forget_first)
     report = pipeline.report(*DEPLOY, code=3)
     assert "the state has changed since this tree was previewed" in text_of(report)
     assert report["difference"] == ["new: create first (gcp:storage/bucketObject:BucketObject)"]
     assert buckets(pipeline) == [bucket]
 
     digest = report["changes_digest"]
-    assert "other changes" in text_of(pipeline.report(*DEPLOY, "--approve", previewed["changes_digest"], code=3))
     approved = pipeline.report(*DEPLOY, "--approve", digest)
     assert (approved["verdict"], approved["changes_digest"]) == ("deployed", digest)
     assert buckets(pipeline)[0]["labels"]["team"] == "a"
@@ -198,7 +195,7 @@ def recovery(pipeline: Pipeline) -> None:
         resource = next(item for item in latest["resources"] if item["urn"].endswith("::hidden"))
         latest["pending_operations"] = [{"type": "updating", "resource": resource}]
 
-    edit_state(pipeline, interrupt)
+    pipeline.edit_state(interrupt)
     run = pipeline.bezel("recover", STACK)
     assert (run.code, "reading the open resources from the cloud" in run.text) == (0, True), run.text
 
@@ -211,7 +208,7 @@ def expiry(pipeline: Pipeline) -> None:
 
     pipeline.set("small:labels", {"expires-at": "2026-01-01"})
     pipeline.commit()
-    edit_state(pipeline, expire)
+    pipeline.edit_state(expire)
     (finding,) = pipeline.report("ci", "expire", "--yes")["findings"]
     assert (finding["outcome"], buckets(pipeline)) == ("destroyed", [])
 
@@ -228,14 +225,6 @@ def test_a_recovery_of_a_stack_that_the_backend_lacks_is_refused(pipeline):
     run = pipeline.bezel("recover", "new")
     assert (run.code, "the backend has no state of it" in run.text) == (1, True), run.text
     assert [name for name in pipeline.objects(".pulumi/") if "new" in name] == []
-
-
-def edit_state(pipeline: Pipeline, edit: Callable[[dict], None]) -> None:
-    """Change the stack's state by hand."""
-    name = next(name for name in pipeline.objects(".pulumi/stacks/") if name.endswith("dev.json"))
-    content = pipeline.read(name)
-    edit(content["checkpoint"]["latest"])
-    pipeline.put(name, content)
 
 
 @pytest.mark.wide
