@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 GPU = "NVIDIA L4 GPU with no zonal redundancy in us-east4"
+PLANNING = ("bezel/", "packages/base/bezel_base/", "packages/catalog/bezel_catalog/", "__main__.py")
 STACKS = ("Pulumi.l4-qat.yaml", "Pulumi.v6e1-12b.yaml", "Pulumi.yaml")
 
 
@@ -39,9 +40,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
 def test_a_changed_price_becomes_one_pull_request(
     cloud: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [
-        name for name in tracked_files() if name.startswith(("bezel/", "packages/", "__main__.py")) or name in STACKS
-    ]
+    files = [name for name in tracked_files() if name.startswith(PLANNING) or name in STACKS]
     project = Project(WorkingCopy.of(tmp_path / "copy", "", files).folder)
     options = argparse.Namespace(format="json", out=None, into="", dry_run=True)
     assert cloud.post(
