@@ -22,6 +22,8 @@ ROWS = {
     "cloud-run, memory, us-east4, instance-based": (SERVICE, service()),
     "tpu, v6e chip, us-east5, flex-start": (INSTANCE, instance()),
 }
+PRICES = "bezel_catalog/data/prices.csv"
+LINES = (ROOT / "packages/catalog" / PRICES).read_text().splitlines(keepends=True)
 ASK = """
 import json, sys
 from bezel_policies.config import UsdLimits
@@ -39,13 +41,19 @@ except PlanError as error:
 STACK = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 
 
-@pytest.fixture
-def catalogue(tmp_path: Path) -> Path:
-    """A copy of the rules whose price list may be changed."""
+@pytest.fixture(scope="module")
+def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the rules whose price list a test writes: it is compiled once."""
+    tmp_path = tmp_path_factory.mktemp("rules")
     for name in ("packages/base/bezel_base", "packages/catalog/bezel_catalog", "policies/bezel_policies", "bezel"):
         target = tmp_path / name.rpartition("/")[2]
-        shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, target)
     return tmp_path
+
+
+def write_prices(catalogue: Path, lines: list[str]) -> None:
+    """Make these lines the price list of the copy."""
+    (catalogue / PRICES).write_text("".join(lines))
 
 
 def message_of(catalogue: Path, token: str, inputs: object) -> str:
@@ -63,15 +71,14 @@ def message_of(catalogue: Path, token: str, inputs: object) -> str:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_that_is_gone_closes_what_needs_it(catalogue: Path, row: str) -> None:
-    prices = catalogue / "bezel_catalog" / "data" / "prices.csv"
-    lines = prices.read_text().splitlines(keepends=True)
-    kept = [line for line in lines if not line.startswith(",".join(row.split(", ")))]
-    assert len(kept) == len(lines) - 1
-    prices.write_text("".join(kept))
+    kept = [line for line in LINES if not line.startswith(",".join(row.split(", ")))]
+    assert len(kept) == len(LINES) - 1
+    write_prices(catalogue, kept)
     text = message_of(catalogue, *ROWS[row])
     assert f"Missing: {row}" in text
     assert ("plan:" in text and f"Missing price row: {row}" in text) == row.startswith("cloud-run")
 
 
 def test_with_every_row_nothing_is_said(catalogue: Path) -> None:
+    write_prices(catalogue, LINES)
     assert message_of(catalogue, SERVICE, service()) == ""

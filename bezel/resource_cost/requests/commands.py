@@ -6,6 +6,7 @@ may do, and a command that a script puts together while it runs.
 """
 
 import re
+from functools import lru_cache
 
 from bezel.resource_cost.requests.command_lines import Command, expand, split_commands
 from bezel.resource_cost.requests.command_requests import unread_request
@@ -85,6 +86,7 @@ _LIBRARY = re.compile(
 )
 
 
+@lru_cache(maxsize=64)  # the machines of a stack have one script, and each policy reads it
 def unread_command(text: str) -> str | None:
     """The tool or address of the first command that does more than read; None without one."""
     whole = expand(text) if len(text) <= LONGEST else None
