@@ -92,12 +92,17 @@ def pytest_mark_further_cases(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Send two messages of a fast test that passes, not six: the others take half a millisecond each time.
+    """Send two messages of a test that passes, not six: the others take half a millisecond each time.
 
     Whoever asks for durations or for a report in XML needs the set-up's and the end's reports as well.
     """
     option = item.config.option
-    if not hasattr(item.config, "workerinput") or option.markexpr != FAST or option.durations or option.xmlpath:
+    if (
+        not hasattr(item.config, "workerinput")
+        or option.markexpr not in SELECTIONS
+        or option.durations
+        or option.xmlpath
+    ):
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed:
@@ -108,18 +113,19 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deal the runs of the engine out to the workers: of the items in their order, each begins with an equal part."""
+    """Deal the runs of the engine out to the workers: of the items in their order, each begins with an equal part.
+
+    The runs of a module follow one another in one worker, which deploys once what they share.
+    """
     here = f"{WHOLE_ENGINE}{os.sep}"
     long = [item for item in items if str(item.path).startswith(here)]
     short = [item for item in items if not str(item.path).startswith(here)]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
-    def part(worker: int) -> int:
-        return len(short) * worker // workers
+    def part(of: list[pytest.Item], worker: int) -> list[pytest.Item]:
+        return of[len(of) * worker // workers : len(of) * (worker + 1) // workers]
 
-    items[:] = [
-        item for worker in range(workers) for item in (*long[worker::workers], *short[part(worker) : part(worker + 1)])
-    ]
+    items[:] = [item for worker in range(workers) for item in (*part(long, worker), *part(short, worker))]
 
 
 def pytest_collection_finish() -> None:
