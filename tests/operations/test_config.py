@@ -113,7 +113,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 
 def context(pipeline: Pipeline) -> Context:
-    return Context(pipeline.folder, pipeline.environment, show=lambda _line: None)
+    return Context(pipeline.folder, pipeline.warm_environment, show=lambda _line: None)
 
 
 def shown_config(pipeline: Pipeline, stack: str, **arguments: Any) -> Config:

@@ -54,7 +54,7 @@ class Project:
         assert self.pipeline.cloud.post(path, body).status_code == 200
 
     def context(self) -> Context:
-        return Context(self.pipeline.folder, self.pipeline.environment, show=lambda _line: None)
+        return Context(self.pipeline.folder, self.pipeline.warm_environment, show=lambda _line: None)
 
     def deploy(self) -> Plan:
         return plan_deploy(self.context(), DeployArguments(stack=STACK, wait="0s"))

@@ -118,6 +118,11 @@ class Pipeline:
         made.commit("Begin")
         return made
 
+    @property
+    def warm_environment(self) -> dict[str, str]:
+        """`environment`, and what the engine starts is forked from a process that has loaded the SDKs."""
+        return self.environment | {warm_python.VARIABLE: warm_python.serving()}
+
     def stop(self) -> None:
         """Stop the cloud."""
         control.stop(self.endpoint.directory)
@@ -137,7 +142,7 @@ class Pipeline:
     def bezel(self, *arguments: str, **variables: str) -> Run:
         """Run `bezel ARGUMENTS` in the checkout, as a step of a job."""
         with tempfile.NamedTemporaryFile("r", prefix="said-") as output_file:
-            environment = self.environment | {warm_python.VARIABLE: warm_python.serving()} | variables
+            environment = self.warm_environment | variables
             code = warm_bezel.run(arguments, self.folder, environment, Path(output_file.name), SECONDS)
             return Run(code, output_file.read())
 

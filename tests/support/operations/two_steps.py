@@ -28,7 +28,7 @@ class TwoSteps:
 
     def context(self, **environment: str) -> Context:
         """A new context, as a face makes one for each call."""
-        return Context(self.pipeline.folder, self.pipeline.environment | environment, show=self.shown_lines.append)
+        return Context(self.pipeline.folder, self.pipeline.warm_environment | environment, show=self.shown_lines.append)
 
     def plan(self) -> Plan:
         """The plan of a deploy."""
