@@ -8,6 +8,7 @@ from bezel.engine.outcomes import LockedError
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.deploy.deploy import apply_deploy
 from bezel.operations.destroy.destroy import DestroyArguments, apply_destroy, plan_destroy
+from bezel.operations.scale.scale import ScaleArguments, plan_scale
 from tests.support.gitops.pipeline import STACK
 from tests.support.operations.two_steps import TwoSteps
 
@@ -59,6 +60,9 @@ def test_life_of_a_stack_in_two_steps(small):
     plan = small.plan()
     assert [(row.op, row.name) for row in plan.changes] == [("update", "data")]
     assert "labels.team" in plan.changes[0].properties
+    scale = plan_scale(small.context(), ScaleArguments(stack=STACK, max=2, wait="0s"))
+    assert "file or program have changed since the last deploy" in scale.warnings[0]
+    assert "it changes data otherwise too" in scale.warnings[0]
     pipeline.set("small:labels", {"team": "b"})
     with pytest.raises(ChangedError, match="the stack's file"):
         apply_deploy(small.context(), plan)

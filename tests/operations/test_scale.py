@@ -18,6 +18,7 @@ from bezel.operations.scale.scale import NothingAskedError, ScaleArguments, appl
 from bezel_base.errors import UserError
 from bezel_localcloud.core.paths import PROJECT
 from tests.support.gitops.pipeline import Pipeline
+from tests.support.operations.deployed import Deployed
 
 pytestmark = pytest.mark.slow
 STACK = "l4-qat"
@@ -147,6 +148,7 @@ def test_a_restart_makes_an_equal_revision_that_the_next_deploy_knows(project: P
     assert not project.restart().is_empty
 
 
+@pytest.mark.wide
 def test_what_else_would_be_deployed_is_said(project: Project) -> None:
     text = project.file.read_text()
     project.file.write_text(text.replace("max-num-seqs: 8", "max-num-seqs: 4"))
@@ -175,8 +177,10 @@ def test_a_kill_after_the_file_was_written_leaves_a_change_to_deploy(project: Pr
     assert project.service()["template"]["scaling"]["maxInstanceCount"] == 1
 
 
-def test_what_cannot_be_scaled_is_refused_before_anything_runs(project: Project) -> None:
+def test_what_cannot_be_scaled_is_refused_before_anything_runs(cloud: Deployed) -> None:
+    (cloud.folder / "Pulumi.new.yaml").write_text("config: {}\n")
     with pytest.raises(NothingAskedError, match="add --min N, --max N or both"):
-        project.scale()
+        plan_scale(cloud.context, ScaleArguments(stack="new"))
     with pytest.raises(NotDeployedError, match="the backend has no state of it"):
-        plan_scale(project.context(), ScaleArguments(stack="l4-e2b", max=2))
+        plan_scale(cloud.context, ScaleArguments(stack="new", max=2))
+    assert cloud.server.calls == []
