@@ -18,6 +18,7 @@ from bezel.operations.weights.weights_copy import CopyArguments, apply_copy, pla
 from bezel.rest.vertex_ai import folders_of
 from bezel_base.errors import UserError
 from bezel_localcloud import control, seed
+from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.weights.copies import LARGE, WANTED, Shelf
 from tests.support.weights.fake_hub import serving
@@ -55,15 +56,23 @@ class Copying:
         return files
 
 
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """One localcloud for all copies."""
+    directory = tmp_path_factory.mktemp("cloud")
+    yield control.start(directory, speed=10_000)
+    control.stop(directory)
+
+
 @pytest.fixture
-def copying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copying]:
-    endpoint = control.start(tmp_path / "cloud", speed=10_000)
+def copying(endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Copying]:
+    """Copies into a new bucket, as the stack's is the same in every test."""
     for name, value in control.environment(endpoint).items():
         monkeypatch.setenv(name, value)
     made = Copying(Shelf(endpoint, BUCKET, tmp_path, None))  # type: ignore[arg-type]  # the hub is localcloud's
     made.shelf.make()
     yield made
-    control.stop(tmp_path / "cloud")
+    made.shelf.remove(BUCKET, "other-bucket", PUBLIC)
 
 
 @pytest.mark.slow

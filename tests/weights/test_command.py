@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Paths
 from bezel_simulated_vllm import synthetic_weights
+from tests.support.e2e import warm_bezel
 from tests.support.weights.copies import FILES, LARGE, WANTED, Shelf, no_secret_in
 from tests.support.weights.fake_hub import TOKEN, serving
 
@@ -30,11 +32,11 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def cloud(tmp_path):
-    """A localcloud of its own: the stack's bucket is the same in every test."""
-    endpoint = control.start(tmp_path / "cloud", speed=10_000)
-    yield Shelf(endpoint, BUCKET, tmp_path, None)
-    control.stop(tmp_path / "cloud")
+def cloud(endpoint, tmp_path):
+    """The stack's bucket is the same in every test: each leaves none."""
+    made = Shelf(endpoint, BUCKET, tmp_path, None)
+    yield made
+    made.remove(BUCKET, "other-bucket")
 
 
 def environment(cloud, **more):
@@ -44,10 +46,10 @@ def environment(cloud, **more):
 
 def bezel(cloud, *arguments, folder=ROOT, **more):
     confirmed = ["--yes"] if arguments[:1] == ("copy",) and "--name" not in arguments else []
-    command = [str(BEZEL), "weights", *arguments, *confirmed]
-    return subprocess.run(
-        command, cwd=folder, env=environment(cloud, **more), capture_output=True, text=True, timeout=60, check=False
-    )
+    command = ("weights", *arguments, *confirmed)
+    output, errors = (Path(tempfile.mkstemp(dir=cloud.folder)[1]) for _ in range(2))
+    code = warm_bezel.run(command, folder, environment(cloud, **more), output, 60, errors)
+    return subprocess.CompletedProcess(command, code, output.read_text(), errors.read_text())
 
 
 def test_a_stack_s_model_is_copied_listed_and_replaced_from_a_bucket(cloud):

@@ -29,14 +29,22 @@ _LOOKING = threading.Lock()
 
 
 def run(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output_file: Path, seconds: float
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    output_file: Path,
+    seconds: float,
+    error_file: Path | None = None,
 ) -> int:
-    """Run `bezel ARGUMENTS` in a folder; its exit code. Both of its streams go into the file `output_file`.
+    """Run `bezel ARGUMENTS` in a folder; its exit code.
+
+    Both of its streams go into `output_file`, standard error into `error_file` where there is one.
 
     Raises:
         TimeoutError: It did not end in time, and was killed.
     """
-    process = _FORKING.Process(target=_bezel, args=([*arguments], str(folder), dict(environment), str(output_file)))
+    files = (str(output_file), str(error_file or output_file))
+    process = _FORKING.Process(target=_bezel, args=([*arguments], str(folder), dict(environment), files))
     with _LOOKING:
         process.start()
     ended = wait([process.sentinel], seconds)
@@ -50,10 +58,10 @@ def run(
         return process.exitcode
 
 
-def _bezel(arguments: list[str], folder: str, environment: dict[str, str], output_file: str) -> None:
-    output = os.open(output_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def _bezel(arguments: list[str], folder: str, environment: dict[str, str], files: tuple[str, str]) -> None:
+    output, errors = (os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for file in files)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for stream, place in ((nothing, 0), (output, 1), (output, 2)):
+    for stream, place in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(stream, place)
     # What multiprocessing has put in its place.
     sys.stdin = os.fdopen(0)

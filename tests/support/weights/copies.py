@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import httpx
 
@@ -67,6 +68,13 @@ class Shelf:
         body = {"name": name or self.name, "location": location}
         answer = self.http.post("/storage/v1/b", params={"project": "bezel-local"}, json=body)
         assert answer.status_code == 200, answer.text
+
+    def remove(self, *buckets: str) -> None:
+        """Delete buckets with all that is in them, as far as they are there."""
+        for bucket in buckets:
+            for row in self.http.get(f"/storage/v1/b/{bucket}/o").json().get("items", []):
+                assert self.http.delete(f"/storage/v1/b/{bucket}/o/{quote(row['name'], safe='')}").is_success
+            assert self.http.delete(f"/storage/v1/b/{bucket}").status_code in {204, 404}
 
     def copy(self, *, token: str = "", revision: str = "main", seconds: float = 60.0, model: str = MODEL) -> Outcome:
         watch, progress = Watch(seconds, Backoff(first=0.01, longest=0.02)), Progress(self.out)
