@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ RTX = "NvidiaRtxPro6000GpuAllocNoZonalRedundancyPerProjectRegion"
 # Names that only the other stack's file, bucket, secret and results have.
 FOREIGN = {"theirs", "their-token", "their-bucket", "their-model", "their-first-line", "their-field"}
 MINE, THEIRS = ({"HF_TOKEN": "my-token"}, "my-bucket"), ({"HF_TOKEN": "their-token"}, "their-bucket")
+APIS = re.findall(r'"([A-Z0-9_]+)": "https://', (ROOT / "bezel/rest/endpoints.py").read_text())
 Asked = Callable[[Client], Coroutine[Any, Any, None]]
 
 
@@ -53,6 +55,9 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProjec
     with one_project(tmp_path / "cloud", monkeypatch) as project_cloud:
         monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path}/state")
         monkeypatch.setenv("HF_ENDPOINT", project_cloud.server.url)
+        for api in APIS:  # so that none is asked outside of this machine
+            if f"GOOGLE_{api}_CUSTOM_ENDPOINT" not in os.environ:
+                monkeypatch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{project_cloud.server.url}/other/")
         (tmp_path / "state").mkdir()
         yield project_cloud
 

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from bezel.engine.project.project import cloud_project_of
 from bezel.engine.run.command import command_output, pulumi_cli
@@ -17,6 +18,8 @@ from bezel.planner import AnyPlan
 from bezel_base.errors import UserError
 
 _SECONDS = 10.0
+# What each Pulumi CLI printed as its version, by its path and the time of its last change: a server asks it once.
+_VERSIONS: dict[tuple[str, int], str] = {}
 # Of each tool that a deploy can do without: what it is for.
 _OPTIONAL: Mapping[str, tuple[str, str]] = {
     "git": ("it says which commit is deployed", "install git."),
@@ -85,10 +88,13 @@ def project_check(context: Context, plans: Mapping[str, tuple[AnyPlan, str | Non
 
 def _pulumi(context: Context) -> Iterable[Check]:
     try:
-        version = command_output([pulumi_cli(), "version"], folder=context.folder, seconds=_SECONDS).strip()
+        cli = pulumi_cli()
+        program = (cli, Path(cli).stat().st_mtime_ns)
+        if program not in _VERSIONS:
+            _VERSIONS[program] = command_output([cli, "version"], folder=context.folder, seconds=_SECONDS).strip()
     except UserError as error:
         return of_error("tools", "pulumi", error, "problem")
-    return [check("tools", "pulumi", "ok", version)]
+    return [check("tools", "pulumi", "ok", _VERSIONS[program])]
 
 
 def _optional(context: Context, tool: str) -> Iterable[Check]:
