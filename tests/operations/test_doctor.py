@@ -67,7 +67,7 @@ class Google:
         if call.path.startswith("/CLOUD_QUOTAS/"):
             info = {"applicableLocations": ["us-east4"], "details": {"value": str(self.quota)}}
             return Answer(json={"dimensionsInfos": [info], "metric": "m"})
-        if call.path == "/STORAGE/b/acme-models":
+        if re.fullmatch(r"/STORAGE/b/[^/]+", call.path):
             return Answer(json=self.place)
         if call.path.startswith("/STORAGE/"):
             prefix = call.query["prefix"]
