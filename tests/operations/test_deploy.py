@@ -77,14 +77,16 @@ def test_life_of_a_stack_in_two_steps(small):
         apply_deploy(small.context(PULUMI_BACKEND_URL=f"file://{pipeline.folder.parent}"), plan)
     assert small.buckets() == [bucket]
 
-    # Another engine holds the stack: it is named, and after the wait the exit code is 5.
+    # Another engine holds the stack: it is named before any preview, and after the wait the exit code is 5.
     lock = pipeline.folder.parent / f"states/.pulumi/locks/organization/small/{STACK}/other.json"
     lock.parent.mkdir(parents=True, exist_ok=True)
-    owner = {"pid": 1, "username": "ada", "hostname": "elsewhere", "timestamp": "2026-11-24T00:00:00Z"}
-    lock.write_text(json.dumps(owner))
-    with pytest.raises(LockedError, match="ada@elsewhere") as locked:
+    owner = json.dumps({"pid": 1, "username": "ada", "hostname": "elsewhere", "timestamp": "2026-11-24T00:00:00Z"})
+    lock.write_text(owner)
+    small.shown_lines.clear()
+    with pytest.raises(LockedError, match="process 1 on elsewhere") as locked:
         apply_deploy(small.context(), plan)
     assert locked.value.exit_code == 5
+    assert small.shown_lines == []
     lock.unlink()
 
     # Everything as it was: the plan of before is carried out, from the command line a new one.
@@ -98,6 +100,10 @@ def test_life_of_a_stack_in_two_steps(small):
     destroy = plan_destroy(small.context(), DestroyArguments(stack=STACK, wait="0s"))
     assert destroy.confirm_name == STACK
     assert any(line.startswith("data (gcp:storage/bucket:Bucket): data-") for line in destroy.destroyed)
+    lock.write_text(owner)
+    with pytest.raises(LockedError, match="ada@elsewhere"):  # as the engine itself refuses
+        apply_destroy(small.context(), destroy)
+    lock.unlink()
     pipeline.set("small:labels", None)
     with pytest.raises(ChangedError, match="the stack's file"):
         apply_destroy(small.context(), destroy)

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,8 @@ class Project:
         }
         assert self.pipeline.cloud.post(path, body).status_code == 200
 
-    def context(self) -> Context:
-        return Context(self.pipeline.folder, self.pipeline.warm_environment, show=lambda _line: None)
+    def context(self, show: Callable[[str], None] = lambda _line: None) -> Context:
+        return Context(self.pipeline.folder, self.pipeline.warm_environment, show=show)
 
     def deploy(self) -> Plan:
         return plan_deploy(self.context(), DeployArguments(stack=STACK, wait="0s"))
@@ -114,12 +114,16 @@ def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
         apply_scale(project.context(), plan)
     project.file.write_text(written)
 
-    # Another engine holds the stack: the file stays as it was.
+    # Another engine takes the stack during the preview: the file stays as it was.
     lock = project.locks / "other.json"
     lock.parent.mkdir(parents=True, exist_ok=True)
-    lock.write_text('{"pid": 1, "username": "ada", "hostname": "elsewhere", "timestamp": "2026-11-24T00:00:00Z"}')
+    owner = '{"pid": 1, "username": "ada", "hostname": "elsewhere", "timestamp": "2026-11-24T00:00:00Z"}'
+
+    def take_lock(_line: str) -> None:
+        lock.write_text(owner)
+
     with pytest.raises(LockedError, match="ada@elsewhere"):
-        apply_scale(project.context(), plan)
+        apply_scale(project.context(take_lock), plan)
     lock.unlink()
     assert project.file.read_text() == written
 

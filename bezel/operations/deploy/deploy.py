@@ -23,7 +23,7 @@ from bezel.operations.arguments.shared import Stack, Wait
 from bezel.operations.changes.basis import ChangedError, basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
-from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, under_lock, wait_of
+from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, check_engine, under_lock, wait_of
 from bezel.operations.changes.stack_runs import is_pending, planned_changes, quiet, run_changes, verdict_of
 from bezel.operations.context import Context
 from bezel.planner.base.money import Amount, Priced
@@ -136,6 +136,7 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str, edit: Edit 
             check(plan, {**plan.basis, **basis_of(context, stack, prepared.state)})
             if plan.is_empty:
                 return Outcome(operation=plan.operation, target=stack, verdict="unchanged")
+            check_engine(context, stack)  # the engine refuses too, but after a preview, and after each wait
             made = _preview(context, prepared, Path(folder))
             if made.report.changes_digest != plan.basis["changes"] or made.report.verdict != "allowed":
                 raise _differs(plan, made.report)
