@@ -59,7 +59,8 @@ class Shelf:
     watch: Watch | None = None
 
     def __post_init__(self) -> None:
-        headers = {"Authorization": f"Bearer {control.access_token(self.endpoint)}"}
+        self.token = control.access_token(self.endpoint)
+        headers = {"Authorization": f"Bearer {self.token}"}
         self.http = httpx.Client(
             base_url=self.endpoint.base, headers=headers, timeout=30, trust_env=False, verify=NO_TLS
         )
