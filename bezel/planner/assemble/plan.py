@@ -291,3 +291,6 @@ class LeasePlan(_StackPlan):
     def server(self) -> NodePlan:
         """The part that describes the server."""
         return self.node
+
+
+AnyPlan = Plan | LeasePlan

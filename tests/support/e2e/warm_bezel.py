@@ -15,7 +15,12 @@ from pathlib import Path
 
 LOADED = (
     *("bezel.cli.main", "bezel.cli.in_service", "bezel.cli.local.localcloud", "bezel.cli.local.stacks"),
-    *("bezel.planner", "bezel.rest", "bezel_localcloud.access.credentials.keys", "bezel_localcloud.command.main"),
+    *(
+        "bezel.planner.assemble.build",
+        "bezel.rest",
+        "bezel_localcloud.access.credentials.keys",
+        "bezel_localcloud.command.main",
+    ),
     *("bezel_localcloud.seed", "bezel_localcloud.services.cloud_run.runtime.real_vllm", "httpcore", "httpx"),
     "bezel_localcloud.services.cloud_run.runtime.untrained",
     *("bezel.cli.ci.deploy", "bezel.cli.ci.drift", "bezel.cli.ci.expire", "bezel.cli.ci.lock", "bezel.cli.ci.preview"),

@@ -37,7 +37,7 @@ LOADED = (
         "bezel.diagnosis.diagnosis",
         "bezel.leases.inventory",
         "bezel.outside_changes.reading",
-        "bezel.planner",
+        "bezel.planner.assemble.build",
         "bezel.planner.assemble.quota_use",
         "bezel.resource_cost.stack_cost",
         "bezel.rest.cloud_quotas",
