@@ -20,6 +20,7 @@ from bezel.gitops.login.causes import account_refused
 from bezel.gitops.login.settings import LoginSettings
 from bezel_base.text.markdown import prose
 from bezel_base.text.shell import shell_word, shell_word_for_make
+from tests.support.source_nodes import nodes_of
 
 PROJECT = Path(__file__).parents[2]
 
@@ -86,7 +87,7 @@ def holes(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(encoding="utf-8")
     if not _COMMAND.search(source):
         return
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(ast.parse(source)):
         if not isinstance(node, ast.JoinedStr):
             continue
         text, values = "", []

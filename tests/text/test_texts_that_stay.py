@@ -8,6 +8,7 @@ import pytest
 from bezel_base.text.printable import printable
 from bezel_base.text.redaction import redact
 from tests.support.docs.markdown import ROOT
+from tests.support.source_nodes import nodes_of
 
 PRODUCT = [ROOT / "bezel", *sorted(ROOT.glob("packages/*/bezel_*"))]
 RECORDED = ROOT / "packages/simulated-vllm/tests/fixtures/vllm"
@@ -15,7 +16,7 @@ RECORDED = ROOT / "packages/simulated-vllm/tests/fixtures/vllm"
 
 def sentences(source: str) -> list[str]:
     """The texts of a module that are sentences, with a word for each value that is formatted into them."""
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = nodes_of(ast.parse(source))
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in parts]
@@ -36,7 +37,7 @@ def test_no_sentence_of_the_program_is_redacted() -> None:
         for text in sentences(file.read_text(encoding="utf-8"))
     }
     assert len(texts) > 2500
-    assert {text: redact(text) for text in texts if redact(text) != text} == {}
+    assert {text: redacted for text in texts if (redacted := redact(text)) != text} == {}
 
 
 @pytest.mark.slow

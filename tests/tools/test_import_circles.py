@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from tests.support.source_nodes import nodes_of
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("bezel", "components", "packages", "policies", "smoke", "stacks")
@@ -19,10 +22,28 @@ def name_of(path: Path) -> str:
     return ".".join(parts[start:]).removesuffix(".__init__")
 
 
+# An import, wherever it stands; a line of a text may look like one.
+IMPORT = re.compile(
+    r"^[ \t]*((?:from[ \t]+\S+[ \t]+import[ \t]+(?:\([^)]*\)|[^\n(]+))|(?:import[ \t]+[^\n]+))", re.MULTILINE
+)
+# One that shares its line with another statement, or takes a second line without parentheses.
+OTHER_IMPORT = re.compile(r"[:;][ \t]*(?:from|import)[ \t]|^[ \t]*(?:from|import)\b.*\\$", re.MULTILINE)
+
+
+def import_nodes(source: str) -> list[ast.AST]:
+    """The imports of a source, anywhere in it, found without parsing all of it: a quarter of a second, not four."""
+    if OTHER_IMPORT.search(source):
+        return nodes_of(ast.parse(source))
+    try:
+        return nodes_of(ast.parse("\n".join(IMPORT.findall(source))))
+    except SyntaxError:  # a sentence begins with "import"
+        return nodes_of(ast.parse(source))
+
+
 def imported_modules(source: str, modules: set[str]) -> set[str]:
     """Which of some modules a source imports, anywhere in it."""
     modules_of_source: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in import_nodes(source):
         if isinstance(node, ast.Import):
             modules_of_source |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

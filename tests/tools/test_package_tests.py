@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.source_nodes import nodes_of
 from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels, without_this_clone
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def names_of(requirements: list[str]) -> set[str]:
 
 def imported_names(source: str) -> Iterator[str]:
     """The uppermost names of the modules that a source imports."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

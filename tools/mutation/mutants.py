@@ -156,16 +156,16 @@ def _inside(place: str, node: ast.AST) -> str:
 
 def _edit(tree: ast.Module, spot: _Spot, instead: ast.AST | None) -> str:
     """The source with the node at the spot replaced, or removed from its list."""
-    memo: dict[int, Any] = {}
-    twin = copy.deepcopy(tree, memo)
-    parent = memo[id(spot.parent)]
+    before = getattr(spot.parent, spot.field)
     if spot.index is None:
-        setattr(parent, spot.field, instead)
-    elif instead is None:
-        del getattr(parent, spot.field)[spot.index]
+        after: Any = instead
     else:
-        getattr(parent, spot.field)[spot.index] = instead
-    return ast.unparse(ast.fix_missing_locations(twin))
+        after = [*before[: spot.index], *([] if instead is None else [instead]), *before[spot.index + 1 :]]
+    setattr(spot.parent, spot.field, after)
+    try:
+        return ast.unparse(tree)
+    finally:
+        setattr(spot.parent, spot.field, before)
 
 
 def _short(node: ast.AST) -> str:

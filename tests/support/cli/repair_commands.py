@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.support.source_nodes import nodes_of
+
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks")
 # Their words are vLLM's own, and Google's.
@@ -68,7 +70,7 @@ def _strings(value: object) -> Iterator[str]:
 
 def _texts(tree: ast.Module, typed: frozenset[str]) -> Iterator[tuple[int, str]]:
     left_out: set[int] = set()
-    for node in ast.walk(tree):  # a statement comes before its parts
+    for node in nodes_of(tree):  # a statement comes before its parts
         if isinstance(node, ast.Expr):  # what stands alone is a docstring
             left_out.add(id(node.value))
             if isinstance(node.value, ast.JoinedStr):
