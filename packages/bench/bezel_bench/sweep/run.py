@@ -128,12 +128,12 @@ class SweepStatus:
         """Return the durations of cells so far."""
         return pace(self.sweep.grid, self.values_and_exclusions[0], self.sweep.metric, sorted(self.seconds.items()))
 
-    @property
+    @cached_property
     def spent_seconds(self) -> float:
         """Return the seconds so far."""
         return sum(self.seconds.values()) + self.lost
 
-    @property
+    @cached_property
     def sent_requests(self) -> int:
         """Return the requests so far."""
         return sum(cell.requests for cell in self.cells.values())
@@ -265,7 +265,11 @@ def _kept_out(status: SweepStatus, place: Place) -> str:
     requests = sweep.grid.requests(place)
     # The requests of a first try, which the second replaces, gave no figure.
     sent = status.sent_requests - (status.cells[place].requests if place in status.cells else 0)
-    return sweep.limits.keeps_out(status.spent_seconds, sent, status.estimate(place), requests)
+    # Of thousands of cells, an estimate costs more than all else; without a limit of time it decides nothing.
+    has_deadline = sweep.limits.seconds_left(status.spent_seconds) is not None
+    return sweep.limits.keeps_out(
+        status.spent_seconds, sent, status.estimate(place) if has_deadline else None, requests
+    )
 
 
 def _progress(status: SweepStatus, place: Place | None) -> Progress:

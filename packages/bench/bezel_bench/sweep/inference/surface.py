@@ -9,6 +9,7 @@ in ten of these figures were off, for the distance of its own neighbours (`bezel
 of saturation and no constant of other grids is in it (docs/sweeps.md).
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,14 +100,25 @@ class Surface:
         errors = [(line.axis, Error(line.product, abs(log(self.values[place]) - line.log))) for place, line in lines]
         return {axis: Reach([error for along, error in errors if along == axis]) for axis in _AXES}
 
+    @cached_property
+    def _measured_along(self) -> dict[tuple[int, int], list[int]]:
+        """Return the measured rows of each column and columns of each row, rising, by (what moves, what stays)."""
+        along: dict[tuple[int, int], list[int]] = {}
+        for place in sorted(self.values):
+            for moving in (0, 1):
+                along.setdefault((moving, place[1 - moving]), []).append(place[moving])
+        return along
+
     def _line(self, place: Place, axis: Axis) -> GridLine | None:
         moving, scale = (0, self.contexts) if axis == "contexts" else (1, self.users)
         at = place[moving]
-        along = [other for other in self.values if other[1 - moving] == place[1 - moving]]
-        below = max((other for other in along if other[moving] < at), default=None)
-        above = min((other for other in along if other[moving] > at), default=None)
-        if below is None or above is None:
+        along = self._measured_along.get((moving, place[1 - moving]), [])
+        before, after = bisect_left(along, at) - 1, bisect_right(along, at)
+        if before < 0 or after == len(along):
             return None
+        below, above = (
+            (along[index], place[1]) if moving == 0 else (place[0], along[index]) for index in (before, after)
+        )
         start, end = log(scale[below[moving]]), log(scale[above[moving]])
         here = log(scale[at])
         share = (here - start) / (end - start)
