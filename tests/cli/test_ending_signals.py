@@ -68,7 +68,7 @@ def silent() -> Iterator[Silent]:
     served.close()
 
 
-@pytest.mark.wide_except("status-2", "deploy-15", "bench run-2")
+@pytest.mark.wide_except("deploy-15", "bench run-2")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", COMMANDS)

@@ -116,7 +116,7 @@ class Build:
         self.folder, self.site = folder, folder / "site"
         for package in ("bezel", "packages/base/bezel_base", "packages/catalog/bezel_catalog"):
             target = folder / Path(package).name
-            shutil.copytree(ROOT / package, target, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / package, target)  # with the compiled modules: thirteen processes import them
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         self._write("__init__", "")
         self._write("config", CONFIG)

@@ -33,6 +33,7 @@ def command_of(name, own_variables):
     return [environment.python("storage"), programs.PROGRAMS / "external_account.py"]
 
 
+@pytest.mark.wide_except("python")
 @pytest.mark.parametrize("name", ["go", "node", "python"])
 def test_the_file_gives_credentials_to_clients_of_every_language(own_variables, name):
     made = programs.run(command_of(name, own_variables), own_variables, timeout=300)

@@ -92,7 +92,7 @@ def cloud_log(cloud):
     return cloud.post("/logging/v2/entries:list", body).json().get("entries", [])
 
 
-@pytest.mark.wide_except("google_auth", "google_secrets")
+@pytest.mark.wide_except("google_secrets")
 @pytest.mark.parametrize("name", sorted(NOT_SERVED))
 def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_name(prepared_variables, calls, name):
     interpreter = sys.executable if name == "google_discovery" else environment.python("google")

@@ -54,6 +54,7 @@ def test_every_call_of_ruby_s_client_passes_or_is_refused_by_name(endpoint, clou
     check_results("clients-ruby", table)
 
 
+@pytest.mark.wide  # beside test_external_account.py
 def test_the_client_without_a_token_is_refused(endpoint, variables):
     """The negative twin."""
     program, own_variables = ruby()

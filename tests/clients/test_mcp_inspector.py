@@ -57,9 +57,13 @@ def test_a_narrowed_server_lists_only_what_it_serves() -> None:
     assert {tool["name"] for tool in tools} == {each.name for each in OPERATIONS if each.kind == "reading"}
 
 
-def test_calls_are_answered_with_structured_content() -> None:
+def test_a_call_is_answered_with_structured_content() -> None:
     compared = call("compare", "model=gemma-4-e2b")
     assert {row["model"] for row in compared["structuredContent"]["rows"]} >= {"gemma-4-e2b-it"}
+
+
+@pytest.mark.wide
+def test_a_plan_is_answered_with_structured_content() -> None:
     planned = call("plan", "stack=l4-qat")
     assert planned["structuredContent"]["stack"] == "l4-qat"
 

@@ -39,6 +39,7 @@ def test_packages_on_top_of_openai_work_unmodified(variables, package):
 
 def test_a_caller_without_an_identity_is_refused(variables):
     """The negative twin: with another key no call succeeds but the one that expects the refusal."""
-    command = [environment.python("openai"), programs.PROGRAMS / "openai_python.py", NAME]
-    calls = programs.run(command, variables | {"OPENAI_API_KEY": "sk-wrong"})
+    modules = environment.npm("openai") / "node_modules"
+    wrong = {"OPENAI_API_KEY": "sk-wrong", "NODE_PATH": str(modules)}
+    calls = programs.run(["node", programs.PROGRAMS / "openai_node.cjs", NAME], variables | wrong)
     assert {call.name for call in calls if call.outcome == "passed"} == {"wrong key"}

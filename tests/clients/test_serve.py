@@ -43,6 +43,10 @@ def run(served_cloud, *command, variables=None, status=0):
     return ran.stdout if status == 0 else ran.stderr
 
 
+def gcloud_options(served_cloud):
+    return {"variables": served_cloud.report["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
+
+
 def test_the_worked_example_runs_as_it_is_shown(served_cloud):
     text = after(ROOT / "docs" / "localcloud.md", "run by tests/clients/test_serve.py")
     assert "http://127.0.0.1:8085/" in text
@@ -68,10 +72,18 @@ def test_a_storage_client_needs_no_option_with_credentials_or_emulator(served_cl
 def test_gcloud_leaves_the_users_own_configuration_alone(served_cloud):
     if shutil.which("gcloud") is None:
         pytest.skip("gcloud is not on PATH")
-    own_options = {"variables": served_cloud.report["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
+    own_options = gcloud_options(served_cloud)
+    assert run(served_cloud, "gcloud", "storage", "cat", "gs://seeded-bucket/greeting.txt", **own_options) == "hello"
+    assert (served_cloud.home / "cloud" / "gcloud").is_dir()
+    assert not (served_cloud.home / ".config").exists()
+
+
+@pytest.mark.wide
+def test_gcloud_creates_secrets_and_objects(served_cloud):
+    if shutil.which("gcloud") is None:
+        pytest.skip("gcloud is not on PATH")
+    own_options = gcloud_options(served_cloud)
     run(served_cloud, "gcloud", "secrets", "create", "by-gcloud", "--replication-policy=automatic", **own_options)
     (served_cloud.home / "sent.txt").write_text("by gcloud")
     run(served_cloud, "gcloud", "storage", "cp", "sent.txt", "gs://seeded-bucket/sent.txt", **own_options)
     assert run(served_cloud, "gcloud", "storage", "cat", "gs://seeded-bucket/sent.txt", **own_options) == "by gcloud"
-    assert (served_cloud.home / "cloud" / "gcloud").is_dir()
-    assert not (served_cloud.home / ".config").exists()

@@ -96,7 +96,7 @@ def command_of(name):
     return [environment.python("storage"), programs.PROGRAMS / "storage_commands.py", name, program]
 
 
-@pytest.mark.wide_cases("gcloud", "gsutil")
+@pytest.mark.wide_except("go", "node")
 @pytest.mark.parametrize("name", sorted(NOT_SERVED))
 def test_every_call_of_a_storage_client_passes_or_is_refused_by_name(served_cloud, calls, name):
     # Google's package for Node.js gets tokens at a fixed address: without the emulator's port it sends none.

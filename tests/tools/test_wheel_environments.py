@@ -35,7 +35,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
-@pytest.mark.wide_except("bezel-localcloud", "bezel")
+@pytest.mark.wide_except("bezel")
 @pytest.mark.parametrize("requirement", DISTRIBUTIONS)
 def test_every_module_of_a_wheel_imports(wheels: Path, tmp_path: Path, requirement: str) -> None:
     least, needs_pulumi = DISTRIBUTIONS[requirement]

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ADDRESS = "http://127.0.0.1:9"  # nothing listens there
+# Processes in which `bezel` cannot be imported: one command, and several that each print something.
+WITHOUT_BEZEL = "import sys; sys.modules['bezel'] = None; from bezel_bench.commands.main import main; sys.exit(main())"
+READ_WITHOUT_BEZEL = """
+import contextlib, io, json, sys
+sys.modules["bezel"] = None
+from bezel_bench.commands.main import main
+texts = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        assert main(arguments) in (0, 1), arguments
+    texts.append(text.getvalue())
+print(json.dumps(texts))
+"""
 FOR_FILES = ("compare", "export", "report", "audit")
 
 
@@ -81,26 +94,29 @@ def test_jobs_are_commands_of_bezel_alone() -> None:
 
 @pytest.mark.slow
 def test_bezel_bench_measures_and_reads_results_without_bezel(tmp_path: Path) -> None:
-    def run_command(*arguments: str) -> str:
-        # A process in which `bezel` cannot be imported.
-        code = "import sys; sys.modules['bezel'] = None; from bezel_bench.commands.main import main; sys.exit(main())"
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-        # 1: the client says of itself that its machine was busy.
-        assert done.returncode in (0, 1), done.stderr
-        return done.stdout
-
     with simulated_vllm(tmp_path / "models", "--max-model-len=4096", serving_speed=20.0) as url:
-        run_command("run", "--url", url, "--users", "2", "--requests", "8", "--output-tokens", "8", "--out", "a.json")
+        load = ["--users", "2", "--requests", "8", "--output-tokens", "8"]
+        measure = subprocess.run(
+            [sys.executable, "-c", WITHOUT_BEZEL, "run", "--url", url, *load, "--out", "a.json"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+    # 1: the client says of itself that its machine was busy.
+    assert measure.returncode in (0, 1), measure.stderr
     manifest = json.loads((tmp_path / "a.json").read_text())["manifest"]
     assert (manifest["command"][0], manifest["model"]) == ("bezel-bench", "tiny")
-    assert "no findings" in run_command("audit", "a.json")
-    assert "written: a.html" in run_command("report", "a.json", "--out", "a.html")
-    assert json.loads(run_command("report", "a.json", "--json"))["nature"] == "measured"
-    assert "requests_per_second" in run_command("export", "a.json", "--format", "csv")
+    commands = [
+        ["audit", "a.json"],
+        ["report", "a.json", "--out", "a.html"],
+        ["report", "a.json", "--json"],
+        ["export", "a.json", "--format", "csv"],
+    ]
+    read = subprocess.run(
+        [sys.executable, "-c", READ_WITHOUT_BEZEL, json.dumps(commands)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert read.returncode == 0, read.stderr
+    audit, written, as_json, as_csv = json.loads(read.stdout)
+    assert "no findings" in audit
+    assert "written: a.html" in written
+    assert json.loads(as_json)["nature"] == "measured"
+    assert "requests_per_second" in as_csv

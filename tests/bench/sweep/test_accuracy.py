@@ -22,11 +22,11 @@ def grids(shape: str) -> list[Oracle]:
 
 @cache
 def outcomes_of(shape: str) -> list[Outcome]:
-    """Sweeps of the grids of a shape, 3 s of CPU."""
+    """Sweeps of the grids of a shape, a second of CPU."""
     return [own(grid) for grid in grids(shape)]
 
 
-@pytest.mark.wide_except("saturating", "noisy")
+@pytest.mark.wide_except("noisy")
 @pytest.mark.parametrize("shape", made_up.SHAPES)
 def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
     outcomes = outcomes_of(shape)

@@ -8,7 +8,7 @@ Only measured cells show it: an inferred plateau is no basis for a load to run a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import exp, log
 from statistics import median
 
 from bezel_bench.result.document import Finding
@@ -64,8 +64,9 @@ def knee(users: Sequence[float], values: Sequence[float]) -> Verdict:
 
 def _highest_that_agree(values: Sequence[float], least: int, tolerance: float) -> list[int]:
     """Return the cells about the highest one that has enough others near it; none where no cell has."""
+    factor = exp(tolerance)
     for high in sorted(values, reverse=True):
-        near = [at for at, value in enumerate(values) if abs(log(value / high)) <= tolerance]
+        near = [at for at, value in enumerate(values) if high / factor <= value <= high * factor]
         if len(near) >= least:
             return near
     return []
