@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from bezel_base.errors import UserError
+from tests.support.source_nodes import nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +66,7 @@ def _references(place: Place) -> tuple[frozenset[Place], frozenset[type[UserErro
         return frozenset([imported[name]] if name in imported else []), frozenset()
     named: set[Place] = set()
     errors: set[type[UserError]] = set()
-    for node in ast.walk(definitions[name]):
+    for node in nodes_of(definitions[name]):
         match node:
             case ast.Attribute(value=ast.Name(id=above), attr=last) if above in imported:
                 named.add((".".join(filter(None, imported[above])), last))
@@ -94,7 +95,7 @@ def _names(module: str) -> tuple[dict[str, ast.stmt], dict[str, Place]]:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, Place]]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((alias.asname or alias.name, (node.module, alias.name)) for alias in node.names)
         elif isinstance(node, ast.Import):
