@@ -19,7 +19,7 @@ from bezel_bench.server.http_probe import asker
 from simulated_vllm_support.process import MODEL, NAME, simulated_vllm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from bezel_bench.load.plan import TokenSource
@@ -42,6 +42,13 @@ def measure_cell(url: str, load: Load, headers: TokenSource = dict) -> Cell:
     return result.cell
 
 
+@pytest.fixture(scope="module")
+def plain_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server without drafts; what its counters gain is taken before and after each cell."""
+    with simulated_vllm(tmp_path_factory.mktemp("plain"), "--max-model-len=4096", serving_speed=20.0) as url:
+        yield url
+
+
 def closed_load(url: str, **prompts: int) -> Load:
     plan = PromptPlan(run=datetime.now(UTC).isoformat(), **({"input_tokens": 64, "output_tokens": 32} | prompts))
     return Load(Target(url, NAME), Closed(8), Stop(requests=64), plan)
@@ -56,40 +63,48 @@ def an_assistant(folder: Path) -> None:
     (folder / "tiny-assistant" / "model.safetensors").write_bytes(b"\0" * 1000)
 
 
-@pytest.mark.parametrize("drafts", [(), MTP], ids=["without drafts", "with MTP"])
-def test_counters_agree_with_what_the_client_saw(tmp_path: Path, drafts: tuple[str, ...]) -> None:
+def assert_counters_agree(cell: Cell) -> None:
+    check = cell.check("counters")
+    assert check is not None
+    assert check.state == "passed", check.text
+    assert all(abs(float(value or 0)) <= 0.02 for key, value in check.numbers.items() if key.endswith("_off"))
+    assert cell.counters is not None
+    assert cell.counters.gained is not None
+    assert (cell.counters.gained.requests, cell.counters.gained.generated_tokens) == (64, 64 * 32)
+    states = {one.name: one.state for one in cell.checks}
+    assert states["unique_prompts"] == states["output_length"] == states["drained"] == "passed"
+
+
+def test_counters_agree_with_what_the_client_saw(plain_server: str) -> None:
+    cell = measure_cell(plain_server, closed_load(plain_server))
+    assert_counters_agree(cell)
+    assert not cell.acceptance
+
+
+def test_counters_agree_with_what_the_client_saw_of_drafts(tmp_path: Path) -> None:
     an_assistant(tmp_path)
-    with simulated_vllm(tmp_path, "--max-model-len=4096", *drafts, serving_speed=20.0) as url:
+    with simulated_vllm(tmp_path, "--max-model-len=4096", *MTP, serving_speed=20.0) as url:
         cell = measure_cell(url, closed_load(url))
-        check = cell.check("counters")
-        assert check is not None
-        assert check.state == "passed", check.text
-        assert all(abs(float(value or 0)) <= 0.02 for key, value in check.numbers.items() if key.endswith("_off"))
-        assert cell.counters is not None
-        assert cell.counters.gained is not None
-        assert (cell.counters.gained.requests, cell.counters.gained.generated_tokens) == (64, 64 * 32)
-        assert bool(cell.acceptance) == bool(drafts)
-        states = {one.name: one.state for one in cell.checks}
-        assert states["unique_prompts"] == states["output_length"] == states["drained"] == "passed"
+        assert_counters_agree(cell)
+        assert cell.acceptance
 
 
-def test_another_user_of_the_server_is_found_out(tmp_path: Path) -> None:
-    with simulated_vllm(tmp_path, "--max-model-len=4096", serving_speed=20.0) as url:
-        load = closed_load(url)
-        ask = asker(load.target, dict)
-        count = 0
+def test_another_user_of_the_server_is_found_out(plain_server: str) -> None:
+    load = closed_load(plain_server)
+    ask = asker(load.target, dict)
+    count = 0
 
-        def headers() -> Mapping[str, str]:
-            nonlocal count
-            count += 1
-            if count == 30:
-                body = {"model": NAME, "prompt": "somebody else", "max_tokens": 200, "ignore_eos": True}
-                assert ask("/v1/completions", body).status == 200
-            return {}
+    def headers() -> Mapping[str, str]:
+        nonlocal count
+        count += 1
+        if count == 30:
+            body = {"model": NAME, "prompt": "somebody else", "max_tokens": 200, "ignore_eos": True}
+            assert ask("/v1/completions", body).status == 200
+        return {}
 
-        cell = measure_cell(url, load, headers)
-        assert cell.check("counters").state == "failed"  # type: ignore[union-attr]
-        assert cell.state in ("failed", "client_limited", "busy_machine")
+    cell = measure_cell(plain_server, load, headers)
+    assert cell.check("counters").state == "failed"  # type: ignore[union-attr]
+    assert cell.state in ("failed", "client_limited", "busy_machine")
 
 
 def test_a_client_that_is_starved_marks_its_run(tmp_path: Path) -> None:

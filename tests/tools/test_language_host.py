@@ -27,7 +27,7 @@ SECONDS = 20
 # What the SDK's start script would do is of no matter here; how the host reports its end is.
 PROGRAM_ENDS = """#!/usr/bin/env python
 import os, sys
-code = int(os.environ["PROGRAM_ENDS"])
+code = {code}
 if code < 0:
     os.kill(os.getpid(), -code)
 sys.exit(code)
@@ -73,10 +73,16 @@ def scripts(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def host(scripts: Path, request: pytest.FixtureRequest) -> Iterator[Host]:
-    variables = {"PATH": f"{scripts}:{os.environ['PATH']}", **getattr(request, "param", {})}
-    running = Host(variables)
+@pytest.fixture(scope="module")
+def host_scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the start script of `host`, which each test writes anew."""
+    return tmp_path_factory.mktemp("bin")
+
+
+@pytest.fixture(scope="module")
+def host(host_scripts: Path) -> Iterator[Host]:
+    """One host for all that it is asked and told to run; those that are to end have one of their own."""
+    running = Host({"PATH": f"{host_scripts}:{os.environ['PATH']}"})
     yield running
     running.end()
 
@@ -117,9 +123,9 @@ def test_an_interpreter_without_the_packages_is_named(tmp_path: Path) -> None:
     assert f"{python} has no grpc, so no Python program can run. Set BEZEL_PYTHON" in ended.stderr
 
 
-def test_runs_nothing_for_another_user_of_the_machine(host: Host, scripts: Path, tmp_path: Path) -> None:
+def test_runs_nothing_for_another_user_of_the_machine(host: Host, host_scripts: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
-    script(scripts, f"#!/bin/sh\ntouch {ran}\n")
+    script(host_scripts, f"#!/bin/sh\ntouch {ran}\n")
     with reachable_by_other_user(host.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
         theirs = language_pb2_grpc.LanguageRuntimeStub(channel)
         calls = [
@@ -153,17 +159,18 @@ def test_tells_only_direct_packages_unless_asked_for_all(host: Host, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("host", "bail", "error"),
+    ("code", "bail", "error"),
     [
-        ({"PROGRAM_ENDS": "0"}, False, ""),
-        ({"PROGRAM_ENDS": "1"}, False, "The program ended with exit code 1."),
-        ({"PROGRAM_ENDS": "32"}, True, ""),
-        ({"PROGRAM_ENDS": "-9"}, False, "The program was ended by SIGKILL."),
+        (0, False, ""),
+        (1, False, "The program ended with exit code 1."),
+        (32, True, ""),
+        (-9, False, "The program was ended by SIGKILL."),
     ],
-    indirect=["host"],
 )
-def test_reports_how_the_program_ended(host: Host, scripts: Path, tmp_path: Path, bail: bool, error: str) -> None:
-    script(scripts, PROGRAM_ENDS)
+def test_reports_how_the_program_ended(
+    host: Host, host_scripts: Path, tmp_path: Path, code: int, bail: bool, error: str
+) -> None:
+    script(host_scripts, PROGRAM_ENDS.format(code=code))
     answer = host.calls.Run(pb.RunRequest(info=info(tmp_path), pwd=str(tmp_path)), timeout=SECONDS)
     assert (answer.bail, answer.error) == (bail, error)
 

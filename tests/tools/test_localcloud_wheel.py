@@ -10,7 +10,7 @@ import pytest
 
 from bezel_base.process_status import processes_with_variable
 from tests.support.docs.markdown import ROOT, blocks
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels
+from tests.support.tools.fresh_environment import FreshEnvironment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +22,8 @@ MARK = "LOCALCLOUD_README"
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> FreshEnvironment:
+def environment(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> FreshEnvironment:
     """An environment of somebody who tests with pytest."""
-    wheels = build_wheels(tmp_path_factory.mktemp("wheels"))
     folder = tmp_path_factory.mktemp("fresh") / "environment"
     return FreshEnvironment.make(folder, wheels, "bezel-localcloud", "pytest")
 

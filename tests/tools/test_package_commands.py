@@ -12,7 +12,7 @@ import pytest
 
 from bezel_base.loopback.listeners import free_port
 from tests.support.docs.markdown import ROOT
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels, without_this_clone
+from tests.support.tools.fresh_environment import FreshEnvironment, without_this_clone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,8 +51,7 @@ def type_commands(environment: FreshEnvironment, block: str, folder: Path) -> su
     return subprocess.CompletedProcess(script.args, script.returncode, out, err)
 
 
-def test_simulated_server_runs_as_its_readme_says(tmp_path: Path) -> None:
-    wheels = build_wheels(tmp_path / "wheels")
+def test_simulated_server_runs_as_its_readme_says(tmp_path: Path, wheels: Path) -> None:
     environment = FreshEnvironment.make(tmp_path / "environment", wheels, "bezel-simulated-vllm")
     assert not environment.installed & {"bezel", "bezel-localcloud", "pulumi"}
     [block] = shell_blocks("simulated-vllm")

@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.support.source_nodes import nodes_of
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels, without_this_clone
+from tests.support.tools.fresh_environment import FreshEnvironment, without_this_clone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,11 +102,6 @@ def test_package_tests_import_only_their_dependencies(package: str) -> None:
 )
 def test_foreign_import_of_package_test_is_reported(line: str, name: str) -> None:
     assert strangers("catalog", f"import json\nimport pytest\n{line}\n") == {name}
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.mark.wide_except("catalog")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels
+from tests.support.tools.fresh_environment import FreshEnvironment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +28,6 @@ DISTRIBUTIONS = {
     "bezel": (450, True),
 }
 SERVES = {"starlette", "uvicorn"}
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.mark.wide_except("bezel")
