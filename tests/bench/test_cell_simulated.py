@@ -110,7 +110,7 @@ def test_another_user_of_the_server_is_found_out(plain_server: str) -> None:
 def test_a_client_that_is_starved_marks_its_run(tmp_path: Path) -> None:
     """At 50 requests a second, each of which costs the client 20 ms of its only core before it is sent."""
     with simulated_vllm(tmp_path, "--max-model-len=4096", serving_speed=100.0) as url:
-        load = replace(closed_load(url, output_tokens=2), pattern=Constant(50.0), stop=Stop(requests=100))
+        load = replace(closed_load(url, output_tokens=2), pattern=Constant(50.0), stop=Stop(requests=60))
 
         def starve() -> Mapping[str, str]:
             until = time.perf_counter() + _BURNT_SECONDS

@@ -92,6 +92,7 @@ def test_a_descriptor_is_read_in_place_of_standard_input(cloud: OneProject, tmp_
     assert VALUE not in ran.stdout + ran.stderr
 
 
+@pytest.mark.wide_except("arguments0-*", "arguments1-*")
 @pytest.mark.parametrize(
     ("arguments", "typed", "says"),
     [

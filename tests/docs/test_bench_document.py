@@ -81,7 +81,7 @@ def computing() -> Iterator[str]:
         yield server.url
 
 
-@pytest.mark.wide_except("0", "5", "10", "15")
+@pytest.mark.wide_except("0", "10")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len([one for one in commands() if "--url" in one])))
 def test_every_load_that_it_shows_is_measured(

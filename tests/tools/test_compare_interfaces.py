@@ -19,7 +19,7 @@ def checkout(tmp_path: Path) -> Path:
     for entry in ROOT.iterdir():
         if entry.name != "bezel":
             (tmp_path / entry.name).symlink_to(entry)
-    shutil.copytree(ROOT / "bezel", tmp_path / "bezel", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "bezel", tmp_path / "bezel")
     return tmp_path
 
 

@@ -11,7 +11,6 @@ import sys
 import time
 
 from bezel_base.console import say
-from tools.forge import keeper
 from tools.forge.place import DOWN_SECONDS, UP_SECONDS, Place
 
 PROGRESS_SECONDS = 30.0
@@ -21,6 +20,8 @@ PROGRESS_SECONDS = 30.0
 def up(place: Place) -> int:
     """Start the forge, show each step, then what to try; return the exit code. One that runs already is shown."""
     if not place.is_kept():
+        from tools.forge import keeper  # it imports Pulumi, for seconds, which the end of a forge needs not
+
         place.clear()
         place.prepare()
         keeper.start(place)
@@ -79,6 +80,8 @@ def main() -> int:
         case ["down"]:
             return down(Place.of_user())
         case ["keep", folder]:
+            from tools.forge import keeper
+
             return keeper.keep(Place.at(folder))
         case ["clear", folder]:
             Place.at(folder).clear()

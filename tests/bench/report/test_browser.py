@@ -117,7 +117,7 @@ def open_page(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
     assert all(url.startswith("file:") for url in asked)
 
 
-@pytest.mark.wide_except("sweep-360", "drafts-1280", "failed-1280", "pair-360")
+@pytest.mark.wide_except("sweep-360", "drafts-1280")
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 @pytest.mark.parametrize("name", PAGES)
 def test_every_chart_is_drawn_and_no_text_is_lost(open_page: Callable[..., Page], name: str, width: int) -> None:
@@ -126,7 +126,7 @@ def test_every_chart_is_drawn_and_no_text_is_lost(open_page: Callable[..., Page]
     assert page.evaluate(FAULTS) == []
 
 
-@pytest.mark.wide_except("sweep-360", "hostile-360", "pair-390")
+@pytest.mark.wide_except("sweep-360", "hostile-360")
 @pytest.mark.parametrize("width", [NARROW, PHONE])
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_cut_on_a_phone(open_page: Callable[..., Page], name: str, width: int) -> None:

@@ -127,7 +127,7 @@ def test_two_servers_are_compared_in_turns_and_drafts_reported_by_position(
 ) -> None:
     drafts = '--speculative-config={"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}'
     out = tmp_path / "ab.json"
-    sizes = ["--input-tokens", "64", "--output-tokens", "128", "--users", "2", "--requests", "8", "--rounds", "3"]
+    sizes = ["--input-tokens", "64", "--output-tokens", "128", "--users", "2", "--requests", "4", "--rounds", "3"]
     with simulated_vllm(tmp_path / "drafts", "--max-model-len=2048", drafts, serving_speed=10) as other:
         arms = ["--arm", f"plain={url}", "--arm", f"drafts={other}", "--public", "--simulated"]
         command = ["bench", "ab", *arms, *sizes, "--out", str(out)]
