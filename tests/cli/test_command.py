@@ -106,20 +106,20 @@ def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(typed: Typed, t
     assert typed("local", "status", *place)[0] == 1
 
 
-def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(tmp_path: Path) -> None:
+def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(typed: Typed, tmp_path: Path) -> None:
     place = ("--dir", str(tmp_path / "cloud"))
     refused_create(tmp_path / "cloud", "l4-qat")
     try:
-        assert bezel("local", "refresh", "l4-qat", *place)[0] == 0
-        code, _, err = bezel("local", "down", "l4-qat", *place)
+        assert typed("local", "refresh", "l4-qat", *place)[0] == 0
+        code, _, err = typed("local", "down", "l4-qat", *place)
         assert (code, NETWORK in err) == (1, True)
-        code, out, err = bezel("local", "recover", "l4-qat", "--forget", *place)
+        code, out, err = typed("local", "recover", "l4-qat", "--forget", *place)
         assert (code, err) == (0, "")
         assert "l4-qat: 1 of the resources that exist already are left alone" in out
-        code, _, err = bezel("local", "down", "l4-qat", *place)
+        code, _, err = typed("local", "down", "l4-qat", *place)
         assert (code, err) == (0, "")
     finally:
-        bezel("local", "stop", *place)
+        typed("local", "stop", *place)
 
 
 def waiting_for(lock: Path) -> int:
