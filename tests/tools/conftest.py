@@ -29,7 +29,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
     """uv and a proxy are there; no release can be reached; Go is not installed."""
     folder = tmp_path / "clone"
-    copytree(ROOT / "tools", folder / "tools", ignore=lambda *_: ["__pycache__"])
+    copytree(ROOT / "tools" / "toolchain", folder / "tools" / "toolchain")
     made = Clone(folder, tmp_path / "cache" / "bezel", tmp_path / "bin")
     made.bin.mkdir()
     made.tool("uv", FAKE_UV)

@@ -1,5 +1,6 @@
 """A worker that reports a fast test by one message hides no error of its set-up or its end."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -37,8 +38,12 @@ def run(folder: Path) -> subprocess.CompletedProcess[str]:
         "[pytest]\nmarkers =\n  slow: s\n  wide: w\n  wide_except: w\n  wide_cases: w\n  long: l\n"
     )
     (folder / "test_numbers.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-m", "not slow"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist.plugin", "-n", "1", "-m", "not slow"]
+    # Other plugins import for a second, in both processes.
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
 
 
 def test_each_outcome_is_counted_once_and_errors_are_reported(tmp_path: Path) -> None:
