@@ -19,7 +19,7 @@ from tests.support.cli.refused import NETWORK, refused_create
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
-Typed = Callable[..., tuple[int, str, str]]
+Run = Callable[..., tuple[int, str, str]]
 
 
 def bezel(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str, str]:
@@ -30,10 +30,10 @@ def bezel(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str
 
 
 @pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return what `bezel` does, in this process: a fresh one imports for half a second."""
 
-    def run(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str, str]:
+    def run_command(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str, str]:
         monkeypatch.chdir(cwd)
         for name in {*os.environ} - {"HOME", "PATH"}:
             monkeypatch.delenv(name)
@@ -43,7 +43,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         code = main(arguments)
         return code, *capsys.readouterr()
 
-    return run
+    return run_command
 
 
 def test_a_plan_needs_no_project_and_says_for_which_it_is() -> None:
@@ -53,8 +53,8 @@ def test_a_plan_needs_no_project_and_says_for_which_it_is() -> None:
     assert "gs://bezel-local-models" in out
 
 
-def test_a_plan_for_a_named_project_says_nothing_else(typed: Typed) -> None:
-    code, out, err = typed("plan", "l4-qat", GOOGLE_PROJECT="acme")
+def test_a_plan_for_a_named_project_says_nothing_else(run_here: Run) -> None:
+    code, out, err = run_here("plan", "l4-qat", GOOGLE_PROJECT="acme")
     assert (code, err) == (0, "")
     assert "gs://acme-models" in out
     assert "1.0465 USD/h" in out
@@ -70,56 +70,56 @@ def test_a_plan_for_a_named_project_says_nothing_else(typed: Typed) -> None:
     ],
 )
 def test_a_mistake_is_reported_without_a_traceback(
-    typed: Typed, tmp_path: Path, arguments: tuple[str, ...], code: int, text: str
+    run_here: Run, tmp_path: Path, arguments: tuple[str, ...], code: int, text: str
 ) -> None:
     place = ("--dir", str(tmp_path / "cloud")) if arguments[0] == "local" else ()
-    ended, out, err = typed(*arguments, *place)
+    ended, out, err = run_here(*arguments, *place)
     assert (ended, out) == (code, "")
     assert text in err
     assert "Traceback" not in err
 
 
-def test_a_folder_without_a_project_is_reported(typed: Typed, tmp_path: Path) -> None:
-    code, _, err = typed("plan", "l4-qat", cwd=tmp_path)
+def test_a_folder_without_a_project_is_reported(run_here: Run, tmp_path: Path) -> None:
+    code, _, err = run_here("plan", "l4-qat", cwd=tmp_path)
     assert code == 1
     assert "so no Pulumi project" in err
 
 
-def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(typed: Typed, tmp_path: Path) -> None:
+def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(run_here: Run, tmp_path: Path) -> None:
     place = ("--dir", str(tmp_path / "cloud"), "--speed", "1000")
     try:
         assert bezel("local", "start", *place)[0] == 0
-        _, first, _ = typed("local", "status", *place)
+        _, first, _ = run_here("local", "status", *place)
         assert bezel("local", "start", *place)[0] == 0
-        assert typed("local", "status", *place) == (0, first, "")
+        assert run_here("local", "status", *place) == (0, first, "")
         with using(tmp_path / "cloud"):
             code, _, err = bezel("local", "start", *place[:2], "--speed", "500")
         assert code == 1
         assert "speed 1000" in err
         assert "is used by another command" in err
         assert "this command needs server sim and speed 500" in err
-        assert typed("local", "status", *place) == (0, first, "")
+        assert run_here("local", "status", *place) == (0, first, "")
         assert bezel("local", "start", *place[:2], "--speed", "500")[0] == 0
     finally:
         assert bezel("local", "stop", *place) == (0, "", "")
-    assert typed("local", "stop", *place) == (0, "", "")
-    assert typed("local", "status", *place)[0] == 1
+    assert run_here("local", "stop", *place) == (0, "", "")
+    assert run_here("local", "status", *place)[0] == 1
 
 
-def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(typed: Typed, tmp_path: Path) -> None:
+def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(run_here: Run, tmp_path: Path) -> None:
     place = ("--dir", str(tmp_path / "cloud"))
     refused_create(tmp_path / "cloud", "l4-qat")
     try:
-        assert typed("local", "refresh", "l4-qat", *place)[0] == 0
-        code, _, err = typed("local", "down", "l4-qat", *place)
+        assert run_here("local", "refresh", "l4-qat", *place)[0] == 0
+        code, _, err = run_here("local", "down", "l4-qat", *place)
         assert (code, NETWORK in err) == (1, True)
-        code, out, err = typed("local", "recover", "l4-qat", "--forget", *place)
+        code, out, err = run_here("local", "recover", "l4-qat", "--forget", *place)
         assert (code, err) == (0, "")
         assert "l4-qat: 1 of the resources that exist already are left alone" in out
-        code, _, err = typed("local", "down", "l4-qat", *place)
+        code, _, err = run_here("local", "down", "l4-qat", *place)
         assert (code, err) == (0, "")
     finally:
-        typed("local", "stop", *place)
+        run_here("local", "stop", *place)
 
 
 def waiting_for(lock: Path) -> int:

@@ -38,7 +38,7 @@ def serve(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared_cloud(tmp_path_factory):
     """One that is served to every test that leaves it as it is: with all its ports, a seed and two APIs."""
     home = tmp_path_factory.mktemp("shared")
     folder = home / "seed"
@@ -91,9 +91,9 @@ def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
 
 
-def test_a_folder_or_port_in_use_is_refused_with_its_owner(serve, shared):
+def test_a_folder_or_port_in_use_is_refused_with_its_owner(serve, shared_cloud):
     """Two of them run at once in folders of their own, and share no data and no token."""
-    one, other = serve("--dir", "one"), shared
+    one, other = serve("--dir", "one"), shared_cloud
     client_of(one).post(BUCKETS, {"name": "mine"}, project=one.report["project"])
     assert client_of(other).get(f"{BUCKETS}/mine").status_code == 404
     # A token of one is none of the other's.
@@ -125,8 +125,8 @@ def test_no_other_command_replaces_it_and_the_one_of_the_refusal_stops_it(serve)
     assert first.end() == (0, "")
 
 
-def test_apis_are_enabled_and_buckets_filled_before_it_says_that_it_serves(shared):
-    client = client_of(shared)
+def test_apis_are_enabled_and_buckets_filled_before_it_says_that_it_serves(shared_cloud):
+    client = client_of(shared_cloud)
     assert client.get(f"/secretmanager/v1/{PARENT}/secrets").status_code == 200
     assert client.get(f"{BUCKETS}/seeded-bucket/o/a%20b%2F%C3%A4.txt", alt="media").text == "one"
     assert client.get(f"{BUCKETS}/empty-bucket/o").json().get("items", []) == []
@@ -175,8 +175,8 @@ def test_a_reader_that_is_gone_ends_it(tmp_path):
     assert control.status(tmp_path / "cloud") is None
 
 
-def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(shared):
-    first = shared
+def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(shared_cloud):
+    first = shared_cloud
     status = first.run("local", "status", "--dir", "a cloud").stdout
     for text in (first.report["project"], first.report["credentials"], *first.report["endpoints"].values()):
         assert text in status
@@ -212,8 +212,8 @@ def test_a_folder_that_may_not_be_written_is_refused_as_such(tmp_path):
     assert "Traceback" not in errors
 
 
-def test_the_port_for_clients_without_credentials_refuses_another_user(shared):
-    first = shared
+def test_the_port_for_clients_without_credentials_refuses_another_user(shared_cloud):
+    first = shared_cloud
     address = first.report["emulator"].removeprefix("http://")
     path = f"{BUCKETS}?project=bezel-local"
     request = f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
@@ -225,8 +225,8 @@ def test_the_port_for_clients_without_credentials_refuses_another_user(shared):
     assert sent_by_other_user(address, request).startswith("HTTP/1.1 403 ")
 
 
-def test_the_port_over_https_asks_for_a_token_as_the_other_one(shared):
-    first = shared
+def test_the_port_over_https_asks_for_a_token_as_the_other_one(shared_cloud):
+    first = shared_cloud
     secure = ssl.create_default_context(cafile=first.report["authority"])
     assert first.report["tls"].startswith("https://127.0.0.1:")
     with httpx.Client(base_url=first.report["tls"], trust_env=False, verify=secure) as client:

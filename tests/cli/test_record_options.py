@@ -165,7 +165,7 @@ class Build:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Build, str]:
+def recorded_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[Build, str]:
     """A build whose options were recorded, and what the recording printed."""
     build = Build(tmp_path_factory.mktemp("build"))
     code, text = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
@@ -174,8 +174,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Build, str]:
 
 
 @pytest.mark.slow
-def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(recorded: tuple[Build, str]) -> None:
-    build, text = recorded
+def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(recorded_build: tuple[Build, str]) -> None:
+    build, text = recorded_build
     assert f"options and 250 variables of vLLM 0.34.0.dev7+g0123abc as {NIGHTLY}" in text
     assert "the values of reasoning-parser are not recorded" in text
 
@@ -193,8 +193,8 @@ def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(recorded
 
 
 @pytest.mark.slow
-def test_members_converters_and_fields_of_every_shape_are_recorded(recorded: tuple[Build, str]) -> None:
-    build, _ = recorded
+def test_members_converters_and_fields_of_every_shape_are_recorded(recorded_build: tuple[Build, str]) -> None:
+    build, _ = recorded_build
     recording = json.loads((build.recordings / f"{NIGHTLY}.json").read_text())
     assert recording["registered_values"]["attention-backend"] == [
         *("FLASH_ATTN", "FLASH_ATTN_DIFFKV", "TORCH_SDPA", "CUSTOM", "FLEX_ATTENTION", "auto")
