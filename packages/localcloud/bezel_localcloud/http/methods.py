@@ -16,6 +16,7 @@ from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import NotServedError, invalid
 from bezel_localcloud.core.json_types import Json
 from bezel_localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
+from bezel_localcloud.http.path_templates import PathTemplates
 
 _DATA = Path(__file__).parents[1] / "data"
 # Parameters of every method, as each discovery document lists them. Some may begin with "$".
@@ -87,10 +88,7 @@ def method_of(http: str, route: str) -> Method | None:
     """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
     path = re.sub(r"^(/resumable)?/(upload|download)(?=/)", "", re.sub(r"\{[^}]*\}", "{}", route)).rstrip("/")
     path = _one_version(path)
-    fitting = (
-        method for (verb, template), method in served_methods().items() if verb == http and _fits(template, path)
-    )
-    return served_methods().get((http, path)) or next(fitting, None)
+    return served_methods().get((http, path)) or _served_templates().find(http, path)
 
 
 def unserved_method(http: str, path: str) -> str | None:
@@ -101,9 +99,8 @@ def unserved_method(http: str, path: str) -> str | None:
         path: Path of a request, still encoded; that of an upload or a download too.
     """
     path = re.sub("/compute/(?:alpha|beta)/", "/compute/v1/", _MEDIA.sub(r"\g<api>/", path, count=1))
-    fitting = _others().get(_place(http, path), ())
     # A name may have a colon of its own, as `example.com:project` has.
-    return next((name for strict in (True, False) for form, name in fitting if _fits(form, path, strict=strict)), None)
+    return _others().find(http, path) or _others().find(http, path, strict=False)
 
 
 def service_of(path: str) -> str:
@@ -186,41 +183,19 @@ def _normal(value: str, kind: str) -> str:
 
 
 @cache
-def _others() -> dict[tuple[str, int, str], list[tuple[str, str]]]:
-    """Templates and names of the methods that are not served by their places; read when first needed."""
-    by_place: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
+def _served_templates() -> PathTemplates[Method]:
+    return PathTemplates((verb, template, method) for (verb, template), method in served_methods().items())
+
+
+@cache
+def _others() -> PathTemplates[str]:
+    """Names of the methods that are not served by their templates; read when first needed."""
     lines: dict[str, str] = json.loads((_DATA / "other_methods.json").read_text())["others"]
-    for line, name in lines.items():
-        verb, _, template = line.partition(" ")
-        by_place.setdefault(_place(verb, template), []).append((template, name))
-    return by_place
-
-
-def _place(verb: str, path: str) -> tuple[str, int, str]:
-    """Verb, number of slashes, and the API's prefix with its version."""
-    return verb, path.count("/"), "/".join(path.split("/", 3)[:3])
+    forms = ((*line.partition(" "), name) for line, name in lines.items())
+    return PathTemplates((verb, template, name) for verb, _, template, name in forms)
 
 
 @cache
 def api_prefixes() -> frozenset[str]:
     """First segments of the paths of all known methods."""
     return frozenset(_table()["services"])
-
-
-def _fits(template: str, path: str, *, strict: bool = True) -> bool:
-    # No parameter has a slash. To compile the forms of all methods would take a tenth of the daemon's start.
-    forms, segments = template.split("/"), path.split("/")
-    if len(forms) != len(segments):
-        return False
-    if any(form != segment and "{}" not in form for form, segment in zip(forms, segments, strict=True)):
-        return False
-    return _form(template, strict).fullmatch(path) is not None
-
-
-# A parameter of a path. A colon begins a custom method, except in a digest.
-_SEGMENT = "(?:[^/:]+:[0-9a-f]{64,}|[^/:]+)"
-
-
-@cache
-def _form(template: str, strict: bool) -> re.Pattern[str]:
-    return re.compile(re.escape(template).replace(r"\{\}", _SEGMENT if strict else "[^/]+"))

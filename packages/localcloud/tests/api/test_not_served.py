@@ -57,18 +57,13 @@ def test_every_method_that_is_not_served_is_refused_by_its_name_and_api(project)
     for name, method, path in documented_methods():
         status, error = ask(project, method["httpMethod"], path)
         named = error.get("details", [{}])[0].get("metadata", {})
-        if {
-            "method": unserved_method(method["httpMethod"], path),
-            "service": service_of(path),
-        } != named or status != 400:
+        unserved = unserved_method(method["httpMethod"], path)
+        if {"method": unserved, "service": service_of(path)} != named or status != 400:
             if not _is_of_a_served_form(method["httpMethod"], path):
                 wrong.append(f"{name} {method['id']}: {method['httpMethod']} {path}: {status} {error}")
         else:
             assert error["errors"][0]["reason"] == error["details"][0]["reason"] == NOT_SERVED
-            assert (error["status"], named["method"]) == (
-                "FAILED_PRECONDITION",
-                unserved_method(method["httpMethod"], path),
-            )
+            assert (error["status"], named["method"]) == ("FAILED_PRECONDITION", unserved)
             assert error["message"].startswith(f"localcloud does not serve {named['method']} of {named['service']} (")
         tried[name] += 1
     assert wrong == [], "\n".join(wrong[:20])

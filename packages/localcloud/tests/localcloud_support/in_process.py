@@ -74,11 +74,14 @@ def _runner():
 
 
 def run(coroutine):
-    """As `asyncio.run`, on one event loop for all requests of the run: to make one takes as long as a request."""
+    """As `asyncio.run`, on one event loop for all requests of the run: to make one takes as long as a request.
+
+    Not by the runner's own `run`, which sets the handler of SIGINT each time: that takes a fifth of a request.
+    """
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(coroutine)
     try:
-        return _runner().run(coroutine)
+        return _runner().get_loop().run_until_complete(coroutine)
     finally:
         if left := asyncio.all_tasks(_runner().get_loop()):
             _runner().run(_end(left))
