@@ -3,6 +3,7 @@
 Two figures agree when their intervals overlap; nothing is concluded from digits that were not printed.
 """
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -44,7 +45,11 @@ def figure(value: object) -> StatedFigure | None:
     """
     if isinstance(value, bool) or value is None:
         return None
-    text = repr(value) if isinstance(value, int | float) else str(value).strip()
+    return _figure_in(repr(value) if isinstance(value, int | float) else str(value).strip())
+
+
+@functools.lru_cache(maxsize=4096)  # a figure of a file is asked for by several readers and checks
+def _figure_in(text: str) -> StatedFigure | None:
     match = _NUMBER.search(text)
     if match is None or text.lower().lstrip("+-").startswith(("nan", "inf")):
         return None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench_support.writers.formats import FORMATS
+from bench_support.writers.formats import FORMATS, steps_of, with_change
 from bench_support.writers.requests import closed_load
 from bezel_bench.audit.figure import why_no_figure
 from bezel_bench.audit.runner import Audit, audit_files
@@ -34,12 +33,7 @@ def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def with_value(document: Any, path: tuple[Any, ...], value: Any) -> Any:
-    copied = copy.deepcopy(document)
-    part = copied
-    for name in path[:-1]:
-        part = part[name]
-    part[path[-1]] = value
-    return copied
+    return with_change(document, path, lambda _: value)
 
 
 def audit(folder: Path, text: str) -> Audit:
@@ -93,7 +87,7 @@ def test_zero_or_nothing_in_any_field_is_not_an_error(tmp_path: Path, name: str,
 def test_completed_requests_in_no_time_are_a_contradiction(tmp_path: Path, name: str) -> None:
     kind = FORMATS[name]
     document = kind.write(closed_load(3))
-    path = tuple(int(step) if step.isdigit() else step for step in kind.places["duration"][0].split("."))
+    path = steps_of(kind.places["duration"][0])
     path = next(one for one in numbers(document) if one[: len(path)] == path)
     result = audit(tmp_path, kind.text(with_value(document, path, 0)))
     assert any("completed requests in 0 s" in one.arithmetic for one in result.findings)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import io
 import itertools
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench_support.audit_clean import clean_case
-from bench_support.writers.formats import FORMATS
+from bench_support.writers.formats import FORMATS, steps_of, with_change
 from bench_support.writers.requests import closed_load
 from bezel_bench.audit import checks
 from bezel_bench.audit.readers.claims import read_claims
@@ -38,10 +38,12 @@ def levels(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from levels(part, (*path, name))
 
 
-def at(document: Any, path: tuple[Any, ...]) -> Any:
-    for name in path:
-        document = document[name]
-    return document
+def with_surprise(mapping: dict[str, Any], value: Any) -> dict[str, Any]:
+    return {**mapping, "surprise": value}
+
+
+def without(mapping: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: part for key, part in mapping.items() if key != name}
 
 
 def unread(folder: Path, text: str) -> tuple[str, ...]:
@@ -57,8 +59,7 @@ def test_unknown_field_is_named_at_each_level_of_each_format(tmp_path: Path, nam
     document = kind.write(closed_load(3))
     before = unread(tmp_path, kind.text(document))
     for path, value in itertools.product(levels(document), VALUES):
-        changed = copy.deepcopy(document)
-        at(changed, path)["surprise"] = value
+        changed = with_change(document, path, partial(with_surprise, value=value))
         fields = unread(tmp_path, kind.text(changed))
         settings = [each.removesuffix(" (settings)") for each in fields if each.endswith(" (settings)")]
         dotted = ".".join(step for step in path if isinstance(step, str)).removeprefix("benchmarks.")
@@ -75,9 +76,8 @@ def test_known_field_that_is_left_out_is_named_as_lacking(tmp_path: Path, name: 
     whole = audit(tmp_path, kind.text(document))
     judged = set(judged_relations(whole.sources[0]))
     for path in (path for paths in kind.places.values() for path in paths):
-        changed = copy.deepcopy(document)
-        *before, last = path.split(".")
-        del at(changed, tuple(int(step) if step.isdigit() else step for step in before))[last]
+        *before, last = steps_of(path)
+        changed = with_change(document, before, partial(without, name=last))
         result = audit(tmp_path, kind.text(changed))
         if not result.sources:
             assert "has no known format" in result.unreadable[0], path

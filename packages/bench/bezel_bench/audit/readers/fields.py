@@ -5,6 +5,7 @@ Leaves out which fields a format has: reports.toml and the readers.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from bezel_bench.audit.figure import StatedFigure, figure
@@ -135,12 +136,26 @@ class ReadNames:
 
     def has(self, path: str) -> bool:
         """Whether a value is read, or is a statistic of a metric that is."""
-        return path in self.read or any(
-            path == f"{metric}.{statistic}" or path.startswith(f"{metric}.{statistic}.")
-            for metric in self.read
-            if path.startswith(f"{metric}.")
-            for statistic in self.statistics
+        return path in self._read or any(
+            start in self._read and any(one in self._statistics for one in (rest, *(head for head, _ in _cuts(rest))))
+            for start, rest in _cuts(path)
         )
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        return frozenset(self.read)
+
+    @cached_property
+    def _statistics(self) -> frozenset[str]:
+        return frozenset(self.statistics)
+
+
+def _cuts(path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is before and after each dot."""
+    at = path.find(".")
+    while at >= 0:
+        yield path[:at], path[at + 1 :]
+        at = path.find(".", at + 1)
 
 
 def unread(document: Any, read_names: ReadNames) -> tuple[str, ...]:
@@ -151,9 +166,9 @@ def unread(document: Any, read_names: ReadNames) -> tuple[str, ...]:
     figures: dict[str, None] = {}
     settings: dict[str, None] = {}
     for path in _stated_paths(document, "", set()):
-        part = next((each for each in read_names.settings if path == each or path.startswith(f"{each}.")), None)
         if read_names.has(path):
             continue
+        part = next((each for each in read_names.settings if path == each or path.startswith(f"{each}.")), None)
         if part is None:
             figures[_metric(path)] = None
         else:

@@ -113,6 +113,17 @@ def _loads(document: Any, places: Mapping[str, Any]) -> list[Any]:
     return loads if isinstance(loads, list) else []
 
 
+@functools.cache
+def _steps(path: str, *, flat: bool) -> tuple[str, ...]:
+    """Return the names that lead to a value; "p99.9" is one name."""
+    if flat:
+        return (path.replace(".", "_"),)
+    for last in ("p99.9", "p0.1"):
+        if path.endswith(f".{last}"):
+            return (*path.removesuffix(f".{last}").split("."), last)
+    return tuple(path.split("."))
+
+
 class _ReportedLoad:
     """One load of a report, read along the paths of its format."""
 
@@ -144,7 +155,7 @@ class _ReportedLoad:
             if self.fields.flat or isinstance(value, Mapping):
                 numbers += [f"{metric}.{name}" for name in (*below, *quantiles)]
         for path in dict.fromkeys(numbers):
-            steps = self._steps(path)
+            steps = _steps(path, flat=self.fields.flat)
             value = self._value(steps)
             if isinstance(value, Mapping):  # a metric with statistics, which are tried one by one
                 continue
@@ -154,16 +165,6 @@ class _ReportedLoad:
                 self.doubts.append(not_read(path, why))
                 self._left_out.append(path)
                 self.fields = replace(self.fields, document=without(self.fields.document, steps))
-
-    def _steps(self, path: str) -> tuple[str, ...]:
-        """Return the names that lead to a value; "p99.9" is one name."""
-        if self.fields.flat:
-            return (path.replace(".", "_"),)
-        head, dot, last = path.rpartition(".p99.9")
-        if dot and not last:
-            return (*head.split("."), "p99.9")
-        head, dot, last = path.rpartition(".p0.1")
-        return (*head.split("."), "p0.1") if dot and not last else tuple(path.split("."))
 
     def _value(self, steps: tuple[str, ...]) -> Any:
         value = self.fields.document

@@ -11,6 +11,7 @@ from bezel_bench.audit.spread import Spread
 
 LISTED = ("input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "errors")
 """Lists of a run, with a value for each request, that are read."""
+_NUMBERS = frozenset({int, float})
 COMPLETED, PROMPT_TOTAL, OUTPUT_TOTAL = "completed", "prompt_tokens", "generated_tokens"
 
 
@@ -37,8 +38,7 @@ def why_no_list(values: Any) -> str | None:
         return why_no_figure(values) or f"expected a list, got {values}"
     for value in values:
         for one in value if isinstance(value, list) else (value,):
-            is_number = isinstance(one, int | float) and not isinstance(one, bool)
-            if not is_number or not 0 <= one <= LARGEST:
+            if type(one) not in _NUMBERS or not 0 <= one <= LARGEST:
                 return f"one of its values: {why_no_figure(one) or 'a number as a text'}"
     return None
 
@@ -99,7 +99,7 @@ def _latency(run: Mapping[str, Any]) -> Spread | None:
 
 def _times(values: Any) -> list[float]:
     """Return a list of numbers; empty where it is none."""
-    if not isinstance(values, list) or any(isinstance(one, bool) or not isinstance(one, int | float) for one in values):
+    if not isinstance(values, list) or not _NUMBERS.issuperset(map(type, values)):
         return []
     return [float(one) for one in values]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,11 @@ from bench_support.writers import llm_d, reports, serving
 from bench_support.writers.requests import Load, closed_load, open_load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 Document = Any
 FIGURES = ("rate", "duration", "tokens", "tpot", "e2e")
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _BR = "results.request_performance.aggregate"
 
 
@@ -32,7 +32,7 @@ class Format:
 
     def text(self, document: Document) -> str:
         """The file's contents."""
-        return yaml.safe_dump(document, sort_keys=False) if self.yaml else json.dumps(document)
+        return yaml.dump(document, Dumper=_Dumper, sort_keys=False) if self.yaml else json.dumps(document)
 
 
 _SERVING = {
@@ -130,12 +130,20 @@ def loads(seed: int, kind: Format) -> Iterator[tuple[str, Load]]:
 
 def scale_figure(document: Document, path: str, factor: float, *, whole: bool) -> Document:
     """A document with one figure multiplied: of a metric its mean, or all its statistics."""
-    changed = copy.deepcopy(document)
-    *names, last = path.split(".")
-    around = changed
-    for name in names:
-        around = around[int(name)] if isinstance(around, list) else around[name]
-    around[last] = _times(around[last], factor, whole=whole)
+    return with_change(document, steps_of(path), lambda figure: _times(figure, factor, whole=whole))
+
+
+def steps_of(path: str) -> tuple[str | int, ...]:
+    """The names and the places in lists of a dotted path."""
+    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
+
+
+def with_change(document: Document, path: Sequence[Any], change: Callable[[Any], Any]) -> Document:
+    """A document with one part changed, and the others shared with the document that was given."""
+    if not path:
+        return change(document)
+    changed = document.copy()
+    changed[path[0]] = with_change(document[path[0]], path[1:], change)
     return changed
 
 
