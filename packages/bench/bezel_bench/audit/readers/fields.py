@@ -3,7 +3,7 @@
 Leaves out which fields a format has: reports.toml and the readers.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,18 +38,32 @@ class Fields:
             return self.document.get(path.replace(".", "_"))
         value = self.document
         for name in path.split("."):
-            if isinstance(value, list) and name.lstrip("-").isdigit():
+            if isinstance(value, dict):
+                value = value.get(name)
+            elif isinstance(value, list) and name.lstrip("-").isdigit():
                 value = value[int(name)] if -len(value) <= int(name) < len(value) else None
             else:
-                value = value.get(name) if isinstance(value, Mapping) else None
+                return None
         return value
 
     def below(self, path: str, name: str) -> Any:
         """Return a statistic below a metric; names with dots ("p99.9") are one name."""
+        return next(iter(self.each_below(path, (name,)).values()), None)
+
+    def each_below(self, path: str, names: Iterable[str]) -> dict[str, Any]:
+        """Return those of some statistics below a metric that are stated."""
         metric = self.at(path) if not self.flat else None
-        if isinstance(metric, Mapping) and name in metric:
-            return metric[name]
-        return self.at(f"{path}.{name}" if name else path)
+        values: dict[str, Any] = {}
+        for name in names:
+            if isinstance(metric, dict) and name in metric:
+                value = metric[name]
+            elif isinstance(metric, dict) and name and "." not in name:
+                continue
+            else:
+                value = self.at(f"{path}.{name}" if name else path)
+            if value is not None:
+                values[name] = value
+        return values
 
     def first(self, paths: Iterable[str]) -> Any:
         """Return the first value that one of the paths leads to."""
@@ -96,9 +110,9 @@ class Statistics:
                 moments[name] = value
         quantiles: dict[float, StatedFigure] = {}
         place = f"{path}.{self.quantiles}" if self.quantiles else path
-        for name, share in QUANTILES.items():
-            if value := figure(fields.below(place, name)):
-                quantiles[share] = value
+        for name, stated in fields.each_below(place, QUANTILES).items():
+            if value := figure(stated):
+                quantiles[QUANTILES[name]] = value
         if median := figure(fields.below(path, self.median)):
             quantiles[0.5] = median
         halves = [value.half for value in (*moments.values(), *quantiles.values())]
@@ -114,7 +128,7 @@ class Statistics:
 
 def unit_factor(metric: Any, default: float) -> float | None:
     """Return the factor to seconds by the unit stated beside a time, else the default; None for an unknown unit."""
-    unit = next((metric[name] for name in UNITS if metric.get(name)), None) if isinstance(metric, Mapping) else None
+    unit = next((metric[name] for name in UNITS if metric.get(name)), None) if isinstance(metric, dict) else None
     if not isinstance(unit, str):
         return default
     return (SECONDS | _SECONDS_PER_TOKEN).get(unit.strip().lower())
@@ -178,15 +192,15 @@ def unread(document: Any, read_names: ReadNames) -> tuple[str, ...]:
 
 def _stated_paths(value: Any, path: str, above: set[int]) -> Iterator[str]:
     """Yield the path of each value; a part that contains itself (YAML allows it) is walked once."""
-    if isinstance(value, Mapping | list):
+    if isinstance(value, dict | list):
         if id(value) in above:
             return
         above.add(id(value))
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for name, part in value.items():
             yield from _stated_paths(part, f"{path}.{name}" if path else str(name), above)
     elif isinstance(value, list):
-        for part in value if any(isinstance(part, Mapping) for part in value) else value[:1]:
+        for part in value if any(isinstance(part, dict) for part in value) else value[:1]:
             yield from _stated_paths(part, path, above)
     elif value not in (None, ""):
         yield path

@@ -150,14 +150,14 @@ class _ReportedLoad:
         numbers = [path for name in _PLACES if name not in (*_TEXTS, "context", "output") for path in self.places[name]]
         for metric in dict.fromkeys(metrics):
             value = self.fields.at(metric)
-            if value is not None and not isinstance(value, Mapping):
+            if value is not None and not isinstance(value, dict):
                 numbers.append(metric)
-            if self.fields.flat or isinstance(value, Mapping):
+            if self.fields.flat or isinstance(value, dict):
                 numbers += [f"{metric}.{name}" for name in (*below, *quantiles)]
         for path in dict.fromkeys(numbers):
             steps = _steps(path, flat=self.fields.flat)
             value = self._value(steps)
-            if isinstance(value, Mapping):  # a metric with statistics, which are tried one by one
+            if value is None or isinstance(value, dict):  # a metric with statistics, which are tried one by one
                 continue
             if path in self.places["rate"] and is_unlimited(value):
                 continue
@@ -169,9 +169,12 @@ class _ReportedLoad:
     def _value(self, steps: tuple[str, ...]) -> Any:
         value = self.fields.document
         for name in steps:
-            value = Fields(value).at(name) if isinstance(value, list) else (
-                value.get(name) if isinstance(value, Mapping) else None
-            )  # fmt: skip
+            if isinstance(value, dict):
+                value = value.get(name)
+            elif isinstance(value, list):
+                value = Fields(value).at(name)
+            else:
+                return None
         return value
 
     def unread(self) -> tuple[str, ...]:
