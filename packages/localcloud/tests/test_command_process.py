@@ -57,26 +57,15 @@ def request(report: dict[str, str], token: str, method: str, path: str, **named:
         return client.request(method, path, **named)  # type: ignore[arg-type]
 
 
-def test_serve_ends_with_a_signal_and_keeps_its_data(serve: Serve, tmp_path: Path) -> None:
-    first = serve("--dir", "cloud", "--enable", "secretmanager")
-    token = run_localcloud(tmp_path, "token", "--dir", "cloud").stdout.strip()
-    project = first.report["project"]
-    assert request(first.report, token, "POST", BUCKETS, params={"project": project}, json={"name": "kept"}).is_success
-    assert request(first.report, token, "GET", f"/secretmanager/v1/projects/{project}/secrets").is_success
-    assert first.end(signal.SIGINT) == (0, "")
-    again = serve("--dir", "cloud")
-    assert again.report["base"] == first.report["base"]
-    assert request(again.report, token, "GET", f"{BUCKETS}/kept").is_success
-    assert again.end(signal.SIGTERM) == (0, "")
-
-
-def test_a_folder_keeps_the_project_of_its_first_start(serve: Serve, tmp_path: Path) -> None:
+def test_serve_ends_with_a_signal_and_a_folder_keeps_project_and_data(serve: Serve, tmp_path: Path) -> None:
     first = serve("--dir", "cloud", "--project", "my-project", "--enable", "iam")
     assert first.report["project"] == "my-project"
     token = run_localcloud(tmp_path, "token", "--dir", "cloud").stdout.strip()
     accounts = request(first.report, token, "GET", "/iam/v1/projects/my-project/serviceAccounts").json()["accounts"]
     assert "deployer@my-project.iam.gserviceaccount.com" in {account["email"] for account in accounts}
     assert "bezel-local" not in json.dumps(accounts)
+    made = request(first.report, token, "POST", BUCKETS, params={"project": "my-project"}, json={"name": "kept"})
+    assert made.is_success
     assert first.end(signal.SIGINT) == (0, "")
     started = run_localcloud(tmp_path, "start", "--dir", "cloud")
     assert started.returncode == 0, started.stderr
@@ -88,6 +77,8 @@ def test_a_folder_keeps_the_project_of_its_first_start(serve: Serve, tmp_path: P
     assert run_localcloud(tmp_path, "stop", "--dir", "cloud").returncode == 0
     again = serve("--dir", "cloud")
     assert (again.report["project"], again.report["base"]) == ("my-project", first.report["base"])
+    assert request(again.report, token, "GET", f"{BUCKETS}/kept").is_success
+    assert again.end(signal.SIGTERM) == (0, "")
 
 
 def test_start_prepares_the_project_as_serve_does(tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def test_a_missing_bucket_or_image_is_reported_with_its_repair(site, monkeypatch
     assert site.remaining() == {}
 
 
+@pytest.mark.wide_cases("15")  # a run that has taken a job over is ended by SIGTERM too, below
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing(site, number):
     # A task's word that it is ready, the second object, is held: however long this test looks, the run cannot end.

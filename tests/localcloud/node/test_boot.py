@@ -49,10 +49,18 @@ def answer_from(url: str, instance: str = "") -> str:
     return run.stdout
 
 
+def ends(world) -> list[dict]:
+    """The entries that tell of the end of a lease."""
+    body = {"resourceNames": [PARENT], "filter": 'logName:"bezel-lease"'}
+    return world.client.post("/logging/v2/entries:list", body).json().get("entries", [])
+
+
 def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
-    address = own_address(5)
+    address, notices = own_address(5), len(ends(world))
     world.boot(world.spec(address))
     assert world.settle("healthy") == "done", world.console()
+    until(world.container)
+    assert len(ends(world)) == notices, "no attribute asks for a notice of its end"
     assert world.states() == dict.fromkeys(PHASES, "done")
     seen = answer_from(f"http://{address}:8000/x", "gateway")
     assert f'"HF_TOKEN": "{SECRET}"' in seen
@@ -105,12 +113,6 @@ def test_a_container_is_stopped_and_started_as_the_attribute_asks(world):
     assert SECRET not in world.console() + repr(world.container())
 
 
-def ends(world) -> list[dict]:
-    """The entries that tell of the end of a lease."""
-    body = {"resourceNames": [PARENT], "filter": 'logName:"bezel-lease"'}
-    return world.client.post("/logging/v2/entries:list", body).json().get("entries", [])
-
-
 def test_a_machine_writes_the_notice_of_its_end_once_its_account_may(world):
     notice = json.dumps({"lease": "bezel-moe", "stack": "moe", "run_seconds": 4})
     world.boot(world.spec(own_address(14), **{"bezel-end-notice": notice}))
@@ -122,14 +124,6 @@ def test_a_machine_writes_the_notice_of_its_end_once_its_account_may(world):
     assert (entry["severity"], entry["jsonPayload"]["lease"]) == ("WARNING", "bezel-moe")
     assert entry["resource"]["labels"]["location"] == ZONE
     until(lambda: "the notice of the end of the lease is written" in world.console())
-
-
-def test_a_machine_without_the_attribute_writes_no_notice(world):
-    before = len(ends(world))
-    world.boot(world.spec(own_address(15)))
-    assert world.settle("healthy") == "done", world.console()
-    until(world.container)
-    assert len(ends(world)) == before
 
 
 def test_a_machine_without_a_way_to_google_says_how_to_give_it_one(world):
