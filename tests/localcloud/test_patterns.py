@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from bezel_localcloud.access.permissions import roles
 from bezel_localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
 from bezel_localcloud.core.work import TooMuchWorkError, Work
-from bezel_localcloud.http.methods import _form, _others, served_methods
+from bezel_localcloud.http.methods import _others, _served_templates
+from bezel_localcloud.http.path_templates import _form
 from bezel_localcloud.routing.route_table import RouteTable
 from localcloud_support.ambiguity import ambiguity
 from localcloud_support.in_process import Project
@@ -26,7 +28,7 @@ ENGINES = {"re", "fnmatch", "glob", "regex", "re2"}
 SEARCHES = {"search", "findall", "finditer", "sub", "subn", "split"}
 # (module, function) -> why its pattern, which is no constant, is not a caller's.
 BUILT = {
-    ("bezel_localcloud.http.methods", "_form"): "a path of Google's documents",
+    ("bezel_localcloud.http.path_templates", "_form"): "a segment of a path of Google's documents",
     ("bezel_localcloud.routing.bare_paths", "_pattern"): "a path of a route",
     ("bezel_localcloud.routing.raw_routes", "_expression"): "a path of a route",
     ("bezel_localcloud.routing.route_table", "_alternatives"): "paths of routes, one after the other",
@@ -136,16 +138,19 @@ def test_no_path_of_a_route_has_ways_without_bound(tmp_path):
         application = application._app
     groups = [*application._decoded.values(), *application._raw.values()]
     patterns = {pattern for group in groups for pattern in group.patterns}
-    patterns |= {_form(method.path, strict).pattern for strict in (False, True) for method in served_methods().values()}
-    patterns |= {
-        _form(template, strict).pattern
-        for strict in (False, True)
-        for rows in _others().values()
-        for template, _ in rows[:20]
+    segments = {
+        segment
+        for templates in (_served_templates(), _others())
+        for by_places in templates._shapes.values()
+        for by_texts in by_places.values()
+        for row in chain.from_iterable(by_texts.values())
+        for _, segment in row.parameters
     }
+    routes = len(patterns)
+    patterns |= {_form(segment, strict).pattern for strict in (False, True) for segment in segments}
     project.close()
     assert [pattern for pattern in patterns if ways(shape(pattern)) == "exponential"] == []
-    assert len(patterns) > 1000
+    assert (routes > 300, len(segments) > 150) == (True, True)
 
 
 def shape(pattern):
