@@ -14,10 +14,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bezel_localcloud.access.permissions import roles
+from bezel_localcloud.core.path_templates import _form
 from bezel_localcloud.core.patterns import LONGEST, PatternError, glob, regular_expression, shell_pattern_fits
 from bezel_localcloud.core.work import TooMuchWorkError, Work
 from bezel_localcloud.http.methods import _others, _served_templates
-from bezel_localcloud.http.path_templates import _form
 from bezel_localcloud.routing.route_table import RouteTable
 from localcloud_support.ambiguity import ambiguity
 from localcloud_support.in_process import Project
@@ -28,7 +28,7 @@ ENGINES = {"re", "fnmatch", "glob", "regex", "re2"}
 SEARCHES = {"search", "findall", "finditer", "sub", "subn", "split"}
 # (module, function) -> why its pattern, which is no constant, is not a caller's.
 BUILT = {
-    ("bezel_localcloud.http.path_templates", "_form"): "a segment of a path of Google's documents",
+    ("bezel_localcloud.core.path_templates", "_form"): "a segment of a path of Google's documents",
     ("bezel_localcloud.routing.bare_paths", "_pattern"): "a path of a route",
     ("bezel_localcloud.routing.raw_routes", "_expression"): "a path of a route",
     ("bezel_localcloud.routing.route_table", "_alternatives"): "paths of routes, one after the other",

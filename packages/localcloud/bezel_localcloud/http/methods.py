@@ -15,8 +15,8 @@ from pathlib import Path
 from bezel_localcloud.core.decimal_text import decimal
 from bezel_localcloud.core.errors import NotServedError, invalid
 from bezel_localcloud.core.json_types import Json
+from bezel_localcloud.core.path_templates import PathTemplates
 from bezel_localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
-from bezel_localcloud.http.path_templates import PathTemplates
 
 _DATA = Path(__file__).parents[1] / "data"
 # Parameters of every method, as each discovery document lists them. Some may begin with "$".
