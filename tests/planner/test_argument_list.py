@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.planner.vllm.arguments import default_options, merge
+from bezel.planner.vllm.arguments import chosen_arguments, default_options, merge
 from bezel.planner.vllm.engine_args import read_engine
 from bezel.planner.vllm.loading import FUSE
 from bezel.planner.vllm.option_checks import check_options
@@ -22,7 +22,7 @@ OPTIONS = vllm_options("0.32.0")
 
 def words(chosen, version="0.32.0"):
     options = vllm_options(version)
-    return command_line.option_words(merge({}, chosen, options), options)
+    return command_line.option_words(merge({}, chosen_arguments(chosen, options), options), options)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,9 @@ def test_every_option_of_the_list_can_be_written_and_read_back(version):
     options = vllm_options(version)
     for option in options.options:
         value = _fitting(option)
-        written = command_line.option_words(merge({}, {option.name: value}, options), options)
+        written = command_line.option_words(
+            merge({}, chosen_arguments({option.name: value}, options), options), options
+        )
         match = options.find(written[0].partition("=")[0])
         assert match == (option, False), written
         if option.kind not in ("switch", "switch-pair"):
@@ -89,16 +91,20 @@ def _fitting(option):
 
 def test_an_option_that_nobody_knows_is_never_written():
     with pytest.raises(ValueError, match="nonsense"):
-        command_line.option_words(merge({}, {"nonsense": 1}, OPTIONS), OPTIONS)
+        command_line.option_words(merge({}, chosen_arguments({"nonsense": 1}, OPTIONS), OPTIONS), OPTIONS)
 
 
 def test_ngram_needs_no_draft_model_in_memory_and_mtp_does():
     ngram = merge(
         default_options(QAT, loading=FUSE.options),
-        {"speculative-config": json.dumps({"method": "ngram", "num_speculative_tokens": 3})},
+        chosen_arguments({"speculative-config": json.dumps({"method": "ngram", "num_speculative_tokens": 3})}, OPTIONS),
         OPTIONS,
     )
-    mtp = merge(default_options(QAT, loading=FUSE.options), {"spec-model": "/mnt/models/a", "spec-tokens": 3}, OPTIONS)
+    mtp = merge(
+        default_options(QAT, loading=FUSE.options),
+        chosen_arguments({"spec-model": "/mnt/models/a", "spec-tokens": 3}, OPTIONS),
+        OPTIONS,
+    )
     neither = merge(default_options(QAT, loading=FUSE.options), {}, OPTIONS)
     engines = [read_engine(arguments, QAT)[0] for arguments in (ngram, mtp, neither)]
     assert [(engine.speculative, engine.assistant_loaded) for engine in engines] == [

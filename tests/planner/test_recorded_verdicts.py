@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bezel.planner.vllm.argument_conflicts import check_conflicts
-from bezel.planner.vllm.arguments import merge
+from bezel.planner.vllm.arguments import chosen_arguments, merge
 from bezel.planner.vllm.option_checks import check_options
 from bezel_catalog import model, vllm_options
 
@@ -61,7 +61,7 @@ def as_settings(line):
 
 @pytest.mark.parametrize(("line", "accepted"), recorded_cases())
 def test_what_vllm_accepts_is_accepted_and_what_it_refuses_is_refused(line, accepted):
-    arguments = merge({}, as_settings(line), OPTIONS)
+    arguments = merge({}, chosen_arguments(as_settings(line), OPTIONS), OPTIONS)
     problems = list(check_options(arguments, OPTIONS))
     problems += check_conflicts(arguments, TINY, "nvidia-l4", environment={"HF_HUB_OFFLINE": "1"}, options=OPTIONS)
     assert bool(problems) != (accepted and line not in STRICTER), problems

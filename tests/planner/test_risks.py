@@ -8,7 +8,7 @@ import pytest
 
 from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.parse import read_settings
-from bezel.planner.vllm.arguments import merge
+from bezel.planner.vllm.arguments import chosen_arguments, merge
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel_catalog import tpu_variables, unjudged_risks, vllm_options, vllm_risks, vllm_versions
 from bezel_catalog.vllm.options import RECORDINGS, read_options
@@ -25,7 +25,7 @@ SPY = {"dest": "spy", "flags": ["--spy"], "kind": "value", "type": "str"}
 def risks_of(changes, options):
     settings, problems = read_settings(with_changes(changes))
     assert not problems
-    return list(check_risks(settings, merge({}, settings.vllm, options), options))
+    return list(check_risks(settings, merge({}, chosen_arguments(settings.vllm, options), options), options))
 
 
 RISKY = {
@@ -199,7 +199,7 @@ def test_what_the_catalogue_sets_by_itself_needs_nobodys_acceptance():
     options = with_more(options=[SPY])
     settings, _ = read_settings(with_changes({}))
     assert not list(check_risks(settings, merge({"spy": "x"}, {}, options), options))
-    assert list(check_risks(settings, merge({"spy": "x"}, {"spy": "y"}, options), options))
+    assert list(check_risks(settings, merge({"spy": "x"}, chosen_arguments({"spy": "y"}, options), options), options))
 
 
 @pytest.mark.parametrize(

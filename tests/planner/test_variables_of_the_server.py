@@ -160,9 +160,9 @@ def test_a_container_takes_1000_variables_and_no_more(more):
     planned, secrets = {"A": "1", "B": "1"}, {"HF_TOKEN": "x"}
     variables = {f"V{number}": "" for number in range(997 + more)}
     settings = Settings(model="", accelerator="", region="", variables=variables, secrets=secrets)
-    problems = list(check_environment(settings, planned, None))
+    problems = list(check_environment(settings, planned, None, {}))
     assert [problem.repair for problem in problems] == ["remove 1 of them."] * more
-    assert not list(check_environment(settings, planned, None, leased=True))
+    assert not list(check_environment(settings, planned, None, {}, leased=True))
 
 
 @pytest.mark.parametrize("more", [0, 1])

@@ -86,7 +86,7 @@ def validate_lease(
     problems += check_lease_loading(settings)
     rules.check_platform(planned)
     reserved = planned | _machine_variables(tpu=tpu, offline=offline)
-    problems += check_environment(settings, reserved, options, tpu=tpu, leased=True)
+    problems += check_environment(settings, reserved, options, rules.chosen, tpu=tpu, leased=True)
     rules.check_options(leased_options(checkpoint, devices=hardware.chips, tpu=tpu) if checkpoint else {}, leased=True)
     copies_at = (TPU_MODELS if tpu else GPU_MODELS) if offline else ""
     engine = rules.check_engine(hardware.id, hardware.refused_as, environment, copies_at, devices=hardware.chips)

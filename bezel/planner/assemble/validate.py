@@ -40,7 +40,7 @@ from bezel.planner.rules.startup import StartEstimate, check_start, estimate_sta
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
 from bezel.planner.vllm.adapter_modules import check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
-from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge, typed_values
+from bezel.planner.vllm.arguments import MOUNT_PATH, chosen_arguments, default_options, merge, typed_values
 from bezel.planner.vllm.device.device_checks import check_device
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine, served_names
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
@@ -105,6 +105,7 @@ class Validation:
         )
         self.model = self.look_up("model", self.settings.model, model, unknown)
         self.options = self._look_up_options()
+        self.chosen = chosen_arguments(self.settings.vllm, self.options) if self.options else {}
         self.arguments: dict[str, Argument] = {}
         self.offline = self.settings.weights.loading != HUB.id
 
@@ -144,7 +145,7 @@ class Validation:
         if self.options is None:
             return
         settings, options = self.settings, self.options
-        self.arguments = merge(defaults, settings.vllm, options)
+        self.arguments = merge(defaults, self.chosen, options)
         self.problems += check_spellings(settings.vllm, options)
         self.problems += check_options(self.arguments, options)
         self.problems += check_risks(settings, self.arguments, options)
@@ -288,7 +289,7 @@ def validate_service(
     gpu = rules.look_up("accelerator", settings.accelerator, accelerator, nothing)
     planned = planned_variables(gpu, offline=rules.offline)
     environment = planned | settings.variables
-    problems += check_environment(settings, planned, options)
+    problems += check_environment(settings, planned, options, rules.chosen)
     problems += check_service_only(settings, rules.unread) if gpu else []
     problems += _service_problems(settings, gpu)
     # A value that could not be read counts as not set, so what would follow from it says nothing.
@@ -297,8 +298,7 @@ def validate_service(
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
-    option_values = typed_values(merge({}, settings.vllm, options)) if options else {}
-    loaded_by = loading_options(chosen, checkpoint, memory_gib, option_values) if checkpoint else {}
+    loaded_by = loading_options(chosen, checkpoint, memory_gib, typed_values(rules.chosen)) if checkpoint else {}
     rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {})
     bucket = bucket_of(settings.weights, project or "PROJECT")
     if options and checkpoint:

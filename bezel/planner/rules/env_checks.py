@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.base.problems import one_of, setting
 from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED, VARIABLE
-from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import refused_key
 from bezel_base.errors import NOT_SHOWN, Problem, format_value
 from bezel_catalog import closest, tpu_variables
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bezel.planner.base.settings import Settings
+    from bezel.planner.vllm.arguments import Argument
     from bezel_catalog import Accelerator, Variable, VllmOptions
 
 PREFIX = "VLLM_"
@@ -44,6 +44,7 @@ def check_environment(
     settings: Settings,
     planned: Mapping[str, str],
     options: VllmOptions | None,
+    chosen: Mapping[str, Argument | None],
     *,
     tpu: bool = False,
     leased: bool = False,
@@ -54,6 +55,7 @@ def check_environment(
         settings: of the stack.
         planned: variables that the plan sets itself.
         options: the recording of the pinned release, None where there is none.
+        chosen: the stack file's arguments.
         tpu: whether the container runs on TPU chips.
         leased: whether it runs on a leased machine.
     """
@@ -70,7 +72,7 @@ def check_environment(
         if problem:
             yield problem  # its value may be a secret: no other rule shows it
         elif options:
-            yield from check_read({name: value}, options, tpu=tpu, strict=_is_strict(settings, options))
+            yield from check_read({name: value}, options, tpu=tpu, strict=_is_strict(chosen))
 
 
 def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mapping[str, str]) -> Problem | None:
@@ -125,10 +127,12 @@ def _check_limits(name: str, value: str, *, leased: bool) -> Problem | None:
     return Problem(setting(f"variables.{format_value(name)}"), format_value(value)[:80], *refusal)
 
 
-def _is_strict(settings: Settings, options: VllmOptions) -> bool:
+def _is_strict(chosen: Mapping[str, Argument | None]) -> bool:
     """Whether vLLM exits on a variable that it does not know, as the plan has it unless the stack file says no."""
-    chosen = merge({_STRICT: True}, settings.vllm, options).get(_STRICT)
-    return chosen is not None and chosen.value is True
+    if _STRICT not in chosen:
+        return True
+    argument = chosen[_STRICT]
+    return argument is not None and argument.value is True
 
 
 def check_read(

@@ -1,6 +1,6 @@
 """Arguments of `vllm serve`, composed from the catalogue's defaults and the stack file.
 
-Owns the defaults, the merging of both, and their one spelling (`--flag=value`). Values are parsed in the merge, for
+Owns the defaults, the merging of both, and their one spelling (`--flag=value`). Values are parsed once, for
 every rule, and become words again in `words_of` alone. Leaves checks to bezel.planner.vllm.option_checks (one option at
 a time) and bezel.planner.vllm.argument_conflicts (combinations).
 """
@@ -86,19 +86,29 @@ def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str,
     }
 
 
-def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options: VllmOptions) -> dict[str, Argument]:
-    """The defaults overlaid with the stack file's options, by the option's own name.
+def chosen_arguments(chosen: Mapping[str, object], options: VllmOptions) -> dict[str, Argument | None]:
+    """The stack file's options by their own names; None for one that drops a default.
 
-    `None` drops a default. Names missing from the option list stay unchanged, for the checks to report.
+    Names missing from the option list stay unchanged, for the checks to report.
     """
-    merged = {name: _argument(name, value, options, from_stack=False) for name, value in defaults.items()}
+    arguments: dict[str, Argument | None] = {}
     for written, value in chosen.items():
         name, switched = canonical(written, value, options)
-        if switched is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = _argument(name, switched, options, from_stack=True)
-    return merged
+        arguments[name] = None if switched is None else _argument(name, switched, options, from_stack=True)
+    return arguments
+
+
+def merge(
+    defaults: Mapping[str, object], chosen: Mapping[str, Argument | None], options: VllmOptions
+) -> dict[str, Argument]:
+    """The defaults overlaid with the stack file's options (`chosen_arguments`), by the option's own name."""
+    planned = {
+        name: _argument(name, value, options, from_stack=False)
+        for name, value in defaults.items()
+        if name not in chosen
+    }
+    merged = {name: planned.get(name) or chosen[name] for name in (*defaults, *chosen)}
+    return {name: argument for name, argument in merged.items() if argument is not None}
 
 
 def _argument(name: str, written: object, options: VllmOptions, *, from_stack: bool) -> Argument:
@@ -107,9 +117,9 @@ def _argument(name: str, written: object, options: VllmOptions, *, from_stack: b
     return Argument(name, written, typed_value(match[0], written) if match else None, from_stack)
 
 
-def typed_values(arguments: Mapping[str, Argument]) -> dict[str, Any]:
+def typed_values(arguments: Mapping[str, Argument | None]) -> dict[str, Any]:
     """The values as vLLM reads them, by option name; None for one that its parser refuses."""
-    return {name: argument.value for name, argument in arguments.items()}
+    return {name: argument.value for name, argument in arguments.items() if argument}
 
 
 def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, object]:

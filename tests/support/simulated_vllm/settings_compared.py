@@ -18,7 +18,7 @@ from typing import Any
 
 from bezel.planner.rules.env_checks import check_read
 from bezel.planner.vllm.argument_conflicts import check_conflicts
-from bezel.planner.vllm.arguments import as_word, merge
+from bezel.planner.vllm.arguments import as_word, chosen_arguments, merge
 from bezel.planner.vllm.option_checks import check_fields, check_options
 from bezel_catalog import model, vllm_options
 from bezel_simulated_vllm.configuration.failures import StartError
@@ -42,7 +42,7 @@ Setting = dict[str, Any]
 
 def words(setting: Setting) -> list[str]:
     """What follows `vllm serve MODEL`, as the plan writes it; options that there are not as it would write them."""
-    arguments = merge({}, setting["vllm"], OPTIONS)
+    arguments = merge({}, chosen_arguments(setting["vllm"], OPTIONS), OPTIONS)
     writable = {name: one for name, one in arguments.items() if _can_be_written(name, one.written)}
     others = [f"--{name}={as_word(one.written)}" for name, one in arguments.items() if name not in writable]
     return [*option_words(writable, OPTIONS), *others, *_STRICT]
@@ -58,7 +58,7 @@ def plan_verdict(setting: Setting) -> str | None:
     """The first problem that the plan has with it."""
     tiny = model("gemma-4-12b-it")
     tiny = dataclasses.replace(tiny, architecture=dataclasses.replace(tiny.architecture, context=CONTEXT))
-    arguments = merge({}, setting["vllm"], OPTIONS)
+    arguments = merge({}, chosen_arguments(setting["vllm"], OPTIONS), OPTIONS)
     problems = [
         *check_options(arguments, OPTIONS),
         *check_conflicts(arguments, tiny, "nvidia-l4", environment={}, options=OPTIONS),
@@ -166,7 +166,9 @@ def explanation(setting: Setting, who: str, verdict: str | None, real: str | Non
     if (verdict is None) == (real is None):
         return ""
     says = "taken" if verdict is None else "refused"
-    settings = {name: one.written for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
+    settings = {
+        name: one.written for name, one in merge({}, chosen_arguments(setting["vllm"], OPTIONS), OPTIONS).items()
+    } | setting["variables"]
     for row in explanations():
         fits = any(
             re.fullmatch(row["name"], name) and row.get("value", value) == value for name, value in settings.items()

@@ -25,7 +25,7 @@ from typing import Any
 
 from bezel.engine.project.project import Project
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.vllm.arguments import merge
+from bezel.planner.vllm.arguments import chosen_arguments, merge
 from bezel_catalog import model, models, vllm_options
 from bezel_simulated_vllm.configuration.adapters import load_adapters
 from bezel_simulated_vllm.configuration.failures import StartError
@@ -178,7 +178,7 @@ def _replace_options(arguments: tuple[str, ...], chosen: dict[str, Any]) -> list
             drops = word.partition("=")[0] in flags
         if not drops:
             kept.append(word)
-    return [*kept, *option_words(merge({}, chosen, OPTIONS), OPTIONS)]
+    return [*kept, *option_words(merge({}, chosen_arguments(chosen, OPTIONS), OPTIONS), OPTIONS)]
 
 
 def _machine(case: Case, plan: Any, folder: Path) -> Any:
