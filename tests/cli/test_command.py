@@ -63,7 +63,7 @@ def test_a_plan_for_a_named_project_says_nothing_else(run_here: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("plan", "l4-qta"), 1, "no Pulumi.l4-qta.yaml"),
+        (("plan", "l4-qta"), 2, "no Pulumi.l4-qta.yaml"),
         (("local", "outputs", "l4-qat"), 1, "localcloud is not running there"),
         (("local", "token", "http://127.0.0.1:1"), 1, "localcloud is not running there"),
         (("local", "up", "l4-qat", "--server", "vllm"), 2, "has no model to serve"),

@@ -254,6 +254,6 @@ def test_a_zone_that_does_not_exist_is_an_error_and_not_an_empty_one(cloud: Clou
 @pytest.mark.parametrize("action", [("list",), ("delete", "bezel-one", "--name", "bezel-one"), ("sweep", "--yes")])
 def test_a_project_that_no_id_names_is_not_asked_for(cloud: Cloud, action: tuple[str, ...]) -> None:
     result = cloud.tpu(*action, "--project", "a b; rm")
-    assert result.code == 1
+    assert result.code == 2
     assert "--project = a b; rm\n   it is not the ID of a Google Cloud project" in result.error
     assert cloud.server.calls == []

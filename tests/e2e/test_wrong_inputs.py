@@ -83,7 +83,7 @@ def test_a_bucket_without_the_model_is_found_in_preview(shared_rehearsal: Rehear
 
 def test_a_stack_without_a_file_is_named_with_those_that_exist(shared_rehearsal: Rehearsal) -> None:
     run = shared_rehearsal.local("up", "l4-qta")
-    assert run.code == 1
+    assert run.code == 2
     assert "no Pulumi.l4-qta.yaml" in run.text
     assert "l4-qat" in run.text
     assert "Traceback" not in run.text

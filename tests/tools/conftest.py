@@ -39,7 +39,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
         "BEZEL_PULUMI_RELEASES": "http://127.0.0.1:9",
         "FAKE_COUNT": str(tmp_path / "builds"),
         "FAKE_SDK": str(tmp_path / "sdk"),
-        "FAKE_PKG": str(tmp_path / "pkg"),
+        "FAKE_PUBLISHED": str(tmp_path / "published"),
         "FAKE_GATE": str(tmp_path / "gate"),
         "FAKE_UV_GATE": str(tmp_path / "uv-gate"),
         "FAKE_BUILD_FAILS": "",
@@ -52,20 +52,21 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("#!/bin/sh\n")
     monkeypatch.syspath_prepend(ROOT / "tools" / "toolchain")
-    write_published_module(tmp_path / "pkg")
+    write_published_modules(tmp_path / "published")
     return made
 
 
-def write_published_module(folder: Path) -> None:
-    """Write what a build leaves out of the CLI's module, and nothing else."""
+def write_published_modules(folder: Path) -> None:
+    """Write what a build takes out of each module that it changes, and nothing else."""
     import pulumi_source
 
-    texts = {pattern.replace("*", "_x"): "" for pattern in pulumi_source.REMOVED_FILES}
-    texts |= {name: "\n".join(lines) for name, lines in pulumi_source.REMOVED_LINES.items()}
-    for name, text in texts.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace("{", "{\n}"))
+    for module in pulumi_source.MODULES:
+        texts = {pattern.replace("*", "_x"): "" for pattern in module.removed_files}
+        texts |= {name: "\n".join(lines) for name, lines in module.removed_lines.items()}
+        for name, text in texts.items():
+            file = folder / module.stand_ins.name / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text.replace("{", "{\n}"))
 
 
 @pytest.fixture

@@ -52,12 +52,15 @@ def test_the_built_source_lacks_what_is_left_out(go: Clone, gate: Path) -> None:
         assert "leftout.Error" in (source / "backend" / "diy" / "left_out.go").read_text()
         assert [file.name for file in (source / "cmd" / "pulumi" / "neo").iterdir()] == ["neo.go"]
         assert f'replace github.com/pulumi/pulumi/pkg/v3 => "{source}"' in (part / "source" / "go.mod").read_text()
+        checks = part / "source" / "zxcvbn-go"
+        assert "func init()" not in (checks / "matching" / "matching.go").read_text()
+        assert "func Lists(" in (checks / "frequency" / "frequency.go").read_text()
         opened.write("go on\n")
     assert process.wait(timeout=30) == 0
 
 
 def test_a_module_without_what_is_left_out_is_not_built(go: Clone) -> None:
-    module = Path(go.variables["FAKE_PKG"])
+    module = Path(go.variables["FAKE_PUBLISHED"]) / "pkg"
     (module / "backend" / "diy" / "bucket.go").write_text("package diy\n")
     (module / "cmd" / "pulumi" / "cloud" / "api.go").unlink()
     code, text = go.run()

@@ -167,7 +167,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("copy", "absent"), 1, "Pulumi.absent.yaml"),
+        (("copy", "absent"), 2, "Pulumi.absent.yaml"),
         (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "is not the name of a model"),
         (("copy", "l4-qat", "--from", ""), 1, "it names no model"),
         (("copy",), 2, "STACK"),

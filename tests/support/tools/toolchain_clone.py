@@ -20,7 +20,11 @@ esac
 FAKE_GO = """#!/bin/sh
 case "$1" in
   env) echo "{version}" ;;
-  list) case "$*" in *pkg/v3*) echo "$FAKE_PKG" ;; *) echo "$FAKE_SDK" ;; esac ;;
+  list) case "$*" in
+    *pkg/v3*) echo "$FAKE_PUBLISHED/pkg" ;;
+    *zxcvbn-go*) echo "$FAKE_PUBLISHED/zxcvbn-go" ;;
+    *) echo "$FAKE_SDK" ;;
+  esac ;;
   mod) ;;
   build)
     echo build >> "$FAKE_COUNT"
