@@ -61,8 +61,8 @@ types: setup-dev ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## run the tests of every rule, on the engine (WIDE=1: all cases)
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long$(if $(WIDE),, and not wide)"
+test: check ## run the tests of every rule, on the engine
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long and not wide"
 
 test-wide: setup-dev ## run further cases of what `make test` tries: variants
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "wide and not long"

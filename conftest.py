@@ -41,7 +41,6 @@ WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
 FAST = "not slow"
 SELECTIONS = {
     FAST: (),
-    "slow and not long": ("mark.slow", "mark.wide", "parametrize"),
     "slow and not long and not wide": ("mark.slow", "parametrize"),
     "wide and not long": ("mark.wide",),
     "long and not clients and not gitops": ("mark.long",),

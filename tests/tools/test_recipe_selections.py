@@ -17,8 +17,8 @@ COLLECTING = ("check", "test", "test-wide", "test-long")
 
 
 def read_selections() -> dict[str, str]:
-    """Return the `-m` of each recipe that runs pytest, without WIDE."""
-    text = (ROOT / "Makefile").read_text().replace("$(if $(WIDE),, and not wide)", " and not wide")
+    """Return the `-m` of each recipe that runs pytest."""
+    text = (ROOT / "Makefile").read_text()
     return dict(
         re.findall(
             r"^([a-z-]+):[^\n]*\n\t@\.venv/bin/pytest [^\n]*-m \"?([^\"\n]+?)\"?(?: tests/\w+)?$", text, re.MULTILINE
