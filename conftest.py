@@ -47,7 +47,7 @@ SELECTIONS = {
 }
 SLOW = ("slow", "wide", "long")
 # Of a table of cases `make check` tries so many, spread over it, and `make test` the others.
-QUICK_CASES = 4
+QUICK_CASES = 3
 WHOLLY_SLOW = tuple(f"pytestmark = {bracket}pytest.mark.{mark}" for bracket in ("", "[") for mark in SLOW)
 
 
