@@ -250,8 +250,9 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     ):
         with (tmp_path / f"bezel_{file}").open("a") as opened:
             opened.write("# changed\n")
-        assert run_fingerprint() not in seen, file
-        seen.add(run_fingerprint())
+        changed = run_fingerprint()
+        assert changed not in seen, file
+        seen.add(changed)
 
 
 def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started_directory):

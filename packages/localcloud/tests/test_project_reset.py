@@ -29,11 +29,18 @@ class Started:
     def __init__(self, directory: Path, fifo: Path) -> None:
         os.mkfifo(fifo)
         self.fifo = fifo
-        self.endpoint: Endpoint = control.launch(directory, [sys.executable, str(DAEMON), str(directory), str(fifo)])
+        self.endpoint = self.launch(directory)
         headers = {"Authorization": f"Bearer {control.access_token(self.endpoint)}"}
         self.client = httpx.Client(
             base_url=self.endpoint.base, headers=headers, trust_env=False, verify=NO_TLS, timeout=60
         )
+
+    def launch(self, directory: Path) -> Endpoint:
+        return control.launch(directory, [sys.executable, str(DAEMON), str(directory), str(self.fifo)])
+
+    def restart(self) -> None:
+        control.stop(self.endpoint.directory)
+        self.endpoint = self.launch(self.endpoint.directory)
 
     def post(self, path: str, body: object, **query: str) -> Any:
         answer = self.client.post(path, json=body, params=query)
@@ -65,12 +72,20 @@ class Started:
         return int(self.fifo.read_text())
 
 
-@pytest.fixture
-def started_cloud(tmp_path: Path) -> Iterator[Started]:
-    one = Started(tmp_path / "cloud", tmp_path / "fifo")
+@pytest.fixture(scope="module")
+def shared_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    folder = tmp_path_factory.mktemp("reset")
+    one = Started(folder / "cloud", folder / "fifo")
     with one.client:
         yield one
     control.stop(one.endpoint.directory)
+
+
+@pytest.fixture
+def started_cloud(shared_cloud: Started) -> Iterator[Started]:
+    """The module's cloud, whose project is a new one for each test."""
+    yield shared_cloud
+    control_client.reset(shared_cloud.endpoint)
 
 
 def test_a_reset_ends_what_runs_and_deletes_the_rest(started_cloud: Started) -> None:
@@ -134,7 +149,8 @@ def test_a_reset_without_permission_is_refused(started_cloud: Started) -> None:
 
 
 def test_the_port_stays_after_a_reset_and_a_restart(started_cloud: Started) -> None:
-    control_client.reset(started_cloud.endpoint)
-    control.stop(started_cloud.endpoint.directory)
-    again = control.start(started_cloud.endpoint.directory)
-    assert again.base == started_cloud.endpoint.base
+    before = started_cloud.endpoint
+    control_client.reset(before)
+    started_cloud.restart()
+    assert started_cloud.endpoint.base == before.base
+    assert started_cloud.endpoint.pid != before.pid
