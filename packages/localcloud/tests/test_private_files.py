@@ -42,7 +42,7 @@ def test_the_daemon_keeps_nothing_secret_of_its_callers_environment(own_daemon, 
 def test_every_file_of_a_daemon_is_its_owners_alone(own_daemon):
     mask = os.umask(0o022)
     try:
-        endpoint = own_daemon()
+        endpoint = own_daemon(makes_keys=True)
     finally:
         os.umask(mask)
     client = Client(endpoint)
@@ -54,7 +54,7 @@ def test_every_file_of_a_daemon_is_its_owners_alone(own_daemon):
     upload = client.http.post("/upload/storage/v1/b/private-bucket/o?uploadType=media&name=a/b", content=b"x")
     assert upload.status_code == 200
     names = {path.name for path in endpoint.directory.iterdir()}
-    assert {"cloud.db", "cloud.db-wal", "cloud.db-shm", "credentials.json", "logs"} <= names
+    assert {"cloud.db", "cloud.db-wal", "cloud.db-shm", "credentials.json", "issuer.pem", "logs"} <= names
     assert open_to_others(endpoint.directory) == []
 
 

@@ -11,6 +11,7 @@ from bezel_base.loopback.plain_http import NO_TLS
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import PROJECT, Endpoint
 from localcloud_support.discovery_check import answer_problems, method_of, request_problems
+from localcloud_support.made_keys import write_keys
 
 PARENT = f"projects/{PROJECT}"
 REGION = "us-east4"
@@ -24,7 +25,10 @@ plain = httpx.Client(timeout=30, trust_env=False, verify=NO_TLS)
 FAKE_DAEMON = Path(__file__).with_name("fake_daemon.py")
 
 
-def start_daemon(directory: Path, speed: float = 10_000, idle: float = 900) -> Endpoint:
+def start_daemon(directory: Path, speed: float = 10_000, idle: float = 900, *, makes_keys: bool = False) -> Endpoint:
+    """A daemon with fake containers, which makes its own keys only where a test looks at what it does with them."""
+    if not makes_keys:
+        write_keys(directory)
     return control.launch(directory, [sys.executable, str(FAKE_DAEMON), str(directory), str(speed), str(idle)])
 
 

@@ -16,6 +16,7 @@ from bezel_localcloud.node.machine import Nodes
 from localcloud_support.client import PARENT, REGION, RUNTIME, Client, until
 from localcloud_support.fake_daemon import launch_fake
 from localcloud_support.in_process import Nodes as NotedNodes
+from localcloud_support.made_keys import write_keys
 
 ZONE = f"{REGION}-a"
 NAME = f"projects/{PROJECT}/zones/{ZONE}/instances/lease"
@@ -54,7 +55,7 @@ class RunningCloud:
 
     async def _start(self, directory, launcher):
         layout, timing = Paths(directory), InstanceTiming(600, machine_seconds=0.5)
-        layout.create()
+        write_keys(directory)
         self.cloud = Cloud(layout, PlatformClock(10_000), launcher, timing, lambda _: NotedNodes())
         self.nodes = Nodes(self.cloud, launcher, timing, lambda instance: self.instances.get(instance, ""))
         listener = listen_on_loopback()
