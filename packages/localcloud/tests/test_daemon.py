@@ -46,8 +46,9 @@ def processes_of(directory):
 
 
 def kill(endpoint):
+    """Kill a daemon, which is no running one from then on: nothing waits for that."""
     os.kill(endpoint.pid, signal.SIGKILL)
-    until(lambda: control.status(endpoint.directory) is None)
+    assert control.status(endpoint.directory) is None
 
 
 def test_a_killed_daemon_s_lock_is_not_taken_for_a_running_one(life):
@@ -67,15 +68,6 @@ def test_a_killed_daemon_s_lock_is_not_taken_for_a_running_one(life):
     waiting.join(60)
     assert started[0].pid != killed.pid
     assert Client(started[0]).get(SERVICES).is_success
-
-
-def test_a_daemon_is_no_running_one_from_its_kill_on(life):
-    killed = start_daemon(life)
-    os.kill(killed.pid, signal.SIGKILL)
-    assert control.status(life) is None
-    started = start_daemon(life)
-    assert started.pid != killed.pid
-    assert Client(started).get(SERVICES).is_success
 
 
 def test_a_daemon_whose_directory_is_deleted_ends_with_all_that_it_started(own_daemon):
