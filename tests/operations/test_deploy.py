@@ -5,8 +5,11 @@ import json
 import pytest
 
 from bezel.engine.outcomes import LockedError
+from bezel.engine.run.command import CommandError
+from bezel.engine.run.engine import exported_state
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.deploy.deploy import apply_deploy
+from bezel.operations.deployment.state_reader import printed_by_engine
 from bezel.operations.destroy.destroy import DestroyArguments, apply_destroy, plan_destroy
 from bezel.operations.scale.scale import ScaleArguments, plan_scale
 from tests.support.gitops.pipeline import STACK
@@ -45,6 +48,18 @@ def test_life_of_a_stack_in_two_steps(small):
     assert "smoke check: passed (health) (simulated)" in outcome.details
     assert any(line.startswith("  done: creating") for line in small.shown_lines)
     (bucket,) = small.buckets()
+
+    # The state that is read without a start of the engine is the one that the engine exports.
+    context = small.context()
+    read = exported_state(context.project, STACK, context.environ)
+    text = printed_by_engine(["stack", "export", "--stack", STACK], context.folder, context.environ)
+    assert read == json.loads(text)
+    state = pipeline.folder.parent / f"states/.pulumi/stacks/small/{STACK}.json"
+    complete = state.read_bytes()
+    state.write_bytes(complete[:-100])
+    with pytest.raises(CommandError):  # the engine says what is wrong with it
+        exported_state(context.project, STACK, context.environ)
+    state.write_bytes(complete)
 
     # The same plan again: its state is another one now.
     with pytest.raises(ChangedError, match="the stack's state"):

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from bezel.engine.run.record import LastRun
 from bezel.engine.run.saved_plans import let_computed_values_differ
 from bezel.engine.run.texts import plain_errors
 from bezel.engine.run.waiting import Waiting, report_waiting
+from bezel.engine.state.backend import NotReadableHereError, stored_export
 from bezel_base.console import note
 from bezel_base.errors import Problem, UserError
 from bezel_base.json_documents import read_json
@@ -273,9 +275,15 @@ class Engine:
 def exported_state(project: Project, stack: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
     """The state of a stack, which needs no file, its secrets encrypted; None where the backend has no such stack.
 
+    It is what `pulumi stack export` prints. The engine is started only for what it alone reads:
+    another backend than a folder or a bucket, a stack without a deployment or in another place, and what is wrong.
+
     Raises:
         CommandError: The backend cannot be read.
     """
+    with contextlib.suppress(NotReadableHereError, UserError, OSError, EOFError, zlib.error, ValueError):
+        if stored := stored_export(project.name, stack, environment):
+            return stored
     try:
         command = [pulumi_cli(), "stack", "export", "--stack", stack]
         text = command_output(command, folder=project.folder, seconds=QUICK_SECONDS, environment=environment)

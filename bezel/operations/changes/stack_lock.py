@@ -13,9 +13,9 @@ from bezel.engine.locks.held import HeldLock
 from bezel.engine.locks.stale_locks import present_lock
 from bezel.engine.locks.taker import Surroundings, hold, surroundings
 from bezel.engine.outcomes import LockedError
+from bezel.engine.state.backend import local_folder
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.operations.context import Context
-from bezel.operations.deployment.state_reader import local_folder
 from bezel_base.ending_signals import INTERRUPTED
 from bezel_base.errors import Problem, UserError, WrongValueError
 from bezel_base.text.shell import shell_word

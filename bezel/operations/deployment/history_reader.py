@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bezel.engine.state.backend import local_folder, unpack
 from bezel.engine.state.bucket import BACKEND, StateBucket
 from bezel.foundation.state_files import ZSTD
 from bezel.leases.clock import unix
-from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpack
+from bezel.operations.deployment.state_reader import StateError, printed_by_engine
 from bezel_base.errors import Problem
 from bezel_base.json_documents import read_json
 

@@ -5,18 +5,15 @@ that of engine 3.274 (state version 3). Any other backend, and a state packed wi
 engine.
 """
 
-import glob
-import gzip
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from bezel.engine.run.command import CommandError, command_output, pulumi_cli
+from bezel.engine.state.backend import NotReadableHereError, local_folder, stored_state
 from bezel.engine.state.bucket import BACKEND, StateBucket
-from bezel.engine.state.folder import latest_of
-from bezel.foundation.state_files import FOLDER, ZSTD, stack_of, state_file
+from bezel.foundation.state_files import FOLDER, stack_of
 from bezel_base.errors import NOT_SET, Problem, UserError, caused_by
 from bezel_base.json_documents import read_json
 
@@ -39,20 +36,14 @@ def read_state(folder: Path, project: str, stack: str, environ: Mapping[str, str
     Raises:
         UserError: The backend or the state cannot be read.
     """
-    backend = environ.get(BACKEND, "")
     try:
-        if backend.startswith("file://"):
-            file, content = _from_folder(local_folder(backend), f"{project}/{stack}")
-        elif backend.startswith("gs://"):
-            file, content = _from_bucket(backend, environ, f"{project}/{stack}")
-        else:
-            return _from_engine(folder, stack, environ)
-        if file is None or content is None:
-            return None
-        return _from_engine(folder, stack, environ) if file.endswith(ZSTD) else latest_of(unpack(content))
+        return stored_state(project, stack, environ)
+    except NotReadableHereError:
+        return _from_engine(folder, stack, environ)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         consequence = f"the state of {stack} cannot be read: {error!r}."
-        raise StateError(Problem(BACKEND, backend, consequence, "`pulumi stack export` shows what is wrong.")) from None
+        repair = "`pulumi stack export` shows what is wrong."
+        raise StateError(Problem(BACKEND, environ[BACKEND], consequence, repair)) from None
 
 
 def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[str]:
@@ -69,37 +60,8 @@ def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[st
     return sorted(str(row["name"]).rpartition("/")[2] for row in rows)
 
 
-def local_folder(backend: str) -> Path:
-    """The folder of a backend that is one, from its `file://` address."""
-    parts = urlsplit(backend)
-    path = unquote(f"{parts.netloc}{parts.path}")
-    return Path(path).expanduser()
-
-
 def _stack_names(files: Iterable[str]) -> list[str]:
     return sorted({stack for file in files if (stack := stack_of(file))})
-
-
-def _from_folder(backend: Path, stack: str) -> tuple[str | None, bytes | None]:
-    """The name and the content of PROJECT/STACK's state."""
-    path = backend / FOLDER / stack
-    files = [(file.name, file.stat().st_mtime_ns) for file in path.parent.glob(f"{glob.escape(path.name)}.json*")]
-    name = state_file(path.name, files)
-    return name, None if name is None else path.with_name(name).read_bytes()
-
-
-def _from_bucket(backend: str, environ: Mapping[str, str], stack: str) -> tuple[str | None, bytes | None]:
-    """The name and the content of PROJECT/STACK's state."""
-    path = f"{FOLDER}{stack}"
-    with StateBucket.of(backend, environ) as bucket:
-        name = state_file(path, [(entry.name, entry.updated) for entry in bucket.list(f"{path}.json")])
-        answer = None if name is None else bucket.read(name)
-    return name, None if answer is None else answer[0]
-
-
-def unpack(content: bytes) -> bytes:
-    """The content of a file that the engine may have packed with gzip."""
-    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 def _from_engine(folder: Path, stack: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
