@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ TEXTS = (
 )
 
 
+@cache  # as those below: to make one takes longer than to draw from it
 def values() -> st.SearchStrategy[Any]:
     """Texts made for a shell, a path or an eval; large and small numbers; shapes that nobody asked for."""
     single = st.one_of(
@@ -85,6 +87,12 @@ def values() -> st.SearchStrategy[Any]:
 
 def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Values of the right type and form, so that a call comes further than the check of its arguments."""
+    return _fitting(json.dumps(schema))
+
+
+@cache
+def _fitting(schema_text: str) -> st.SearchStrategy[Any]:
+    schema = json.loads(schema_text)
     strategies = [each for part in schema.get("anyOf", [schema]) for each in _of_type(part)]
     return st.one_of(*strategies) if strategies else values()
 
@@ -94,7 +102,7 @@ def _of_type(schema: dict[str, Any]) -> list[st.SearchStrategy[Any]]:
         return [st.sampled_from(schema["enum"])]
     if "pattern" in schema:
         matching_texts = [text for text in TEXTS if re.search(schema["pattern"], text)]
-        made = st.from_regex(schema["pattern"], fullmatch=True, alphabet=st.characters(codec="ascii"))
+        made = st.from_regex(schema["pattern"], fullmatch=True, alphabet=st.characters(max_codepoint=127))
         return [made, *([st.sampled_from(matching_texts)] if matching_texts else [])]
     if schema.get("type") == "array":
         return [st.lists(fitting(schema.get("items", {})), min_size=1, max_size=2)]

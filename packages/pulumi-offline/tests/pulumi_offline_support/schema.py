@@ -16,7 +16,8 @@ _CLASS = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _PARAMETER = re.compile(r"^\s*(\w+): (.*?)(?: = None)?,?$", re.MULTILINE)
-_WORDS = re.compile(r":param .*? (\w+): (.*?)(?=\n\s*:param |\Z)", re.DOTALL)
+_BEFORE_A_PARAMETER = re.compile(r"\n\s*:param ")
+_KIND_AND_NAME = re.compile(r".*? (\w+): ", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,13 @@ class Property:
         return {self.camel: [value] if "Sequence[" in self.kind else value}
 
 
+def _documentation(docstring: str) -> dict[str, str]:
+    """What a docstring says of each parameter, by its name."""
+    parts = _BEFORE_A_PARAMETER.split(f"\n{docstring}")[1:]
+    named = [(match, part) for part in parts if (match := _KIND_AND_NAME.match(part))]
+    return {match[1]: part[match.end() :] for match, part in named}
+
+
 @functools.cache
 def properties() -> tuple[Property, ...]:
     """All of them."""
@@ -70,7 +78,7 @@ def properties() -> tuple[Property, ...]:
         # Behind the arguments the same stands again, as state and as outputs.
         text = file.read_text(encoding="utf-8").partition("\nclass _")[0]
         for holder, parameters, docstring in _CLASS.findall(text):
-            texts = dict(_WORDS.findall(docstring))
+            texts = _documentation(docstring)
             result += [
                 Property(file.parent.name, holder, name, kind, texts.get(name, ""))
                 for name, kind in _PARAMETER.findall(parameters)
