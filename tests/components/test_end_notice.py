@@ -80,10 +80,10 @@ def test_a_short_lease_tells_its_end_in_its_last_quarter(node):
 
 
 def test_an_end_that_comes_during_the_boot_is_told_too(node):
-    node.attributes["bezel-end-notice"] = notice(600)
-    node.healthy_after = 50  # looks, every 10 s
+    node.attributes["bezel-end-notice"] = notice(60)
+    node.healthy_after = 8  # looks, every 10 s
     assert node.boot().returncode == 0
-    assert [entry["jsonPayload"]["ends_at"] for entry in entries(node)] == ["2027-01-15T08:10:00Z"]
+    assert [entry["jsonPayload"]["ends_at"] for entry in entries(node)] == ["2027-01-15T08:01:00Z"]
     console = (node.fake / "console").read_text()
     assert console.index("the notice of the end of the lease is written") < console.index("healthy done")
 

@@ -36,7 +36,8 @@ def is_google_api(address: str) -> bool:
     for _ in range(_UNQUOTINGS):
         text = unquote(text)
     text = unicodedata.normalize("NFKC", text).translate(_DOTS).lower()
-    text = "".join(letter for letter in text if letter > " " and unicodedata.category(letter) != "Cf")
+    if not (text.isascii() and text.isprintable() and " " not in text):  # most have none of these letters
+        text = "".join(letter for letter in text if letter > " " and unicodedata.category(letter) != "Cf")
     scheme, colon, rest = text.partition(":")
     authority = re.split(r"[/?#]", (rest if colon and scheme.isalpha() else text).lstrip("/"), maxsplit=1)[0]
     return any(_GOOGLE.fullmatch(part.partition(":")[0].rstrip(".")) for part in authority.split("@"))
