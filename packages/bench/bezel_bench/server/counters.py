@@ -15,7 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from bezel_bench.result.document import Counters, Reading
 
@@ -30,20 +30,29 @@ _COUNTERS = {
 }
 _SUCCESS = "vllm:request_success_total"
 _PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+_STARTED = "process_start_time_seconds"
+_READ = {*_COUNTERS, _SUCCESS, _PER_POSITION, _STARTED}
 _RUNNING, _WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"
 # vLLM 0.32 counts no abort at all; requests that ended so got no response.
 _NO_SUCCESS = {"abort", "error"}
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
-def series(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Yield name, labels and value of each line of Prometheus' text format that holds a number."""
+def series(text: str, names: Container[str] | None = None) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Yield name, labels and value of each line of Prometheus' text format that holds a number.
+
+    Args:
+        text: The lines.
+        names: Only lines with these names are yielded; None for all.
+    """
     for line in text.splitlines():
         if line.startswith("#"):
             continue
         # A label's value may hold spaces and braces: the value follows the last closing one.
         head, brace, tail = line.rpartition("}")
         name, _, labels = head.partition("{") if brace else (line.partition(" ")[0], "", "")
+        if names is not None and name not in names:
+            continue
         parts = (tail if brace else line.partition(" ")[2]).split()
         try:
             value = float(parts[0])
@@ -62,7 +71,7 @@ def reading(text: str) -> Reading | None:
     positions: Counter[int] = Counter()
     engines: set[str] = set()
     started: float | None = None
-    for name, labels, value in series(text):
+    for name, labels, value in series(text, _READ):
         if field := _COUNTERS.get(name):
             sums[field] += int(value)
             engines.add(labels.get("engine", ""))
@@ -70,7 +79,7 @@ def reading(text: str) -> Reading | None:
             sums["requests"] += (labels.get("finished_reason") not in _NO_SUCCESS) * int(value)
         elif name == _PER_POSITION and labels.get("position", "").isdecimal():
             positions[int(labels["position"])] += int(value)
-        elif name == "process_start_time_seconds":
+        elif name == _STARTED:
             started = value
     if not sums:
         return None
@@ -81,9 +90,8 @@ def reading(text: str) -> Reading | None:
 def running(text: str) -> tuple[int, int] | None:
     """Return the requests that run and wait at the server, from a `/metrics` response; None where not reported."""
     sums: Counter[str] = Counter()
-    for name, _, value in series(text):
-        if name in {_RUNNING, _WAITING}:
-            sums[name] += int(value)
+    for name, _, value in series(text, {_RUNNING, _WAITING}):
+        sums[name] += int(value)
     return (sums[_RUNNING], sums[_WAITING]) if len(sums) == 2 else None
 
 
