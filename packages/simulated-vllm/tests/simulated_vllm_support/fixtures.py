@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 
 from bezel_base.loopback.listeners import free_port
+from bezel_base.loopback.plain_http import NO_TLS
 from bezel_simulated_vllm.api.web import Server
 from bezel_simulated_vllm.configuration.faults import ServingFaults
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
@@ -115,7 +116,7 @@ def serve(settings):
             assert thread.is_alive()
         port = server.servers[0].sockets[0].getsockname()[1]
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10, verify=NO_TLS) as client:
                 yield client
         finally:
             server.should_exit = True

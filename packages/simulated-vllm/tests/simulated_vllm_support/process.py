@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from bezel_base.loopback.listeners import free_port
+from bezel_base.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{url}/health", timeout=10, trust_env=False).status_code == 200:
+            if httpx.get(f"{url}/health", timeout=10, trust_env=False, verify=NO_TLS).status_code == 200:
                 return
         time.sleep(0.05)
     raise TimeoutError(f"the simulated server did not start (exit code {process.poll()})")
