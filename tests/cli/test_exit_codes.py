@@ -112,6 +112,7 @@ def test_code_that_a_row_lacks_or_has_too_much_is_found(
     assert differing_codes(row_codes, frozenset(results), frozenset(errors)) == differing
 
 
+@pytest.mark.slow
 def test_reached_errors_are_those_of_functions_that_are_referred_to() -> None:
     assert Exit.LOCKED in raised_codes("bezel.operations.deploy.deploy:apply_deploy")
     assert Exit.LOCKED not in raised_codes("bezel.operations.status.status:status")

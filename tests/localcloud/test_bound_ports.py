@@ -188,6 +188,7 @@ def test_a_page_in_a_browser_of_the_same_user_is_refused_at_every_port(doors, ki
     assert "access_token" not in answer
 
 
+@pytest.mark.slow
 def test_a_command_on_a_machine_takes_its_key(doors):
     address = doors["a machine's metadata"][0]
     body = b'{"program": "docker", "argv": ["--version"], "stdin": "", "config": "/"}'
@@ -235,6 +236,7 @@ def test_a_containers_own_variables_are_handed_on(name):
     assert notes_of_withheld({name: "x"}) == ()
 
 
+@pytest.mark.slow
 def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
     folder = world.cloud.layout.sockets
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from localcloud_support.client import PARENT, RUNTIME
 
 MEMBER = f"serviceAccount:{RUNTIME}"
@@ -14,6 +16,7 @@ def documented_limit():
     return json.loads(text.partition("<<'END'\n")[2].partition("END\n")[0])
 
 
+@pytest.mark.slow
 def test_an_account_that_may_grant_one_role_grants_and_takes_no_other(cloud):
     """As docs/leases.md says for the account that deploys."""
     path = f"/crm/v1/{PARENT}"

@@ -130,6 +130,7 @@ def test_a_new_revision_of_a_service_keeps_its_policy(cloud):
         cloud.remove("policied")
 
 
+@pytest.mark.slow
 def test_an_execution_of_a_job_keeps_its_policy(cloud):
     path, role = f"{JOBS}/policied", "roles/run.invoker"
     task = {"containers": [{"image": cloud.template()["containers"][0]["image"], "args": ["--exit=0"]}]}

@@ -134,6 +134,7 @@ def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
             read_recordings(folder)
 
 
+@pytest.mark.slow
 def test_a_failure_without_the_life_of_its_type_is_refused(tmp_path: Path) -> None:
     record_checks(tmp_path, right=FILLED)
     (tmp_path / "faults").mkdir()
@@ -146,6 +147,7 @@ def test_a_failure_without_the_life_of_its_type_is_refused(tmp_path: Path) -> No
         list(comparison.everything())
 
 
+@pytest.mark.slow
 def test_a_request_of_another_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     call = {"phase": "create", "rpc": "Check", "request": {"urn": 3}, "response": {}}

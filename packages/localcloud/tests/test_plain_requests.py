@@ -233,6 +233,7 @@ def test_a_body_that_comes_after_its_head_is_read_whole(served_port):
     assert served_port.errors == []
 
 
+@pytest.mark.slow
 def test_a_client_that_goes_within_a_body_is_seen_as_gone(served_port):
     served_port.seen.clear()
     with socket.create_connection(("127.0.0.1", served_port.port), 20) as connection:

@@ -234,6 +234,7 @@ def test_the_same_seed_writes_the_same_and_another_does_not(rig):
     assert texts[0] == texts[1] != texts[2]
 
 
+@pytest.mark.slow
 def test_an_answer_ends_by_itself_unless_it_ignores_its_end(rig):
     one = rig()
     natural, forced = one.ask(list(range(50)), 2000, ignore_eos=False), one.ask(list(range(50)), 2000)
@@ -243,6 +244,7 @@ def test_an_answer_ends_by_itself_unless_it_ignores_its_end(rig):
     assert (forced.finish, len(forced.tokens)) == ("length", 2000)
 
 
+@pytest.mark.slow
 def test_the_counters_agree_with_what_the_clients_saw(rig):
     one = rig()
     users(one, 6)

@@ -188,6 +188,7 @@ def test_an_answer_that_ends_by_itself_closes_with_a_chunk_without_text(plain):
     assert (chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["choices"][0]["stop_reason"]) == ("stop", None)
 
 
+@pytest.mark.slow
 def test_the_ids_of_a_stream_are_one(plain):
     for chunks, prefix in ((chat(plain, stream=True), "chatcmpl-"), (text(plain, stream=True), "cmpl-")):
         assert {chunk["id"].startswith(prefix) for chunk in chunks[:-1]} == {True}

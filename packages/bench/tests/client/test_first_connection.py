@@ -238,6 +238,7 @@ def probe(url: str) -> str:
     return asker(Target(url, "m", public=True), dict, seconds=0.5)("/v1/models", None).text
 
 
+@pytest.mark.slow
 def test_server_that_takes_no_connection_in_time_is_named() -> None:
     """A full queue of connections drops the next one, as a firewall does."""
     with contextlib.ExitStack() as stack:
