@@ -32,6 +32,8 @@ _ESCAPED_BAR = r"\1\\|"
 _ZERO_WIDTH = "\u200b"
 # What begins a heading, a list, a thematic break or a setext heading at the start of a line.
 _BLOCK = re.compile(r"(?P<number>(?:\d{1,9}(?=[.)](?:\s|$)))?)(?P<mark>(?<!\d)[#+=>-]|(?<=\d)[.)])")
+# The marks that may end a heading's line, and are then not shown.
+_CLOSING = re.compile(r"(?<=\s)#+$")
 _BACKTICKS = re.compile(r"`+")
 _ANY_MARK = re.compile(r"[^A-Za-z0-9 ]")
 # Words and figures of a report; anything else in it may have come from outside.
@@ -83,7 +85,7 @@ def prose(value: object, longest: int = 200) -> str:
         text += (_ZERO_WIDTH if text.endswith("`") else "") + (
             code(code_text, longest) if code_text.strip() else _words(f"`{code_text}`")
         )
-    text += _words(last[0])
+    text = _CLOSING.sub(r"\\\g<0>", text + _words(last[0]))
     return _BLOCK.sub(r"\g<number>\\\g<mark>", text, count=1) if _BLOCK.match(text) else text
 
 

@@ -79,6 +79,8 @@ def without_code(tags: list[str]) -> list[str]:
 @given(TEXTS, st.sampled_from(PLACES))
 @example("`a``b`", "{}")
 @example("1. x", "{}")
+@example("a ##", "# {}")
+@example("` #", "# {}")
 def test_prose_adds_no_element_and_keeps_its_text(text: str, place: str) -> None:
     plain = flat(text, LONGEST)
     shown = render(place.format(prose(text, LONGEST) or "tame"))
