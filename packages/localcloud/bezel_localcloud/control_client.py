@@ -24,6 +24,10 @@ class ControlRequestError(UserError):
     """A request that localcloud refused, or did not respond to."""
 
 
+class CutOffError(ControlRequestError):
+    """A request whose connection ended without a response."""
+
+
 def active_faults(endpoint: Endpoint) -> list[dict[str, Any]]:
     """The active faults: `kind`, `parameters`, and `met`, how often it matched, where it counts.
 
@@ -59,8 +63,8 @@ def reset(endpoint: Endpoint) -> None:
     """
     import httpx
 
-    wanted = _request(endpoint, "POST", _RESET)["generation"]
     deadline = time.monotonic() + _RESET_SECONDS
+    wanted = _begin_reset(endpoint, deadline)
     while True:
         # Between two generations a connection waits to be accepted; one that the old generation took is cut off.
         try:
@@ -72,6 +76,17 @@ def reset(endpoint: Endpoint) -> None:
         if time.monotonic() > deadline:
             raise ControlRequestError(f"localcloud at {endpoint.base} was not reset within {_RESET_SECONDS:g} s.")
         time.sleep(_PAUSE_SECONDS)
+
+
+def _begin_reset(endpoint: Endpoint, deadline: float) -> int:
+    """Ask for a reset; return the generation that follows it. Another reset may cut the connection off: ask again."""
+    while True:
+        try:
+            return int(_request(endpoint, "POST", _RESET)["generation"])
+        except CutOffError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _request(endpoint: Endpoint, method: str, path: str, *, json: object = None) -> dict[str, Any]:
@@ -97,4 +112,7 @@ def _send(endpoint: Endpoint, method: str, path: str, json: object = None) -> "h
 
 
 def _no_response_error(endpoint: Endpoint, error: Exception) -> ControlRequestError:
-    return ControlRequestError(f"localcloud at {endpoint.base} does not respond: {type(error).__name__}.")
+    import httpx
+
+    kind = CutOffError if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError) else ControlRequestError
+    return kind(f"localcloud at {endpoint.base} does not respond: {type(error).__name__}.")

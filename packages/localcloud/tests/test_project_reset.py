@@ -1,10 +1,15 @@
 """A reset of a running localcloud's project: what goes, what stays, and requests that come at the same time."""
 
+import contextlib
+import itertools
 import os
 import select
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +144,43 @@ def test_two_resets_at_once_both_end(started_cloud: Started) -> None:
         resets = [pool.submit(control_client.reset, started_cloud.endpoint) for _ in range(3)]
         assert [reset.result(60) for reset in resets] == [None] * 3
     assert control.inventory(started_cloud.endpoint) == {}
+
+
+@contextlib.contextmanager
+def cutting_server(count: int) -> Iterator[str]:
+    """Serve a generation, after so many connections that end without a response; yield the address."""
+    body = b'{"generation": 1}'
+    answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    def serve() -> None:
+        for number in itertools.count():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                if number >= count:
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+def test_a_reset_that_another_one_cuts_off_is_asked_again(shared_cloud: Started) -> None:
+    with cutting_server(3) as base:
+        control_client.reset(replace(shared_cloud.endpoint, base=base))
+
+
+def test_another_request_that_is_cut_off_is_reported(shared_cloud: Started) -> None:
+    with cutting_server(1) as base, pytest.raises(control_client.CutOffError, match="does not respond"):
+        control_client.active_faults(replace(shared_cloud.endpoint, base=base))
 
 
 def test_a_reset_without_permission_is_refused(started_cloud: Started) -> None:
