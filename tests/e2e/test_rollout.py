@@ -116,7 +116,7 @@ def test_a_client_sees_nothing_of_a_failed_check_and_of_its_repair(stage: FaultH
     before, _ = traffic(stage)
     stage.need_a_revision()
     stage.add("engine-death", after_requests=3)
-    # No inference: this fault strikes whoever answers it.
+    # The client asks for no inference: its request would be one of the three after which the engine dies.
     with asking(stage, inference=False) as client:
         failed = stage.up()
     client.saw_nothing()

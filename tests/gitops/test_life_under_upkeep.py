@@ -14,6 +14,7 @@ from tests.support.gitops.pipeline import STACK, Pipeline
 
 pytestmark = pytest.mark.slow
 LOCK = "locks/small/dev.json"
+REDEPLOY = "pulumi up --yes --skip-preview --non-interactive --stack dev"
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +108,19 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
     assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 200
 
     # A deploy under the lock gives it a later day, after the plan was made and before the lock is free.
-    later = pipeline.start("ci", "lock", STACK, "--", "sh", "-c", "until [ -e go ]; do sleep 0.1; done")
+    later = pipeline.start("ci", "lock", STACK, "--", "sh", "-c", "until [ -e go ]; do sleep 0.1; done; " + REDEPLOY)
     until(lambda: LOCK in pipeline.objects("locks/"))
     expiring = pipeline.start("ci", "expire", "--yes", "--wait", "2m")
     text = ""
     while "waiting for the lock" not in text and (line := expiring.stdout.readline()):
         text += line
-    set_last_day(pipeline, "2099-01-01")
+    pipeline.set("small:labels", {"expires-at": "2099-01-01"})
     (pipeline.folder / "go").touch()
     text += expiring.communicate(timeout=120)[0]
     assert (later.wait(120), expiring.returncode) == (0, 1), text
     assert "a deploy has changed it since the plan was made" in text
     assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 200
+    pipeline.set("small:labels", {"expires-at": "2026-01-01"})
     set_last_day(pipeline, "2026-01-01")
 
     with fake_forge("github") as forge:

@@ -123,6 +123,7 @@ def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with
     assert buckets(pipeline) == [bucket]
 
     digest = report["changes_digest"]
+    assert "other changes" in text_of(pipeline.report(*DEPLOY, "--approve", previewed["changes_digest"], code=3))
     approved = pipeline.report(*DEPLOY, "--approve", digest)
     assert (approved["verdict"], approved["changes_digest"]) == ("deployed", digest)
     assert buckets(pipeline)[0]["labels"]["team"] == "a"

@@ -1,4 +1,4 @@
-"""A worker that reports a fast test by one message hides no error of its set-up or its end."""
+"""A worker that reports a test by one message hides no error of its set-up or its end."""
 
 import os
 import re
@@ -32,13 +32,17 @@ def test_left_out(): pytest.skip("no need")
 """
 
 
-def run(folder: Path) -> subprocess.CompletedProcess[str]:
+SLOW = "slow and not long and not wide"
+
+
+def run(folder: Path, selection: str, *names: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / "conftest.py", folder)
     (folder / "pytest.ini").write_text(
         "[pytest]\nmarkers =\n  slow: s\n  wide: w\n  wide_except: w\n  wide_cases: w\n  long: l\n"
     )
-    (folder / "test_numbers.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist.plugin", "-n", "1", "-m", "not slow"]
+    marks = "\npytestmark = pytest.mark.slow\n" if selection == SLOW else ""
+    (folder / "test_numbers.py").write_text(TESTS + marks)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist.plugin", "-n", "1", "-m", selection, *names]
     # Other plugins import for a second, in both processes.
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(
@@ -47,9 +51,15 @@ def run(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_outcome_is_counted_once_and_errors_are_reported(tmp_path: Path) -> None:
-    ended = run(tmp_path)
+    ended = run(tmp_path, "not slow")
     assert ended.returncode == 1, ended.stderr
     # Passed are the one without a fixture, and the one whose fixture fails at its end.
     assert re.match(r"1 failed, 2 passed, 1 skipped, 2 errors in ", ended.stdout.splitlines()[-1]), ended.stdout
     assert "no place to begin" in ended.stdout
     assert "no place to end" in ended.stdout
+
+
+def test_passing_tests_of_the_slow_ones_are_counted_once(tmp_path: Path) -> None:
+    ended = run(tmp_path, SLOW, "test_numbers.py::test_number")
+    assert ended.returncode == 0, ended.stdout
+    assert re.match(r"1 passed in ", ended.stdout.splitlines()[-1]), ended.stdout

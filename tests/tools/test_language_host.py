@@ -81,7 +81,7 @@ def host_scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def host(host_scripts: Path) -> Iterator[Host]:
-    """One host for all that it is asked and told to run; those that are to end have one of their own."""
+    """A language host that the tests of this module share; a test that ends its host starts one of its own."""
     running = Host({"PATH": f"{host_scripts}:{os.environ['PATH']}"})
     yield running
     running.end()

@@ -26,7 +26,7 @@ class ProjectError(UserError):
 
 
 class WrongNameError(WrongValueError, ProjectError):
-    """The name that a user gave is no stack's, or no Google Cloud project's."""
+    """A user named a stack that does not exist, or gave an ID that no Google Cloud project can have."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bezel.operations.explain import checkpoints, policies, settings, variables,
 from bezel.operations.explain.entry import Entry
 from bezel.operations.results import Result
 from bezel.planner.base.settings import Settings
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import Problem, WrongValueError
 from bezel_catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
 
 _MOST_NEAR = 5
@@ -59,13 +59,13 @@ def explain(context: Context, arguments: ExplainArguments) -> Explanation:
     """What is allowed for a name, and why.
 
     Raises:
-        UserError: Nothing records the name, or the release.
+        WrongValueError: Nothing records the name, or the release.
     """
     subject, version = arguments.subject, arguments.vllm_version
     if version not in vllm_versions():
         consequence = "no options of this release are recorded."
         repair = f"choose one of {', '.join(vllm_versions())}."
-        raise UserError(Problem("--vllm-version", version, consequence, repair))
+        raise WrongValueError(Problem("--vllm-version", version, consequence, repair))
     try:
         entries = [
             *policies.entries(subject, context.folder),
@@ -75,12 +75,12 @@ def explain(context: Context, arguments: ExplainArguments) -> Explanation:
             *variables.entries(subject, version),
         ]
     except NotInCatalogueError as error:
-        raise UserError(str(error)) from None
+        raise WrongValueError(str(error)) from None
     near = _near(subject, version)
     if not entries:
         hint = f"did you mean {', '.join(near)}?" if near else "`bezel catalog show` lists what the catalogue knows."
         consequence = f"no policy, setting, checkpoint, hardware, option or variable of vLLM {version} has this name."
-        raise UserError(Problem("NAME", subject, consequence, hint))
+        raise WrongValueError(Problem("NAME", subject, consequence, hint))
     shown = {entry.name.lower().removeprefix("bezel:") for entry in entries}
     return Explanation(
         subject=subject, entries=tuple(entries), near=tuple(name for name in near if name.lower() not in shown)
