@@ -13,6 +13,7 @@ import pulumi
 from bezel.planner import LeasePlan, Plan, Problem
 from bezel.planner.assemble.quota import (
     Need,
+    Unread,
     is_short,
     lease_needs,
     lease_shortage,
@@ -60,7 +61,7 @@ def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Prob
     problems: list[Problem] = []
     services = _services(state)
     for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
-        if isinstance(allowed, str):
+        if isinstance(allowed, Unread):
             continue
         others = used_by_others(services, service.name, need.quota.id)
         own_use = own_most(services, service.name, need.quota.id)
@@ -75,15 +76,15 @@ def service_problems(plan: Plan, state: QuotaState, *, gated: bool) -> list[Prob
             else:
                 problems.append(problem)
             continue
-        if not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own_use):
+        if not isinstance(counted, Unread) and is_crowded(need, allowed, counted.used, own_use):
             _warn(crowding(need, allowed, counted, plan.project))
         if warning := tight_deploy(worst_moment(need, services, service.name), allowed, plan.project):
             _warn(warning)
     _report(needs, state, plan.project, service.name)
-    if isinstance(state.services, str):
+    if isinstance(state.services, Unread):
         _warn(
-            f"the use of quotas by other services of {service.region} is not known ({state.services}): what they and "
-            "an old revision may hold during this deploy is not judged."
+            f"the use of quotas by other services of {service.region} is not known ({state.services.reason}): what "
+            "they and an old revision may hold during this deploy is not judged."
         )
     return problems
 
@@ -93,7 +94,7 @@ def lease_problems(plan: LeasePlan, state: QuotaState) -> list[Problem]:
     terms = plan.terms
     needs = lease_needs(terms)
     allowed_amounts = {
-        need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, str)
+        need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, Unread)
     }
     _report(needs, state, plan.project)
     if len(allowed_amounts) == len(needs) and leases_that_fit(allowed_amounts) < len(terms.names):
@@ -111,7 +112,7 @@ def lease_problems(plan: LeasePlan, state: QuotaState) -> list[Problem]:
     crowded = [
         (need, allowed, counted)
         for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True)
-        if not isinstance(allowed, str) and not isinstance(counted, str)
+        if not isinstance(allowed, Unread) and not isinstance(counted, Unread)
         if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
     ]
     # An existing lease is part of the counted use, and needs no more.
@@ -133,16 +134,16 @@ def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None, *
 
 
 def _services(state: QuotaState) -> list[dict[str, Any]]:
-    return [] if isinstance(state.services, str) else state.services
+    return [] if isinstance(state.services, Unread) else state.services
 
 
 def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own_service: str = "") -> None:
     """Report in a preview what is not known, and the use of what is known; `own_service` is the service's name."""
     services = _services(state)
     lines: list[str] = []
-    unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)
+    unread, unseen = defaultdict[Unread, list[Need]](list), defaultdict[Unread, list[Need]](list)
     for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
-        if isinstance(allowed, str):
+        if isinstance(allowed, Unread):
             unread[allowed].append(need)
             continue
         line = use_line(
@@ -151,13 +152,13 @@ def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own_servic
             used_by_others(services, "", need.quota.id).certain,
             counted,
             moment=worst_moment(need, services, own_service) if own_service else None,
-            changed=() if isinstance(counted, str) else changed_since(services, counted.age, state.read_at),
+            changed=() if isinstance(counted, Unread) else changed_since(services, counted.age, state.read_at),
         )
         lines.append(line)
-        if isinstance(counted, str):
+        if isinstance(counted, Unread):
             unseen[counted].append(need)
     for why, concerned in unread.items():
-        _warn(unknown(tuple(concerned), project, why))
+        _warn(unknown(tuple(concerned), project, why.reason))
     lines += [uncounted_warning(concerned, project, why) for why, concerned in unseen.items()]
     if lines and pulumi.runtime.is_dry_run():
         pulumi.log.info("quotas and their use:\n  " + "\n  ".join(lines))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bezel.planner.assemble.quota import Unread
 from bezel.rest import GoogleClient
 from bezel.rest.cloud_quotas import Allowed, Limit, quota_of
 from bezel_components.lookups.quota import look_up
@@ -47,8 +48,8 @@ def test_a_quota_holds_where_the_answer_says_and_for_what_it_is_counted_by(run: 
 def test_each_answer_stands_alone(run: FakeRun) -> None:
     run.neighbours = None
     answers = look_up("acme-llm", [L4, Limit("run.googleapis.com", QUOTA, "asia-south1")], "us-east4")
-    assert answers.allowed == (3, f"{QUOTA} has no value for asia-south1")
-    assert answers.services == "403 TEST: Permission 'run.services.list' denied."
+    assert answers.allowed == (3, Unread(f"{QUOTA} has no value for asia-south1"))
+    assert answers.services == Unread("403 TEST: Permission 'run.services.list' denied.", is_denied=True)
 
 
 def test_where_cloud_run_was_never_used_there_is_no_service(run: FakeRun) -> None:

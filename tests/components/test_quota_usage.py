@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bezel.planner.assemble.quota import Unread
 from bezel.rest import GoogleClient, UnreachableError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_of
 from bezel_components.lookups.quota import look_up
@@ -105,21 +106,21 @@ def test_nobody_waits_for_an_answer_beyond_the_deadline(run: FakeRun) -> None:
 def test_whatever_monitoring_answers_the_quota_is_reported(run: FakeRun, answer: Answer, why: str) -> None:
     run.server.routes[:] = [lambda call: answer if call.path.startswith("/monitoring/") else run.route(call)]
     answers = look_up("acme-llm", [L4])
-    assert (answers.allowed, answers.counted) == ((3,), (why,))
+    assert (answers.allowed, answers.counted) == ((3,), (Unread(why, is_denied=why.startswith("403")),))
 
 
 def test_a_quota_is_counted_by_the_metric_that_its_description_names(run: FakeRun) -> None:
     run.counted = {QUOTA: (2, timedelta(minutes=5).total_seconds())}
     (count,) = look_up("acme-llm", [L4]).counted
-    assert not isinstance(count, str)
+    assert isinstance(count, Counted)
     assert (count.used, round(count.age)) == (2, 300)
 
 
 def test_monitoring_is_not_asked_without_need(run: FakeRun) -> None:
     """Monitoring is not asked where it could not say or nobody wants to know."""
     family = Limit("compute.googleapis.com", "TPUS", "us-east4", (("tpu_family", "CT6E"),))
-    assert look_up("acme-llm", [family]).counted == ("Cloud Monitoring does not count it by tpu_family",)
-    assert look_up("acme-llm", [L4], use=False).counted == ("it was not requested",)
+    assert look_up("acme-llm", [family]).counted == (Unread("Cloud Monitoring does not count it by tpu_family"),)
+    assert look_up("acme-llm", [L4], use=False).counted == (Unread("it was not requested"),)
     run.quota = None
     assert "has not been used in project" in str(look_up("acme-llm", [L4]).counted[0])
     assert not [call for call in run.server.calls if call.path.startswith("/monitoring/")]

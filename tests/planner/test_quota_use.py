@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.planner.assemble.quota import Need, Quota, is_short
+from bezel.planner.assemble.quota import Need, Quota, Unread, is_short
 from bezel.planner.assemble.quota_use import (
     changed_since,
     crowding,
@@ -92,12 +92,12 @@ def test_what_a_service_may_have_is_its_own() -> None:
         (L4, 3, 0, (1, 40.0), "1 GPU used (Cloud Monitoring, 40s ago), 3 GPUs allowed, 1 GPU needed."),
         (L4, 3, 0, (0, 7260.0), "0 GPUs used (Cloud Monitoring, 2h1m ago), 3 GPUs allowed, 1 GPU needed."),
         (L4, math.inf, 0, (2, 0.2), "2 GPUs used (Cloud Monitoring, 0s ago), no limit, 1 GPU needed."),
-        (L4, 3, 0, "403", "use not known, 3 GPUs allowed, 1 GPU needed."),
+        (L4, 3, 0, Unread("403"), "use not known, 3 GPUs allowed, 1 GPU needed."),
         (
             MEMORY,
             40 << 30,
             16 << 30,
-            "403",
+            Unread("403"),
             "at least 16 GiB used (by the services that run without traffic), 40 GiB allowed, 1 GiB needed.",
         ),
         (
@@ -113,16 +113,18 @@ def test_what_a_service_may_have_is_its_own() -> None:
     ],
 )
 def test_a_preview_shows_the_use_of_a_quota_its_source_and_its_age(
-    quota: Quota, allowed: float, listed: int, counted: tuple[int, float] | str, text: str
+    quota: Quota, allowed: float, listed: int, counted: tuple[int, float] | Unread, text: str
 ) -> None:
     assert use_line(need(quota), allowed, listed, counted) == f"{quota.id} in us-east4: {text}"
 
 
 def test_a_refusal_is_reported_with_its_needs_and_a_missing_value_without() -> None:
-    refused = uncounted_warning((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
+    refused = uncounted_warning(
+        (need(), need(MEMORY), need()), "p", Unread("403 PERMISSION_DENIED: no", is_denied=True)
+    )
     assert f"the use of {L4.id}, {MEMORY.id} (403 PERMISSION_DENIED: no)" in refused
     assert "roles/monitoring.viewer and run `gcloud services enable monitoring.googleapis.com --project=p`" in refused
-    absent = uncounted_warning((need(),), "p", "it has no value of the last day")
+    absent = uncounted_warning((need(),), "p", Unread("it has no value of the last day"))
     assert absent.endswith("jobs, instances that serve requests and other users are not counted.")
 
 

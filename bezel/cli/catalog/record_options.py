@@ -130,10 +130,9 @@ def _record(python: str) -> dict[str, Any]:
         consequence = f"it could not list the options of its vLLM: {last}."
         repair = "choose the interpreter of an environment in which `import vllm` works."
         raise UserError(Problem("PYTHON", python, consequence, repair))
-    for line in result.stderr.splitlines():
-        if line.startswith("the values of "):
-            note(line)
     recorded: dict[str, Any] = json.loads(result.stdout)
+    for name, reason in recorded.pop(recorder.UNKNOWN_VALUES).items():
+        note(f"the values of {name} are not recorded: {reason}")
     return recorded
 
 

@@ -34,6 +34,14 @@ _PERMISSION = "roles/cloudquotas.viewer"
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a value is not known: the reason in words, and whether the caller lacked a permission or an enabled API."""
+
+    reason: str
+    is_denied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """The maximum need of a quota in a place: `per_instance`, times instances and revisions."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, USE_API, gpu_quota, is_short, request
+from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, USE_API, Unread, gpu_quota, is_short, request
 from bezel_base.text.shell import shell_word
 from bezel_catalog import NotInCatalogueError
 from bezel_catalog.quantities import duration_text
@@ -161,7 +161,7 @@ def use_line(
     need: Need,
     allowed: float,
     listed: int,
-    counted: tuple[int, float] | str,
+    counted: tuple[int, float] | Unread,
     *,
     moment: Moment | None = None,
     changed: Sequence[str] = (),
@@ -178,9 +178,9 @@ def use_line(
     """
     things = need.quota.things
     limit = "no limit" if allowed == math.inf else f"{things(allowed)} allowed"
-    used = in_use(listed, None if isinstance(counted, str) else counted[0])
+    used = in_use(listed, None if isinstance(counted, Unread) else counted[0])
     before = f", before {', '.join(changed)} changed" if changed else ""
-    monitoring = "" if isinstance(counted, str) else f"Cloud Monitoring, {duration_text(counted[1])} ago{before}"
+    monitoring = "" if isinstance(counted, Unread) else f"Cloud Monitoring, {duration_text(counted[1])} ago{before}"
     if used is None:
         use = "use not known"
     elif used[1]:
@@ -196,13 +196,13 @@ def use_line(
     return f"{need.quota.id} in {need.place}: {use}, {limit}, {needed}."
 
 
-def uncounted_warning(needs: Iterable[Need], project: str, why: str) -> str:
+def uncounted_warning(needs: Iterable[Need], project: str, why: Unread) -> str:
     """Warning that Cloud Monitoring reports no use: what is therefore not counted, and after a 403 the repair."""
     quotas = ", ".join(dict.fromkeys(need.quota.id for need in needs))
     repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={shell_word(project)}`."
     return (
-        f"Cloud Monitoring does not report the use of {quotas} ({why}): jobs, instances that serve requests and other "
-        f"users are not counted.{repair if why.startswith('403') else ''}"
+        f"Cloud Monitoring does not report the use of {quotas} ({why.reason}): jobs, instances that serve requests and "
+        f"other users are not counted.{repair if why.is_denied else ''}"
     )
 
 

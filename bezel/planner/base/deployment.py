@@ -64,10 +64,15 @@ class WeightsPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedOption:
-    """An option of the server: its value as vLLM reads it, and its words on the command line."""
+    """An option of the server: its value as vLLM reads it, and its flags, each with the values that follow it."""
 
     value: Any
-    arguments: tuple[str, ...]
+    flags: tuple[tuple[str, ...], ...]
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Its words on the command line: `--flag=value` for a flag with one value."""
+        return tuple(word for flag in self.flags for word in (("=".join(flag),) if len(flag) == 2 else flag))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,7 @@ def argument_rows(server: ServerPlan, origins: Mapping[str, str]) -> Iterable[Ro
     yield "model", server.weights.model, COMPUTED
     for name, option in server.options.items():
         origin = origins[f"vllm.{name}"]
-        flags = [word for word in option.arguments if "=" in word]
-        if flags and len(flags) == len(option.arguments):
-            for word in flags:
-                flag, _, value = word.partition("=")
-                yield flag, value, origin
-        elif option.arguments:
-            flag, *values = option.arguments
+        for flag, *values in option.flags:
             yield flag, " ".join(values), origin
 
 

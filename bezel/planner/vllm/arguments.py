@@ -1,7 +1,7 @@
 """Arguments of `vllm serve`, composed from the catalogue's defaults and the stack file.
 
 Owns the defaults, the merging of both, and their one spelling (`--flag=value`). Values are parsed once, for
-every rule, and become words again in `words_of` alone. Leaves checks to bezel.planner.vllm.option_checks (one option at
+every rule, and become words again in `flags_of` alone. Leaves checks to bezel.planner.vllm.option_checks (one option at
 a time) and bezel.planner.vllm.argument_conflicts (combinations).
 """
 
@@ -144,12 +144,12 @@ def planned_options(arguments: Mapping[str, Argument], options: VllmOptions) -> 
         ValueError: the release does not have an option; the checks refuse it before.
     """
     return {
-        name: PlannedOption(arguments[name].value, words_of(arguments[name], options)) for name in sorted(arguments)
+        name: PlannedOption(arguments[name].value, flags_of(arguments[name], options)) for name in sorted(arguments)
     }
 
 
-def words_of(argument: Argument, options: VllmOptions) -> tuple[str, ...]:
-    """The words of one option on the command line; none for a switch without a negation that is off.
+def flags_of(argument: Argument, options: VllmOptions) -> tuple[tuple[str, ...], ...]:
+    """The flags of one option, each with its values; none for a switch without a negation that is off.
 
     Raises:
         ValueError: the release does not have it.
@@ -161,11 +161,11 @@ def words_of(argument: Argument, options: VllmOptions) -> tuple[str, ...]:
     option = match[0]
     if option.kind in SWITCHES:
         flag = option.flags[0] if value else option.negation
-        return (flag,) if flag else ()
+        return ((flag,),) if flag else ()
     if isinstance(value, list) and option.kind == "values" and len(value) != 1:
-        return (f"--{name}", *map(as_word, value))
+        return ((f"--{name}", *map(as_word, value)),)
     parts = value if isinstance(value, list) and option.kind in ("append", "values") else [value]
-    return tuple(f"--{name}={as_word(part)}" for part in parts)
+    return tuple((f"--{name}", as_word(part)) for part in parts)
 
 
 def as_word(value: object) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, TypeVar
 
+from bezel.planner.assemble.quota import Unread
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.rest.cloud_quotas import Counted, Limit, counted_of, quota_of
 from bezel.rest.run_services import services_of
@@ -28,9 +30,9 @@ class QuotaState:
         read_at: Time of the answers, from which the age of each counted use is reckoned.
     """
 
-    allowed: tuple[float | str, ...]
-    counted: tuple[Counted | str, ...]
-    services: list[dict[str, Any]] | str
+    allowed: tuple[float | Unread, ...]
+    counted: tuple[Counted | Unread, ...]
+    services: list[dict[str, Any]] | Unread
     read_at: datetime
 
 
@@ -64,29 +66,29 @@ def _client() -> GoogleClient:
     return GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS)
 
 
-def _value_or_reason(ask: Callable[[], _T]) -> _T | str:
+def _value_or_reason(ask: Callable[[], _T]) -> _T | Unread:
     try:
         return ask()
     except ApiError as error:
         # Without the URL, so that several quotas share one reason.
-        return f"{error.status} {error.reason}: {error.message}"
+        return Unread(f"{error.status} {error.reason}: {error.message}", is_denied=error.status == HTTPStatus.FORBIDDEN)
     except (RestError, ValueError) as error:
-        return str(error)
+        return Unread(str(error))
 
 
-def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | str, Counted | str]:
+def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | Unread, Counted | Unread]:
     """The quota's value and its use; the use is the second request, for the metric that the first response names."""
     value = _value_or_reason(lambda: quota_of(client, project, limit))
     if value is None:
-        value = f"{limit.quota_id} has no value for {limit.place}"
-    if isinstance(value, str):
+        value = Unread(f"{limit.quota_id} has no value for {limit.place}")
+    if isinstance(value, Unread):
         return value, value
     if not use:
-        return value.value, "it was not requested"
+        return value.value, Unread("it was not requested")
     return value.value, _value_or_reason(lambda: _count_use(client, project, limit, value.metric))
 
 
-def _count_use(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | str:
+def _count_use(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | Unread:
     if limit.dimensions:
-        return f"Cloud Monitoring does not count it by {', '.join(name for name, _ in limit.dimensions)}"
-    return counted_of(client, project, limit, metric, datetime.now(UTC)) or "it has no value of the last day"
+        return Unread(f"Cloud Monitoring does not count it by {', '.join(name for name, _ in limit.dimensions)}")
+    return counted_of(client, project, limit, metric, datetime.now(UTC)) or Unread("it has no value of the last day")

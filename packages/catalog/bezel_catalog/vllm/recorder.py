@@ -5,7 +5,7 @@
 
 Writes JSON on stdout. Runs in vLLM's own environment and imports nothing of bezel. Known values of options whose parser
 takes any text come from the places where the started server looks them up; a place that a release does not have is
-reported on stderr. The type of a variable is found by trial: vLLM's own reader of it gets a set of words, and its
+named with its reason. The type of a variable is found by trial: vLLM's own reader of it gets a set of words, and its
 results and exceptions determine the type. Bounds and shapes of options are the JSON schemas of vLLM's configuration
 classes; for a field whose values a function converts first, the types of values that it accepts. Combinations that vLLM
 refuses are not recorded.
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
 # Not options: the help, and the positional argument for the model.
 _NO_OPTIONS = ("help", "model_tag")
+UNKNOWN_VALUES = "unknown_values"
+"""Key of what is not part of the recording: options whose values are unknown, each with the reason."""
 _SUPPRESSED = "==SUPPRESS=="
 _REGISTERED: dict[str, tuple[str, str, Callable[[Any], Iterable[object]]]] = {
     "tool-call-parser": ("vllm.tool_parsers", "ToolParserManager", lambda it: it.list_registered()),
@@ -133,16 +135,17 @@ def _is_plain(value: object) -> bool:
     return type(value) in (bool, int, float, str)
 
 
-def registered_values() -> dict[str, list[str]]:
-    """Return, by option name, the values that the started server knows, in its own order."""
+def registered_values() -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return, by option name, the values that the started server knows in its own order, and why others are unknown."""
     recorded: dict[str, list[str]] = {}
+    unknown: dict[str, str] = {}
     for name, (module, attribute, read) in _REGISTERED.items():
         try:
             values = read(getattr(importlib.import_module(module), attribute))
             recorded[name] = list(dict.fromkeys(str(value) for value in values))
         except (ImportError, AttributeError) as error:
-            sys.stderr.write(f"the values of {name} are not recorded: {error}\n")
-    return recorded
+            unknown[name] = str(error)
+    return recorded, unknown
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -348,9 +351,11 @@ def main(arguments: list[str]) -> None:
             recording: dict[str, object] = {"variables": variables(module)}
         else:
             parser = _parser()
+            registered, unknown = registered_values()
             recording = {
                 "installed": importlib.import_module("importlib.metadata").version("vllm"),
-                "registered_values": registered_values(),
+                "registered_values": registered,
+                UNKNOWN_VALUES: unknown,
                 "options": options(parser),
                 "variables": variables(importlib.import_module("vllm.envs")),
                 "values": values(parser),
