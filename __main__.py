@@ -1,29 +1,5 @@
 """The program: settings become a plan, the plan becomes resources, the resources give the outputs."""
 
-import gc
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
+from bezel_stacks.program import run
 
-import pulumi
-
-# Loading modules leaves hardly any garbage, and collecting it takes a sixth of the time until there is a plan.
-gc.set_threshold(100_000)
-
-from bezel.planner import make_plan
-from bezel_base.errors import UserError
-from bezel_base.process_end import skip_last_collection
-from bezel_stacks import config
-from bezel_stacks.dispatch import deploy
-
-skip_last_collection()
-try:
-    stack = pulumi.get_stack()
-    config.check_stack_file(stack, Path.cwd(), pulumi.get_project())
-    today = datetime.now(UTC).date()
-    plan = make_plan(config.settings(), project=config.google_project(), stack=stack, today=today)
-    for name, value in deploy(plan).items():
-        pulumi.export(name, value)
-except (UserError, pulumi.RunError) as error:
-    pulumi.log.error(str(error))
-    sys.exit(32)  # for the engine: the error has been shown, so it adds nothing
+run()
