@@ -21,6 +21,8 @@ from bezel.engine.project.project import Project
 from bezel.gitops.judge.base import BaseJudge
 from bezel.gitops.judge.document import KEY, text_lines
 from bezel.gitops.rehearsal_place import OutOfTimeError, Place, place
+from bezel.planner.base.names import THROW_AWAY
+from bezel.planner.base.problems import setting
 from bezel.resource_cost.price_line import price_now
 from bezel.resource_cost.stack_cost import StackCost, stack_cost
 from bezel_base.text.markdown import code, prose
@@ -209,7 +211,7 @@ class _Rehearsing:
 
     def _destroy(self, view: Path, report: Rehearsal) -> Rehearsal:
         """Destroy the stack; one that is protected is released first, by the edit that a user would make."""
-        if self.project.configuration(self.stack).get("environment") == "prod":
+        if self.project.configuration(self.stack).get("environment", THROW_AWAY) != THROW_AWAY:
             self._release(view)
             self._local(view, "up")
         code, _ = self._local(view, "down")
@@ -231,7 +233,7 @@ class _Rehearsing:
         import yaml  # late: only a protected stack needs it
 
         content = yaml.safe_load(file.read_text())
-        content["config"][f"{self.project.name}:{_PROTECTION}"] = "never"
+        content["config"][setting(_PROTECTION)] = "never"
         file.unlink()
         file.write_text(yaml.safe_dump(content))
 

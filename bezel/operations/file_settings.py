@@ -20,6 +20,7 @@ from bezel.operations.results import Result, utc
 from bezel.outside_changes.change import NOT_SET
 from bezel.outside_changes.fields import text_of, value_at
 from bezel.planner.base.parse import read_settings
+from bezel.planner.base.problems import NAMESPACE
 from bezel_base.errors import UserError, one_line
 from bezel_base.text.shell import shell_word
 
@@ -85,7 +86,7 @@ def file_settings(context: Context, deployment: Deployment, live: Mapping[str, A
         file = {key: value for key, value in file.items() if key not in last.hidden}
         service = deployment.service
         state = service.inputs if service is not None and service.has_gpu else None
-        undeployed = differences(file, last.config, project.name, state, None if state is None else live)
+        undeployed = differences(file, last.config, NAMESPACE, state, None if state is None else live)
     except UserError as error:
         return _unknown(clean_text(one_line(error), _TEXT))
     failed = None if deploys[0].is_done else deploys[0]
@@ -111,7 +112,7 @@ def differences(
     Args:
         file: That of the stack file, by the engine's keys.
         deployed: That of the last deploy.
-        project: Name of the project, the namespace of the settings.
+        project: The namespace of the settings.
         state: Inputs of the GPU service in the state; None without one.
         live: The service in run v2's description.
     """

@@ -5,17 +5,17 @@ accepts unknown keys, which may be typing errors: the models refuse them.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 from pydantic_core import PydanticCustomError
 
-from bezel.planner.base.names import is_own_label
+from bezel.planner.base.names import ENVIRONMENT_PATTERN, is_environment, is_own_label
 from bezel.resource_cost.inputs import Inputs
 from bezel_base.errors import Problem, UserError
 
-Environment = Literal["dev", "prod"]
-"""Values of `bezel:environment`, which becomes the label `environment`."""
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
 
 
 class PolicyConfig(BaseModel):
@@ -30,10 +30,18 @@ C = TypeVar("C", bound=PolicyConfig)
 class Limits(PolicyConfig):
     """Limits by environment that may be deployed; an environment without one is refused."""
 
-    limits: dict[Environment, Any]
+    limits: dict[str, Any]
     exempt: list[str] = Field(
         [], description="resource types whose accelerators pass without a price, a number or an end"
     )
+
+    @field_validator("limits")
+    @classmethod
+    def _of_environments(cls, limits: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what no stack can have as `bezel:environment`, which becomes the label `environment`."""
+        if wrong := ", ".join(name for name in limits if not is_environment(name)):
+            raise PydanticCustomError("environment", "{wrong}: not the name of an environment", {"wrong": wrong})
+        return limits
 
     def of(self, inputs: Inputs) -> tuple[str, Any]:
         """A resource's environment and its limit.
@@ -61,8 +69,9 @@ class Limits(PolicyConfig):
 
 def _limits(name: str, limit: Any, what: str) -> type[Limits]:
     """The model of limits of one kind."""
-    field = Field(min_length=1, description=f"environment -> {what}")
-    return create_model(name, __base__=Limits, limits=(dict[Environment, limit], field))
+    names: JsonDict = {"propertyNames": {"pattern": ENVIRONMENT_PATTERN}}
+    field = Field(min_length=1, description=f"environment -> {what}", json_schema_extra=names)
+    return create_model(name, __base__=Limits, limits=(dict[str, limit], field))
 
 
 UsdLimits = _limits("UsdLimits", Annotated[float, Field(gt=0)], "maximum in USD")

@@ -6,6 +6,7 @@ import pulumi
 
 from bezel.planner import AnyPlan, PlanError, Problem
 from bezel.planner.base.deployment import ImagePlan
+from bezel.planner.base.names import THROW_AWAY
 from bezel.planner.cost.weights_transfer import BucketPlace
 from bezel.rest import RestError
 from bezel_base.errors import one_line
@@ -128,7 +129,7 @@ def weights(
             create=planned.create,
             readers=(identity.email,),
             writers={written_folder: (identity.email,)} if written_folder else {},
-            force_destroy=plan.environment == "dev",
+            force_destroy=plan.environment == THROW_AWAY,
             labels=labels,
         ),
         opts=after(identity),

@@ -102,13 +102,13 @@ def test_the_same_stack_is_refused_by_the_plan_alone(shared_rehearsal: Rehearsal
 def test_a_misspelt_configuration_is_a_failure_that_names_it(shared_rehearsal: Rehearsal) -> None:
     config = json.loads((shared_rehearsal.folder / f"{COST_PACK}.dev.json").read_text())
     config["hourly-cieling"] = config.pop("hourly-ceiling")
-    config["always-on"] = {"limits": {"dve": 0}}
+    config["always-on"] = {"limits": {"DEV": 0}}
     config["run-duration"] = {"limits": {"dev": "long"}}
     file = shared_rehearsal.folder / "own.json"
     file.write_text(json.dumps(config))
     run = preview(shared_rehearsal, "--policy-pack", COST_PACK, "--policy-pack-config", "own.json")
     assert run.code == 1, run.text
-    for phrase in ("hourly-ceiling: limits is required", 'always-on: limits: Property name of "dve"', '"dev", "prod"'):
+    for phrase in ("hourly-ceiling: limits is required", 'always-on: limits: Property name of "DEV"'):
         assert phrase in run.text
     assert "run-duration: limits.dev: Invalid type. Expected: number, given: string" in run.text
 

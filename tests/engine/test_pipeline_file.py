@@ -5,7 +5,6 @@ import re
 import shutil
 import tomllib
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -22,8 +21,6 @@ from bezel.engine.project.pipeline_file import (
 )
 from bezel.engine.project.project import Project
 from bezel.engine.run.policy_packs import configurations, with_packs
-from bezel.planner.base.settings import Settings
-from bezel_policies.config import Environment as JudgedEnvironment
 from bezel_policies.hardware_cost import pack as hardware_cost
 from bezel_policies.security import pack as security
 from tests.support.gitops.working_copy import ROOT
@@ -79,9 +76,24 @@ def test_the_shipped_file_is_valid_and_names_no_stack_without_a_price() -> None:
     assert "gce-l4x8" in pipeline.examples(Project(ROOT))
 
 
-def test_the_planner_and_the_packs_know_the_same_environments() -> None:
-    planned = get_args(Settings.model_fields["environment"].annotation)
-    assert planned == get_args(JudgedEnvironment) == ENVIRONMENTS
+def test_the_shipped_environments_are_those_of_the_shipped_file() -> None:
+    packs = tomllib.loads((ROOT / FILE).read_text())["packs"]
+    assert {tuple(files) for files in packs.values()} == {ENVIRONMENTS}
+
+
+def test_an_environment_of_any_word_has_stacks_with_limits_of_its_own(project: Project) -> None:
+    (project.folder / "Pulumi.trial.yaml").write_text("config:\n  bezel:environment: staging\n")
+    limits, packs = {"hardware_cost": {}, "security": {}}, PACKS
+    for pack in limits:
+        text = (project.folder / "policies" / f"{pack}.dev.json").read_text().replace('"dev"', '"staging"')
+        (project.folder / "policies" / f"{pack}.staging.json").write_text(text)
+        packs = packs.replace(f"[packs.{pack}]", f'[packs.{pack}]\nstaging = "policies/{pack}.staging.json"')
+    content = f'protected_environments = ["staging"]\n{STACKS}trial = "staging"\n{packs}'
+    (project.folder / FILE).write_text(content)
+    pipeline = read_pipeline(project)
+    assert (pipeline.stacks["trial"], pipeline.protected) == ("staging", ("staging",))
+    pack = project.folder / "policies" / "hardware_cost"
+    assert configuration_of(pack, "staging") == project.folder / "policies" / "hardware_cost.staging.json"
 
 
 def test_the_documented_file_is_the_shipped_one() -> None:
@@ -109,11 +121,17 @@ WRONG = {
     "no packs": (STACKS, ("packs = (not set)", "packs.hardware_cost = (not set)", "packs.security = (not set)")),
     "unknown key": (f"protected_environment = ['prod']\n{VALID}", ("no such key", "write protected_environments")),
     "unknown table": (f"{VALID}[limits]\nx = 1\n", ("limits", "no such key")),
-    "environment": (f'{STACKS}large = "staging"\n{PACKS}', ("stacks.large = staging", 'write "dev" or "prod"')),
+    "environment": (
+        f'{STACKS}large = "staging"\n{PACKS}',
+        ("staging has stacks, and this pack",),
+    ),
     "environment in capitals": (f'[stacks]\nsmall = "Dev"\n{PACKS}', ("stacks.small = Dev",)),
     "environment of a number": (f"[stacks]\nsmall = 1\n{PACKS}", ("stacks.small = 1",)),
     "environment of a table": (f"[stacks.small]\nenvironment = 'dev'\n{PACKS}", ("stacks.small",)),
-    "protected unknown": (f'protected_environments = ["prd"]\n{STACKS}{PACKS}', ("protected_environments.0 = prd",)),
+    "protected unknown": (
+        f'protected_environments = ["prd"]\n{STACKS}{PACKS}',
+        ("protected_environments = prd", "name one of dev, prod"),
+    ),
     "protected text": (f'protected_environments = "prod"\n{STACKS}{PACKS}', ("expected a list",)),
     "stacks of a list": (f'stacks = ["small"]\n{PACKS}', ("stacks", "expected a table")),
     "no file": (f'{STACKS}smal = "dev"\n{PACKS}', ("there is no Pulumi.smal.yaml", "did you mean small")),
@@ -130,7 +148,7 @@ WRONG = {
     "pack unknown": (f'{VALID}[packs.cost]\ndev = "policies/security.dev.json"\n', ("no policy pack policies/cost",)),
     "pack above": (f'{VALID}[packs.".."]\ndev = "policies/security.dev.json"\n', ("no policy pack policies/..",)),
     "pack of text": (f'{STACKS}{PACKS}[packs]\nprice = "x"\n', ("packs.price = x", "expected a table")),
-    "environment of a pack": (f'{VALID}staging = "policies/security.dev.json"\n', ("packs.security.staging",)),
+    "environment of a pack": (f'{VALID}Staging = "policies/security.dev.json"\n', ("packs.security.Staging",)),
     "no limits for it": (VALID.replace("cost.prod.json", "cost.dev.json"), ("no limit for prod in hourly-ceiling",)),
     "outside": (VALID.replace("policies/security.dev", "docs/security.dev"), ("not below policies/",)),
     "above": (VALID.replace("policies/security.dev", "policies/../security.dev"), ("not below policies/",)),
@@ -166,7 +184,7 @@ def test_a_wrong_file_is_refused_with_its_repair(project: Project, text: str | b
 
 
 def test_all_problems_are_named_at_once(project: Project) -> None:
-    text = f'extra = 1\n[stacks]\nsmal = "dev"\nlarge = "dev"\nsmall = "stage"\n{PACKS}'.replace("y.prod", "y.gone")
+    text = f'extra = 1\n[stacks]\nsmal = "dev"\nlarge = "dev"\nsmall = "Stage"\n{PACKS}'.replace("y.prod", "y.gone")
     all_problems = problems(project, text)
     for word in ("extra", "stacks.smal ", "stacks.large", "stacks.small", "security.gone.json"):
         assert any(word in problem for problem in all_problems), word

@@ -168,6 +168,14 @@ def test_each_spelling_of_a_key_judges_as_the_engine_reads_it(spelling, key, old
     assert len(lines_of(keys_changed("Pulumi.a.yaml", one, other))) == 1
 
 
+@pytest.mark.parametrize("project", ["bezel", "chat"])
+def test_the_limits_of_a_stack_judge_in_a_project_of_any_name(project: str) -> None:
+    text = (
+        b"config:\n  bezel:environment: staging\n  bezel:cost: {max_hourly_usd: 9}\n  chat:cost: {max_hourly_usd: 1}\n"
+    )
+    assert judging_keys(text, project) == {"environment": "staging", "cost.max_hourly_usd": "9"}
+
+
 @pytest.mark.parametrize(("first", "second"), [*permutations(SPELLINGS, 2)])
 def test_two_spellings_of_a_key_cannot_be_read(first, second):
     text = f"config:\n  {first.format('cost')}: {{max_hourly_usd: 1}}\n  {second.format('cost')}: {{}}\n"

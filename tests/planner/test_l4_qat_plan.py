@@ -114,7 +114,8 @@ def test_a_production_stack_is_protected_from_deletion(plan):
 
 
 @pytest.mark.parametrize(
-    ("environment", "protection", "protected"), [("prod", "never", False), ("dev", "always", True)]
+    ("environment", "protection", "protected"),
+    [("prod", "never", False), ("dev", "always", True), ("staging", "environment", True)],
 )
 def test_a_stack_file_may_say_otherwise(environment, protection, protected):
     config = {**L4, "environment": environment, "deletion_protection": protection}

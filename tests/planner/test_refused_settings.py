@@ -50,7 +50,8 @@ REFUSED = {
         "at most 1000",
     ),
     "out of bounds": ({"scaling": {"max_instances": 0}}, "bezel:scaling.max_instances", "out of range", "at least 1"),
-    "none of the choices": ({"environment": "production"}, "bezel:environment", "not one of the known", "dev or prod"),
+    "none of the choices": ({"rollout": "gate"}, "bezel:rollout", "not one of the known", "direct or gated"),
+    "no environment": ({"environment": "Pre Prod"}, "bezel:environment", "expected a word", "write a word"),
     "unknown accelerator": ({"accelerator": "nvidia-l5"}, "bezel:accelerator", "catalogue", "nvidia-l4"),
     "unknown model": ({"model": "gemma-4-12b-qat-w4a16"}, "bezel:model", "catalogue", "gemma-4-12b-it-qat-w4a16"),
     "form not for vLLM": (

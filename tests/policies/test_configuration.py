@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from bezel.planner.base.settings import Settings
+from bezel.planner.base.names import ENVIRONMENT_PATTERN
 from bezel_catalog import accelerators, gpu_machines, tpus
-from bezel_policies.config import Environment
 from bezel_policies.hardware_cost.pack import POLICIES as COST
 from bezel_policies.security.pack import POLICIES as SECURITY
 from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedy, service, violations
@@ -24,7 +23,7 @@ OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("s
         ({"limits": {}}, ["most-instances.limits", "at least 1"]),
         ({"limits": {"dev": 2}, "limit": {"dev": 40}}, ["most-instances.limit", "Extra inputs", "limits"]),
         ({"limits": {"dev": 2}, "prices": [{"item": "vcpu", "usd_per_unit": 1e-300}]}, ["prices", "Extra inputs"]),
-        ({"limits": {"dev": 2, "staging": 4}}, ["staging", "'dev' or 'prod'"]),
+        ({"limits": {"dev": 2, "Staging": 4}}, ["Staging", "not the name of an environment"]),
         ({"limits": {"dev": "two"}}, ["most-instances.limits.dev = two", "valid integer"]),
         ({"limits": {"dev": -1}}, ["greater than or equal to 0"]),
     ],
@@ -51,7 +50,7 @@ def test_the_engine_refuses_a_configuration_that_misses_the_limits(policy: str) 
     assert schema is not None
     assert schema.required == ["limits"]
     limits = schema.properties["limits"]
-    assert limits["propertyNames"] == {"enum": ["dev", "prod"]}
+    assert limits["propertyNames"] == {"pattern": ENVIRONMENT_PATTERN}
     assert limits["minProperties"] == 1
     assert "$ref" not in json.dumps(schema.properties)  # the engine would find nothing behind it
 
@@ -69,8 +68,11 @@ def test_the_shipped_limits_configure_every_policy_that_needs_them(environment: 
     assert hardware.issuperset(limits["allowed-accelerators"]["limits"][environment])
 
 
-def test_the_environments_are_those_of_a_stack() -> None:
-    assert Settings.model_fields["environment"].annotation == Environment
+def test_a_limit_holds_for_any_environment_that_a_stack_can_have() -> None:
+    staging = service({"labels.environment": "staging"})
+    assert violations("most-instances", SERVICE, staging, {"limits": {"staging": 4}}) == []
+    (message,) = violations("most-instances", SERVICE, staging, {"limits": {"dev": 4}})
+    assert "limits for dev only" in message
 
 
 def test_the_document_shows_the_table_of_the_policies() -> None:

@@ -16,11 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, TypeGuard, get_args
+from typing import Annotated, Any, TypeGuard
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from bezel.engine.project.project import STACK_NAME, Project
+from bezel.planner.base.names import ENVIRONMENT_PATTERN, is_environment
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError, format_value
 
@@ -28,10 +29,9 @@ FILE = "bezel.toml"
 PACKS = "policies"
 REQUIRED_PACKS = ("hardware_cost", "security")
 """Packs that judge every deploy, so each environment of a stack has a configuration for them."""
-Environment = Literal["dev", "prod"]
-"""Values of `bezel:environment`: the planner and the packs know no others."""
-ENVIRONMENTS: tuple[str, ...] = get_args(Environment)
-PROTECTED: Environment = "prod"
+ENVIRONMENTS = ("dev", "prod")
+"""Environments as shipped: those of the packs' configurations of this repository."""
+PROTECTED = "prod"
 _TITLE = f"{FILE} cannot be used"
 _LARGEST = 256 * 1024  # bytes; a stack takes a line
 _NO_FILE = (
@@ -44,16 +44,19 @@ class PipelineError(UserError):
     """The pipeline's file has problems; it holds all of them."""
 
 
+_Environment = Annotated[str, StringConstraints(pattern=ENVIRONMENT_PATTERN)]
+
+
 class _Content(BaseModel):
     """The keys of the file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    protected_environments: list[Environment] = Field(
+    protected_environments: list[_Environment] = Field(
         [PROTECTED], description="environments whose deploys are approved"
     )
-    stacks: dict[str, Environment] = Field(description="name of a stack -> its environment")
-    packs: dict[str, dict[Environment, str]] = Field(description="name of a pack -> environment -> its configuration")
+    stacks: dict[str, _Environment] = Field(description="name of a stack -> its environment")
+    packs: dict[str, dict[_Environment, str]] = Field(description="name of a pack -> environment -> its configuration")
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def read_pipeline(project: Project) -> Pipeline:
     typed, problems = _validated_content(project.folder)
     problems += _of_stacks(project, typed.stacks)
     problems += _of_packs(project.folder, typed)
+    problems += _of_protected(typed)
     if problems:
         raise PipelineError(*dict.fromkeys(problems), title=_TITLE)
     packs = {pack: {str(name): file for name, file in files.items()} for pack, files in typed.packs.items()}
@@ -213,15 +217,14 @@ def _items(table: object) -> Iterator[tuple[str, Any]]:
     yield from table.items() if isinstance(table, dict) else ()
 
 
-def _is_environment(environment: object) -> TypeGuard[Environment]:
-    return isinstance(environment, str) and environment in ENVIRONMENTS
+def _is_environment(environment: object) -> TypeGuard[str]:
+    return isinstance(environment, str) and is_environment(environment)
 
 
 def _wrong(detail: Any) -> Problem:
     """A problem of the file's form."""
     place = [format_value(str(part)) for part in detail["loc"] if part != "[key]"]
     key, value = f"{FILE}: {'.'.join(place)}", format_value(detail["input"])
-    names = " or ".join(f'"{name}"' for name in ENVIRONMENTS)
     match detail["type"]:
         case "missing":
             return Problem(key, NOT_SET, _REQUIRED[place[0]], f"add [{place[0]}]; {_EXAMPLE}")
@@ -232,9 +235,9 @@ def _wrong(detail: Any) -> Problem:
             return Problem(
                 key, value, "there is no such key: it would have no effect.", f"{hint}. Known: {known_keys}."
             )
-        case "literal_error":
-            consequence = "no policy pack and no plan knows this environment, so nothing would judge its stacks."
-            return Problem(key, value, consequence, f"write {names}.")
+        case "string_pattern_mismatch":
+            repair = "write at most 32 lower-case letters, digits and hyphens, with a letter first."
+            return Problem(key, value, "no stack can have such an environment.", repair)
         case "dict_type":
             return Problem(key, value, "expected a table.", f"write {_FORMS.get(place[0], 'a table')}.")
         case "list_type":
@@ -278,6 +281,15 @@ def _of_stacks(project: Project, stacks: Mapping[str, str]) -> Iterator[Problem]
             other = format_value(own_environment)
             consequence = f"Pulumi.{name}.yaml has bezel:environment {other}: approval and limits would differ."
             yield Problem(key, environment, consequence, "write the same environment in both.")
+
+
+def _of_protected(content: _Content) -> Iterator[Problem]:
+    """Protected environments that nothing else names: a misspelt one would leave the meant one without protection."""
+    environments = sorted({*content.stacks.values(), *(name for files in content.packs.values() for name in files)})
+    for environment in (name for name in content.protected_environments if environments and name not in environments):
+        consequence = "neither a stack nor a pack below has this environment, so it protects nothing."
+        repair = f"name one of {', '.join(environments)}, or remove it."
+        yield Problem(f"{FILE}: protected_environments", environment, consequence, repair)
 
 
 def _own_environment(project: Project, stack: str) -> str | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bezel.engine.project.folder import project_folder
 from bezel.planner.base.names import is_project_id
+from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
 from bezel_catalog import closest
@@ -43,7 +44,7 @@ class Project:
 
     @property
     def name(self) -> str:
-        """The project's name, also the namespace of its configuration."""
+        """The project's name, also the namespace of keys without one; that of the settings is always `bezel`."""
         return str(self._project_file()["name"])
 
     def stacks(self) -> list[str]:
@@ -73,13 +74,13 @@ class Project:
         raise WrongNameError(Problem("STACK", stack[:_SHOWN], consequence, f"{repair}."))
 
     def configuration(self, stack: str) -> dict[str, object]:
-        """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
+        """The stack's settings, without the prefix of their namespace, defaults of Pulumi.yaml included.
 
         Raises:
             ProjectError: There is no such stack, or its file is not YAML of the right shape, or spells a key as the
                 engine does not name it.
         """
-        prefix = f"{self.name}:"
+        prefix = f"{NAMESPACE}:"
         values = self.engine_configuration(stack)
         return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
 
@@ -96,8 +97,8 @@ class Project:
         return values | {key: _as_passed_on(value) for key, value in self._stack_values(stack).items()}
 
     def given_keys(self, stack: str) -> frozenset[str]:
-        """The keys of the project's own namespace that the stack's file has, without the prefix."""
-        prefix = f"{self.name}:"
+        """The settings that the stack's file has, without the prefix of their namespace."""
+        prefix = f"{NAMESPACE}:"
         return frozenset(key.removeprefix(prefix) for key in self._stack_values(stack) if key.startswith(prefix))
 
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:

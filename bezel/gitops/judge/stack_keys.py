@@ -8,14 +8,16 @@ import hashlib
 from collections.abc import Mapping
 
 from bezel.gitops.judge.values import flat
+from bezel.planner.base.names import THROW_AWAY
+from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, read_stack_file, spellings
 from bezel_catalog.option_values import as_structure
 
 ENVIRONMENT = "environment"
-_DEFAULT_ENVIRONMENT = "dev"
 _COST = "cost"
 _LIMIT = "cost.max_"
 UNREADABLE = "(cannot be read)"
+_PREFIX = f"{NAMESPACE}:"
 
 
 def judging_keys(content: bytes, project: str) -> dict[str, str]:
@@ -23,18 +25,18 @@ def judging_keys(content: bytes, project: str) -> dict[str, str]:
 
     Args:
         content: The stack's file.
-        project: Name of the project, which is the namespace of its keys.
+        project: Name of the project, which is the namespace of keys without one.
     """
     try:
         read, _ = read_stack_file(content.decode(), "stack file")
         config = read.get("config") or {} if isinstance(read, Mapping) else {}
-        spelled = {key: names for key, names in spellings(config, project).items() if key.startswith(f"{project}:")}
-        values = {key.removeprefix(f"{project}:"): as_structure(config[names[0]]) for key, names in spelled.items()}
+        spelled = {key: names for key, names in spellings(config, project).items() if key.startswith(_PREFIX)}
+        values = {key.removeprefix(_PREFIX): as_structure(config[names[0]]) for key, names in spelled.items()}
     except (ValueError, AttributeError, TypeError, RecursionError, StackFileError):
         return _unreadable(content)
     if any(len(names) > 1 for names in spelled.values()):
         return _unreadable(content)
-    keys = {ENVIRONMENT: str(values.get(ENVIRONMENT) or _DEFAULT_ENVIRONMENT)}
+    keys = {ENVIRONMENT: str(values.get(ENVIRONMENT) or THROW_AWAY)}
     cost = values.get(_COST)
     return keys | dict(flat(cost, _COST)) if cost else keys
 

@@ -54,8 +54,9 @@ def write_pipeline(project: Project, pipeline: Pipeline) -> Path:
     Raises:
         UserError: The result has problems: a pack or its limits are missing.
     """
+    names = dict.fromkeys([*ENVIRONMENTS, *pipeline.stacks.values()])
     packs = {
-        pack: {name: file for name in ENVIRONMENTS if (project.folder / (file := _limits(pack, name))).is_file()}
+        pack: {name: file for name in names if (project.folder / (file := _limits(pack, name))).is_file()}
         for pack in REQUIRED_PACKS
     }
     written = project.folder / FILE

@@ -15,6 +15,7 @@ from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import Edit, apply_stack, plan_stack
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
+from bezel.planner.base.problems import NAMESPACE
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word
 
@@ -44,7 +45,7 @@ def plan_restart(context: Context, arguments: RestartArguments) -> Plan:
         repair = f"`bezel status {shell_word(stack)}` shows them; their server starts again whenever it ends."
         raise UserError(Problem("STACK", stack, consequence, repair))
     now = datetime.fromtimestamp(context.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    plan = plan_stack(context, "restart", stack, arguments, _edit(context, stack, now))
+    plan = plan_stack(context, "restart", stack, arguments, _edit(stack, now))
     warnings = (*other_changes(plan.changes), *plan.warnings)
     return plan.model_copy(update={"warnings": warnings, "basis": {**plan.basis, _SETTING: now}})
 
@@ -58,9 +59,9 @@ def apply_restart(context: Context, plan: Plan) -> Outcome:
         UserError: The backend cannot be used.
     """
     arguments = RestartArguments.model_validate(plan.arguments)
-    edit = _edit(context, arguments.stack, plan.basis[_SETTING])
+    edit = _edit(arguments.stack, plan.basis[_SETTING])
     return apply_stack(context, plan, arguments.stack, arguments.wait, edit)
 
 
-def _edit(context: Context, stack: str, time: str) -> Edit:
-    return lambda text: with_setting(text, f"Pulumi.{stack}.yaml", context.project.name, (_SETTING,), time)
+def _edit(stack: str, time: str) -> Edit:
+    return lambda text: with_setting(text, f"Pulumi.{stack}.yaml", NAMESPACE, (_SETTING,), time)

@@ -15,6 +15,7 @@ from bezel.operations.context import Context
 from bezel.operations.deploy.deploy import apply_stack, plan_stack
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.operations.stack_edits.other_changes import other_changes
+from bezel.planner.base.problems import NAMESPACE
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
 from bezel_base.text.shell import shell_word
 
@@ -57,7 +58,7 @@ def plan_scale(context: Context, arguments: ScaleArguments) -> Plan:
         consequence = "it leases machines, and a lease has no minimum and no maximum of instances."
         repair = f"set `bezel:lease.count` in Pulumi.{stack}.yaml, then `bezel deploy {shell_word(stack)}`."
         raise UserError(Problem("STACK", stack, consequence, repair))
-    plan = plan_stack(context, "scale", stack, arguments, lambda text: _text(context, arguments, text))
+    plan = plan_stack(context, "scale", stack, arguments, lambda text: _text(arguments, text))
     return plan.model_copy(update={"warnings": (*other_changes(plan.changes, *_OWN), *plan.warnings)})
 
 
@@ -70,12 +71,12 @@ def apply_scale(context: Context, plan: Plan) -> Outcome:
         UserError: The backend cannot be used.
     """
     arguments = ScaleArguments.model_validate(plan.arguments)
-    return apply_stack(context, plan, arguments.stack, arguments.wait, lambda text: _text(context, arguments, text))
+    return apply_stack(context, plan, arguments.stack, arguments.wait, lambda text: _text(arguments, text))
 
 
-def _text(context: Context, arguments: ScaleArguments, text: str) -> str:
+def _text(arguments: ScaleArguments, text: str) -> str:
     for name, value in (("min_instances", arguments.min), ("max_instances", arguments.max)):
         if value is not None:
             file = f"Pulumi.{arguments.stack}.yaml"
-            text = with_setting(text, file, context.project.name, (_SECTION, name), value)
+            text = with_setting(text, file, NAMESPACE, (_SECTION, name), value)
     return text

@@ -32,7 +32,7 @@ def with_setting(text: str, file: str, project: str, path: Sequence[str], value:
     Args:
         text: The file's text.
         file: Its name, for messages.
-        project: The project's name, which is the namespace of its settings.
+        project: The namespace of the settings.
         path: The setting, e.g. `("scaling", "min_instances")`.
         value: A whole number, or a text, which is quoted.
 

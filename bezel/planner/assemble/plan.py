@@ -48,7 +48,7 @@ class _StackPlan:
 
     stack: str
     project: str
-    environment: Literal["dev", "prod"]
+    environment: str
     model: str
     served_model: str
     settings: Settings

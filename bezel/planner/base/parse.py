@@ -37,6 +37,7 @@ EXPECTED = {
     "tuple": "a list",
     "duration": "a duration with its unit",
     "memory": "a whole number of GiB",
+    "environment": "a word of at most 32 lower-case letters, digits and hyphens, with a letter first",
 }
 BOUNDS = {
     "greater_than": ("gt", "more than"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from bezel.planner.base.names import ENVIRONMENT_PATTERN, THROW_AWAY, is_environment
 from bezel_catalog.quantities import (
     DURATION_PATTERN,
     MEMORY_PATTERN,
@@ -66,10 +67,19 @@ def _gib(value: object) -> int:
     return gib
 
 
+def _environment(value: object) -> str:
+    if not isinstance(value, str) or not is_environment(value.strip()):
+        raise PydanticCustomError("environment", "not the name of an environment")
+    return value.strip()
+
+
 # Written as text such as `4h` and `16Gi`, a number for every rule: seconds and GiB.
 _DURATION = WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN})
 _MEMORY = WithJsonSchema({"type": "string", "pattern": MEMORY_PATTERN})
 Duration = Annotated[int, BeforeValidator(_seconds), PlainSerializer(duration_text), _DURATION]
+Environment = Annotated[
+    str, BeforeValidator(_environment), WithJsonSchema({"type": "string", "pattern": ENVIRONMENT_PATTERN})
+]
 Memory = Annotated[int, BeforeValidator(_gib), PlainSerializer(memory_text), _MEMORY]
 
 
@@ -389,11 +399,13 @@ class Smoke(_Section):
 class Settings(_Section):
     """All settings of a stack file, under the namespace `bezel`."""
 
-    environment: Literal["dev", "prod"] = Field("dev", description="`prod` protects the service from deletion")
+    environment: Environment = Field(
+        THROW_AWAY, description="any word; each but `dev` protects the service from deletion, as `prod` does"
+    )
     deletion_protection: Literal["environment", "always", "never"] = Field(
         "environment",
-        description="when deleting the service is refused: in `prod`, always, or never; to delete a protected one: "
-        "`never`, `up`, then `down`",
+        description="when deleting the service is refused: outside of `dev`, always, or never; to delete a protected "
+        "one: `never`, `up`, then `down`",
     )
     model: str = Field(description="checkpoint from the catalogue", examples=["gemma-4-12b-it-qat-w4a16"])
     accelerator: str = Field(
@@ -462,7 +474,7 @@ class Settings(_Section):
     def protects_from_deletion(self) -> bool:
         """Whether deleting the serving resources is refused."""
         if self.deletion_protection == "environment":
-            return self.environment == "prod"
+            return self.environment != THROW_AWAY
         return self.deletion_protection == "always"
 
 

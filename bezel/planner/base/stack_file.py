@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from bezel.planner.base.problems import NAMESPACE
 from bezel_base.errors import NOT_SHOWN, Problem, UserError, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_PREFIX = f"{NAMESPACE}:"
 _STR, _NULL, _BOOL, _INT, _FLOAT, _DAY = (
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "bool", "int", "float", "timestamp")
 )
@@ -96,10 +98,23 @@ def problems_of_spellings(content: object, project: str, name: str) -> list[Prob
                 f"the engine reads each of {', '.join(variants)} as {key}, and which value arrives is left to chance."
             )
             problems.append(Problem(f"{name}: {key}", None, consequence, f"keep {key} only."))
-        elif key.startswith(f"{project}:") and variants[0] not in (key, key.removeprefix(f"{project}:")):
+        elif key.startswith((f"{project}:", _PREFIX)) and variants[0] not in (key, key.removeprefix(f"{project}:")):
             consequence = f"the engine reads it as {key}, so readers look for it in vain."
             problems.append(Problem(f"{name}: {variants[0]}", None, consequence, f"write {key}."))
+        elif meant := _setting_of(key, project):
+            consequence = f"the engine reads it as {key}, a key of the project's own program: no stack reads it."
+            problems.append(Problem(f"{name}: {variants[0]}", None, consequence, f"write {meant}."))
     return problems
+
+
+def _setting_of(key: str, project: str) -> str | None:
+    """The setting that a key of another project's own namespace is named like; None where it is not."""
+    name = key.removeprefix(f"{project}:")
+    if project == NAMESPACE or name == key:
+        return None
+    from bezel.planner.base.settings import Settings  # late: few files have such a key
+
+    return f"{_PREFIX}{name}" if name in Settings.model_fields else None
 
 
 def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:

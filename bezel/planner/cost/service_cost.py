@@ -24,6 +24,7 @@ from bezel.planner.base.money import (
     times,
     total,
 )
+from bezel.planner.base.names import THROW_AWAY
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
@@ -279,11 +280,11 @@ def check_idle_cost(cost: ServiceCost, *, environment: str, limit: float | None)
 
     Args:
         cost: of the service; check_cost reports one without a price.
-        environment: "dev" scales to zero unless a limit is set.
+        environment: `dev` scales to zero unless a limit is set.
         limit: `cost.max_idle_hourly_usd`, USD, or None where the stack file sets none.
     """
     idle, month = cost.hourly_at_min, cost.monthly_without_traffic
-    allowed = 0 if limit is None and environment == "dev" else limit
+    allowed = 0 if limit is None and environment == THROW_AWAY else limit
     if not isinstance(idle, Priced) or not isinstance(month, Priced) or allowed is None:
         return
     if idle.usd > Decimal(str(allowed)):

@@ -12,6 +12,7 @@ from bezel.planner.assemble.provenance import COMPUTED, DEFAULT
 from bezel.planner.base.deployment import HEALTH_PATH
 from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import Priced, text
+from bezel.planner.base.names import THROW_AWAY
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.text_table import (
     CATALOGUE,
@@ -215,7 +216,7 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     yield from token_rows(plan.token_cost)
     idle = plan.settings.cost.max_idle_hourly_usd
     yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
-    if idle is None and plan.environment == "dev":
+    if idle is None and plan.environment == THROW_AWAY:
         yield "spending limit, idle", "0 USD/h", plan.origins["cost.max_idle_hourly_usd"]
     else:
         yield _limit(plan, "spending limit, idle", "max_idle_hourly_usd", "/h")
