@@ -72,6 +72,14 @@ PLANNED = {
 }
 
 
+@pytest.mark.parametrize(("changes", "name"), [({}, "bezel-l4-qat"), ({"service_name": "chat"}, "chat")])
+def test_the_service_has_the_name_of_the_setting_or_of_the_stack(changes, name):
+    plan = make_plan(with_changes(changes), project="bezel-local", stack="l4-qat")
+    assert isinstance(plan, Plan)
+    assert plan.service.name == name
+    assert plan.service.service_account_id == "bezel-l4-qat"
+
+
 @pytest.mark.parametrize("changes", PLANNED.values(), ids=PLANNED)
 def test_the_nearest_thing_to_a_fault_is_planned(changes):
     assert isinstance(make_plan(with_changes(changes), project="bezel-local", stack="l4-qat"), Plan)

@@ -64,7 +64,7 @@ CHANGES = {
 }
 # What the text of a plan does not show, or only by what it costs or takes.
 NOT_SHOWN = {
-    "deletion_protection", "weights.create", "scaling.zonal_redundancy", "probe.timeout_seconds",
+    "service_name", "deletion_protection", "weights.create", "scaling.zonal_redundancy", "probe.timeout_seconds",
     "access.accepted_risks", "vpc.subnetwork", "vpc.tags", "lease.compile_cache", "cost.prices", "labels",
     "smoke.deadline_seconds", "smoke.requests", "smoke.concurrency", "smoke.prompt_tokens", "smoke.output_tokens",
     "smoke.min_draft_acceptance", "smoke.random_weights", "smoke.impersonate", "smoke.inside",

@@ -151,7 +151,7 @@ def _service(stack: ValidatedService) -> ServicePlan:
     settings, gpu, weights = stack.settings, stack.accelerator, _weights(stack)
     scaling, access, name = settings.scaling, settings.access, stack.stack
     return ServicePlan(
-        name=resource_name(name, length=SERVICE_LENGTH),
+        name=settings.service_name or resource_name(name, length=SERVICE_LENGTH),
         region=settings.region,
         image=image_plan(settings, *IMAGES["gpu"]),
         options=planned_options(stack.arguments, stack.options),
@@ -247,7 +247,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             settings.network.nat,
         ),
         gateway=GatewayPlan(
-            name=resource_name(name, length=SERVICE_LENGTH),
+            name=settings.service_name or resource_name(name, length=SERVICE_LENGTH),
             region=settings.region,
             image=GATEWAY_IMAGE,
             max_instances=GATEWAY_INSTANCES,

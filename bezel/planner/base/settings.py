@@ -415,6 +415,12 @@ class Settings(_Section):
     region: str = Field(
         description="region of the service; for leases, of gateway, images and weights", examples=["us-east4"]
     )
+    service_name: str = Field(
+        "",
+        pattern=r"^(?:[a-z](?:[a-z0-9-]{0,47}[a-z0-9])?)?$",
+        description="name of the Cloud Run service, for leases of the gateway; empty: `bezel-` and the stack's name",
+        examples=["chat"],
+    )
     vllm_version: str = Field(
         "0.32.0", description="vLLM release of the image; arguments are checked against its options"
     )
