@@ -64,7 +64,7 @@ def test_what_is_watched_needs_its_api_and_alerts_have_an_unknown_price(part: st
         ({"budget": 100}, "observability.billing_account", "belongs to a billing account"),
         ({"alerts": True, "billing_account": ACCOUNT}, "observability.billing_account", "without a budget"),
         ({"dashboard": True, "currency": "EUR"}, "observability.currency", "without a budget"),
-        ({"budget": 100, "billing_account": "mine"}, "observability.billing_account", "expected text"),
+        ({"budget": 100, "billing_account": "mine"}, "observability.billing_account", "the form of this setting"),
         ({"budget": 0, "billing_account": ACCOUNT}, "observability.budget", "out of range"),
     ],
 )

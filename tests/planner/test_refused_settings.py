@@ -21,7 +21,7 @@ REFUSED = {
         "no effect",
         "bezel:scaling: {max_instances",
     ),
-    "a name that Cloud Run refuses": ({"service_name": "Chat"}, "bezel:service_name", "refused", "service_name: chat"),
+    "a name that Cloud Run refuses": ({"service_name": "Chat"}, "bezel:service_name", "form", "service_name: chat"),
     "missing key": ({"region": ""}, "bezel:region", "required", "us-east4"),
     "wrong type": (
         {"scaling": {"max_instances": "two"}},

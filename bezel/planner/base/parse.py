@@ -90,6 +90,8 @@ def _problem(error: ErrorDetails) -> Problem:
         return Problem(key, value, "it is out of range.", f"set it to {phrase} {context[name]}.")
     if kind == "string_type" and isinstance(error["input"], bool | int | float):
         return Problem(key, value, "expected text; without quotes it is not text.", f'quote it: `"{value}"`.')
+    if kind == "string_pattern_mismatch" and example:
+        return Problem(key, value, "it does not have the form of this setting.", f"write e.g. `{path[-1]}: {example}`.")
     wanted = EXPECTED.get(kind.partition("_")[0])
     consequence = f"expected {wanted}." if wanted else f"it is refused: {error['msg'].rstrip('.')}."
     repair = f"write {wanted or 'a valid value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")
