@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.engine.local.engine import LocalEngine, Provider
+from bezel.engine.local.engine import LocalEngine
+from bezel.engine.local.place import Provider
 from bezel.engine.project.project import Project, ProjectError
 from bezel.engine.recover.recover import Recovered
 from bezel.engine.run.record import LastRun

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp.client import Client
 
-from bezel.engine.local.engine import PLUGINS
+from bezel.engine.local.place import PLUGINS
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
 from tests.support.gitops.pipeline import STACK

@@ -13,7 +13,7 @@ import pytest
 from pulumi_policy import EnforcementLevel, PolicyResource, ResourceValidationArgs, StackValidationArgs
 from pulumi_policy.proxy import unknown_checking_proxy
 
-from bezel.engine.local.engine import PLUGINS
+from bezel.engine.local.place import PLUGINS
 from bezel_policies.adapter import advice
 from bezel_policies.price.pack import POLICIES
 from tests.support.policies.harness import LEASE, ROOT, SERVICE, UNKNOWN, instance, request, service

@@ -181,6 +181,21 @@ def test_refuses_an_unknown_toolchain_by_name(host: Host, tmp_path: Path) -> Non
     assert "toolchain is 'poetry': this host knows pip and uv" in caught.value.details()
 
 
+@pytest.mark.parametrize("has_sdk", [True, False])
+def test_a_project_that_names_no_environment_gets_that_of_path(tmp_path: Path, has_sdk: bool) -> None:
+    """As with the published host, unless that environment lacks the SDK, without which no program runs."""
+    usual = tmp_path / "usual"
+    (usual / "bin").mkdir(parents=True)
+    for name in ("python", "python3"):
+        (usual / "bin" / name).symlink_to(sys.executable)
+    if has_sdk:
+        (usual / "lib" / "python3" / "site-packages" / "pulumi-3.0.0.dist-info").mkdir(parents=True)
+    host = Host({"PATH": f"{usual / 'bin'}:{os.environ['PATH']}"})
+    answer = host.calls.About(pb.AboutRequest(info=info(tmp_path, toolchain="pip")), timeout=SECONDS)
+    host.end()
+    assert answer.executable == str((usual if has_sdk else VENV) / "bin" / "python")
+
+
 def test_refuses_a_folder_that_is_no_virtual_environment(host: Host, tmp_path: Path) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         host.calls.About(pb.AboutRequest(info=info(tmp_path, toolchain="uv", virtualenv="none")))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bezel.engine.project.folder import project_folder
 from bezel_base.errors import Problem, UserError
+from bezel_localcloud.command.cloud import LocalCloud
 from bezel_localcloud.command.program import FOLDER, Program
 
 
@@ -29,3 +30,10 @@ class BezelLocal(Program):
     def option(self, name: str, value: str) -> str:
         """An option with its value, as make and the command take it."""
         return f"{name.removeprefix('--').upper()}={value} ({name} {value})"
+
+
+def serves_untrained_model(cloud: LocalCloud) -> bool:
+    """Whether a real server serves a test model whose weights were never trained."""
+    from bezel_localcloud.services.cloud_run.runtime.untrained import is_untrained  # late: most runs are simulated
+
+    return cloud.server == "vllm" and cloud.model is not None and is_untrained(cloud.model)

@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.cli.local.program import BezelLocal
+from bezel.cli.local.program import BezelLocal, serves_untrained_model
 from bezel.cli.local.proxy import require_proxy
 from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
-from bezel.engine.local.engine import LocalEngine, Provider
+from bezel.engine.local.engine import LocalEngine
+from bezel.engine.local.place import Provider
 from bezel.engine.project.project import Project
 from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
 from bezel.engine.run.process import end_with_make
@@ -171,17 +172,10 @@ class Local:
         variables = control.environment(endpoint)
         if self.deadline is not None:
             variables["BEZEL_DEADLINE_SECONDS"] = f"{self.deadline:g}"
-        if self._has_synthetic_weights():
+        if serves_untrained_model(self.cloud):
             variables["BEZEL_RANDOM_WEIGHTS"] = "1"
         descriptors = () if use is None else (use.descriptor,)
         return LocalEngine(self.project, self.cloud.directory, variables, self.provider, descriptors)
-
-    def _has_synthetic_weights(self) -> bool:
-        """Whether a real server serves a test model whose weights were never trained."""
-        from bezel_localcloud.services.cloud_run.runtime.untrained import is_untrained
-
-        model = self.cloud.model
-        return self.cloud.server == "vllm" and model is not None and is_untrained(model)
 
     def _print_endpoint(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"
@@ -195,7 +189,7 @@ class Local:
             _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.cloud.model.absolute(), address="")
             for text in notes:
                 say(f"  for the model on this machine: {text}")
-            if self._has_synthetic_weights():
+            if serves_untrained_model(self.cloud):
                 say("  for the model on this machine: its weights are random: accepted drafts are shown, not judged")
 
     def _with_packs(self, stack: str, options: Sequence[str]) -> list[str]:

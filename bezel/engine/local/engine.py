@@ -1,21 +1,17 @@
 """The Pulumi engine on localcloud: an engine with an environment, a state folder and a record of its runs.
 
-Only the environment differs from a run against Google; program and stack files are used unchanged. Leaves out
-localcloud itself (`bezel_localcloud`), the runs (bezel.engine.run) and the summary that is printed
-(`bezel.cli.up_summary`).
+Only the environment differs from a run against Google; program and stack files are used unchanged. Leaves out what
+needs no project (`place`), localcloud itself (`bezel_localcloud`), the runs (bezel.engine.run) and the summary that is
+printed (`bezel.cli.up_summary`).
 """
 
 import os
-import secrets
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-import bezel_pulumi_offline
-from bezel.engine.local import shell_pulumi
+from bezel.engine.local.place import FOREIGN, EnginePlace, Provider
 from bezel.engine.local.stack_copy import copy_of, salt_line
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
 from bezel.engine.project.project import Project
@@ -30,14 +26,7 @@ from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
 from bezel_base.errors import Problem, UserError
 from bezel_base.text.shell import shell_word_for_make
-from bezel_localcloud import clients
 
-Provider = Literal["stand-in", "real"]
-PLUGINS = Path(bezel_pulumi_offline.__file__).parent / "plugins"
-STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
-# The user's own variables that are taken away: another passphrase would not open the state, and a plain `pulumi` is not
-# the engine's.
-FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE", shell_pulumi.VARIABLE)
 ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2
 
@@ -57,25 +46,14 @@ class LocalEngine:
     provider: Provider = "stand-in"
     held_descriptors: tuple[int, ...] = ()
 
+    @property
+    def place(self) -> EnginePlace:
+        """Where the engine works, whatever the project."""
+        return EnginePlace(self.folder, self.cloud, self.provider)
+
     def environment(self) -> dict[str, str]:
         """The variables that make the engine run against localcloud, to be added to the present ones."""
-        folder = self.folder.absolute()
-        added = {
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_HOME": str(self._home()),
-            "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase"),
-            "PULUMI_SKIP_UPDATE_CHECK": "1",
-            # The state's file is read and repaired here, in the form that it has by default.
-            "PULUMI_DIY_BACKEND_GZIP": "false",
-            "PULUMI_DIY_BACKEND_ZSTD": "false",
-            "BEZEL_PYTHON": sys.executable,
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-            **self.cloud,
-        }
-        if self.provider == "stand-in":
-            # With this a missing plugin is an error at once instead of a download from the internet.
-            added["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "1"
-        return added
+        return self.place.environment()
 
     def prepare(self, stack: str, *, accepted: bool = True) -> None:
         """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.
@@ -93,14 +71,9 @@ class LocalEngine:
         stack_text = self.project.stack_file(stack).read_text()
         if not accepted:
             stack_text = copy.read_text() if copy.exists() else "config: {}"
-        if self.provider == "stand-in":
-            self._install_plugins()
+        self.place.prepare()
         copies = copy.parent
-        for folder in (self.folder, self.folder / "state", copies):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        passphrase = self.folder / "passphrase"
-        if not passphrase.exists():
-            write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
+        copies.mkdir(exist_ok=True, mode=0o700)
         write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
         if not copy.exists() or not salt_line(copy.read_text()):
             write_whole(copy, copy_of(stack_text), mode=0o600)
@@ -240,25 +213,6 @@ class LocalEngine:
 
     def _full_environment(self) -> dict[str, str]:
         return {name: value for name, value in os.environ.items() if name not in FOREIGN} | self.environment()
-
-    def _home(self) -> Path:
-        """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
-        return self.folder.absolute() / f"pulumi-home-{self.provider}"
-
-    def _install_plugins(self) -> None:
-        """Link the stand-ins into the engine's plugin folder, under the versions that the SDKs request."""
-        import importlib.metadata  # late: slow, and needed only to run a program
-
-        for name, package in STAND_INS.items():
-            plugin = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
-            for folder in (plugin.parents[1], plugin.parent, plugin):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            link = plugin / f"pulumi-resource-{name}"
-            target = PLUGINS / link.name
-            if not link.is_symlink() or link.readlink() != target:
-                part = link.with_name(f".{link.name}.{os.getpid()}")
-                part.symlink_to(target)
-                part.replace(link)
 
     def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
         command = [pulumi_cli(), *arguments]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.engine.local.engine import PLUGINS
+from bezel.engine.local.place import PLUGINS
 from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud import clients, control
 from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint

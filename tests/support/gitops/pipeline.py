@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from bezel.engine.local.engine import PLUGINS
+from bezel.engine.local.place import PLUGINS
 from bezel.engine.project.project import Project
 from bezel.planner import make_plan
 from bezel_localcloud import clients, control, seed

@@ -7,6 +7,7 @@ The engine starts two hosts in every run; modules that only some calls need are 
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ def virtual_environment(root: str, options: Mapping[str, object]) -> Path:
     """The folder of the virtual environment that `runtime.options` of Pulumi.yaml configure.
 
     Raises:
-        ProjectError: The options name an unknown toolchain, or pip without `virtualenv`.
+        ProjectError: The options name an unknown toolchain.
     """
     toolchain = options.get("toolchain", "pip")
     if toolchain not in TOOLCHAINS:
@@ -32,8 +33,21 @@ def virtual_environment(root: str, options: Mapping[str, object]) -> Path:
     if named:
         return Path(os.path.normpath(Path(root) / str(named)))
     if toolchain == "pip":
-        raise ProjectError("runtime.options has no virtualenv: name its folder, or set toolchain: uv.")
+        return _usual_environment()
     return _uv_project(Path(root)) / (os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")
+
+
+def _usual_environment() -> Path:
+    """The environment of a project that names none: that of `python3` on PATH, as with the published host.
+
+    One without the SDK could run no program; then it is the host's own.
+    """
+    python = shutil.which("python3")
+    if python is not None:
+        usual = Path(python).parent.parent
+        if (usual / "bin" / "python").exists() and installed_version(usual, "pulumi"):
+            return usual
+    return Path(sys.executable).parent.parent
 
 
 def interpreter(venv: Path) -> str:
