@@ -11,6 +11,7 @@ import grpc
 
 from bezel_base.loopback.peer_uid import is_own
 
+REFUSAL = "this plugin serves only the user that started it"
 _KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 
 
@@ -35,17 +36,19 @@ class OwnCalls(grpc.ServerInterceptor):
         answer = getattr(handler, kind)
 
         def answer_if_own(request: Any, context: grpc.ServicerContext) -> Any:
-            if not self._is_own(context.peer()):
-                context.abort(grpc.StatusCode.PERMISSION_DENIED, "this plugin serves only the user that started it")
+            if not is_own_peer(context.peer(), self.port):
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, REFUSAL)
             return answer(request, context)
 
         make = getattr(grpc, f"{kind}_rpc_method_handler")
         return make(answer_if_own, handler.request_deserializer, handler.response_serializer)
 
-    def _is_own(self, peer: str) -> bool:
-        kind, _, address = peer.partition(":")
-        host, _, port = address.rpartition(":")
-        return kind == "ipv4" and port.isdigit() and is_own((host, int(port)), ("127.0.0.1", self.port))
+
+def is_own_peer(peer: str, port: int) -> bool:
+    """Whether a peer as gRPC names it, e.g. `ipv4:127.0.0.1:40001`, is a process of the user at a port of ours."""
+    kind, _, address = peer.partition(":")
+    host, _, its_port = address.rpartition(":")
+    return kind == "ipv4" and its_port.isdigit() and is_own((host, int(its_port)), ("127.0.0.1", port))
 
 
 def guard_servers() -> None:
