@@ -16,9 +16,9 @@ Example:
 """
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from bezel_components.base.arguments import ComponentArgs, Text
+from bezel_components.base.check_resource import CheckResource
 from bezel_components.providers.model_files import ModelFilesProvider
 
 
@@ -38,7 +38,7 @@ class ModelFilesArgs(ComponentArgs):
     """`WeightsBucket.url`: while it is unknown the bucket is still to be made, and there is nothing to check."""
 
 
-class ModelFiles(Resource, module="components", name="ModelFiles"):
+class ModelFiles(CheckResource, module="components", name="ModelFiles"):
     """A checked model in a bucket; make the service depend on it.
 
     Attributes:

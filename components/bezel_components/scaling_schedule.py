@@ -24,11 +24,11 @@ import base64
 import json
 
 import pulumi
-from pulumi.dynamic import Resource
 from pulumi_gcp import cloudrunv2, cloudscheduler, serviceaccount
 
 from bezel.planner.base.schedule import Entry
 from bezel_components.base.arguments import ComponentArgs, child_options
+from bezel_components.base.check_resource import CheckResource
 from bezel_components.base.granted_roles import ACCOUNT_USER, SERVICE_DEVELOPER
 from bezel_components.providers.scheduled_minimum import MASK, ScheduledMinimumProvider
 from bezel_components.runtime_identity import declare_account
@@ -56,7 +56,7 @@ class ScalingScheduleArgs(ComponentArgs):
     """Time limit for the platform to set the minimum."""
 
 
-class ScheduledMinimum(Resource, module="components", name="ScheduledMinimum"):
+class ScheduledMinimum(CheckResource, module="components", name="ScheduledMinimum"):
     """The minimum of the present time, set with each deploy that changes the service or its schedule.
 
     Attributes:

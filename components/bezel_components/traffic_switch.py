@@ -16,9 +16,9 @@ Example:
 """
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from bezel_components.base.arguments import ComponentArgs, Text
+from bezel_components.base.check_resource import CheckResource
 from bezel_components.providers.traffic_switch import TrafficSwitchProvider
 
 
@@ -38,7 +38,7 @@ class TrafficSwitchArgs(ComponentArgs):
     """Time limit for the platform to move it."""
 
 
-class TrafficSwitch(Resource, module="components", name="TrafficSwitch"):
+class TrafficSwitch(CheckResource, module="components", name="TrafficSwitch"):
     """The traffic of a service, moved to the checked revision.
 
     Attributes:

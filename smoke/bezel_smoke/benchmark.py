@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import Resource
 
 from bezel_base.errors import Problem
+from bezel_components.base.check_resource import CheckResource
 from bezel_components.base.dynamic import Progress, own_urn
 from bezel_smoke.base import SmokeError, SmokeProvider, diagnose_failure
 
@@ -99,7 +99,7 @@ class ShortBenchmarkProvider(SmokeProvider):
         return {"figures": figures(measured, notes, simulated=simulated)}
 
 
-class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
+class ShortBenchmark(CheckResource, module="smoke", name="ShortBenchmark"):
     """The first figures of one revision.
 
     Attributes:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import DiffResult, Resource, UpdateResult
+from pulumi.dynamic import DiffResult, UpdateResult
 
 from bezel.diagnosis.passed import PASSED, TOKEN, passed_in, with_this
 from bezel_base.errors import Problem
+from bezel_components.base.check_resource import CheckResource
 from bezel_components.base.dynamic import Progress, own_urn
 from bezel_smoke.base import SmokeError, SmokeProvider
 
@@ -107,7 +108,7 @@ class HealthCheckProvider(SmokeProvider):
                 raise SmokeError(_problem(failure, google, props["service"])) from None
 
 
-class HealthCheck(Resource, module="smoke", name="HealthCheck"):
+class HealthCheck(CheckResource, module="smoke", name="HealthCheck"):
     """The check of one service.
 
     Attributes:

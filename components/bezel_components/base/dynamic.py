@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pulumi
 
 _PLUGIN = "pulumi.dynamic.__main__"
+_package_engine = ""
+"""The engine's address in the process of the Pulumi package (`plugin/`), which runs the same providers."""
 
 
 class Progress:
@@ -106,8 +108,16 @@ if in_plugin():
     _end_in_no_time()
 
 
+def set_engine_address(address: str) -> None:
+    """Have progress messages sent to this engine: for a plugin that is not that of dynamic resources."""
+    global _package_engine  # noqa: PLW0603 - a process has one engine
+    _package_engine = address
+
+
 def engine_address() -> str | None:
     """The engine's address, in its plugin; None anywhere else."""
+    if _package_engine:
+        return _package_engine
     return sys.argv[1] if in_plugin() and len(sys.argv) > 1 else None
 
 
