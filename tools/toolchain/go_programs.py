@@ -3,6 +3,7 @@
 - actionlint: checks workflow files (`make lint`).
 - gitea: a forge for tests of the workflows (`make gitops`), with the templates and texts that it reads at run time.
 - act: runs a workflow's jobs on this machine.
+- pulumi-language-yaml: runs Pulumi programs in YAML (tests of the Pulumi package).
 
 `... NAME -- ARGUMENTS` runs it with these arguments instead; where Go is missing it says so and does nothing, but in
 CI that is an error. Each is built once, in the cache outside the clone, from the pins in tools/go/NAME (go.mod and
@@ -45,6 +46,7 @@ class Program:
 PROGRAMS = {
     "actionlint": Program("github.com/rhysd/actionlint", "/cmd/actionlint"),
     "act": Program("github.com/nektos/act"),
+    "pulumi-language-yaml": Program("github.com/pulumi/pulumi-yaml", "/cmd/pulumi-language-yaml"),
     # SQLite is its only database that needs no server.
     "gitea": Program("code.gitea.io/gitea", tags="sqlite,sqlite_unlock_notify", data=("templates", "options")),
 }
