@@ -1,0 +1,148 @@
+"""Inputs of a component, as a program in any language gives them, become its argument model, and the component is made.
+
+The engine sends a component's inputs once they are all there: in a preview some may be unknown. A value that a policy
+judges must be known in a preview too (`bezel_components.base.arguments`), so an unknown one is refused there; others
+stay unknown. What the inputs depend on is what the component's children wait for.
+"""
+
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+from pulumi.provider import ConstructResult
+from pulumi.resource import DependencyResource
+from pulumi.runtime import rpc
+from pulumi.runtime.proto import provider_pb2
+from pydantic import BaseModel, ValidationError
+
+from bezel_base.errors import NOT_SHOWN, Problem, UserError
+from bezel_catalog import closest
+from bezel_components.base.check_resource import camel_case
+from bezel_plugin.schema.types import Field, fields_of, plain_annotation
+from bezel_plugin.table import COMPONENTS, Component
+
+
+class InputsError(UserError):
+    """Inputs of a component or a check that it cannot be made with."""
+
+
+def construct(request: provider_pb2.ConstructRequest, options: pulumi.ResourceOptions) -> ConstructResult:
+    """Make a component of the package for a program.
+
+    Args:
+        request: The engine's request.
+        options: The options in it.
+
+    Raises:
+        InputsError: There is no such component, or its inputs are wrong.
+    """
+    row = COMPONENTS.get(request.type)
+    if row is None:
+        near = closest(request.type, list(COMPONENTS))
+        hint = f"use {near}." if near else f"use one of {', '.join(COMPONENTS)}."
+        raise InputsError(Problem(f"type {request.type}", None, "the package bezel has no such component.", hint))
+    inputs = rpc.deserialize_properties(request.inputs, keep_unknowns=True)
+    arguments = arguments_of(row, request.name, inputs)
+    urns = sorted({urn for dependencies in request.inputDependencies.values() for urn in dependencies.urns})
+    waits: Any = options.depends_on or []
+    options.depends_on = [*waits, *(DependencyResource(urn) for urn in urns)]
+    component: Any = row.resource()
+    made = component(request.name, arguments, options)
+    return ConstructResult(made.urn, {camel_case(name): getattr(made, name) for name in row.outputs})
+
+
+def arguments_of(row: Component, name: str, inputs: Mapping[str, Any]) -> Any:
+    """The arguments of a component.
+
+    Args:
+        row: The component.
+        name: Its name, for messages.
+        inputs: The inputs by their names in the schema, unknown ones as `pulumi.UNKNOWN`.
+
+    Raises:
+        InputsError: Inputs are unknown to the component, of another type, missing, secret or not known yet.
+    """
+    reading = _Reading(name)
+    model = row.arguments()
+    values = reading.fields(model, inputs, "")
+    if not reading.problems:
+        try:
+            return model(**values)
+        except ValidationError as error:
+            reading.problems += [_invalid(model, name, each) for each in error.errors()]
+    raise InputsError(*reading.problems)
+
+
+class _Reading:
+    """One pass over the inputs, which notes every problem."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.problems: list[Problem] = []
+
+    def fields(self, model: type[Any], inputs: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The values of a model's fields, by Python's names."""
+        fields = {field.key: field for field in fields_of(model)}
+        for key in sorted(inputs.keys() - fields.keys()):
+            self._note(f"{path}{key}", None, "there is no such input, so it would be ignored", _instead(key, fields))
+        return {
+            field.name: self._value(inputs[key], field.annotation, f"{path}{key}", field)
+            for key, field in fields.items()
+            if inputs.get(key) is not None
+        }
+
+    def _value(self, value: Any, annotation: Any, path: str, field: Field) -> Any:
+        annotation, takes_unknown = plain_annotation(annotation)
+        takes_unknown = takes_unknown or field.takes_unknown
+        if isinstance(value, pulumi.Output) or rpc.is_rpc_secret(value):
+            if takes_unknown:
+                return pulumi.Output.secret(rpc.unwrap_rpc_secret(value))
+            text = "plans, policies and messages show it, so it may not be a secret"
+            self._note(path, NOT_SHOWN, text, "give it in plain text; a secret's value belongs into Secret Manager")
+            return None
+        if isinstance(value, pulumi.output.Unknown):
+            if takes_unknown:
+                return _unknown_output()
+            text = "it is known only after another resource is made, so no policy could judge it in a preview"
+            self._note(path, "(not known yet)", text, "write the value itself, or an output that is known in previews")
+            return None
+        return self._part(value, annotation, path, field)
+
+    def _part(self, value: Any, annotation: Any, path: str, field: Field) -> Any:
+        """A known value, with the parts of an array or an object read in the same way."""
+        origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel) and isinstance(value, Mapping):
+            return self.fields(annotation, value, f"{path}.")
+        if isinstance(value, list) and inner:
+            return tuple(self._value(each, inner[0], f"{path}[{place}]", field) for place, each in enumerate(value))
+        if isinstance(value, Mapping) and origin is not None and len(inner) > 1:
+            return {key: self._value(each, inner[1], f"{path}.{key}", field) for key, each in value.items()}
+        return value
+
+    def _note(self, path: str, value: object, consequence: str, repair: str) -> None:
+        self.problems.append(Problem(f"{self._name}: {path}", value, f"{consequence}.", f"{repair}."))
+
+
+def _instead(key: str, fields: Mapping[str, Field]) -> str:
+    near = closest(key, list(fields))
+    return f"write {near} instead, or remove it" if near else f"remove it; there are {', '.join(sorted(fields))}"
+
+
+def _unknown_output() -> pulumi.Output[Any]:
+    """An output that is not known yet."""
+    return pulumi.Output.from_input(pulumi.UNKNOWN)
+
+
+def _invalid(model: type[BaseModel], name: str, error: Any) -> Problem:
+    """A problem for an error of pydantic's."""
+    path = ".".join(camel_case(str(part)) for part in error["loc"])
+    if error["type"] == "missing":
+        described = next((field.description for field in fields_of(model) if field.key == path), "")
+        return Problem(f"{name}: {path}", "(not set)", "it is required, so nothing is made.", f"set it: {described}")
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        # A rule of the model itself: its text has the value, the consequence and the repair.
+        what, _, repair = message.partition("; ")
+        return Problem(f"{name}: {path}".rstrip(": "), None, f"{what}.", f"{repair or 'correct the inputs'}.")
+    return Problem(f"{name}: {path}", error["input"], f"{message}, so nothing is made.", "correct the value.")

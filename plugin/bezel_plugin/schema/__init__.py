@@ -1,0 +1,1 @@
+"""The package's schema, made of the argument models of the table's rows; `schema.json` is what the engine gets."""

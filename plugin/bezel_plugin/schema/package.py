@@ -1,0 +1,67 @@
+"""The whole schema: what a program of any language may write, and what code the SDKs are made of."""
+
+from typing import Any
+
+from bezel_components.base.check_resource import camel_case
+from bezel_plugin.schema.descriptions import attributes_of, describe_fields, summary_of
+from bezel_plugin.schema.types import ANY, Field, fields_of, properties_of
+from bezel_plugin.table import CHECKS, COMPONENTS, PACKAGE, VERSION, Check, Component
+
+_OUTPUTS: dict[str, dict[str, Any]] = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "strings": {"type": "array", "items": {"type": "string"}},
+    "numbers": {"type": "object", "additionalProperties": {"type": "number"}},
+    "any": {"type": "object", "additionalProperties": ANY},
+    "anys": {"type": "array", "items": ANY},
+}
+
+
+def fields_of_row(row: Component | Check) -> list[Field]:
+    """The arguments of a component or a check that a program sets."""
+    return fields_of(row.arguments(), always_unknown=isinstance(row, Check))
+
+
+def package_schema() -> dict[str, Any]:
+    """The schema as Pulumi's `schema.PackageSpec` has it."""
+    objects: dict[str, Any] = {}
+    rows: dict[str, Component | Check] = {**COMPONENTS, **CHECKS}
+    resources = {token: _resource(row, objects) for token, row in rows.items()}
+    return {
+        "name": PACKAGE,
+        "displayName": "Bezel",
+        "version": VERSION,
+        "description": "Models on vLLM on Google Cloud's GPUs: components, and checks of a deployed server.",
+        "keywords": ["pulumi", "kind/component", "category/cloud"],
+        "license": "Apache-2.0",
+        "meta": {"moduleFormat": "(.*)", "supportPack": True},
+        "language": {
+            "nodejs": {"respectSchemaVersion": True},
+            "python": {"respectSchemaVersion": True, "pyproject": {"enabled": True}},
+            "go": {"respectSchemaVersion": True, "importBasePath": "example.com/pulumi-bezel/sdk/go/bezel"},
+        },
+        "types": dict(sorted(objects.items())),
+        "resources": dict(sorted(resources.items())),
+    }
+
+
+def _resource(row: Component | Check, objects: dict[str, Any]) -> dict[str, Any]:
+    module = row.token.split(":")[1]
+    hidden = row.hidden if isinstance(row, Check) else ()
+    given = properties_of([field for field in fields_of_row(row) if field.name not in hidden], module, objects)
+    resource = row.resource()
+    described = describe_fields(row.arguments()) | attributes_of(resource.__doc__ or "")
+    outputs = {
+        camel_case(name): {**_OUTPUTS[kind], "description": described.get(name, "")}
+        for name, kind in row.outputs.items()
+    }
+    made: dict[str, Any] = {
+        "description": summary_of(resource),
+        "inputProperties": given["properties"],
+        "requiredInputs": given["required"],
+    }
+    if isinstance(row, Component):
+        return {**made, "isComponent": True, "properties": outputs, "required": sorted(outputs)}
+    # The state of a check has its inputs beside its result.
+    required = sorted({*given["required"], *outputs})
+    return {**made, "properties": {**given["properties"], **outputs}, "required": required}

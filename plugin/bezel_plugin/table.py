@@ -1,0 +1,137 @@
+"""Components and checks of the package: one row each. A further one is a row here and a new `schema.json`.
+
+The classes are imported when a row is used: the modules of the Google provider's SDK take longer to load than the whole
+plugin.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import ResourceProvider
+
+PACKAGE = "bezel"
+VERSION = "0.1.0"
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component that programs of every language can use.
+
+    Attributes:
+        token: Its type.
+        module: Where its class is.
+        name: The class, called with the name, the arguments and the options.
+        outputs: Attribute of the class -> type in the schema. Each always has a value.
+    """
+
+    token: str
+    module: str
+    name: str
+    outputs: Mapping[str, str]
+
+    def resource(self) -> type[pulumi.ComponentResource]:
+        """The component's class."""
+        found: type[pulumi.ComponentResource] = getattr(importlib.import_module(self.module), self.name)
+        return found
+
+    def arguments(self) -> type[Any]:
+        """The class of its arguments, a pydantic model."""
+        found: type[Any] = getattr(importlib.import_module(self.module), f"{self.name}Args")
+        return found
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, which the package runs itself.
+
+    Attributes:
+        token: Its type.
+        module: Where its class is.
+        name: The class, whose docstring describes the outputs.
+        outputs: Output -> type in the schema.
+        provider: Module of the provider's class, if it is another one.
+        hidden: Arguments that only a component of the package gives: they are not in the schema.
+    """
+
+    token: str
+    module: str
+    name: str
+    outputs: Mapping[str, str]
+    provider: str = ""
+    hidden: tuple[str, ...] = ()
+
+    def resource(self) -> type[pulumi.CustomResource]:
+        """The class of the resource."""
+        found: type[pulumi.CustomResource] = getattr(importlib.import_module(self.module), self.name)
+        return found
+
+    def arguments(self) -> type[Any]:
+        """The class of its arguments, a dataclass or a pydantic model."""
+        found: type[Any] = getattr(importlib.import_module(self.module), f"{self.name}Args")
+        return found
+
+    def make_provider(self) -> ResourceProvider:
+        """What checks, compares, makes and deletes it; holds no data."""
+        module = importlib.import_module(self.provider or self.module)
+        made: ResourceProvider = getattr(module, f"{self.name}Provider")()
+        return made
+
+
+_SERVICE = {"url": "string", "revision": "string", "created_revision": "string", "resource_name": "string"}
+_ROWS = (
+    Component(
+        "bezel:cloudrun:CloudRunGpuService",
+        "bezel_components.cloud_run_gpu_service",
+        "CloudRunGpuService",
+        {"newest_url": "string", **_SERVICE},
+    ),
+    Component("bezel:gateway:IdentityGateway", "bezel_components.identity_gateway", "IdentityGateway", _SERVICE),
+    Component(
+        "bezel:identity:RuntimeIdentity",
+        "bezel_components.runtime_identity",
+        "RuntimeIdentity",
+        {"email": "string", "member": "string"},
+    ),
+    Component("bezel:project:EnabledApis", "bezel_components.enabled_apis", "EnabledApis", {"services": "strings"}),
+    Component(
+        "bezel:registry:ContainerImage",
+        "bezel_components.container_image",
+        "ContainerImage",
+        {"digest": "string", "reference": "string"},
+    ),
+    Component(
+        "bezel:storage:WeightsBucket",
+        "bezel_components.weights_bucket",
+        "WeightsBucket",
+        {"bucket": "string", "url": "string"},
+    ),
+)
+_CHECKS = (
+    Check(
+        "bezel:components:ModelFiles",
+        "bezel_components.model_files",
+        "ModelFiles",
+        {"files": "number", "total_bytes": "number"},
+        provider="bezel_components.providers.model_files",
+    ),
+    Check(
+        "bezel:components:TrafficSwitch",
+        "bezel_components.traffic_switch",
+        "TrafficSwitch",
+        {"serving": "numbers"},
+        provider="bezel_components.providers.traffic_switch",
+    ),
+    Check(
+        "bezel:smoke:HealthCheck",
+        "bezel_smoke.health",
+        "HealthCheck",
+        {"verdict": "any", "passed": "anys"},
+        hidden=("resources", "leases", "start"),
+    ),
+    Check("bezel:smoke:ShortBenchmark", "bezel_smoke.benchmark", "ShortBenchmark", {"figures": "any"}),
+)
+COMPONENTS: Mapping[str, Component] = {row.token: row for row in _ROWS}
+CHECKS: Mapping[str, Check] = {row.token: row for row in _CHECKS}

@@ -1,0 +1,23 @@
+"""A program in YAML deploys the components and checks of the package on localcloud."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.plugin.life import live
+from tests.support.plugin.program import Program, go_program
+from tests.support.plugin.yaml_program import PROGRAM
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    made = Program.make(tmp_path, {"Pulumi.yaml": PROGRAM}, go_program("pulumi-language-yaml"))
+    yield made
+    made.stop()
+
+
+@pytest.mark.wide
+@pytest.mark.timeout(900)
+def test_a_yaml_program_lives_with_the_package(program: Program) -> None:
+    live(program, "Pulumi.yaml", "maxInstances: 1", "maxInstances: 2")

@@ -1,0 +1,116 @@
+"""A Pulumi program in another language than Python that uses the package, on a localcloud of its own.
+
+The engine, the language hosts and the package's process are the real ones. Nothing but the program is in its folder.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.engine.local.engine import LocalEngine
+from bezel.engine.project.project import Project
+from bezel_localcloud import control, seed
+from bezel_localcloud.core.paths import Endpoint
+from bezel_simulated_vllm.synthetic_weights import model_files
+
+ROOT = Path(__file__).parents[3]
+PLUGIN = ROOT / "plugin"
+PULUMI = Path(sys.executable).parent / "pulumi"
+SECONDS = 240
+SPEED = 2000
+STACK = "dev"
+MODEL = "google/gemma-4-E2B-it"
+
+
+def go_program(name: str) -> Path:
+    """The folder of a program built from Go modules; skips where it is not built yet and there is no Go."""
+    if shutil.which("go") is None:
+        pytest.skip(f"Go is not installed: it builds {name}")
+    command = [sys.executable, str(ROOT / "tools" / "toolchain" / "go_programs.py"), name]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
+    return Path(ended.stdout.strip())
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program's folder, its cloud, and folders that come first on PATH: those of language hosts."""
+
+    folder: Path
+    cloud: Path
+    path: tuple[Path, ...]
+
+    @classmethod
+    def make(cls, folder: Path, files: Mapping[str, str], *path: Path) -> "Program":
+        """Write the program, and start its cloud with a model in a bucket."""
+        program, cloud = folder / "program", folder / "cloud"
+        for name, text in files.items():
+            (program / name).parent.mkdir(parents=True, exist_ok=True)
+            (program / name).write_text(text)
+        (program / f"Pulumi.{STACK}.yaml").write_text("config: {}\n")
+        made = cls(program, cloud, path)
+        endpoint = control.start(cloud, speed=SPEED)
+        seed.seed(endpoint, "shop-models", "gemma", model_files(MODEL))
+        made._engine(endpoint).prepare(STACK)
+        return made
+
+    def stop(self) -> None:
+        """Stop the cloud."""
+        control.stop(self.cloud)
+
+    def change(self, name: str, old: str, new: str) -> None:
+        """Replace a text that a file of the program has once."""
+        text = (self.folder / name).read_text()
+        assert text.count(old) == 1, text
+        (self.folder / name).write_text(text.replace(old, new))
+
+    def run(self, command: str, *options: str) -> Ended:
+        """`pulumi COMMAND` on the program's stack."""
+        stack_file = self.cloud / "stacks" / f"Pulumi.{STACK}.yaml"
+        return self.pulumi(command, "--stack", STACK, "--config-file", str(stack_file), *options)
+
+    def pulumi(self, *arguments: str) -> Ended:
+        """`pulumi ARGUMENTS` in the program's folder."""
+        variables = os.environ | self._engine(Endpoint.read(self.cloud)).environment()
+        variables["PATH"] = os.pathsep.join([*map(str, self.path), variables["PATH"]])
+        command = [str(PULUMI), *arguments, "--non-interactive"]
+        ended = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Ended(ended.returncode, ended.stdout)
+
+    def inventory(self) -> dict[str, Any]:
+        """What the cloud has."""
+        return dict(control.inventory(Endpoint.read(self.cloud)))
+
+    def state(self) -> list[dict[str, Any]]:
+        """The resources in the stack's state."""
+        (file,) = (self.cloud / "state" / ".pulumi" / "stacks").glob(f"*/{STACK}.json")
+        resources: list[dict[str, Any]] = json.loads(file.read_text())["checkpoint"]["latest"].get("resources", [])
+        return resources
+
+    def _engine(self, endpoint: Endpoint) -> LocalEngine:
+        return LocalEngine(Project(self.folder), self.cloud, control.environment(endpoint))
