@@ -50,7 +50,7 @@ check: setup-dev lint types ## run lint, type checks, import rules and the fast 
 
 lint: setup-dev ## check formatting, imports between packages and workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
-	@PYTHONPATH=$$(echo packages/* bootstrap components plugin policies smoke stacks | tr " " :):. .venv/imports/bin/lint-imports
+	@PYTHONPATH=$$(echo packages/* bootstrap components plugin policies services smoke stacks | tr " " :):. .venv/imports/bin/lint-imports
 	@.venv/bin/shellcheck components/bezel_components/node/*.sh tests/support/components/*.sh
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml

@@ -43,9 +43,9 @@ class HealthCheckArgs:
         served_model: The model's id at the server.
         planned: The declared inputs of the service, as far as the platform returns them. The served state is compared
             with them field by field.
-        resources: Type and inputs of each resource that the program declares (`bezel_stacks.declared`): what the cloud
-            has of them is compared, as far as it costs money or opens access. Another list alone does not run the check
-            again.
+        resources: Type and inputs of each resource that the program declares (`bezel_services.declared`): what the
+            cloud has of them is compared, as far as it costs money or opens access. Another list alone does not run the
+            check again.
         public: Whether anyone may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.

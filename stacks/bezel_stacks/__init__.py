@@ -1,5 +1,5 @@
-"""Wiring of a plan into resources: one short module for each kind of stack.
+"""A stack's settings become a service: the program's edge.
 
-Owns the wiring, and the reading of the configuration at the program's edge. Leaves out rules (`bezel.planner`),
-resources (`components`) and checks of the running server (`smoke`).
+Owns the reading of the configuration, the choice of the component, and the stack's outputs. Leaves out rules
+(`bezel.planner`) and the component itself (`bezel_services`).
 """

@@ -1,13 +1,10 @@
-"""Configuration at the program's edge: settings and environment variables, as plain values for the planner.
+"""Configuration at the program's edge: the stack's settings, as plain values for the planner.
 
 Reads, and judges only values that must not be passed on: an encrypted setting, which would end up in a message.
 """
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 
-import pulumi
 from pulumi.runtime import config as engine_config
 
 from bezel.planner import PlanError
@@ -48,36 +45,6 @@ def check_stack_file(stack: str, folder: Path, project: str) -> None:
         return
     if problems := [*problems, *problems_of_spellings(content, project, name)]:
         raise PlanError.of(problems, stack)
-
-
-def google_project(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The Google Cloud project: the provider's setting, else its environment variables; None where none is set."""
-    variables = (environment.get(name) for name in ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT"))
-    return pulumi.Config("gcp").get("project") or next(filter(None, variables), None)
-
-
-def is_simulated(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the server is a simulated one, so that no figure counts as a measurement."""
-    return environment.get("BEZEL_SIMULATED") == "1"
-
-
-def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> float:
-    """The time limit: `seconds`, or less by BEZEL_DEADLINE_SECONDS, which rehearsals set.
-
-    Raises:
-        UserError: The variable is not a positive number.
-    """
-    text = environment.get("BEZEL_DEADLINE_SECONDS", "")
-    if not text:
-        return seconds
-    try:
-        limit = float(text)
-    except ValueError:
-        limit = 0.0
-    if not limit > 0:
-        consequence = "expected a number of seconds above 0: checks could not wait."
-        raise UserError(Problem("BEZEL_DEADLINE_SECONDS", text, consequence, "write e.g. 600, or unset it."))
-    return min(seconds, limit)
 
 
 def _encryption_problem(key: str) -> Problem:

@@ -24,7 +24,7 @@ def loaded_by(module: str) -> set[str]:
 
 
 def test_what_every_stack_uses_is_loaded_with_the_program() -> None:
-    assert loaded_by("bezel_stacks.cloud_run") >= USED
+    assert loaded_by("bezel_services.cloud_run") >= USED
 
 
 def test_a_package_whose_arguments_were_read_has_its_classes() -> None:

@@ -11,7 +11,7 @@ from tools.docs.architecture import sections
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-ROOMS = ("bezel", "components", "packages", "policies", "smoke", "stacks", "tools", "tests", "docs")
+ROOMS = ("bezel", "components", "packages", "policies", "services", "smoke", "stacks", "tools", "tests", "docs")
 PRODUCT = ROOMS[:6]
 TEXTS = [
     *(path for room in PRODUCT for path in sorted((ROOT / room).rglob("*.py"))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks", "tools")
+ROOMS = ("bezel", "bootstrap", "components", "packages", "policies", "services", "smoke", "stacks", "tools")
 MOST = 15
 CUT = f"cut these folders by subject into sub-packages: a folder has {MOST} modules at most, beside __init__.py"
 

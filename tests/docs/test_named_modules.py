@@ -34,7 +34,9 @@ def exists(parts: list[str]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("folder", ["bezel", "components", "packages", "smoke", "stacks", "policies", "tools"])
+@pytest.mark.parametrize(
+    "folder", ["bezel", "components", "packages", "services", "smoke", "stacks", "policies", "tools"]
+)
 def test_every_module_that_a_text_of_the_product_names_exists(folder: str) -> None:
     files = [path for path in sorted((ROOT / folder).rglob("*.py")) if path.name not in OF_EARLIER_COMMITS]
     named = {path: dead(path.read_text(encoding="utf-8")) for path in files}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 RULES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
 EXCEPTIONS: dict[str, str] = RULES["exceptions"]
-FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks", "tests", "tools")
+FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "services", "smoke", "stacks", "tests", "tools")
 LONGEST_TEST_NAME = 70
 MOST_EXCEPTIONS = 40
 FUNCTION = re.compile(r"\bdef\s+(\w+)")

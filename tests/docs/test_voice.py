@@ -21,7 +21,17 @@ MODULES = [
     ROOT / "__main__.py",
     *(
         path
-        for folder in ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks", "tools")
+        for folder in (
+            "bezel",
+            "bootstrap",
+            "components",
+            "packages",
+            "policies",
+            "services",
+            "smoke",
+            "stacks",
+            "tools",
+        )
         for path in sorted((ROOT / folder).rglob("*.py"))
     ),
 ]

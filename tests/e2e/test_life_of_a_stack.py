@@ -80,7 +80,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     quick.set("vllm.max-num-seqs", 4)
     changed = quick.local("up", "l4-qat")
     assert changed.code == 0, changed.text
-    assert changed.changed_names("updated") == {"service-service", "health", "benchmark"}
+    assert changed.changed_names("updated") == {"vllm-service-service", "vllm-health", "vllm-benchmark"}
     assert not re.search(r"^ [+-]", changed.text, re.MULTILINE), changed.text
     second = quick.outputs()
     assert "--max-num-seqs=4" in second["arguments"]

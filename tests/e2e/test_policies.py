@@ -26,7 +26,7 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
     "three instances": (
         {"scaling": {"max_instances": 3}},
         [
-            "- [mandatory]  most-instances  (gcp:cloudrunv2:Service: service-service)",
+            "- [mandatory]  most-instances  (gcp:cloudrunv2:Service: vllm-service-service)",
             "maxInstanceCount = 3",
             "at most 2",
         ],

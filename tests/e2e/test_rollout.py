@@ -123,7 +123,7 @@ def test_a_client_sees_nothing_of_a_failed_check_and_of_its_repair(stage: FaultH
     text = error_text(failed)
     assert "EngineDeadError" in text  # its log
     assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx keeps serving" in text
-    assert failed.changed_names("updated") == {"service-service", "health"}
+    assert failed.changed_names("updated") == {"vllm-service-service", "vllm-health"}
     assert traffic(stage) == (before, after(before))
     assert serving_in_the_outputs(stage) == before
 
@@ -132,7 +132,7 @@ def test_a_client_sees_nothing_of_a_failed_check_and_of_its_repair(stage: FaultH
     with asking(stage) as client:
         run = stage.up()
     assert run.code == 0, run.text
-    assert foretold.changed_names("update") == run.changed_names("updated") == {"benchmark", "traffic"}
+    assert foretold.changed_names("update") == run.changed_names("updated") == {"vllm-benchmark", "vllm-traffic"}
     client.saw_nothing()
     assert traffic(stage) == (after(before), after(before))
     assert serving_in_the_outputs(stage) == after(before)
@@ -148,7 +148,7 @@ def test_a_client_sees_nothing_of_a_rollout(stage: FaultHarness) -> None:
     with asking(stage) as client:
         run = stage.up()
     assert run.code == 0, run.text
-    changes = {"service-service", "health", "benchmark", "traffic"}
+    changes = {f"vllm-{role}" for role in ("service-service", "health", "benchmark", "traffic")}
     assert foretold.changed_names("update") == run.changed_names("updated") == changes
     client.saw_nothing()
     assert traffic(stage) == (after(before), after(before))

@@ -19,11 +19,11 @@ PROGRAM = Program(
         "service": {
             "__main__.py",
             "bezel/planner/__init__.py",
-            "stacks/bezel_stacks/cloud_run.py",
+            "services/bezel_services/cloud_run.py",
             "smoke/bezel_smoke/checks.py",
             "bezel/diagnosis/diagnosis.py",
         },
-        "lease": {"__main__.py", "bezel/planner/__init__.py", "stacks/bezel_stacks/lease.py"},
+        "lease": {"__main__.py", "bezel/planner/__init__.py", "services/bezel_services/lease.py"},
     },
     differing={"l4": "cost"},
 )
@@ -44,8 +44,8 @@ def stacks(*changes: tuple[str, str]) -> set[str]:
         ("packages/localcloud/bezel_localcloud/cloud.py", set()),
         ("packages/localcloud/bezel_localcloud/data/faults.toml", set()),
         ("bootstrap/bezel_bootstrap/__main__.py", set()),
-        ("stacks/bezel_stacks/cloud_run.py", {"l4", "broken"}),
-        ("stacks/bezel_stacks/lease.py", {"tpu", "broken"}),
+        ("services/bezel_services/cloud_run.py", {"l4", "broken"}),
+        ("services/bezel_services/lease.py", {"tpu", "broken"}),
         ("bezel/planner/__init__.py", EVERY),
         ("__main__.py", EVERY),
         ("bezel/diagnosis/failure_patterns.toml", {"l4", "broken"}),
@@ -105,8 +105,8 @@ def test_plans_are_compared_only_where_the_catalogue_alone_changed() -> None:
 KNOWN = (
     *(
         "docs/a.md",
-        "stacks/bezel_stacks/lease.py",
-        "stacks/bezel_stacks/cloud_run.py",
+        "services/bezel_services/lease.py",
+        "services/bezel_services/cloud_run.py",
         "packages/catalog/bezel_catalog/data/prices.csv",
         "Pulumi.tpu.yaml",
     ),
@@ -128,8 +128,8 @@ def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: lis
 @pytest.mark.slow
 def test_each_kind_loads_its_own_module_and_both_load_planner_and_packs() -> None:
     loaded = closures(ROOT)
-    assert "stacks/bezel_stacks/cloud_run.py" in loaded["service"] - loaded["lease"]
-    assert "stacks/bezel_stacks/lease.py" in loaded["lease"] - loaded["service"]
+    assert "services/bezel_services/cloud_run.py" in loaded["service"] - loaded["lease"]
+    assert "services/bezel_services/lease.py" in loaded["lease"] - loaded["service"]
     for both in (
         "__main__.py",
         "bezel/planner/assemble/build.py",
@@ -150,12 +150,13 @@ def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: 
     for name, text in {
         "__main__.py": "import bezel_stacks.dispatch",
         "stacks/bezel_stacks/__init__.py": "",
-        "stacks/bezel_stacks/dispatch.py": "def f():\n    from bezel_stacks import lease, cloud_run",
-        "stacks/bezel_stacks/lease.py": "NAME = 'bezel_components.late'",
-        "stacks/bezel_stacks/cloud_run.py": "from . import near\nfrom .deep.inner import thing",
-        "stacks/bezel_stacks/near.py": "",
-        "stacks/bezel_stacks/deep/__init__.py": "from ..near import x",
-        "stacks/bezel_stacks/deep/inner.py": "thing = 1",
+        "stacks/bezel_stacks/dispatch.py": "def f():\n    from bezel_services import leased_vllm_service, vllm_service",
+        "services/bezel_services/__init__.py": "",
+        "services/bezel_services/leased_vllm_service.py": "NAME = 'bezel_components.late'",
+        "services/bezel_services/vllm_service.py": "from . import near\nfrom .deep.inner import thing",
+        "services/bezel_services/near.py": "",
+        "services/bezel_services/deep/__init__.py": "from ..near import x",
+        "services/bezel_services/deep/inner.py": "thing = 1",
         "components/bezel_components/late.py": "",
         "components/bezel_components/unused.py": "",
     }.items():
@@ -163,19 +164,19 @@ def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: 
         (tmp_path / name).write_text(text)
     loaded = closures(tmp_path)
     assert loaded["lease"] - loaded["service"] == {
-        "stacks/bezel_stacks/lease.py",
+        "services/bezel_services/leased_vllm_service.py",
         "components/bezel_components/late.py",
     }
     assert {
-        "stacks/bezel_stacks/near.py",
-        "stacks/bezel_stacks/deep/__init__.py",
-        "stacks/bezel_stacks/deep/inner.py",
+        "services/bezel_services/near.py",
+        "services/bezel_services/deep/__init__.py",
+        "services/bezel_services/deep/inner.py",
     } <= loaded["service"]
     assert not any("components/bezel_components/unused.py" in paths for paths in loaded.values())
     (tmp_path / "components/bezel_components/unused.py").write_text("(")
     closures(tmp_path)
-    (tmp_path / "stacks/bezel_stacks/near.py").write_text("(")
-    with pytest.raises(UnparsedError, match=r"stacks/bezel_stacks/near\.py"):
+    (tmp_path / "services/bezel_services/near.py").write_text("(")
+    with pytest.raises(UnparsedError, match=r"services/bezel_services/near\.py"):
         closures(tmp_path)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 PROGRAM = re.compile(
-    r"(?!packages/[^/]+/(?:tests|docs)/)(bezel|bootstrap|components|packages|policies|smoke|stacks)/|__main__\.py$|Pulumi\.[\w.-]+$|pyproject\.toml$"
+    r"(?!packages/[^/]+/(?:tests|docs)/)(bezel|bootstrap|components|packages|policies|services|smoke|stacks)/|__main__\.py$|Pulumi\.[\w.-]+$|pyproject\.toml$"
 )
 PRICES, RULE = "packages/catalog/bezel_catalog/data/prices.csv", "bezel/planner/base/money.py"
 Edit = tuple[str, str, str]

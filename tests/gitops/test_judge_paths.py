@@ -98,7 +98,7 @@ JUDGED = [
     "policies/LICENSE",
     "packages/localcloud/tests/test_x.py",
     "packages/localcloud/docs/guide.md",
-    "stacks/bezel_stacks/cloud_run.py",
+    "services/bezel_services/cloud_run.py",
     "smoke/bezel_smoke/checks.py",
     "docs/gitops.md",
     "docs/decisions/0028-pipelines.md",

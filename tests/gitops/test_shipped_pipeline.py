@@ -16,7 +16,7 @@ from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
 
 pytestmark = pytest.mark.slow
 PROGRAM = re.compile(
-    r"(bezel|bootstrap|components|packages|policies|smoke|stacks)/|__main__\.py$|Pulumi\.[\w.-]+$|(pyproject|bezel)\.toml$"
+    r"(bezel|bootstrap|components|packages|policies|services|smoke|stacks)/|__main__\.py$|Pulumi\.[\w.-]+$|(pyproject|bezel)\.toml$"
 )
 PIPELINE = read_pipeline(Project(ROOT))
 UNPRICED = "gce-l4x8"

@@ -97,7 +97,7 @@ def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
     plan = project.scale(max=2)
     assert (plan.refusals, plan.confirm_name) == ((), None)
     assert project.file.read_text() == written
-    assert [change.op for change in plan.changes if change.name == "service-service"] == ["update"]
+    assert [change.op for change in plan.changes if change.name == "vllm-service-service"] == ["update"]
     assert plan.file_change is not None
     assert "+    max_instances: 2" in plan.file_change
     assert [text for text in plan.warnings if "have changed" in text] == [], plan.changes

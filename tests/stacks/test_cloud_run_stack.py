@@ -79,7 +79,7 @@ def test_the_model_is_looked_for_as_early_as_can_be() -> None:
     made, used = declare_plan(weights={"create": True}), declare_plan()
     assert made.waits_for(made.one("ModelFiles"), made.one("storage/bucket:Bucket"))
     for declared in (made, used):
-        assert declared.waits_for(declared.one("ModelFiles"), declared.by_name("apis-storage"))
+        assert declared.waits_for(declared.one("ModelFiles"), declared.by_name("vllm-apis-storage"))
         assert not declared.waits_for(declared.one("ModelFiles"), declared.one("BucketIAMMember"))
 
 

@@ -140,7 +140,7 @@ def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
     for name in names:
         assert two.by_name(name).inputs == three.by_name(name).inputs
     assert two.one(GATEWAY).inputs != three.one(GATEWAY).inputs
-    assert declare_lease().by_name("lease-request").inputs == two.by_name("lease-request").inputs
+    assert declare_lease().by_name("vllm-lease-request").inputs == two.by_name("vllm-lease-request").inputs
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_with_hours_each_lease_has_its_jobs_after_the_checks() -> None:
         assert declared.waits_for(job, declared.one("ShortBenchmark"))
         email = job.inputs["httpTarget"]["oauthToken"]["serviceAccountEmail"]
         assert email == "bezel-moe-hours@acme-llm.iam.gserviceaccount.com"
-    for lease, request in (("", "lease-request"), ("-1", "lease-1-request")):
+    for lease, request in (("", "vllm-lease-request"), ("-1", "vllm-lease-1-request")):
         body = json.loads(base64.b64decode(jobs[f"bezel-moe{lease}-start-0"].inputs["httpTarget"]["body"]))
         node = body["tpu"]["nodeSpec"][0]["node"]
         assert node["labels"]["bezel-spec"] == spec_hash(declared.by_name(request).inputs["body"])
@@ -261,7 +261,7 @@ def test_machines_write_the_notice_of_their_end_only_with_alerts() -> None:
     member = declared.one("projects/iAMMember:IAMMember")
     assert declared.waits_for(declared.one("TpuRequest"), member)
     policies = declared.of("monitoring/alertPolicy:AlertPolicy")
-    assert {policy.name for policy in policies} == {"observability-lease-ends", "observability-errors"}
+    assert {policy.name for policy in policies} == {"vllm-observability-lease-ends", "vllm-observability-errors"}
     assert all(declared.waits_for(policy, declared.one(GATEWAY)) for policy in policies)
     for unwatched in (declare_lease(), declare_lease(observability={"dashboard": True})):
         assert "bezel-end-notice" not in node_of(unwatched)["metadata"]

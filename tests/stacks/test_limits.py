@@ -6,8 +6,8 @@ import pytest
 
 from bezel.planner import make_plan
 from bezel_pulumi_offline.resources import TYPES
+from bezel_services.limits import CHANGE_SECONDS, DELETE_SECONDS, limited_operations
 from bezel_stacks.dispatch import deploy
-from bezel_stacks.limits import CHANGE_SECONDS, DELETE_SECONDS, limited_operations
 from tests.stacks.test_every_stack import PROJECT, STACKS
 from tests.support.components.fake_engine import Declared, declare
 

@@ -171,7 +171,7 @@ def test_who_may_read_nothing_gets_an_error_that_says_so_and_goes_on(
 
 @pytest.mark.slow
 def test_the_quota_api_is_on_after_the_first_deploy_of_every_service() -> None:
-    assert declare_service().by_name("apis-cloudquotas")
+    assert declare_service().by_name("vllm-apis-cloudquotas")
 
 
 @pytest.mark.slow

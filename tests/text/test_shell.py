@@ -79,7 +79,7 @@ _COMMAND = re.compile(
 _QUOTES = {"shell_word", "shell_word_for_make", "shlex.quote", "shlex.join", "command"}
 # Own words: constants, and options that are quoted where they are made.
 _OWN = re.compile(r"_?[A-Z_]+(?:\[.*\])?|kind|option")
-_PACKAGES = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks")
+_PACKAGES = ("bezel", "bootstrap", "components", "packages", "policies", "services", "smoke", "stacks")
 
 
 def holes(path: Path) -> Iterator[tuple[int, str]]:

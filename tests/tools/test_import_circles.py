@@ -12,7 +12,7 @@ import pytest
 from tests.support.source_nodes import nodes_of
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("bezel", "components", "packages", "policies", "smoke", "stacks")
+ROOMS = ("bezel", "components", "packages", "policies", "services", "smoke", "stacks")
 
 
 def name_of(path: Path) -> str:

@@ -23,8 +23,9 @@ DISTRIBUTIONS = {
     "bezel-policies": (12, True),
     "bezel-pulumi-offline": (30, True),
     "bezel-simulated-vllm": (60, False),
+    "bezel-services": (12, True),
     "bezel-smoke": (8, True),
-    "bezel-stacks": (8, True),
+    "bezel-stacks": (4, True),
     "bezel": (450, True),
 }
 SERVES = {"starlette", "uvicorn"}

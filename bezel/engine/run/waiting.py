@@ -2,7 +2,7 @@
 
 The published provider tries a refused request again for minutes without a word, and in a log file the engine shows
 dots. Reads the engine's event log, which it writes as it goes; on a terminal the engine's own display shows the same,
-and there is no report. Leaves out limits: those of `stacks/bezel_stacks/limits.py` end each wait.
+and there is no report. Leaves out limits: those of `services/bezel_services/limits.py` end each wait.
 """
 
 import threading

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-KINDS: Mapping[str, str] = {"service": "bezel_stacks.cloud_run", "lease": "bezel_stacks.lease"}
+KINDS: Mapping[str, str] = {"service": "bezel_services.vllm_service", "lease": "bezel_services.leased_vllm_service"}
 """Kind of stack -> the module that only this kind's dispatch loads."""
 _DISPATCH = "bezel_stacks.dispatch"
 _PROGRAM = "__main__"
 # Folders of the workspace's members: packages are imported from them, as from the project's own folder.
-_MEMBERS = ("packages/*", "bootstrap", "components", "policies", "smoke", "stacks")
+_MEMBERS = ("packages/*", "bootstrap", "components", "policies", "services", "smoke", "stacks")
 _IN_PACKAGE = re.compile(
-    r"bezel(?=/)|(?:packages/(?P<package>[^/]+)|(?P<member>bootstrap|components|policies|smoke|stacks))/(?P<name>[^/]+)(?=/)"
+    r"bezel(?=/)|(?:packages/(?P<package>[^/]+)|(?P<member>bootstrap|components|policies|services|smoke|stacks))/(?P<name>[^/]+)(?=/)"
 )
 
 

@@ -13,7 +13,7 @@ from bezel.gitops.changed.import_closure import package_of
 CATALOGUE = "packages/catalog/bezel_catalog/data/"
 STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Folders and files of which nothing is part of a deploy.
-_MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|smoke|stacks)"
+_MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|services|smoke|stacks)"
 _APART = re.compile(
     r"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$"
     rf"|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$|LICENSE$)"

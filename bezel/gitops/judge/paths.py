@@ -9,9 +9,9 @@ import re
 _JUDGED_BY_OTHERS = re.compile(
     r"__main__\.py|(?:docs|tests)/.+"  # the program; texts; tests, which no deploy loads
     # The rest of these folders judges: they are on the path of every process, so a file may stand for another's module.
-    r"|(?:components/(?:bezel_components|providers)|smoke/bezel_smoke|stacks/bezel_stacks)/(?!(?:.+/)?pyproject\.toml$).+"
+    r"|(?:components/(?:bezel_components|providers)|services/bezel_services|smoke/bezel_smoke|stacks/bezel_stacks)/(?!(?:.+/)?pyproject\.toml$).+"
     r"|smoke/(?:base|benchmark|health)\.py"
-    r"|(?:packages/[^/]+|bootstrap|components|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md|LICENSE)"
+    r"|(?:packages/[^/]+|bootstrap|components|services|smoke|stacks)/(?:(?:tests|docs)/.+|README\.md|LICENSE)"
     r"|policies/(?:README\.md|LICENSE)"  # another folder of it may be a pack
     r"|tools/(?!toolchain/).+"  # scripts for developers; the toolchain installs and starts the engine
     r"|[^/]+\.md|LICENSE|\.pre-commit-config\.yaml"

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.support.source_nodes import nodes_of
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "smoke", "stacks")
+FOLDERS = ("bezel", "bootstrap", "components", "packages", "policies", "services", "smoke", "stacks")
 # Their words are vLLM's own, and Google's.
 OTHERS_WORDS = (
     "packages/simulated-vllm/bezel_simulated_vllm/",

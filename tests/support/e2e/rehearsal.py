@@ -23,7 +23,7 @@ from tests.support.e2e import warm_bezel, warm_python
 from tests.support.stack_files import change_stack_file
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policies", "stacks", "smoke")
+PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policies", "services", "stacks", "smoke")
 SECONDS = 240
 BUCKET = "bezel-local-models"
 MODEL = "gemma-4-12B-it-qat-w4a16-ct"

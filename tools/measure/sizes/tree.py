@@ -29,7 +29,7 @@ BECAME = {
     "bezel/standin_providers": "pulumi-offline",
 }
 """Folder or module of commits before the packages -> the package that it became."""
-PLACES = ("bootstrap", "components", "policies", "smoke", "stacks")  # packages whose folders are at the top
+PLACES = ("bootstrap", "components", "policies", "services", "smoke", "stacks")  # packages whose folders are at the top
 PARTS = ("product", "tests", "support", "tools")
 _ALL = "together"
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}

@@ -1,4 +1,4 @@
-"""Health check and short benchmark of a deployment, and its outputs: the same for all kinds of stacks."""
+"""Health check and short benchmark of a deployment: the same for both kinds of services."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,16 @@ import pulumi
 
 from bezel.planner import AnyPlan
 from bezel.planner.base.money import Priced
+from bezel_services import environment
+from bezel_services.children import Children
+from bezel_services.declared import DeclaredResources
 from bezel_smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from bezel_smoke.health import HealthCheck, HealthCheckArgs
-from bezel_stacks import config
-from bezel_stacks.declared import DeclaredResources
-from bezel_stacks.prerequisites import after
 
 
 def check_and_measure(
     plan: AnyPlan,
+    children: Children,
     *,
     service: str,
     declared: Mapping[str, Any],
@@ -30,7 +31,8 @@ def check_and_measure(
     """Declare the health check and the short benchmark.
 
     Args:
-        plan: Plan of the stack.
+        plan: Plan of the service.
+        children: Children of its component.
         service: `projects/P/locations/L/services/S` of the checked service.
         declared: The declared inputs of that service.
         resources: All resources that the program declares.
@@ -51,7 +53,7 @@ def check_and_measure(
         "impersonate": smoke.impersonate,
     }
     health = HealthCheck(
-        "health",
+        children.name_of("health"),
         HealthCheckArgs(
             **server,
             planned=declared,
@@ -63,10 +65,10 @@ def check_and_measure(
             leases=list(leases) or None,
             start=_start(plan),
         ),
-        opts=after(*earlier),
+        opts=children.after(*earlier),
     )
     benchmark = ShortBenchmark(
-        "benchmark",
+        children.name_of("benchmark"),
         ShortBenchmarkArgs(
             **server,
             template=template_fingerprint(declared),
@@ -74,9 +76,9 @@ def check_and_measure(
             concurrency=smoke.concurrency,
             prompt_tokens=smoke.prompt_tokens,
             output_tokens=smoke.output_tokens,
-            simulated=config.is_simulated(),
+            simulated=environment.is_simulated(),
         ),
-        opts=after(health),
+        opts=children.after(health),
     )
     return health, benchmark
 
@@ -93,17 +95,3 @@ def template_fingerprint(declared: Mapping[str, Any]) -> pulumi.Output[str]:
     """A fingerprint of the declared template: a new one makes a new revision, which the preview does not know yet."""
     text = pulumi.Output.json_dumps(declared["template"], default=vars, sort_keys=True)
     return text.apply(lambda value: hashlib.sha256(value.encode()).hexdigest()[:16])
-
-
-def shared_outputs(plan: AnyPlan, image: str, health: HealthCheck, benchmark: ShortBenchmark) -> dict[str, Any]:
-    """Outputs of every stack: settings, image, model, arguments, plan, smoke, simulated."""
-    return {
-        # As they were deployed: a later preview shows what a stack file changes in its own words.
-        "settings": config.settings(),
-        "image": image,
-        "model": plan.served_model,
-        "arguments": list(plan.server.arguments),
-        "plan": plan.as_output(),
-        "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
-        "simulated": config.is_simulated(),
-    }

@@ -1,23 +1,24 @@
-"""Resources of every kind of stack: service account, images and weights before its server; the refusal; the budget."""
+"""Children of both kinds of services: service account, images and weights before the server; the budget."""
 
 from collections.abc import Mapping
 
 import pulumi
 
-from bezel.planner import AnyPlan, PlanError, Problem
+from bezel.planner import AnyPlan
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.names import THROW_AWAY
 from bezel.planner.cost.weights_transfer import BucketPlace
 from bezel.rest import RestError
 from bezel_base.errors import one_line
 from bezel_components.container_image import ContainerImage, ContainerImageArgs
-from bezel_components.enabled_apis import EnabledApis
+from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 from bezel_components.lookups.bucket import look_up_bucket
 from bezel_components.lookups.project import project_number
 from bezel_components.model_files import ModelFiles, ModelFilesArgs
 from bezel_components.observability.budget import LABEL, StackBudgetArgs
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from bezel_components.weights_bucket import WeightsBucket, WeightsBucketArgs
+from bezel_services.children import Children
 
 INGRESS = {
     "all": "INGRESS_TRAFFIC_ALL",
@@ -27,23 +28,14 @@ INGRESS = {
 """Cloud Run's ingress values."""
 
 
-def after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
-    """Options of a resource that is created after others and deleted before them."""
-    return pulumi.ResourceOptions(depends_on=list(earlier))
-
-
-def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
-    """Stop before anything is declared if the cloud is known to have no room for it.
-
-    Raises:
-        PlanError: There are problems; it holds all of them.
-    """
-    if problems:
-        raise PlanError.of(problems, plan.stack)
+def enabled_apis(plan: AnyPlan, children: Children) -> EnabledApis:
+    """Declare the Google APIs that the plan needs."""
+    args = EnabledApisArgs(project=plan.project, services=plan.apis)
+    return EnabledApis(children.name_of("apis"), args, opts=children.after())
 
 
 def runtime_identity(
-    plan: AnyPlan, account_id: str, runs: str, apis: EnabledApis, *, writes_logs: bool = False
+    plan: AnyPlan, children: Children, account_id: str, runs: str, apis: EnabledApis, *, writes_logs: bool = False
 ) -> RuntimeIdentity:
     """Declare the service account of the server: it reads the stack's secrets and, if asked to, writes log entries."""
     args = RuntimeIdentityArgs(
@@ -53,7 +45,7 @@ def runtime_identity(
         secrets=tuple(plan.secrets.values()),
         writes_logs=writes_logs,
     )
-    return RuntimeIdentity("runtime", args, opts=after(apis))
+    return RuntimeIdentity(children.name_of("runtime"), args, opts=children.after(apis))
 
 
 def stack_budget(plan: AnyPlan, labels: Mapping[str, str]) -> StackBudgetArgs | None:
@@ -71,8 +63,9 @@ def stack_budget(plan: AnyPlan, labels: Mapping[str, str]) -> StackBudgetArgs | 
 
 
 def container_image(
-    name: str,
+    role: str,
     image: ImagePlan,
+    children: Children,
     *,
     project: str,
     location: str,
@@ -93,11 +86,12 @@ def container_image(
         readers=readers,
         labels=labels,
     )
-    return ContainerImage(name, args, opts=after(*earlier))
+    return ContainerImage(children.name_of(role), args, opts=children.after(*earlier))
 
 
 def weights(
     plan: AnyPlan,
+    children: Children,
     identity: RuntimeIdentity,
     apis: EnabledApis,
     *,
@@ -108,7 +102,8 @@ def weights(
     """Declare the bucket and the checks of its models and adapters; nothing where the model comes from elsewhere.
 
     Args:
-        plan: Plan of the stack.
+        plan: Plan of the service.
+        children: Children of its component.
         identity: Service account of the server; it reads the bucket.
         apis: The enabled APIs.
         location: Region of the bucket.
@@ -121,7 +116,7 @@ def weights(
     if not planned.create and pulumi.runtime.is_dry_run():
         _report_place(plan, planned.bucket)
     bucket = WeightsBucket(
-        "weights",
+        children.name_of("weights"),
         WeightsBucketArgs(
             project=plan.project,
             bucket=planned.bucket,
@@ -132,7 +127,7 @@ def weights(
             force_destroy=plan.environment == THROW_AWAY,
             labels=labels,
         ),
-        opts=after(identity),
+        opts=children.after(identity),
     )
     models: list[tuple[str, str, str, bool, int | None]] = [("model", planned.path, planned.source, False, None)]
     models += [(f"draft-{number}", *draft, True, None) for number, draft in enumerate(planned.drafts.items())]
@@ -141,7 +136,7 @@ def weights(
     ]
     return bucket, *(
         ModelFiles(
-            name,
+            children.name_of(role),
             ModelFilesArgs(
                 bucket=bucket.bucket,
                 path=path,
@@ -150,9 +145,9 @@ def weights(
                 adapter_rank=rank,
                 bucket_url=bucket.url,
             ),
-            opts=after(apis),
+            opts=children.after(apis),
         )
-        for name, path, source, draft, rank in models
+        for role, path, source, draft, rank in models
     )
 
 

@@ -1,4 +1,4 @@
-"""Resources of a plan for leased machines: network, machines, a gateway with identity, and the smoke checks.
+"""Children of `LeasedVllmService`: network, machines, a gateway with identity, and the smoke checks.
 
 The code declares resources in order. Requests for machines are in the state before the wait for them begins;
 the gateway is created once the machines respond, and the checks go through it as any caller does. A lease that ended is
@@ -9,19 +9,19 @@ they may get, and a lease is requested for whatever makes the checks run again; 
 present time is outside its hours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 
 from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
-from bezel.planner import LeasePlan
+from bezel.planner import LeasePlan, Problem
 from bezel.planner.base.money import Priced
 from bezel_components.base.arguments import Text
 from bezel_components.config.node_metadata import node_metadata
 from bezel_components.container_image import ContainerImage
-from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from bezel_components.lease_hours import again_jobs, start_jobs
 from bezel_components.lookups.quota import QuotaState
@@ -29,12 +29,41 @@ from bezel_components.node_network import NodeNetwork, NodeNetworkArgs
 from bezel_components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from bezel_components.runtime_identity import RuntimeIdentity
 from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
-from bezel_stacks import config, quota
-from bezel_stacks.declared import DeclaredResources
-from bezel_stacks.images import FoundImages
-from bezel_stacks.lease_hours import checks_of, schedule
-from bezel_stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
-from bezel_stacks.smoke_tests import check_and_measure, shared_outputs
+from bezel_services import environment, quota
+from bezel_services.children import Children
+from bezel_services.declared import DeclaredResources
+from bezel_services.images import FoundImages
+from bezel_services.lease_hours import checks_of, schedule
+from bezel_services.prerequisites import (
+    INGRESS,
+    container_image,
+    enabled_apis,
+    runtime_identity,
+    stack_budget,
+    weights,
+)
+from bezel_services.smoke_tests import check_and_measure
+from bezel_smoke.benchmark import ShortBenchmark
+from bezel_smoke.health import HealthCheck
+
+
+@dataclass(frozen=True)
+class DeclaredLeases:
+    """The children of a component that its outputs come from.
+
+    Attributes:
+        gateway: The gateway.
+        leases: Name of each lease -> its state, zone, end, cost and hours.
+        image: Reference of the server's image by digest.
+        health: The health check.
+        benchmark: The short benchmark.
+    """
+
+    gateway: IdentityGateway
+    leases: Mapping[str, Mapping[str, Any]]
+    image: str
+    health: HealthCheck
+    benchmark: ShortBenchmark
 
 
 def read_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
@@ -42,21 +71,27 @@ def read_quotas(plan: LeasePlan, *, is_preview: bool) -> QuotaState:
     return quota.read_lease_quotas(plan, is_preview=is_preview)
 
 
-def deploy(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> dict[str, Any]:
-    """Declare the stack's resources.
+def find_problems(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> list[Problem]:
+    """What is missing in the cloud: quota, an image."""
+    return [*quota.lease_problems(plan, quotas), *images.problems]
 
-    Returns:
-        The stack's outputs: url, leases, settings, image, model, arguments, plan, smoke, simulated.
 
-    Raises:
-        PlanError: Quota or an image is missing; nothing is declared.
+def declare(plan: LeasePlan, children: Children, images: FoundImages, resources: DeclaredResources) -> DeclaredLeases:
+    """Declare the children of the service's component.
+
+    Args:
+        plan: Plan of the service.
+        children: Children of its component.
+        images: The plan's images with their digests.
+        resources: All resources of the program.
     """
-    resources = DeclaredResources()
-    refuse(plan, [*quota.lease_problems(plan, quotas), *images.problems])
     hours = plan.terms.hours
-    apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
-    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis, writes_logs=_tells_its_end(plan))
+    apis = enabled_apis(plan, children)
+    identity = runtime_identity(
+        plan, children, plan.service_account_id, plan.stack, apis, writes_logs=_tells_its_end(plan)
+    )
     shared: dict[str, Any] = {
+        "children": children,
         "project": plan.project,
         "location": plan.gateway.region,
         "labels": plan.labels,
@@ -68,7 +103,7 @@ def deploy(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> dict[str
     image = container_image("image", server, repository_id=repository, readers=(identity.email,), **shared)
     proxy = container_image("gateway-image", gateway_proxy, repository_id=f"{repository}-gateway", **shared)
     network = NodeNetwork(
-        "network",
+        children.name_of("network"),
         NodeNetworkArgs(
             project=plan.project,
             network=plan.network.name,
@@ -78,23 +113,26 @@ def deploy(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> dict[str
             nat=plan.network.nat,
             machines=len(plan.terms.names) if hours else None,
         ),
-        opts=after(apis),
+        opts=children.after(apis),
     )
     cache = plan.node.compile_cache.removeprefix(f"gs://{plan.weights.bucket}/")
-    bucket = weights(plan, identity, apis, location=plan.gateway.region, labels=plan.labels, written_folder=cache)
+    bucket = weights(
+        plan, children, identity, apis, location=plan.gateway.region, labels=plan.labels, written_folder=cache
+    )
     earlier = (identity, image, network, *bucket)
     bodies = {name: _body(plan, name, network, image, identity) for name in plan.terms.names}
-    gateway = _gateway(plan, network, proxy, network.addresses[plan.terms.zones[0].region]) if hours else None
+    gateway = _gateway(plan, children, network, proxy, network.addresses[plan.terms.zones[0].region]) if hours else None
     checked = checks_of(plan, gateway) if gateway else ""
-    leases = {name: _lease(plan, name, network, body, checked, earlier) for name, body in bodies.items()}
-    gateway = gateway or _gateway(plan, network, proxy, [lease.address for lease in leases.values()])
-    _observability(plan, gateway)
+    leases = {name: _lease(plan, children, name, network, body, checked, earlier) for name, body in bodies.items()}
+    gateway = gateway or _gateway(plan, children, network, proxy, [lease.address for lease in leases.values()])
+    _observability(plan, children, gateway)
     # A new lease or a new gateway has to be checked again. With hours everything is: only the health check waits until
     # the gateway has seen the machine.
     identities = [lease.lease for lease in leases.values()]
     revision = pulumi.Output.all(gateway.created_revision, *identities, *([checked] if hours else [])).apply(" ".join)
     health, benchmark = check_and_measure(
         plan,
+        children,
         service=gateway.resource_name,
         declared=gateway.declared,
         resources=resources,
@@ -105,13 +143,13 @@ def deploy(plan: LeasePlan, quotas: QuotaState, images: FoundImages) -> dict[str
         leases=[_place(plan, name, lease) for name, lease in leases.items()],
     )
     if hours:
-        schedule(plan, network, identity, bodies, leases, benchmark)
+        schedule(plan, children, network, identity, bodies, leases, benchmark)
     states = {
         name: {"state": lease.state, "zone": lease.zone, "ends_at": lease.ends_at, "cost": lease.cost}
         | ({"hours": [window._asdict() for window in hours]} if hours else {})
         for name, lease in leases.items()
     }
-    return {"url": gateway.url, "leases": states, **shared_outputs(plan, image.reference, health, benchmark)}
+    return DeclaredLeases(gateway, states, image.reference, health, benchmark)
 
 
 def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
@@ -123,6 +161,7 @@ def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
 
 def _lease(
     plan: LeasePlan,
+    children: Children,
     name: str,
     network: NodeNetwork,
     body: dict[str, Any],
@@ -132,7 +171,7 @@ def _lease(
     terms, number = plan.terms, plan.terms.names.index(name)
     hourly = {zone: line.hourly for zone, line in plan.cost.by_zone.items()}
     return TpuLease(
-        f"lease-{number}" if number else "lease",
+        children.name_of(f"lease-{number}" if number else "lease"),
         TpuLeaseArgs(
             project=plan.project,
             name=name,
@@ -143,7 +182,7 @@ def _lease(
             body=body,
             renew=terms.renew,
             provisioning_deadline_seconds=terms.provisioning_deadline_seconds,
-            boot_deadline_seconds=config.deadline(terms.boot_deadline_seconds),
+            boot_deadline_seconds=environment.deadline(terms.boot_deadline_seconds),
             hourly_usd={
                 zone: float(amount.usd) if isinstance(amount, Priced) else None for zone, amount in hourly.items()
             },
@@ -152,7 +191,7 @@ def _lease(
             hours=terms.hours,
             checked=checked,
         ),
-        opts=after(*earlier),
+        opts=children.after(*earlier),
     )
 
 
@@ -199,11 +238,11 @@ def _body(
 
 
 def _gateway(
-    plan: LeasePlan, network: NodeNetwork, proxy: ContainerImage, addresses: Sequence[Text]
+    plan: LeasePlan, children: Children, network: NodeNetwork, proxy: ContainerImage, addresses: Sequence[Text]
 ) -> IdentityGateway:
     planned = plan.gateway
     return IdentityGateway(
-        "gateway",
+        children.name_of("gateway"),
         IdentityGatewayArgs(
             project=plan.project,
             location=planned.region,
@@ -223,7 +262,7 @@ def _gateway(
             deletion_protection=planned.deletion_protection,
             labels=plan.labels,
         ),
-        opts=after(proxy, network),
+        opts=children.after(proxy, network),
     )
 
 
@@ -232,7 +271,7 @@ def _tells_its_end(plan: LeasePlan) -> bool:
     return plan.settings.observability.alerts and not plan.terms.hours
 
 
-def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
+def _observability(plan: LeasePlan, children: Children, gateway: IdentityGateway) -> None:
     """What watches leases and gateway, where the stack file asks for it; made after the gateway, deleted before it."""
     chosen = plan.settings.observability
     if not (chosen.alerts or chosen.dashboard or chosen.budget is not None):
@@ -256,4 +295,4 @@ def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
         budget=stack_budget(plan, plan.labels),
         labels=plan.labels,
     )
-    LeaseObservability("observability", args, opts=after(gateway))
+    LeaseObservability(children.name_of("observability"), args, opts=children.after(gateway))

@@ -1,11 +1,11 @@
-"""Resources of a Cloud Run plan: the service's prerequisites, the service, and its smoke checks.
+"""Children of `VllmService`: the service's prerequisites, the service, and its smoke checks.
 
 The code declares resources in order. The prerequisites are made before the service (and deleted after it),
 the model's files are checked before the service is made, and the smoke checks depend on the newest created revision. In
 a gated rollout they send requests to that revision's own address, and the traffic moves after them.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import pulumi
 
@@ -22,19 +22,47 @@ from bezel_components.cloud_run_gpu_service import (
     CloudRunGpuServiceArgs,
     VpcEgress,
 )
-from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 from bezel_components.lookups.network import look_up_subnetwork
 from bezel_components.lookups.project import project_number
 from bezel_components.lookups.quota import QuotaState
 from bezel_components.runtime_identity import service_account_email
 from bezel_components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
+from bezel_services import environment, quota
+from bezel_services.children import Children
+from bezel_services.declared import DeclaredResources
+from bezel_services.images import FoundImages
+from bezel_services.prerequisites import (
+    INGRESS,
+    container_image,
+    enabled_apis,
+    runtime_identity,
+    stack_budget,
+    weights,
+)
+from bezel_services.smoke_tests import check_and_measure, template_fingerprint
+from bezel_smoke.benchmark import ShortBenchmark
+from bezel_smoke.health import HealthCheck
 from bezel_smoke.hooks import service_failure_hook
-from bezel_stacks import config, quota
-from bezel_stacks.declared import DeclaredResources
-from bezel_stacks.images import FoundImages
-from bezel_stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
-from bezel_stacks.smoke_tests import check_and_measure, shared_outputs, template_fingerprint
+
+
+@dataclass(frozen=True)
+class DeclaredService:
+    """The children of a component that its outputs come from.
+
+    Attributes:
+        service: The service.
+        revision: Name of the revision that serves, once it has passed its checks.
+        image: Reference of the image by digest.
+        health: The health check.
+        benchmark: The short benchmark.
+    """
+
+    service: CloudRunGpuService
+    revision: pulumi.Output[str]
+    image: str
+    health: HealthCheck
+    benchmark: ShortBenchmark
 
 
 def read_quotas(plan: Plan, *, is_preview: bool) -> QuotaState:
@@ -42,26 +70,35 @@ def read_quotas(plan: Plan, *, is_preview: bool) -> QuotaState:
     return quota.read_service_quotas(plan, gated=_is_gated(plan), is_preview=is_preview)
 
 
-def deploy(plan: Plan, quotas: QuotaState, images: FoundImages) -> dict[str, Any]:
-    """Declare the stack's resources.
+def find_problems(plan: Plan, quotas: QuotaState, images: FoundImages) -> list[Problem]:
+    """What is missing in the cloud: the subnetwork, quota, the image."""
+    return [
+        *_subnetwork_problems(plan),
+        *quota.service_problems(plan, quotas, gated=_is_gated(plan)),
+        *images.problems,
+    ]
 
-    Returns:
-        The stack's outputs: url, revision, settings, image, model, arguments, plan, smoke, simulated.
 
-    Raises:
-        PlanError: The subnetwork, quota or image is missing; nothing is declared.
+def declare(plan: Plan, children: Children, images: FoundImages, resources: DeclaredResources) -> DeclaredService:
+    """Declare the children of the service's component.
+
+    Args:
+        plan: Plan of the service.
+        children: Children of its component.
+        images: The plan's image with its digest.
+        resources: All resources of the program.
     """
     gated = _is_gated(plan)
-    resources = DeclaredResources()
-    refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, quotas, gated=gated), *images.problems])
-    service, image = _service(plan, images.by_plan[plan.service.image], gated=gated)
-    _schedule(plan, service)
-    _observability(plan, service)
+    service, image = _service(plan, children, images.by_plan[plan.service.image], gated=gated)
+    _schedule(plan, children, service)
+    _observability(plan, children, service)
+    traffic = children.name_of("traffic")
     switch: TrafficSwitch | None = None
     if service.unpins:
-        switch = TrafficSwitch("traffic", _switch_args(service, newest=True), opts=after(service))
+        switch = TrafficSwitch(traffic, _switch_args(service, newest=True), opts=children.after(service))
     health, benchmark = check_and_measure(
         plan,
+        children,
         service=service.resource_name,
         declared=service.declared,
         resources=resources,
@@ -73,8 +110,8 @@ def deploy(plan: Plan, quotas: QuotaState, images: FoundImages) -> dict[str, Any
     )
     revision: pulumi.Output[str] = service.revision
     if gated:
-        revision = TrafficSwitch("traffic", _switch_args(service), opts=after(benchmark)).revision
-    return {"url": service.url, "revision": revision, **shared_outputs(plan, image, health, benchmark)}
+        revision = TrafficSwitch(traffic, _switch_args(service), opts=children.after(benchmark)).revision
+    return DeclaredService(service, revision, image, health, benchmark)
 
 
 def _is_gated(plan: Plan) -> bool:
@@ -103,15 +140,16 @@ def _subnetwork_problems(plan: Plan) -> list[Problem]:
         return []
 
 
-def _service(plan: Plan, upstream: ImagePlan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
+def _service(plan: Plan, children: Children, upstream: ImagePlan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
     """The service with its prerequisites, and its image by digest."""
     project, planned = plan.project, plan.service
-    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
-    identity = runtime_identity(plan, planned.service_account_id, planned.name, apis)
-    bucket = weights(plan, identity, apis, location=planned.region, labels=planned.labels)
+    apis = enabled_apis(plan, children)
+    identity = runtime_identity(plan, children, planned.service_account_id, planned.name, apis)
+    bucket = weights(plan, children, identity, apis, location=planned.region, labels=planned.labels)
     image = container_image(
         "image",
         upstream,
+        children,
         project=project,
         location=planned.region,
         repository_id=planned.image_repository_id,
@@ -119,7 +157,7 @@ def _service(plan: Plan, upstream: ImagePlan, *, gated: bool) -> tuple[CloudRunG
         earlier=(apis,),
     )
     service = CloudRunGpuService(
-        "service",
+        children.name_of("service"),
         CloudRunGpuServiceArgs(
             project=project,
             location=planned.region,
@@ -143,15 +181,17 @@ def _service(plan: Plan, upstream: ImagePlan, *, gated: bool) -> tuple[CloudRunG
             retries_failed=True,
             deletion_protection=planned.deletion_protection,
             labels=planned.labels,
-            deadline_seconds=config.deadline(SERVICE_SECONDS),
-            hooks=pulumi.ResourceHookBinding(on_error=[service_failure_hook()]),
+            deadline_seconds=environment.deadline(SERVICE_SECONDS),
+            hooks=pulumi.ResourceHookBinding(
+                on_error=[service_failure_hook(children.name_of("explain-service-failure"))]
+            ),
         ),
-        opts=after(identity, *bucket, image),
+        opts=children.after(identity, *bucket, image),
     )
     return service, image.reference
 
 
-def _schedule(plan: Plan, service: CloudRunGpuService) -> None:
+def _schedule(plan: Plan, children: Children, service: CloudRunGpuService) -> None:
     """Jobs that change the minimum of instances, where the stack file has a schedule."""
     planned = plan.service
     if not planned.schedule:
@@ -167,10 +207,10 @@ def _schedule(plan: Plan, service: CloudRunGpuService) -> None:
         entries=planned.schedule,
         service_inputs=service.fingerprint,
     )
-    ScalingSchedule("schedule", args, opts=after(service))
+    ScalingSchedule(children.name_of("schedule"), args, opts=children.after(service))
 
 
-def _observability(plan: Plan, service: CloudRunGpuService) -> None:
+def _observability(plan: Plan, children: Children, service: CloudRunGpuService) -> None:
     """What watches the service, where the stack file asks for it; made after the service, deleted before it."""
     chosen, planned = plan.settings.observability, plan.service
     if not (chosen.alerts or chosen.dashboard or chosen.uptime or chosen.budget is not None):
@@ -204,7 +244,7 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
         budget=stack_budget(plan, planned.labels),
         labels=planned.labels,
     )
-    ServiceObservability("observability", args, opts=after(service))
+    ServiceObservability(children.name_of("observability"), args, opts=children.after(service))
 
 
 def _container(plan: Plan) -> VllmContainer:

@@ -8,7 +8,7 @@ limit the provider ignores: it would say so in each preview.
 
 import pulumi
 
-from bezel_stacks import config
+from bezel_services import environment
 
 CHANGE_SECONDS = 600.0
 """Limit of a create or an update."""
@@ -31,9 +31,9 @@ def limited_operations(type_: str) -> tuple[str, ...]:
     return _LIMITED.get(type_, _EACH)
 
 
-def limit_operations() -> None:
-    """Give all resources that are declared from here on their limits; `BEZEL_DEADLINE_SECONDS` may lower them."""
-    change, delete = f"{config.deadline(CHANGE_SECONDS):g}s", f"{config.deadline(DELETE_SECONDS):g}s"
+def operation_limits() -> pulumi.ResourceTransformation:
+    """Make the transformation that gives resources their limits; `BEZEL_DEADLINE_SECONDS` may lower them."""
+    change, delete = f"{environment.deadline(CHANGE_SECONDS):g}s", f"{environment.deadline(DELETE_SECONDS):g}s"
 
     def with_limits(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         limits = {"create": change, "update": change, "delete": delete}
@@ -49,4 +49,4 @@ def limit_operations() -> None:
         opts = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(custom_timeouts=timeouts))
         return pulumi.ResourceTransformationResult(args.props, opts)
 
-    pulumi.runtime.register_stack_transformation(with_limits)
+    return with_limits

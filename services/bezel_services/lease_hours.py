@@ -1,6 +1,6 @@
 """Hours of a stack's leases as resources: the jobs that request and return them, and what makes the checks run again.
 
-Leaves the leases, the gateway and the checks to stacks/bezel_stacks/lease.py.
+Leaves the leases, the gateway and the checks to `bezel_services.lease`.
 """
 
 import hashlib
@@ -19,19 +19,20 @@ from bezel_components.node_network import NodeNetwork
 from bezel_components.runtime_identity import RuntimeIdentity
 from bezel_components.scheduling_identity import SchedulingIdentity, SchedulingIdentityArgs
 from bezel_components.tpu_lease import TpuLease
+from bezel_services import environment
+from bezel_services.children import Children
 from bezel_smoke.benchmark import ShortBenchmark
-from bezel_stacks import config
-from bezel_stacks.prerequisites import after
 
 
 def checks_of(plan: LeasePlan, gateway: IdentityGateway) -> pulumi.Output[str]:
     """Fingerprint of whatever makes the checks run again, beside the lease itself: they need a lease at any time."""
-    served = [plan.served_model, plan.settings.access.public, config.is_simulated()]
+    served = [plan.served_model, plan.settings.access.public, environment.is_simulated()]
     return _fingerprint([gateway.resource_name, gateway.declared, asdict(plan.smoke), served])
 
 
 def schedule(
     plan: LeasePlan,
+    children: Children,
     network: NodeNetwork,
     identity: RuntimeIdentity,
     bodies: Mapping[str, Mapping[str, Any]],
@@ -41,7 +42,8 @@ def schedule(
     """Declare the jobs of each lease, after the checks.
 
     Args:
-        plan: Plan of the stack, whose leases have hours.
+        plan: Plan of the service, whose leases have hours.
+        children: Children of its component.
         network: Network of the machines.
         identity: Account that the machines run as.
         bodies: Name of a lease -> its request without a zone.
@@ -50,7 +52,7 @@ def schedule(
     """
     terms, zone = plan.terms, plan.terms.zones[0]
     scheduling = SchedulingIdentity(
-        "scheduling",
+        children.name_of("scheduling"),
         SchedulingIdentityArgs(
             project=plan.project,
             account_id=resource_name(plan.stack, suffix="hours", length=ACCOUNT_LENGTH),
@@ -58,12 +60,12 @@ def schedule(
             back_end=terms.back_end,
             stack=plan.stack,
         ),
-        opts=after(identity),
+        opts=children.after(identity),
     )
     checked = _fingerprint(benchmark.figures)
     for number, (name, lease) in enumerate(leases.items()):
         LeaseHours(
-            f"hours-{number}" if number else "hours",
+            children.name_of(f"hours-{number}" if number else "hours"),
             LeaseHoursArgs(
                 project=plan.project,
                 location=plan.gateway.region,
@@ -78,7 +80,7 @@ def schedule(
                 request=lease.request,
                 checked=checked,
             ),
-            opts=after(scheduling, lease, benchmark),
+            opts=children.after(scheduling, lease, benchmark),
         )
 
 

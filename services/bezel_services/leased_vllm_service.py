@@ -1,0 +1,82 @@
+"""`LeasedVllmService`: a model on vLLM as one resource, on leased machines behind a gateway.
+
+As `VllmService`, for accelerators that are leased: TPU slices and machines with several GPUs. Its requests go through a
+gateway on Cloud Run, which lets only its invokers through.
+
+Example:
+    ```python
+    chat = LeasedVllmService("chat", model="gemma-4-26b-a4b-it", accelerator="v6e-4", region="us-east5",
+                             lease={"zones": [{"zone": "us-east5-b"}]})
+    pulumi.export("url", chat.url)
+    ```
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from bezel.planner import LeasePlan
+from bezel_services import environment
+from bezel_services.children import Children
+from bezel_services.declared import DeclaredResources
+from bezel_services.preparation import prepare, refuse, with_limits
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from bezel_components.lookups.quota import QuotaState
+
+TOKEN = "bezel:services:LeasedVllmService"  # noqa: S105 - a type token
+
+
+class PlannedLeasedVllmService(pulumi.ComponentResource):
+    """Leased machines and their gateway, from a plan that the program has made itself.
+
+    Attributes:
+        url: Address of the gateway.
+        leases: Name of each lease -> its state, zone, end, cost and hours.
+        image: Reference of the server's image, by digest.
+        model: The model's id at the server.
+        arguments: Arguments of the server.
+        plan: Fit, weights, start, expected speed and cost, as `LeasePlan.as_output` has them.
+        verdict: Verdict of the health check.
+        figures: Figures of the short benchmark.
+        simulated: Whether the server is a simulated one, so that no figure is a measurement.
+
+    Raises:
+        PlanError: The cloud has no room for the leases, or a registry no such image; nothing is declared.
+    """
+
+    url: pulumi.Output[str]
+    leases: Mapping[str, Mapping[str, Any]]
+    image: str
+    model: str
+    arguments: list[str]
+    plan: Mapping[str, Any]
+    verdict: pulumi.Output[dict[str, Any]]
+    figures: pulumi.Output[dict[str, Any]]
+    simulated: bool
+
+    def __init__(self, name: str, plan: LeasePlan, opts: pulumi.ResourceOptions | None = None) -> None:
+        load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
+        (lease, quotas), images = prepare(plan, load, plan.node.image, plan.gateway.image)
+        refuse(plan, lease.find_problems(plan, quotas, images))
+        resources = DeclaredResources()
+        super().__init__(TOKEN, name, None, with_limits(opts))
+        declared = lease.declare(plan, Children(self, name, opts), images, resources)
+        self.url, self.leases = declared.gateway.url, declared.leases
+        self.image, self.model = declared.image, plan.served_model
+        self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
+        self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
+        self.simulated = environment.is_simulated()
+        outputs = ("url", "leases", "image", "model", "arguments", "verdict", "figures", "simulated")
+        self.register_outputs({key: getattr(self, key) for key in outputs})
+
+
+def _load(plan: LeasePlan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":
+    """The module that declares the children, and the quotas that they need."""
+    from bezel_services import lease
+
+    return lease, lease.read_quotas(plan, is_preview=is_preview)

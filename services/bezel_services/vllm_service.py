@@ -1,0 +1,82 @@
+"""`VllmService`: a model on vLLM as one resource, on a GPU of Cloud Run.
+
+Owns the whole of it: the plan, which refuses what cannot work before anything is declared; APIs, account, bucket and
+image; the check of the model's files; the service; the health check and the short benchmark that end a deploy. Leaves
+out leased machines (`LeasedVllmService`).
+
+Example:
+    ```python
+    chat = VllmService("chat", model="gemma-4-12b-it-qat-w4a16", accelerator="nvidia-l4", region="us-east4")
+    pulumi.export("url", chat.url)
+    ```
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from bezel.planner import Plan
+from bezel_services import environment
+from bezel_services.children import Children
+from bezel_services.declared import DeclaredResources
+from bezel_services.preparation import prepare, refuse, with_limits
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from bezel_components.lookups.quota import QuotaState
+
+TOKEN = "bezel:services:VllmService"  # noqa: S105 - a type token
+
+
+class PlannedVllmService(pulumi.ComponentResource):
+    """A service from a plan that the program has made itself.
+
+    Attributes:
+        url: Address of the service.
+        revision: Name of the revision that serves, once it has passed its checks.
+        image: Reference of the server's image, by digest.
+        model: The model's id at the server.
+        arguments: Arguments of the server.
+        plan: Fit, weights, start, expected speed and cost, as `Plan.as_output` has them.
+        verdict: Verdict of the health check.
+        figures: Figures of the short benchmark.
+        simulated: Whether the server is a simulated one, so that no figure is a measurement.
+
+    Raises:
+        PlanError: The cloud has no room for the service, or its registry no such image; nothing is declared.
+    """
+
+    url: pulumi.Output[str]
+    revision: pulumi.Output[str]
+    image: str
+    model: str
+    arguments: list[str]
+    plan: Mapping[str, Any]
+    verdict: pulumi.Output[dict[str, Any]]
+    figures: pulumi.Output[dict[str, Any]]
+    simulated: bool
+
+    def __init__(self, name: str, plan: Plan, opts: pulumi.ResourceOptions | None = None) -> None:
+        load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
+        (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
+        refuse(plan, cloud_run.find_problems(plan, quotas, images))
+        resources = DeclaredResources()
+        super().__init__(TOKEN, name, None, with_limits(opts))
+        declared = cloud_run.declare(plan, Children(self, name, opts), images, resources)
+        self.url, self.revision = declared.service.url, declared.revision
+        self.image, self.model = declared.image, plan.served_model
+        self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
+        self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
+        self.simulated = environment.is_simulated()
+        outputs = ("url", "revision", "image", "model", "arguments", "verdict", "figures", "simulated")
+        self.register_outputs({key: getattr(self, key) for key in outputs})
+
+
+def _load(plan: Plan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":
+    """The module that declares the children, and the quotas that they need."""
+    from bezel_services import cloud_run
+
+    return cloud_run, cloud_run.read_quotas(plan, is_preview=is_preview)
