@@ -1,0 +1,126 @@
+"""Adoption of what exists by a stack: the import file that `pulumi import --file` reads.
+
+The engine itself says what a stack would create, under which name and parent (`pulumi preview --import-file`); here
+each resource that exists already gets its id, and the others are left out. So the names are those of the program,
+whatever components they are children of. Nothing is replaced: a resource is imported by its id, and the next deploy
+updates it. Pure.
+
+Source: `pulumi preview --import-file` and `pulumi import --file` of 3.259.0; import ids of the provider's reference.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner import Plan
+from bezel_base.errors import Problem, UserError
+from bezel_base.text.shell import shell_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bezel.conversion.inputs.found_server import FoundServer
+    from bezel.planner import AnyPlan
+
+SERVICE = "gcp:cloudrunv2/service:Service"
+ACCOUNT = "gcp:serviceaccount/account:Account"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
+BUCKET = "gcp:storage/bucket:Bucket"
+INVOKER = "roles/run.invoker"
+EVERYONE = "allUsers"
+
+
+def adopted_ids(server: FoundServer, plan: AnyPlan) -> dict[tuple[str, str], str]:
+    """What exists already: (type, end of the resource's name) -> import id. Empty for what is no Cloud Run service.
+
+    Args:
+        server: As it was found.
+        plan: Of the stack that adopts it.
+    """
+    if not (isinstance(plan, Plan) and server.on_cloud_run):
+        return {}
+    planned = plan.service
+    if (server.name, server.region) != (planned.name, planned.region):
+        return {}
+    if server.project not in ("", plan.project):
+        return {}
+    service = f"projects/{plan.project}/locations/{planned.region}/services/{planned.name}"
+    ids = {(SERVICE, ""): service}
+    account = f"{planned.service_account_id}@{plan.project}.iam.gserviceaccount.com"
+    if server.account == account:
+        ids[ACCOUNT, "runtime-account"] = f"projects/{plan.project}/serviceAccounts/{account}"
+    repository = f"{planned.region}-docker.pkg.dev/{plan.project}/{planned.image_repository_id}/"
+    if server.image.startswith(repository):
+        name = planned.image_repository_id
+        ids[REPOSITORY, ""] = f"projects/{plan.project}/locations/{planned.region}/repositories/{name}"
+    bucket = plan.weights.bucket
+    if bucket and plan.weights.create and any(mount.bucket == bucket for mount in server.mounts):
+        ids[BUCKET, ""] = f"{plan.project}/{bucket}"
+    for member in (*server.invokers, *([EVERYONE] if server.public else [])):
+        ids[MEMBER, f"-{member}"] = f"{service} {INVOKER} {member}"
+    return ids
+
+
+def import_document(created: Mapping[str, Any], ids: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """The import file: the resources that exist, with their ids, and the components above them.
+
+    Args:
+        created: The file that `pulumi preview --import-file` wrote for the stack.
+        ids: As of `adopted_ids`.
+
+    Raises:
+        UserError: The stack would create no such service: another one is previewed, or it was adopted already.
+    """
+    resources = [each for each in created.get("resources", []) if isinstance(each, dict)]
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for each in resources:
+        by_name.setdefault(str(each.get("name")), []).append(each)
+    kept: list[dict[str, Any]] = []
+    for each in resources:
+        if (identity := _id_of(each, ids)) is not None:
+            above = [component for component in _above(each, by_name) if component not in kept]
+            kept += [*reversed(above), {**each, "id": identity}]
+    if (SERVICE, "") not in ids or not any(each.get("type") == SERVICE for each in kept):
+        consequence = "the stack creates no service that could be adopted: it has been adopted, or its name is another."
+        repair = "write the service's name: bezel:service_name; what the stack has: `pulumi stack`."
+        raise UserError(Problem("import", ids.get((SERVICE, "")), consequence, repair))
+    names = created.get("nameTable")
+    return {**({"nameTable": names} if names else {}), "resources": kept}
+
+
+def _id_of(resource: Mapping[str, Any], ids: Mapping[tuple[str, str], str]) -> str | None:
+    return next(
+        (
+            identity
+            for (token, ending), identity in ids.items()
+            if resource.get("type") == token and str(resource.get("name", "")).endswith(ending)
+        ),
+        None,
+    )
+
+
+def _above(resource: Mapping[str, Any], by_name: Mapping[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """The components above a resource, the nearest first."""
+    name = resource.get("parent")
+    while name:
+        component = next((each for each in by_name.get(str(name), ()) if each.get("component")), None)
+        if component is None:
+            return
+        yield component
+        name = component.get("parent")
+
+
+def adoption_commands(stack: str, created: str, adopted: str) -> tuple[str, str]:
+    """The two commands of an adoption, between which `import_document` turns one file into the other.
+
+    Args:
+        stack: Name of the stack.
+        created: File of what the stack would create.
+        adopted: File of what it adopts.
+    """
+    name = shell_word(stack)
+    return (
+        f"pulumi preview --stack {name} --import-file {shell_word(created)}",
+        f"pulumi import --stack {name} --file {shell_word(adopted)} --protect=false --generate-code=false --yes",
+    )

@@ -1,0 +1,206 @@
+r"""Words of commands as a POSIX shell splits them: quotes, continued lines, comments, variables that the text sets.
+
+`shlex` knows neither variables nor where a comment may begin. Nothing is run and no variable of this process is read:
+a variable that the text does not set stays as `${NAME}`, and a command substitution is refused. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from bezel_base.errors import Problem, UserError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+?=])([^{}]*))?\}")
+_PROMPT = re.compile(r"^[ \t]*(?:\$|%|>>>|PS[^>\n]*>)[ \t]+", re.MULTILINE)
+_OPERATORS = "|&;()"
+_REDIRECTION = re.compile(r"[<>]+[&|]?[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;|&()<>]*)")
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w .-]*>")
+OPEN = re.compile(rf"\$\{{[A-Za-z_][A-Za-z0-9_]*\}}|{_PLACEHOLDER.pattern}")
+"""What is still to be filled in: a variable that the text does not set, a placeholder such as `<PROJECT>`."""
+
+
+@dataclass(slots=True)
+class Command:
+    """One command: its words, and the variables that stand in front of them."""
+
+    words: list[str] = field(default_factory=list)
+    assignments: dict[str, str] = field(default_factory=dict)
+
+
+def commands_of(text: str) -> list[Command]:
+    """The commands of a text, in order, with the variables expanded that the text sets itself.
+
+    Raises:
+        UserError: A quote is not closed, or the text needs a shell: a substitution, a here-document.
+    """
+    return _Lexer(_PROMPT.sub("", text.replace("\r\n", "\n"))).commands()
+
+
+def expand(text: str, variables: dict[str, str]) -> str:
+    """A text with its `$NAME`, `${NAME}` and `${NAME:-default}`; what is not set stays as `${NAME}`."""
+    parts, place = [], 0
+    while place < len(text):
+        if text[place] != "$":
+            end = text.find("$", place)
+            end = len(text) if end < 0 else end
+            parts.append(text[place:end])
+            place = end
+        elif text.startswith("$$", place):
+            parts.append("$")
+            place += 2
+        else:
+            value, place = expand_at(text, place, variables)
+            parts.append(value)
+    return "".join(parts)
+
+
+def expand_at(text: str, place: int, variables: dict[str, str]) -> tuple[str, int]:
+    """The value of the variable that begins with the `$` at a place, and the place after it."""
+    if match := _BRACED.match(text, place + 1):
+        name, operator, other = match[1], match[2] or "", match[3] or ""
+        value = variables.get(name)
+        has_value = bool(value) if ":" in operator else value is not None
+        if operator.endswith("+"):
+            return (other if has_value else ""), match.end()
+        if has_value and value is not None:
+            return value, match.end()
+        return (other if operator[-1:] in ("-", "=") else f"${{{name}}}"), match.end()
+    if match := _NAME.match(text, place + 1):
+        return variables.get(match[0], f"${{{match[0]}}}"), match.end()
+    return "$", place + 1
+
+
+class _Lexer:
+    def __init__(self, text: str) -> None:
+        self._text, self._place = text, 0
+        self._found: list[Command] = [Command()]
+        self._variables: dict[str, str] = {}
+        self._word: list[str] | None = None
+        self._is_quoted = False
+
+    def commands(self) -> list[Command]:
+        while self._place < len(self._text):
+            self._step(self._text[self._place])
+        self._end_command()
+        return [command for command in self._found if command.words or command.assignments]
+
+    def _step(self, sign: str) -> None:
+        text, place = self._text, self._place
+        if sign == "\\":
+            self._escape()
+        elif sign == "'":
+            end = self._closing("'", place + 1)
+            self._add(text[place + 1 : end], quoted=True)
+            self._place = end + 1
+        elif sign == '"':
+            self._double_quoted()
+        elif sign in "$`":
+            self._add(self._expansion())
+        elif sign == "#" and self._word is None:
+            end = text.find("\n", place)
+            self._place = len(text) if end < 0 else end
+        elif sign.isspace():
+            self._end_word()
+            if sign == "\n":
+                self._end_command()
+            self._place += 1
+        elif sign in "<>":
+            self._angle()
+        elif sign in _OPERATORS:
+            self._end_command()
+            self._place += 1
+        else:
+            self._add(sign)
+            self._place += 1
+
+    def _escape(self) -> None:
+        following = self._text[self._place + 1 : self._place + 2]
+        if following != "\n":
+            self._add(following, quoted=True)
+        self._place += 2
+
+    def _expansion(self) -> str:
+        """The value of the variable here."""
+        text, place = self._text, self._place
+        if text[place] == "`" or text.startswith("$(", place):
+            raise _needs_shell(text[place : place + 40], "it takes the output of another command")
+        value, self._place = expand_at(text, place, self._variables)
+        return value
+
+    def _angle(self) -> None:
+        text, place = self._text, self._place
+        if placeholder := _PLACEHOLDER.match(text, place):
+            self._add(placeholder[0])
+            self._place = placeholder.end()
+        elif text.startswith("<<", place):
+            raise _needs_shell(text[place : place + 40], "it has a here-document")
+        else:
+            self._redirect()
+
+    def _double_quoted(self) -> None:
+        text, start = self._text, self._place
+        self._add("", quoted=True)
+        self._place += 1
+        while self._place < len(text):
+            sign = text[self._place]
+            if sign == '"':
+                self._place += 1
+                return
+            if sign == "\\" and text[self._place + 1 : self._place + 2] in ('"', "\\", "$", "`", "\n"):
+                following = text[self._place + 1]
+                self._add("" if following == "\n" else following)
+                self._place += 2
+            elif sign in "$`":
+                self._add(self._expansion())
+            else:
+                self._add(sign)
+                self._place += 1
+        raise self._unclosed(start)
+
+    def _closing(self, sign: str, start: int) -> int:
+        end = self._text.find(sign, start)
+        if end < 0:
+            raise self._unclosed(start - 1)
+        return end
+
+    def _unclosed(self, start: int) -> UserError:
+        line = self._text.count("\n", 0, start) + 1
+        consequence = "a quote is opened and not closed: where the command ends cannot be told."
+        return UserError(Problem(f"line {line}", self._text[start : start + 40], consequence, "close the quote."))
+
+    def _add(self, part: str, *, quoted: bool = False) -> None:
+        self._word = [] if self._word is None else self._word
+        self._word.append(part)
+        self._is_quoted = self._is_quoted or quoted
+
+    def _redirect(self) -> None:
+        """Leave out a redirection with its file, and a number of a descriptor in front of it."""
+        if self._word is not None and "".join(self._word).isdigit() and not self._is_quoted:
+            self._word = None
+        self._end_word()
+        rest = _REDIRECTION.match(self._text, self._place)
+        self._place = rest.end() if rest else self._place + 1
+
+    def _end_word(self) -> None:
+        if self._word is None:
+            return
+        word, command = "".join(self._word), self._found[-1]
+        self._word, quoted, self._is_quoted = None, self._is_quoted, False
+        match = None if command.words and command.words != ["export"] else _ASSIGNMENT.fullmatch(word)
+        if match:
+            command.assignments[match[1]] = self._variables[match[1]] = match[2]
+        elif word or quoted:
+            command.words.append(word)
+
+    def _end_command(self) -> None:
+        self._end_word()
+        if self._found[-1].words or self._found[-1].assignments:
+            self._found.append(Command())
+
+
+def _needs_shell(text: str, why: str) -> UserError:
+    consequence = f"{why}: a command is read here and never run, so what it would say is not known."
+    return UserError(Problem("FILE", text, consequence, "write the value in its place."))

@@ -1,0 +1,1 @@
+"""Settings of a stack file, section by section, from a found server."""

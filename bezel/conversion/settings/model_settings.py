@@ -1,0 +1,133 @@
+"""Model argument and mounts of a found server -> `model` and `weights` of a stack file. Pure.
+
+Owns which checkpoint of the catalogue a hub id, a folder or a bucket's address means. One that is none of them stays as
+it is written: the plan refuses it, and names the nearest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bezel.conversion.inputs.docker_run import LOCAL_FOLDER, LOCAL_REPAIR
+from bezel.conversion.inputs.found_server import Mount, Remark, remark
+from bezel.planner.vllm.arguments import MOUNT_PATH
+from bezel.planner.vllm.loading import HUB, STREAMER
+from bezel_base.errors import Problem, UserError
+from bezel_catalog import closest_record, ids_by_hub_id, models
+
+if TYPE_CHECKING:
+    from bezel.conversion.inputs.found_server import FoundServer
+    from bezel_catalog import Model
+
+
+@dataclass(slots=True)
+class ModelChoice:
+    """The checkpoint, and where its files are.
+
+    Attributes:
+        name: `bezel:model`.
+        record: Of the catalogue; None where it has none.
+        weights: `bezel:weights`.
+        mount: The bucket's mount that holds the model; None without one.
+        remarks: What is to be known.
+    """
+
+    name: str
+    record: Model | None
+    weights: dict[str, Any] = field(default_factory=dict)
+    mount: Mount | None = None
+    remarks: list[Remark] = field(default_factory=list)
+
+
+def choose_model(server: FoundServer, argument: str, served: object, project: str) -> ModelChoice:
+    """The checkpoint that a model argument means.
+
+    Args:
+        server: The found server.
+        argument: Hub id, folder or `gs://` address.
+        served: `served-model-name`, which may name a checkpoint where the folder does not.
+        project: Whose default bucket is left out.
+
+    Raises:
+        UserError: There is no model argument.
+    """
+    if not argument:
+        consequence = "vLLM would serve its default, a small test model: which one is meant is not known."
+        raise UserError(Problem("model", None, consequence, "name it behind `vllm serve`, or with --model."))
+    name = _catalogue_id(argument) or _catalogue_id(_first_text(served)) or argument
+    record = models().get(name)
+    choice = ModelChoice(name, record)
+    if record is None:
+        near = closest_record(argument, models(), ids_by_hub_id())
+        reason = "it is not in the catalogue, so its memory and its speed are not known."
+        repair = f"did you mean {near}?" if near else f"choose one of {', '.join(models())}."
+        choice.remarks.append(remark("not converted", "model", argument, reason, repair))
+    if argument.startswith("gs://"):
+        bucket, _, path = argument.removeprefix("gs://").partition("/")
+        choice.weights = _place(bucket, path, record, project) | {"loading": STREAMER.id}
+    elif mount := _mount_of(server.mounts, argument):
+        choice.mount = mount
+        path = argument.removeprefix(mount.path.rstrip("/")).strip("/")
+        choice.weights = _place(mount.bucket, path, record, project)
+        if mount.path.rstrip("/") != MOUNT_PATH:
+            reason = f"a stack mounts its bucket at {MOUNT_PATH}: arguments with this path get the other one."
+            choice.remarks.append(remark("changes", "mount path", mount.path, reason))
+    elif argument.startswith(("/", "./", "~", "../")):
+        reason = "the image holds it, or a volume that is not converted." if server.on_cloud_run else LOCAL_FOLDER
+        choice.remarks.append(remark("not converted", "model", argument, reason, LOCAL_REPAIR))
+    elif "://" in argument:
+        reason = "a stack reads its model from a bucket of Cloud Storage, or from the hub."
+        choice.remarks.append(remark("not converted", "model", argument, reason, LOCAL_REPAIR))
+    elif server.on_cloud_run:
+        choice.weights = {"loading": HUB.id}
+    else:
+        reason = "a stack reads it from its bucket: nothing is downloaded from the hub at a start."
+        repair = f"copy it there once: `bezel weights copy`; or write bezel:weights: {{loading: {HUB.id}}}."
+        choice.remarks.append(remark("changes", "model", argument, reason, repair))
+    return choice
+
+
+def _first_text(value: object) -> str:
+    first = value[0] if isinstance(value, list) and value else value
+    return first if isinstance(first, str) else ""
+
+
+def _catalogue_id(text: str) -> str | None:
+    """The id of the checkpoint that has this hub id, id or folder."""
+    plain = text.rstrip("/").lower()
+    by_hub_id = {hub_id.lower(): each for hub_id, each in ids_by_hub_id().items()}
+    if plain in by_hub_id:
+        return by_hub_id[plain]
+    last = plain.rpartition("/")[2]
+    is_folder = plain.startswith(("/", "gs://", "./", "~")) or "/" not in plain
+    for each, record in models().items() if is_folder and last else ():
+        if last in (each, (record.folder or each).lower()):
+            return each
+    return None
+
+
+def _place(bucket: str, path: str, record: Model | None, project: str) -> dict[str, Any]:
+    place: dict[str, Any] = {}
+    if bucket != f"{project}-models":
+        place["bucket"] = bucket
+    if path.strip("/") and (record is None or path.strip("/") != record.folder):
+        place["path"] = path.strip("/")
+    return place
+
+
+def _mount_of(mounts: tuple[Mount, ...], path: str) -> Mount | None:
+    holding = [each for each in mounts if path == each.path or path.startswith(f"{each.path.rstrip('/')}/")]
+    return max(holding, key=lambda mount: len(mount.path), default=None)
+
+
+def moved_paths(value: Any, mount: Mount | None) -> Any:
+    """A value with the stack's mount path in place of the input's, in every text in it."""
+    if mount is None or mount.path.rstrip("/") == MOUNT_PATH:
+        return value
+    old = mount.path.rstrip("/")
+    if isinstance(value, str):
+        return f"{MOUNT_PATH}{value.removeprefix(old)}" if value == old or value.startswith(f"{old}/") else value
+    if isinstance(value, dict):
+        return {key: moved_paths(item, mount) for key, item in value.items()}
+    return [moved_paths(item, mount) for item in value] if isinstance(value, list) else value
