@@ -28,5 +28,5 @@ def test_there_are_enough_lines_to_judge_by() -> None:
 
 @pytest.mark.parametrize("line", [PUBLISHED["the quickstart"], PUBLISHED["docker, an entrypoint"]])
 def test_a_line_without_its_server_is_refused(line: Published) -> None:
-    with pytest.raises(UserError, match="starts or deploys vLLM|does not run vLLM"):
+    with pytest.raises(UserError, match=r"starts or deploys vLLM|does not run vLLM"):
         convert(line.text.replace("vllm", "llama"), "FILE")
