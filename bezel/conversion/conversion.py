@@ -85,7 +85,7 @@ def convert(text: str, name: str, wishes: Wishes | None = None, *, today: date |
 
 
 def convert_server(server: FoundServer, wishes: Wishes, *, today: date | None = None) -> Conversion:
-    """The stack that serves what was found; of several accelerators the first on which the plan has no objection.
+    """The stack that serves what was found; of several accelerators that on which the plan has the fewest objections.
 
     Raises:
         UserError: It does not run vLLM's server.
@@ -95,7 +95,7 @@ def convert_server(server: FoundServer, wishes: Wishes, *, today: date | None = 
         planned.append(_planned(with_settings(candidate, cost=cost_limits(candidate.settings)), today))
         if planned[-1].plan is not None:
             return planned[-1]
-    return planned[0]
+    return min(planned, key=lambda each: len(each.objections))
 
 
 def _planned(converted: Converted, today: date | None) -> Conversion:
@@ -107,6 +107,6 @@ def _planned(converted: Converted, today: date | None) -> Conversion:
         )
     except PlanError as error:
         objections = error.problems
-    prices = price_change(converted.server, plan)
+    prices = price_change(converted.server, converted.settings, plan)
     warnings = plan.warnings if plan else ()
     return Conversion(converted=converted, plan=plan, objections=objections, warnings=warnings, prices=prices)

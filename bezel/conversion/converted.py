@@ -90,7 +90,7 @@ def _hardware(server: FoundServer, found: ServerOptions, wishes: Wishes) -> list
     known = list(accelerators().values())
     if server.on_cloud_run and server.gpus:
         return [(known[0].id, "the input names no type of GPU, which is this one on Cloud Run.")]
-    reason = "the input names no hardware: it is the cheapest that the plan accepts."
+    reason = "the input names no hardware: it is the cheapest with the fewest objections."
     return [(each.id, reason) for each in sorted(known, key=_usd_per_hour)]
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.settings.machine_settings import gib_of, vcpus_of
-from bezel.planner import Plan
+from bezel.planner import LeasePlan
 from bezel.planner.base.money import Amount, Priced, Unpriced, at_least, figure, text, times
-from bezel.planner.cost.service_cost import HOURS_PER_MONTH, service_cost
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH, ServiceCost, service_cost
 from bezel_catalog import accelerators
 
 if TYPE_CHECKING:
@@ -59,9 +59,15 @@ class PriceChange:
         return [*lines, *(f"unknown: {reason}" for reason in reasons)]
 
 
-def price_change(server: FoundServer, plan: AnyPlan | None) -> PriceChange:
-    """The prices of a found server and of its plan; None for one that cannot be planned."""
-    return PriceChange(_before(server), _after(plan))
+def price_change(server: FoundServer, settings: Mapping[str, Any], plan: AnyPlan | None) -> PriceChange:
+    """The prices of a found server and of its stack.
+
+    Args:
+        server: As it was found.
+        settings: Of the stack.
+        plan: None where the plan objects: a service of Cloud Run has a price all the same.
+    """
+    return PriceChange(_before(server), _after(settings, plan))
 
 
 def _unknown(reason: str) -> Prices:
@@ -99,34 +105,40 @@ def _before(server: FoundServer) -> Prices:
     return Prices(cost.hourly, times(cost.hourly_at_min, HOURS_PER_MONTH), at_max)
 
 
-def _after(plan: AnyPlan | None) -> Prices:
-    if plan is None:
+def _after(settings: Mapping[str, Any], plan: AnyPlan | None) -> Prices:
+    if isinstance(plan, LeasePlan):
+        # Leases have no minimum: nothing runs without one, and what runs is paid for with or without requests.
+        hourly = plan.cost.hourly
+        return Prices(hourly, times(hourly, HOURS_PER_MONTH), hourly)
+    cost = _service_cost(settings) if plan is None else plan.cost
+    if cost is None:
         return _unknown(_NO_PLAN)
-    if isinstance(plan, Plan):
-        return Prices(plan.cost.hourly, plan.cost.monthly_without_traffic, plan.cost.hourly_at_max)
-    hourly = plan.cost.hourly
-    always_on = times(hourly, HOURS_PER_MONTH)
-    return Prices(hourly, always_on, hourly)
+    return Prices(cost.hourly, cost.monthly_without_traffic, cost.hourly_at_max)
 
 
-def cost_limits(settings: Mapping[str, Any]) -> dict[str, float]:
-    """`bezel:cost` that just allows a service: what it costs with all instances, and without traffic."""
+def _service_cost(settings: Mapping[str, Any]) -> ServiceCost | None:
+    """The cost of a service by its settings; None for hardware that is no accelerator of Cloud Run."""
     gpu = accelerators().get(str(settings.get("accelerator")))
     if gpu is None:
-        return {}
+        return None
     resources, scaling = settings.get("resources", {}), settings.get("scaling", {})
-    cost = service_cost(
+    return service_cost(
         gpu.id,
         region=str(settings.get("region", "")),
         cpu=resources.get("cpu", gpu.min_cpu),
-        memory_gib=int(gib_of(str(resources.get("memory", f"{gpu.min_memory_gib}Gi"))) or gpu.min_memory_gib),
+        memory_gib=int(gib_of(str(resources.get("memory", ""))) or gpu.min_memory_gib),
         min_instances=scaling.get("min_instances", 0),
         max_instances=scaling.get("max_instances", 1),
         zonal_redundancy=bool(scaling.get("zonal_redundancy")),
     )
-    limits = {}
-    if isinstance(cost.hourly_at_max, Priced):
+
+
+def cost_limits(settings: Mapping[str, Any]) -> dict[str, float]:
+    """`bezel:cost` that just allows a service: what it costs with all instances, and without traffic."""
+    cost = _service_cost(settings)
+    limits: dict[str, float] = {}
+    if cost is not None and isinstance(cost.hourly_at_max, Priced):
         limits["max_hourly_usd"] = float(at_least(cost.hourly_at_max))
-    if cost.min_instances and isinstance(cost.hourly_at_min, Priced):
+    if cost is not None and cost.min_instances and isinstance(cost.hourly_at_min, Priced):
         limits["max_idle_hourly_usd"] = float(at_least(cost.hourly_at_min))
     return limits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.problems import NAMESPACE
 from bezel_base.text.printable import encodable, printable
-from bezel_base.text.redaction import redact
+from bezel_base.text.redaction import redact, redact_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +59,8 @@ def stack_text(converted: Converted, *, schema: str = "") -> str:
         lines += [
             f"  # The policy packs ask for bezel:labels: {', '.join(missing)}, e.g. owner: chat, expires-at: never."
         ]
-    return redact(encodable("\n".join(lines) + "\n"))
+    # Values under the name of a secret are ids of secrets here: only what has the form of a credential is taken out.
+    return redact_forms(encodable("\n".join(lines) + "\n"))
 
 
 def _items(remarks: Iterable[Remark]) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    plain = " ".join(printable(text).split())
+    plain = " ".join(printable(redact(text)).split())
     return textwrap.wrap(plain, width, break_long_words=False, break_on_hyphens=False)
 
 

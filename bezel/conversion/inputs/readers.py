@@ -14,6 +14,7 @@ from bezel.conversion.inputs.cloud_run_service import read_service
 from bezel.conversion.inputs.compose import is_compose, read_compose
 from bezel.conversion.inputs.docker_run import is_run, read_run
 from bezel.conversion.inputs.found_server import FoundServer
+from bezel.conversion.inputs.gcloud_flags import read_flags
 from bezel.conversion.inputs.gcloud_run import is_deploy, read_deploy
 from bezel.conversion.inputs.knative_service import as_run_service, is_knative
 from bezel.conversion.inputs.server_words import starts_server
@@ -139,9 +140,10 @@ def _of_commands(text: str, name: str) -> FoundServer:
 
 def _unknown(commands: list[Command], name: str, first: str | None) -> Problem:
     for command in commands:
-        plain = [word for word in command.words if not word.startswith("-")]
-        if command.words[:1] == ["gcloud"] and all(word in plain for word in _REPLACE):
-            return Problem(name, first, "it deploys what another file says.", f"give that file: {plain[-1]}.")
+        plain, _ = read_flags(command.words)
+        if plain[:1] == ["gcloud"] and tuple(plain[1:4]) == _REPLACE:
+            file = plain[4] if len(plain) > len(_REPLACE) + 1 else "FILE"
+            return Problem(name, first, "it deploys what another file says.", f"give that file: {file}.")
     consequence = "no command in it starts or deploys vLLM's server." if first else "it is empty."
     return Problem(name, first, consequence, f"give {_FORMS}.")
 

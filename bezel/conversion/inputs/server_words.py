@@ -194,7 +194,7 @@ class _Reader:
         name = flag.lstrip("-").replace("_", "-")
         instead = removed_options().get(name)
         near = closest(name, self._options.names())
-        repair = f"instead: {instead}" if instead else f"did you mean --{near}?" if near else "remove it."
+        repair = f"{instead}." if instead else f"did you mean --{near}?" if near else "remove it."
         reason = f"vLLM {self._options.version} has no such option: it would not start."
         self._leave(flag, value, reason, repair, hidden=option_names_secret(name) and bool(value))
         return place + (2 if takes_next else 1)

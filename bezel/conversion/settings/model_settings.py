@@ -61,7 +61,7 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
     if record is None:
         near = closest_record(argument, models(), ids_by_hub_id())
         reason = "it is not in the catalogue, so its memory and its speed are not known."
-        repair = f"did you mean {near}?" if near else f"choose one of {', '.join(models())}."
+        repair = f"did you mean {near}?" if near else "see those that are: `bezel models`."
         choice.remarks.append(remark("not converted", "model", argument, reason, repair))
     if argument.startswith("gs://"):
         bucket, _, path = argument.removeprefix("gs://").partition("/")

@@ -77,12 +77,12 @@ def _referenced(server: FoundServer, remarks: list[Remark], *, from_hub: bool) -
             remarks.append(Remark("not converted", name, NOT_SHOWN, API_KEY_REASON, API_KEY_REPAIR))
         elif name in HUB_TOKENS and not from_hub:
             reason = "the server reads its bucket, and needs no token."
-            remarks.append(remark("not converted", name, secret, reason))
+            remarks.append(remark("not converted", "bezel:secrets", secret, reason))
         else:
             secrets[name] = secret
             if version not in ("latest", "versions/latest"):
                 reason = "a stack reads the newest version of a secret."
-                remarks.append(remark("changes", name, f"{secret}, version {version}", reason))
+                remarks.append(remark("changes", "bezel:secrets", f"{secret}, version {version}", reason))
     return secrets
 
 

@@ -22,7 +22,7 @@ PUBLISHED = {
             "accelerator": "nvidia-rtx-pro-6000",
             "vllm.served-model-name": "google/gemma-4-12B-it",
         },
-        ("the cheapest that the plan accepts", "weights copy"),
+        ("the cheapest with the fewest objections", "weights copy"),
     ),
     "a prompt, and lines that go on": Published(
         "$ vllm serve google/gemma-4-12B-it-qat-w4a16-ct \\\n    --max-model-len 32768 \\\n    --max-num-seqs 8\n",
