@@ -111,16 +111,15 @@ def _above(resource: Mapping[str, Any], by_name: Mapping[str, list[dict[str, Any
         name = component.get("parent")
 
 
-def adoption_commands(stack: str, created: str, adopted: str) -> tuple[str, str]:
-    """The two commands of an adoption, between which `import_document` turns one file into the other.
+def adoption_commands(stack: str, file: str) -> tuple[str, ...]:
+    """The commands of an adoption, in order.
 
     Args:
         stack: Name of the stack.
-        created: File of what the stack would create.
-        adopted: File of what it adopts.
+        file: The import file, in the folder of the project.
     """
     name = shell_word(stack)
     return (
-        f"pulumi preview --stack {name} --import-file {shell_word(created)}",
-        f"pulumi import --stack {name} --file {shell_word(adopted)} --protect=false --generate-code=false --yes",
+        f"pulumi stack select --create {name}",
+        f"pulumi import --stack {name} --file {shell_word(file)} --protect=false --generate-code=false --yes",
     )

@@ -96,7 +96,7 @@ def test_a_service_that_was_adopted_already_is_not_adopted_again() -> None:
     assert ID in str(problem)
 
 
-def test_the_commands_name_stack_and_files_as_words_of_a_shell() -> None:
-    first, second = adoption_commands("chat", "all.json", "its own.json")
-    assert first == "pulumi preview --stack chat --import-file all.json"
+def test_the_commands_name_the_file_as_a_word_of_a_shell() -> None:
+    first, second = adoption_commands("chat", "its own.json")
+    assert first == "pulumi stack select --create chat"
     assert second.startswith("pulumi import --stack chat --file 'its own.json' --protect=false")

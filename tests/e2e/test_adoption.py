@@ -1,6 +1,5 @@
 """A live service becomes a stack file, and the stack adopts it under the real engine: updated, never replaced."""
 
-import json
 import os
 import subprocess
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from bezel.conversion.adoption import adopted_ids, adoption_commands, import_document
 from bezel.conversion.conversion import Conversion
 from bezel.conversion.converted import Wishes
 from bezel.conversion.sources import convert_source
+from bezel.operations.adoption.adoption import write_adoption
 from bezel.operations.context import Context
 from bezel_base.errors import UserError
 from tests.support.e2e.rehearsal import BUCKET, MODEL, SECONDS, Rehearsal
@@ -62,16 +61,16 @@ def make_by_hand(api: httpx.Client) -> str:
     return str(api.get(f"/run/v2/{NAME}").json()["uid"])
 
 
-def converted(rehearsal: Rehearsal, source: str) -> Conversion:
+def context_of(rehearsal: Rehearsal) -> Context:
+    return Context(rehearsal.folder, os.environ | rehearsal.variables(), show=lambda _line: None)
+
+
+def converted(context: Context, source: str) -> Conversion:
     wishes = Wishes(project="bezel-local", region="us-east4")
-    with Context(rehearsal.folder, os.environ | rehearsal.variables()) as context:
-        return convert_source(
-            source,
-            folder=context.folder,
-            wishes=wishes,
-            google=lambda: context.google,
-            endpoint=context.address("CLOUD_RUN_V2"),
-        )
+    endpoint = context.address("CLOUD_RUN_V2")
+    return convert_source(
+        source, folder=context.folder, wishes=wishes, google=lambda: context.google, endpoint=endpoint
+    )
 
 
 def pulumi(rehearsal: Rehearsal, command: str) -> str:
@@ -95,32 +94,29 @@ def test_a_live_service_is_adopted_without_a_replacement(rehearsal: Rehearsal) -
     assert started.code == 0, started.text
     with rehearsal.api() as api:
         uid = make_by_hand(api)
-    with pytest.raises(UserError, match="Cloud Run has no such service"):
-        converted(rehearsal, "other")
-    made = converted(rehearsal, "chat")
-    assert made.plan is not None, made.objections
-    assert made.prices.before == made.prices.after
-    assert made.converted.settings["service_name"] == "chat"
-    (rehearsal.folder / "Pulumi.chat.yaml").write_text(made.stack_file("docs/stack.schema.json"))
-    rehearsal.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2}, "chat")
+    with context_of(rehearsal) as context:
+        with pytest.raises(UserError, match="Cloud Run has no such service"):
+            converted(context, "other")
+        made = converted(context, "chat")
+        assert made.plan is not None, made.objections
+        assert made.prices.before == made.prices.after
+        assert made.converted.settings["service_name"] == "chat"
+        (rehearsal.folder / "Pulumi.chat.yaml").write_text(made.stack_file("docs/stack.schema.json"))
+        rehearsal.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2}, "chat")
+        adoption = write_adoption(context, made)
+        assert adoption is not None
+        assert adoption.ids == (NAME,)
+        create, imports = adoption.commands
+        pulumi(rehearsal, create)
+        assert "Service service-service imported" in pulumi(rehearsal, imports)
 
-    created, adopted = rehearsal.folder / "created.json", rehearsal.folder / "adopted.json"
-    preview, adoption = adoption_commands("chat", created.name, adopted.name)
-    seen = rehearsal.local("preview", "chat", "--", *preview.split()[4:])
-    assert seen.code == 0, seen.text
-    ids = adopted_ids(made.converted.server, made.plan)
-    adopted.write_text(json.dumps(import_document(json.loads(created.read_text()), ids)))
-    assert "Service service-service imported" in pulumi(rehearsal, adoption)
-
-    changed = rehearsal.local("up", "chat")
-    assert changed.code == 0, changed.text
-    assert "Service service-service updated" in changed.text
-    assert "replace" not in changed.text
-    with rehearsal.api() as api:
-        live = api.get(f"/run/v2/{NAME}").json()
-    assert live["uid"] == uid
-    assert live["template"]["serviceAccount"] == "bezel-chat@bezel-local.iam.gserviceaccount.com"
-    again = rehearsal.local("preview", "chat", "--", *preview.split()[4:])
-    assert again.code == 0, again.text
-    with pytest.raises(UserError, match="it has been adopted"):
-        import_document(json.loads(created.read_text()), ids)
+        changed = rehearsal.local("up", "chat")
+        assert changed.code == 0, changed.text
+        assert "Service service-service updated" in changed.text
+        assert "replace" not in changed.text
+        with rehearsal.api() as api:
+            live = api.get(f"/run/v2/{NAME}").json()
+        assert live["uid"] == uid
+        assert live["template"]["serviceAccount"] == "bezel-chat@bezel-local.iam.gserviceaccount.com"
+        with pytest.raises(UserError, match="it has been adopted"):
+            write_adoption(context, made)
