@@ -21,6 +21,7 @@ _NAMES = {
     "deploy_workflows": "deploy-workflow",
     "weights_buckets": "weights-bucket",
     "secrets": "secret",
+    "smoke_users": "smoke-user",
 }
 
 
@@ -42,11 +43,12 @@ def _settings(options: argparse.Namespace) -> Settings:
     """The settings that the options name.
 
     Raises:
-        UserError: They have problems.
+        WrongValueError: They have problems.
+        UserError: The forge does not tell the repository's number.
     """
     values = {name: getattr(options, name, None) for name in Settings.model_fields}
     values = {name: value for name, value in values.items() if value not in (None, [], "")}
-    if "repository_id" in values:
+    if "repository_id" in values or options.no_forge:
         return checked_settings(values, options.project, _option)
     # Everything else first: the look-up needs a valid repository.
     settings = checked_settings({**values, "repository_id": "0"}, options.project, _option)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 PREVIEW_ACCOUNT, DEPLOY_ACCOUNT = "pipeline-preview", "pipeline-deploy"
 """Ids of the two accounts."""
+SMOKE_ACCOUNT = "bezel-smoke"
+"""Id of the account that calls services in checks of deploys by hand."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bezel.planner.base.names import is_project_id
-from bezel_base.errors import NOT_SET, Problem, UserError, format_value
+from bezel_base.errors import NOT_SET, Problem, WrongValueError, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,8 +22,16 @@ NAMESPACE = "bezel-bootstrap"
 ISSUERS = {"github": "https://token.actions.githubusercontent.com"}
 """Issuer of the identity tokens of each forge that has one of its own for everybody."""
 
+NEEDED_BY_PIPELINE = ("repository", "repository_id", "billing_account", "alert_email")
+"""Settings that are required unless there is no forge."""
+_OF_PIPELINE = (
+    *("repository", "repository_id", "forge", "issuer", "main_branch", "environments", "deploy_workflows"),
+    *("weights_buckets", "secrets"),
+)
+_OF_BUDGET = ("alert_email", "budget", "currency")
 _TITLE = "The project cannot be set up"
 _BUCKET = r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]"
+_MEMBER = r"(?:user|group|serviceAccount):[^@\s]+@[^@\s]+\.[^@\s]+|principal(?:Set)?://\S+"
 _LABEL = r"[a-z0-9_-]{1,63}"
 _WORKFLOW = r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+/\.github/workflows/[A-Za-z0-9._-]+\.ya?ml@[0-9a-f]{40}"
 
@@ -33,17 +41,22 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
+    no_forge: bool = Field(
+        False, description="whether nothing deploys by pipeline: only state bucket, key and smoke account are made"
+    )
     region: str = Field(
         pattern=r"^[a-z]+-[a-z]+[0-9]+$",
         description="region of the state bucket and of the key, e.g. us-east4",
         examples=["us-east4"],
     )
     repository: str = Field(
+        "",
         pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+$",
         description="repository whose pipeline deploys: OWNER/NAME",
         examples=["acme/llm"],
     )
     repository_id: str = Field(
+        "",
         pattern=r"^[0-9]+$",
         description="number of the repository at the forge: a name can be given up and taken by others, a number not",
         examples=["123456789"],
@@ -62,11 +75,13 @@ class Settings(BaseModel):
         "OWNER/NAME/.github/workflows/FILE@COMMIT; default any of the repository",
     )
     billing_account: str = Field(
+        "",
         pattern=r"^[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}$",
         description="billing account of the project",
         examples=["012345-6789AB-CDEF01"],
     )
     alert_email: str = Field(
+        "",
         pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
         description="e-mail address of the alerts when spending reaches a threshold",
         examples=["llm@acme.example"],
@@ -82,6 +97,12 @@ class Settings(BaseModel):
         (), description="buckets of weights that stacks read or create; default <project>-models"
     )
     secrets: tuple[str, ...] = Field((), description="secrets that stacks may give their servers access to")
+    smoke_users: tuple[str, ...] = Field(
+        (),
+        description="who may call services as the smoke account, which is made for them: user:NAME, group:NAME or "
+        "serviceAccount:NAME",
+        examples=["user:you@acme.example"],
+    )
     owner: str = Field("platform", pattern=f"^{_LABEL}$", description="label `owner` of what is created")
 
     @property
@@ -119,18 +140,18 @@ def checked_settings(
         key: Returns how the user names a setting, e.g. as an option.
 
     Raises:
-        UserError: There are problems; it holds all of them.
+        WrongValueError: There are problems; it holds all of them.
     """
-    problems = _of_project(project, key)
     nonempty = {name: value for name, value in values.items() if value not in ("", None)}
+    problems = [*_of_project(project, key), *_of_forge(nonempty, key)]
     try:
         settings = Settings.model_validate({name: _as_typed(name, value) for name, value in nonempty.items()})
     except ValidationError as error:
         value_problems = [_problem(cast("dict[str, Any]", detail), key) for detail in error.errors(include_url=False)]
-        raise UserError(*problems, *value_problems, title=_TITLE) from None
-    problems += [*_of_issuer(settings, key), *_of_names(settings, project or "", key)]
+        raise WrongValueError(*problems, *value_problems, title=_TITLE) from None
+    problems += [*([] if settings.no_forge else _of_issuer(settings, key)), *_of_names(settings, project or "", key)]
     if problems:
-        raise UserError(*problems, title=_TITLE)
+        raise WrongValueError(*problems, title=_TITLE)
     return settings
 
 
@@ -159,12 +180,54 @@ def _problem(detail: Mapping[str, Any], key: Callable[[str], str]) -> Problem:
         return Problem(key(name), format_value(detail["input"]), consequence, f"remove it. Known: {known_keys}.")
     example = f", e.g. {field.examples[0]}" if field.examples else ""
     if detail["type"] == "missing":
-        return Problem(key(name), NOT_SET, f"it is required: {field.description}.", f"add it{example}.")
+        return _missing(name, key)
     consequence = f"expected the {field.description}."
     if name == "repository" and "/" not in str(detail["input"]):
         consequence = "it has no owner: every repository of that name at the forge would be meant."
         return Problem(key(name), format_value(detail["input"]), consequence, f"write OWNER/NAME{example}.")
     return Problem(key(name), format_value(detail["input"]), consequence, f"correct it{example}.")
+
+
+def _missing(name: str, key: Callable[[str], str], other: str = "") -> Problem:
+    """The problem of a required setting; `other` is a second way to repair it."""
+    field = Settings.model_fields[name]
+    example = f", e.g. {field.examples[0]}" if field.examples else ""
+    return Problem(key(name), NOT_SET, f"it is required: {field.description}.", f"add it{example}{other}.")
+
+
+def _of_forge(values: Mapping[str, object], key: Callable[[str], str]) -> list[Problem]:
+    """Problems of settings that a pipeline needs, or that have no effect without one."""
+    no_forge = key("no_forge")
+    if str(values.get("no_forge", False)).lower() != "true":
+        other = f"; without a repository's pipeline: {no_forge}"
+        missing = [name for name in NEEDED_BY_PIPELINE if name not in values]
+        return [_missing(name, key, other if name == "repository" else "") for name in missing]
+    consequence = "it is about a pipeline, which is not made without a forge: it would have no effect."
+    repair = f"leave it out, or leave {no_forge} out."
+    without_effect = [name for name in _OF_PIPELINE if _is_set(name, values)]
+    problems = [Problem(key(name), format_value(values[name]), consequence, repair) for name in without_effect]
+    if not values.get("smoke_users"):
+        consequence = "a person's login gets no identity token for a service, so the check of each deploy would fail."
+        example = Settings.model_fields["smoke_users"].examples or [""]
+        problems.append(Problem(key("smoke_users"), NOT_SET, consequence, f"name yourself, e.g. {example[0]}."))
+    if "billing_account" in values and "alert_email" not in values:
+        problems.append(_missing("alert_email", key))
+    if "billing_account" not in values:
+        consequence = "no budget is made without a billing account, so it would have no effect."
+        repair = f"add {key('billing_account')}, or leave it out."
+        without_effect = [name for name in _OF_BUDGET if _is_set(name, values)]
+        problems += [Problem(key(name), format_value(values[name]), consequence, repair) for name in without_effect]
+    return problems
+
+
+def _is_set(name: str, values: Mapping[str, object]) -> bool:
+    """Whether a setting has another value than its default, which the engine passes to a program too."""
+    value, default = values.get(name), Settings.model_fields[name].default
+    if value is None:
+        return False
+    if isinstance(default, tuple):
+        return not isinstance(value, list | tuple) or tuple(value) != default
+    return str(value) != str(default)
 
 
 def _of_issuer(settings: Settings, key: Callable[[str], str]) -> list[Problem]:
@@ -194,6 +257,10 @@ def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> li
     odd = [name for name in settings.weights_of(project) if not re.fullmatch(_BUCKET, name)]
     odd += [name for name in settings.secrets if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", name)]
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
+    strange = [name for name in settings.smoke_users if not re.fullmatch(_MEMBER, name)]
+    consequence = "expected a member of a policy, as user:NAME@DOMAIN: without its kind no caller is meant."
+    repair = "write user:, group: or serviceAccount: before the e-mail address."
+    problems += [Problem(key("smoke_users"), name, consequence, repair) for name in strange]
     loose = [name for name in settings.deploy_workflows if not re.fullmatch(_WORKFLOW, name)]
     consequence = "expected a workflow file at a commit: a branch or tag could be moved to other steps."
     repair = "write OWNER/NAME/.github/workflows/FILE@COMMIT, with the 40 digits of the commit."

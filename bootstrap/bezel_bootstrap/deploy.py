@@ -12,6 +12,7 @@ from bezel_bootstrap import access
 from bezel_bootstrap.forge_identity import ForgeIdentity, ForgeIdentityArgs
 from bezel_bootstrap.lookups import Existing, Names, look_up, lookup_error
 from bezel_bootstrap.pipeline_account import Grant, PipelineAccount, PipelineAccountArgs
+from bezel_bootstrap.smoke_account import SmokeAccount, SmokeAccountArgs
 from bezel_bootstrap.spending_alert import SpendingAlert, SpendingAlertArgs, display_name
 from bezel_bootstrap.stack_guard import StackGuard, StackGuardArgs
 from bezel_bootstrap.state_bucket import StateBucket, StateBucketArgs
@@ -58,7 +59,7 @@ def deploy(settings: Settings, project: str) -> dict[str, Any]:
     """Declare the foundation of a project.
 
     Returns:
-        The stack's outputs: what the forge's variables are set to.
+        The stack's outputs: what the forge's variables are set to, and what a stack's file names.
 
     Raises:
         UserError: The project cannot be read.
@@ -83,6 +84,51 @@ def deploy(settings: Settings, project: str) -> dict[str, Any]:
         ),
         opts=_after(apis, bucket),
     )
+    others: list[pulumi.Resource] = []
+    outputs: dict[str, Any] = {"project": project, "backend_url": bucket.url, "secrets_provider": key.secrets_provider}
+    if settings.smoke_users:
+        smoke = SmokeAccount(
+            "smoke",
+            SmokeAccountArgs(project=project, account_id=permissions.SMOKE_ACCOUNT, users=settings.smoke_users),
+            opts=_after(apis, bucket),
+        )
+        others.append(smoke)
+        outputs["smoke_account"] = smoke.email
+    if not settings.no_forge:
+        accounts, of_pipeline = _pipeline(settings, project, number, existing, apis, bucket, key)
+        others += accounts
+        outputs |= of_pipeline
+    if settings.billing_account:
+        others.append(
+            SpendingAlert(
+                "spending",
+                SpendingAlertArgs(
+                    project=project,
+                    number=number,
+                    billing_account=settings.billing_account,
+                    budget=settings.budget,
+                    currency=settings.currency,
+                    email=settings.alert_email,
+                    existing_channel=existing.channel,
+                    existing_budget=existing.budget,
+                ),
+                opts=_after(apis, bucket),
+            )
+        )
+    StackGuard("guard", StackGuardArgs(bucket=bucket.bucket), opts=_after(key, *others))
+    return outputs
+
+
+def _pipeline(
+    settings: Settings,
+    project: str,
+    number: str,
+    existing: Existing,
+    apis: EnabledApis,
+    bucket: StateBucket,
+    key: StateKey,
+) -> tuple[list[pulumi.Resource], dict[str, Any]]:
+    """Declare who deploys by pipeline; return the two accounts, and their outputs."""
     identity = ForgeIdentity(
         "forge",
         ForgeIdentityArgs(
@@ -120,29 +166,12 @@ def deploy(settings: Settings, project: str) -> dict[str, Any]:
         _deploy(settings, project, number, bucket.bucket, key.id, identity.pool),
         opts=_after(*roles, bucket, key, identity),
     )
-    spending = SpendingAlert(
-        "spending",
-        SpendingAlertArgs(
-            project=project,
-            number=number,
-            billing_account=settings.billing_account,
-            budget=settings.budget,
-            currency=settings.currency,
-            email=settings.alert_email,
-            existing_channel=existing.channel,
-            existing_budget=existing.budget,
-        ),
-        opts=_after(apis, bucket),
-    )
-    StackGuard("guard", StackGuardArgs(bucket=bucket.bucket), opts=_after(preview, deployer, spending))
-    return {
-        "project": project,
-        "backend_url": bucket.url,
-        "secrets_provider": key.secrets_provider,
+    outputs = {
         "identity_provider": identity.provider,
         "preview_account": preview.email,
         "deploy_account": deployer.email,
     }
+    return [preview, deployer], outputs
 
 
 def _looked_up(settings: Settings, project: str) -> tuple[str, Existing]:
@@ -150,7 +179,7 @@ def _looked_up(settings: Settings, project: str) -> tuple[str, Existing]:
         project=project,
         location=settings.region,
         key_ring=KEY_RING,
-        pool=POOL,
+        pool="" if settings.no_forge else POOL,
         provider=settings.forge,
         billing_account=settings.billing_account,
         display_name=display_name(project),

@@ -34,7 +34,7 @@ class Existing:
 
 @dataclass(frozen=True)
 class Names:
-    """Names under which an earlier life is looked for."""
+    """Names under which an earlier life is looked for; "" for what the program does not declare."""
 
     project: str
     location: str
@@ -60,8 +60,9 @@ def look_up(names: Names, provider_body: Mapping[str, Any], *, restores: bool) -
     with GoogleClient(deadline_seconds=_SECONDS) as client:
         ring = f"projects/{names.project}/locations/{names.location}/keyRings/{names.key_ring}"
         there = _get(client, f"{endpoint('KMS')}{ring}") is not None
-        pool = _Pool(client, names).find_ids(provider_body, restores=restores)
-        return Existing(ring if there else "", *pool, _channel(client, names), _budget(client, names))
+        pool = _Pool(client, names).find_ids(provider_body, restores=restores) if names.pool else ("", "")
+        spending = (_channel(client, names), _budget(client, names)) if names.billing_account else ("", "")
+        return Existing(ring if there else "", *pool, *spending)
 
 
 class _Pool:

@@ -15,6 +15,8 @@ from bezel.foundation.settings import checked_settings
 from bezel.planner import make_plan
 from bezel_base.errors import UserError
 from bezel_bootstrap.deploy import APIS, deploy
+from bezel_bootstrap.forge_identity import POOL_DESCRIPTION
+from bezel_bootstrap.smoke_account import USER as SMOKE_USER
 from tests.support.bootstrap.project import BUCKET, NUMBER, POOL, PROJECT, PROVIDER, SETTINGS, FakeProject
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 from tests.support.policies.harness import POLICIES, example, violations
@@ -50,6 +52,39 @@ def test_the_resources_and_their_inputs_stay_as_they_are() -> None:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(text)
     assert text == GOLDEN.read_text(), "BEZEL_RECORD=1 pytest tests/bootstrap/test_foundation.py records it again"
+
+
+HANDS = {"no_forge": True, "region": "us-east4", "smoke_users": ("user:you@acme.example",)}
+"""Settings of a project without a forge."""
+
+
+@pytest.mark.slow
+def test_without_a_forge_only_state_key_and_smoke_account_are_made(project: FakeProject) -> None:
+    # A pool that was deleted stays so, as nothing here would use it.
+    project.resources[POOL] = {"state": "DELETED", "description": POOL_DESCRIPTION}
+    made = declare(lambda: deploy(checked_settings(HANDS, PROJECT), PROJECT))
+    kinds = {one.type.rpartition(":")[2] for one in made.all if one.type.startswith("gcp:")}
+    assert kinds == {"Service", "Bucket", "KeyRing", "CryptoKey", "Account", "IAMMember"}
+    assert made.one("account:Account").inputs["accountId"] == "bezel-smoke"
+    (grant,) = made.of("serviceaccount/iAMMember:IAMMember")
+    assert (grant.inputs["member"], grant.inputs["role"]) == (HANDS["smoke_users"][0], SMOKE_USER)
+    assert project.changes == []
+    guard = made.one("StackGuard")
+    assert [one.name for one in made.all if one.type.startswith("gcp:") and not made.waits_for(guard, one)] == []
+
+
+@pytest.mark.slow
+def test_a_budget_is_made_without_a_forge_where_an_account_is_named() -> None:
+    billed = HANDS | {"billing_account": SETTINGS["billing_account"], "alert_email": SETTINGS["alert_email"]}
+    made = declare(lambda: deploy(checked_settings(billed, PROJECT), PROJECT))
+    assert made.one("budget:Budget").inputs["billingAccount"] == SETTINGS["billing_account"]
+    assert not made.of("WorkloadIdentityPool")
+
+
+@pytest.mark.slow
+def test_a_pipeline_has_a_smoke_account_only_for_named_users() -> None:
+    assert not [one for one in declarations_of().all if "smoke" in one.name]
+    assert declarations_of(smoke_users=HANDS["smoke_users"]).of("bootstrap:SmokeAccount")
 
 
 @pytest.mark.slow

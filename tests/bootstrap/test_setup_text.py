@@ -10,7 +10,7 @@ import pytest
 
 from bezel.cli.main import main
 from bezel.foundation.settings import checked_settings
-from bezel.gitops.project_setup import forge_settings, preflight
+from bezel.gitops.project_setup import forge_settings, hand_settings, preflight
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.repository import repository_id
 from bezel.gitops.project_setup.setup import changes_text
@@ -83,10 +83,68 @@ def test_changes_are_counted(changes: dict[str, int], summary: str) -> None:
 
 
 def test_wrong_options_are_all_named_as_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", "--project", "Acme", "--repository", "llm", "--environment", "none"]) == 1
+    assert main(["init", "--project", "Acme", "--repository", "llm", "--environment", "none"]) == 2
     printed = capsys.readouterr().err
     for key in ("--project = Acme", "--repository = llm", "--billing-account = (not set)", "--alert-email"):
         assert key in printed
+
+
+def test_a_set_up_without_a_repository_names_the_way_without_a_forge(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--project", PROJECT, "--region", "us-east4"]) == 2
+    assert "--repository = (not set)" in (printed := capsys.readouterr().err)
+    assert "without a repository's pipeline: --no-forge" in printed
+
+
+MEMBER = "user:you@acme.example"
+HANDS = ["--no-forge", "--project", PROJECT, "--region", "us-east4", "--smoke-user", MEMBER]
+BILLED = ["--billing-account", "012345-6789AB-CDEF01"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--repository", "acme/llm"], "--repository = acme/llm\n   it is about a pipeline"),
+        (["--repository-id", "4711"], "--repository-id = 4711\n   it is about a pipeline"),
+        (["--forge", "gitea"], "--forge = gitea\n   it is about a pipeline"),
+        (["--issuer", "https://forge.example"], "--issuer = https://forge.example\n   it is about a pipeline"),
+        (["--main-branch", "trunk"], "--main-branch = trunk\n   it is about a pipeline"),
+        (["--environment", "dev"], "--environment = "),
+        (["--weights-bucket", "w-1"], "--weights-bucket = "),
+        (["--secret", "hf-token"], "--secret = "),
+        (["--alert-email", "a@acme.example"], "--alert-email = a@acme.example\n   no budget is made"),
+        (["--budget", "100"], "--budget = 100\n   no budget is made"),
+        (BILLED, "--alert-email = (not set)\n   it is required"),
+        (["--smoke-user", "you@acme.example"], "--smoke-user = you@acme.example\n   expected a member"),
+        (["--smoke-user", "user:you"], "--smoke-user = user:you\n   expected a member"),
+        (["--region", "USA"], "--region = USA"),
+        (["--project", "1lm"], "--project = 1lm\n   it is not the ID"),
+        (["--state-bucket", "A"], "--state-bucket = A"),
+    ],
+)
+def test_what_a_set_up_without_a_forge_cannot_use_is_refused(
+    capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(["init", *HANDS, *options]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert "Repair: " in printed
+
+
+def test_a_set_up_without_a_forge_needs_somebody_who_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", *HANDS[:-2]]) == 2
+    assert "--smoke-user = (not set)\n   a person's login gets no identity token" in capsys.readouterr().err
+
+
+def test_the_steps_by_hand_name_state_key_account_and_destroy() -> None:
+    account = f"bezel-smoke@{PROJECT}.iam.gserviceaccount.com"
+    outputs = {name: OUTPUTS[name] for name in ("project", "backend_url", "secrets_provider")}
+    outputs["smoke_account"] = account
+    printed = hand_settings.text(outputs, FOLDER, has_key=True)
+    assert f"   pulumi stack init STACK --secrets-provider={OUTPUTS['secrets_provider']}\n" in printed
+    assert f"   bezel:smoke: {{impersonate: {account}}}\n" in printed
+    assert f"   bezel init --destroy --project {PROJECT} --state-bucket acme-llm-pulumi-state\n" in printed
+    assert "PASSPHRASE" not in printed
+    assert "PULUMI_CONFIG_PASSPHRASE_FILE='/home/a user/" in hand_settings.text(outputs, FOLDER, has_key=False)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +183,14 @@ def test_a_project_that_is_billed_and_an_api_that_is_off_let_it_begin(project: F
     preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
     project.server.routes.insert(0, lambda _: _error(403, "Cloud Billing API has not been used in project 1 before"))
     preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
+
+
+def test_a_project_that_nobody_pays_stops_a_set_up_without_a_budget(billing: dict[str, Any]) -> None:
+    settings = checked_settings({"no_forge": True, "region": "us-east4", "smoke_users": (MEMBER,)}, PROJECT)
+    preflight.check(settings, PROJECT)
+    billing["info"] = {"billingEnabled": False}
+    with pytest.raises(UserError, match="not linked to a billing account"):
+        preflight.check(settings, PROJECT)
 
 
 @pytest.fixture

@@ -23,6 +23,10 @@ STEPS = (
 )
 DESTROYS = ("copying the state to", "guard deleting", "forge-pool deleting", "state-bucket deleting")
 
+ME = f"serviceAccount:deployer@{PROJECT}.iam.gserviceaccount.com"
+SMOKE = f"bezel-smoke@{PROJECT}.iam.gserviceaccount.com"
+WITHOUT_FORGE = ("--no-forge", "--project", PROJECT, "--region", "us-east4", "--smoke-user", ME)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -102,3 +106,38 @@ def test_a_destroy_killed_at_any_step_is_completed_by_the_same_command(setup: Se
     last = setup.destroy()
     assert last.code == 0, last.text
     assert {kind for kind, names in setup.exists().items() if before.get(kind) != names} <= KEPT
+
+
+@pytest.mark.timeout(400)
+def test_a_project_without_a_forge_converges_after_a_kill_and_is_destroyed(setup: SetupHarness) -> None:
+    before = setup.exists()
+    setup.kill_when("smoke-account creating", "init", "--yes", *WITHOUT_FORGE)
+    last = setup.bezel("init", "--yes", *WITHOUT_FORGE)
+    assert last.code == 0, last.text
+    assert f"bezel:smoke: {{impersonate: {SMOKE}}}" in last.text
+    again = setup.bezel("init", "--yes", *WITHOUT_FORGE)
+    assert (again.code, "0 changes" in again.text) == (0, True), again.text
+    names = str(setup.exists())
+    assert SMOKE in names
+    assert "pipeline" not in names
+    destroyed = setup.destroy()
+    assert destroyed.code == 0, destroyed.text
+    assert {kind for kind, names in setup.exists().items() if before.get(kind) != names} <= KEPT
+
+
+def test_a_set_up_that_is_not_agreed_to_shows_its_grants_and_makes_nothing(setup: SetupHarness) -> None:
+    before = setup.exists()
+    asked = setup.bezel("init", *WITHOUT_FORGE)
+    assert asked.code != 0
+    assert f"{ME} gets roles/iam.serviceAccountOpenIdTokenCreator on the account {SMOKE}" in asked.text
+    assert "add --yes" in asked.text
+    assert setup.exists() == before
+
+
+@pytest.mark.long
+def test_a_project_with_a_pipeline_keeps_its_accounts(setup: SetupHarness) -> None:
+    assert setup.init().code == 0
+    there = setup.exists()
+    refused = setup.bezel("init", "--yes", *WITHOUT_FORGE)
+    assert (refused.code, "its accounts would be deleted" in refused.text) == (1, True), refused.text
+    assert setup.exists() == there

@@ -8,10 +8,11 @@ import json
 import sys
 from typing import get_origin
 
-from bezel.foundation.settings import Settings
+from bezel.foundation.settings import NEEDED_BY_PIPELINE, Settings
 from tools.docs.generated_sections import ROOT
 
 FIRST = "# Made by `python -m tools.docs.bootstrap --write` from bezel/foundation/settings.py."
+_KINDS: dict[object, str] = {int: "integer", bool: "boolean"}
 FILE = ROOT / "bootstrap" / "bezel_bootstrap" / "Pulumi.yaml"
 
 
@@ -22,9 +23,9 @@ def section() -> str:
     """
     lines = [FIRST, "config:"]
     for name, field in Settings.model_fields.items():
-        kind = "array" if get_origin(field.annotation) is tuple else "integer" if field.annotation is int else "string"
+        kind = "array" if get_origin(field.annotation) is tuple else _KINDS.get(field.annotation, "string")
         default = "" if field.is_required() else field.default
-        required = " (required)" if field.is_required() else ""
+        required = " (required)" if field.is_required() or name in NEEDED_BY_PIPELINE else ""
         lines += [
             f"  {name}:",
             f"    type: {kind}",

@@ -19,7 +19,7 @@ from bezel.engine.project.project import Project
 from bezel.engine.recover.plan import pending
 from bezel.engine.recover.recover import recover
 from bezel.engine.run.command import QUICK_SECONDS, command_output, pulumi_cli
-from bezel.engine.run.engine import Engine, Operation
+from bezel.engine.run.engine import Engine, EngineRun, Operation
 from bezel.engine.run.record import LastRun
 from bezel.engine.state.bucket import StateBucket
 from bezel.foundation.settings import NAMESPACE
@@ -98,11 +98,11 @@ class SetupEngine:
         """The stack's outputs; empty before the first complete run."""
         return outputs_of(self.export_state() or {})
 
-    def run(self, operation: Operation, *options: str) -> tuple[int, dict[str, int]]:
-        """Run `pulumi OPERATION` with its own display; return its exit code, and the number of changes by kind."""
+    def run(self, operation: Operation, *options: str) -> tuple[EngineRun, dict[str, int]]:
+        """Run `pulumi OPERATION` with its own display; return the run, and the number of changes by kind."""
         run = self.engine.run(operation, options=["--non-interactive", *options])
         counts = run.events.counts.items()
-        return run.end.code, {kind: count for kind, count in counts if kind not in {"same", "read"} and count}
+        return run, {kind: count for kind, count in counts if kind not in {"same", "read"} and count}
 
     def recover(self) -> None:
         """Reconcile what a killed run left: its lock, its processes, its changes with an unknown outcome.

@@ -19,7 +19,8 @@ def check(settings: Settings, project: str) -> None:
         UserError: It holds every problem.
     """
     with GoogleClient(deadline_seconds=30) as client:
-        problems = [*_of_account(client, settings.billing_account), *_of_project(client, settings, project)]
+        account = settings.billing_account
+        problems = [*(_of_account(client, account) if account else []), *_of_project(client, settings, project)]
     if problems:
         raise UserError(*problems, title="The project cannot be set up")
 
@@ -57,11 +58,10 @@ def _of_project(client: GoogleClient, settings: Settings, project: str) -> list[
     except RestError:
         return []
     account = str(billing.get("billingAccountName") or "").removeprefix("billingAccounts/")
-    if billing.get("billingEnabled") and account == settings.billing_account:
+    if billing.get("billingEnabled") and settings.billing_account in {account, ""}:
         return []
-    link = (
-        f"`gcloud billing projects link {shell_word(project)} --billing-account={shell_word(settings.billing_account)}`"
-    )
+    named = shell_word(settings.billing_account) if settings.billing_account else "ID"
+    link = f"`gcloud billing projects link {shell_word(project)} --billing-account={named}`"
     if account and billing.get("billingEnabled"):
         consequence = f"the project is billed to {account}: a budget of another account would see none of its costs."
         return [Problem("--billing-account", settings.billing_account, consequence, f"name {account}, or {link}.")]

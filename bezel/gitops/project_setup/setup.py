@@ -12,9 +12,10 @@ from typing import Literal
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import Project
 from bezel.foundation.settings import NAMESPACE, Settings
-from bezel.gitops.project_setup import forge_settings, preflight
+from bezel.gitops.project_setup import forge_settings, hand_settings, preflight
 from bezel.gitops.project_setup.engine import SetupEngine, outputs_of
 from bezel.gitops.project_setup.folder import SetupFolder
+from bezel.gitops.project_setup.grants import grants_text
 from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
 from bezel_base.console import say
@@ -43,6 +44,11 @@ class Setup:
     """The checkout whose pipeline is set up; None outside of one."""
 
     @property
+    def last_output(self) -> str:
+        """Output that only a complete set-up has."""
+        return "smoke_account" if self.settings.no_forge else "identity_provider"
+
+    @property
     def configuration(self) -> dict[str, object]:
         """The settings as a stack's configuration."""
         settings = self.settings.model_dump(mode="json", exclude_defaults=True)
@@ -58,7 +64,7 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
         UserError: It cannot be set up; what exists by then is in the state.
     """
     folder = SetupFolder.of(setup.project)
-    checkout = setup.checkout
+    checkout = None if setup.settings.no_forge else setup.checkout
     pipeline = None if checkout is None else checked_pipeline(checkout, setup.settings.environments)
     with folder.hold_lock() as lock_descriptor:
         if folder.is_being_destroyed():
@@ -72,9 +78,10 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
         folder.prepare(setup.configuration)
         state = places.in_bucket()
         if state is not None:
+            _check_pipeline_stays(setup, outputs_of(state))
             folder.drop_state()  # of a move that was cut off: both are equal
             folder.configure(setup.configuration, state["deployment"])
-            code = _apply(places.bucket, setup.project, ask)
+            code = _apply(places.bucket, setup, ask)
         else:
             code = _begin(setup, places, ask)
         if code != Exit.DONE:
@@ -82,6 +89,9 @@ def set_up(setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
         state = places.bucket.export_state() or {}
         has_key = places.secure(dict(os.environ), state)
         outputs = outputs_of(state)
+        if setup.settings.no_forge:
+            say(hand_settings.text(outputs, folder, has_key=has_key))
+            return Exit.DONE
         if checkout is not None and pipeline is not None and not pipeline.is_declared:
             say(f"wrote {write_pipeline(checkout, pipeline)}: take out what the pipeline must not deploy, commit it")
         say(
@@ -98,26 +108,42 @@ def _begin(setup: Setup, places: Places, ask: Ask) -> Literal[Exit.DONE, Exit.FA
         preflight.check(setup.settings, setup.project)
         places.check_bucket_is_free()
     places.here.ensure_stack()
-    code = _apply(places.here, setup.project, ask)
+    code = _apply(places.here, setup, ask)
     if code == Exit.DONE:
         places.to_bucket()
     return code
 
 
-def _apply(engine: SetupEngine, project: str, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
+def _check_pipeline_stays(setup: Setup, outputs: Mapping[str, str]) -> None:
+    """Refuse a set-up without a forge where a pipeline deploys.
+
+    Raises:
+        UserError: It would delete the pipeline's accounts.
+    """
+    if not setup.settings.no_forge or "identity_provider" not in outputs:
+        return
+    consequence = "a pipeline deploys to this project: its accounts would be deleted, and its deploys would fail."
+    repair = "leave --no-forge out; to begin anew, `bezel init --destroy` first."
+    raise UserError(Problem("--no-forge", setup.project, consequence, repair))
+
+
+def _apply(engine: SetupEngine, setup: Setup, ask: Ask) -> Literal[Exit.DONE, Exit.FAILED]:
     """Preview, ask, and change."""
     engine.recover()
-    code, changes = engine.run("preview")
-    if code != 0:
+    project = setup.project
+    run, changes = engine.run("preview")
+    if not run.ok:
         return Exit.FAILED
     say(f"project {project}: {changes_text(changes)}")
-    if not changes and "identity_provider" in engine.outputs():
+    if not changes and setup.last_output in engine.outputs():
         return Exit.DONE
+    if granted := grants_text(run.events.changes):
+        say(f"roles that change hands:\n{granted}")
     if changes and not ask(f"Do that in project {project}?"):
         say("nothing was changed")
         return Exit.FAILED
-    code, _ = engine.run("up", "--yes", "--skip-preview")
-    if code != 0:
+    run, _ = engine.run("up", "--yes", "--skip-preview")
+    if not run.ok:
         say("not everything was created; what was is in the state. Run the same command again when it is repaired.")
         return Exit.FAILED
     return Exit.DONE

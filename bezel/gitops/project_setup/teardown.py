@@ -84,8 +84,8 @@ def _destroy(here: SetupEngine, bucket: str) -> Literal[Exit.DONE, Exit.FAILED]:
         return Exit.DONE
     here.output_of("state", "unprotect", "--all", "--yes")
     _empty(bucket, here.folder.stack)
-    code, _ = here.run("destroy", "--yes", "--skip-preview")
-    if code != 0:
+    run, _ = here.run("destroy", "--yes", "--skip-preview")
+    if not run.ok:
         say("not everything was destroyed; run the same command again when it is repaired.")
         return Exit.FAILED
     here.folder.forget()
