@@ -9,12 +9,14 @@ import gc
 import os
 import signal
 import sys
-from collections import defaultdict
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
@@ -65,28 +67,47 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return not present or None
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark as wide what `wide_except` and `wide_cases` tell so, and as slow what is for a wider or longer run."""
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Mark the cases of a table, and make no item of one that the selection leaves out: it is made 13,000 times.
+
+    Wide is what `wide_except` and `wide_cases` tell so. Slow is what a table of fast cases has beside its quick ones:
+    10,000 of 16,000 tests are such cases.
+    """
+    yield
+    cases = metafunc._calls
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    if WHOLE_ENGINE in metafunc.definition.path.parents:
+        marks.add("slow")
     for name, is_wide in (("wide_cases", True), ("wide_except", False)):
-        mark = item.get_closest_marker(name)
-        if mark and any(fnmatchcase(item.callspec.id, each) for each in mark.args) is is_wide:  # type: ignore[attr-defined]
-            item.add_marker(pytest.mark.wide)
+        mark = metafunc.definition.get_closest_marker(name)
+        for case in cases if mark else ():
+            if any(fnmatchcase(case.id, each) for each in mark.args) is is_wide:
+                case.marks.append(pytest.mark.wide.mark)
+    fast = [case for case in cases if not marks.union(mark.name for mark in case.marks) & set(SLOW)]
+    quick = {(len(fast) - 1) * place // (QUICK_CASES - 1) for place in range(QUICK_CASES)}
+    for place, case in enumerate(fast):
+        if place not in quick:
+            case.marks.append(pytest.mark.slow.mark)
+    wanted = metafunc.config.option.markexpr
+    if wanted in SELECTIONS and not any("[" in name for name in metafunc.config.args):
+        # A test without any case would be one without parameters.
+        cases[:] = [
+            case for case in cases if is_selected(wanted, frozenset(marks.union(mark.name for mark in case.marks)))
+        ] or cases[:1]
+
+
+@cache
+def is_selected(selection: str, marks: frozenset[str]) -> bool:
+    """Whether a selection has a test with these marks, of which what is wide or long is slow as well."""
+    all_marks = marks | ({"slow"} if marks & set(SLOW) else set())
+    return Expression.compile(selection).evaluate(lambda name, **_: name in all_marks)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark as slow what is for a wider or longer run."""
     if item.get_closest_marker("wide") or item.get_closest_marker("long"):
         item.add_marker(pytest.mark.slow)
-
-
-@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
-def pytest_mark_further_cases(items: list[pytest.Item]) -> None:
-    """Mark as slow what a table of fast cases has beside its quick ones: 10,000 of 16,000 tests are such cases."""
-    tables: dict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
-            tables[item.nodeid.partition("[")[0]].append(item)
-    for cases in tables.values():
-        quick = {(len(cases) - 1) * place // (QUICK_CASES - 1) for place in range(QUICK_CASES)}
-        for place, item in enumerate(cases):
-            if place not in quick:
-                item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(tryfirst=True)

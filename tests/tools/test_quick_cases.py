@@ -1,0 +1,64 @@
+"""Each case of a table is made for one selection: three quick ones for `make check`, the others for the wider runs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+MARKS = "slow: s\n  wide: w\n  wide_except: w\n  wide_cases: w\n  long: l\n  clients: c\n  gitops: g\n"
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("number", [0, 1, 2, pytest.param(3, marks=pytest.mark.slow), 4, 5, 6, 7])
+@pytest.mark.wide_cases("7")
+def test_number(number): ...
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_slow_number(number): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("selection", "numbers", "slow_numbers"),
+    [
+        ("not slow", "026", ""),
+        ("slow and not long and not wide", "1345", "0"),
+        ("wide and not long", "7", ""),
+        ("long and not clients and not gitops", "", "1"),
+    ],
+)
+def test_each_case_is_collected_for_one_selection(
+    tmp_path: Path, selection: str, numbers: str, slow_numbers: str
+) -> None:
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers =\n  {MARKS}")
+    (tmp_path / "test_numbers.py").write_text(TESTS)
+    collected = collect(tmp_path, "-m", selection)
+    expected = [f"test_number[{number}]" for number in numbers]
+    assert collected == expected + [f"test_slow_number[{number}]" for number in slow_numbers]
+
+
+@pytest.mark.parametrize(("number", "selected"), [("2", ["test_number[2]"]), ("1", [])])
+def test_a_case_that_is_named_is_known_whatever_is_selected(tmp_path: Path, number: str, selected: list[str]) -> None:
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers =\n  {MARKS}")
+    (tmp_path / "test_numbers.py").write_text(TESTS)
+    assert collect(tmp_path, "-m", "not slow", f"test_numbers.py::test_number[{number}]") == selected
+
+
+def collect(folder: Path, *arguments: str) -> list[str]:
+    """Return the names of the tests that are collected in a folder."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", *arguments]
+    run = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert run.returncode in {0, 5}, run.stdout + run.stderr  # 5: no test is selected
+    return [line.partition("::")[2] for line in run.stdout.splitlines() if "::" in line]
