@@ -71,7 +71,7 @@ def test_an_agent_finds_leases_deploys_asks_measures_scales_and_destroys(rehears
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     assert rehearsal.local("preview", STACK).code == 0  # starts the cloud, with the weights in their bucket
     prepare(rehearsal)
-    environ = os.environ | rehearsal.variables() | {warm_python.VARIABLE: warm_python.serving()}
+    environ = os.environ | rehearsal.variables() | warm_python.variables(rehearsal.folder)
     command = StdioServerParameters(
         command=str(BEZEL), args=["mcp", "--folder", str(rehearsal.folder)], env=environ, cwd=rehearsal.folder
     )

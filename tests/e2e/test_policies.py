@@ -137,7 +137,7 @@ def analyze_state(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
     variables = {
         "PULUMI_HOME": str(rehearsal.cloud / "home"),
         "PULUMI_SKIP_UPDATE_CHECK": "1",
-        warm_python.VARIABLE: warm_python.serving(),
+        **warm_python.variables(rehearsal.folder),
     }
     done = subprocess.run(
         command, cwd=rehearsal.folder, env=os.environ | variables, capture_output=True, text=True, check=False

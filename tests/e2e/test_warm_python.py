@@ -5,14 +5,18 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import grpc
 import pytest
 
+import bezel_pulumi_offline
 from tests.support.e2e import warm_python
 
 Start = Callable[..., "subprocess.Popen[str]"]
+LANGUAGE_HOST = Path(bezel_pulumi_offline.__file__).parent / "language_host"
 SCRIPT = """
 import os, sys
 import pulumi
@@ -31,7 +35,10 @@ def serving() -> str:
     """
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return warm_python.serving.__wrapped__()
+        place = Path(tempfile.mkdtemp(prefix="warm-"))
+        for kind in ("sdk", "plugins"):
+            warm_python.serve(kind, place)
+        return str(place)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -68,6 +75,13 @@ def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     assert (complained, process.returncode) == ("bad\n", 7)
 
 
+@pytest.mark.parametrize("start", ["forked"], indirect=True)
+def test_a_fork_starts_others_by_its_launcher(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import sys\nprint(sys.executable)\n")
+    output, _ = start("-u", "script.py").communicate(timeout=30)
+    assert output.strip() == str(tmp_path / ".venv" / "bin" / "python")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: signal.Signals) -> None:
     process = start("-u", "waiting.py")
@@ -83,6 +97,20 @@ def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: sign
 def test_another_call_of_the_interpreter_is_the_interpreter_itself(start: Start) -> None:
     output, _ = start("-c", "import sys; print(sys.executable, 'pulumi' in sys.modules)").communicate(timeout=30)
     assert output.split() == [str(Path(sys.prefix) / "bin" / "python"), "False"]
+
+
+PLUGINS = [("-m", f"bezel_pulumi_offline.{name}") for name in ("gcp", "docker")]
+
+
+@pytest.mark.parametrize("arguments", [*PLUGINS, ("-IS", str(LANGUAGE_HOST))])
+def test_a_plugin_serves_at_its_port_until_its_input_closes(start: Start, arguments: tuple[str, ...]) -> None:
+    process = start(*arguments, "127.0.0.1:1", standard_input=subprocess.PIPE)
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        grpc.channel_ready_future(channel).result(30)
+    _, complained = process.communicate(timeout=30)
+    assert complained == ""
 
 
 @pytest.mark.parametrize("start", ["forked"], indirect=True)

@@ -106,7 +106,7 @@ SOME = (
 )
 def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path, commands: list[tuple[str, str, str]]) -> None:
     warm_python.environment(clone / ".venv")
-    shell = shell_of(clone, clone / ".localcloud") | {warm_python.VARIABLE: warm_python.serving()}
+    shell = shell_of(clone, clone / ".localcloud") | warm_python.variables(clone)
     (clone / ".localcloud" / "passphrase").write_text("local")
     (clone / ".localcloud" / "state").mkdir()
     before = content(clone)

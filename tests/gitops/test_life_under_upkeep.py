@@ -8,7 +8,6 @@ import pytest
 from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud.core.paths import PROJECT
 from localcloud_support.client import until
-from tests.support.e2e import warm_python
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.pipeline import STACK, Pipeline
 
@@ -26,7 +25,7 @@ def pipeline(tmp_path_factory):
 
 def pulumi(pipeline, *arguments):
     command = [pulumi_cli(), *arguments, "--non-interactive"]
-    environment = pipeline.environment | {warm_python.VARIABLE: warm_python.serving()}
+    environment = pipeline.warm_environment
     ended = subprocess.run(
         command, cwd=pipeline.folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )

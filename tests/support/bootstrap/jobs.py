@@ -174,7 +174,7 @@ class Job:
         ended = subprocess.run(
             [pulumi_cli(), *arguments],
             cwd=self.jobs.pipeline.folder,
-            env=self.environment | {warm_python.VARIABLE: warm_python.serving()},
+            env=self.environment | warm_python.variables(self.jobs.pipeline.folder),
             capture_output=True,
             text=True,
             timeout=SECONDS,

@@ -73,7 +73,7 @@ class Rehearsal:
     def bezel(self, *arguments: str, **variables: str) -> Run:
         """Run `bezel ARGUMENTS` in the checkout."""
         with tempfile.NamedTemporaryFile("r", prefix="said-") as output_file:
-            warm = {warm_python.VARIABLE: warm_python.serving()} if self.warm else {}
+            warm = warm_python.variables(self.folder) if self.warm else {}
             code = warm_bezel.run(
                 arguments, self.folder, os.environ | warm | variables, Path(output_file.name), SECONDS
             )

@@ -121,7 +121,7 @@ class Pipeline:
     @property
     def warm_environment(self) -> dict[str, str]:
         """`environment`, and what the engine starts is forked from a process that has loaded the SDKs."""
-        return self.environment | {warm_python.VARIABLE: warm_python.serving()}
+        return self.environment | warm_python.variables(self.folder)
 
     def stop(self) -> None:
         """Stop the cloud."""
