@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 from bezel_base.errors import UserError
-from bezel_localcloud.daemon import run
+from bezel_base.process_end import collect_seldom
 
 
 def main() -> int:
     """Run the daemon and return the exit status."""
+    collect_seldom()
+    from bezel_localcloud.daemon import run  # loaded without collections
+
     parser = argparse.ArgumentParser(prog="python -m bezel_localcloud", description=__doc__)
     parser.add_argument("directory", type=Path, help="directory for all data")
     parser.add_argument("--server", choices=("sim", "vllm"), default="sim", help="server behind each revision")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from bezel_base import ending_signals
 from bezel_base.command_line.parser import UsageError
 from bezel_base.errors import UserError
-from bezel_base.process_end import skip_last_collection
+from bezel_base.process_end import collect_seldom, skip_last_collection
 
 
 def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Sequence[str]], int]) -> int:
@@ -29,6 +29,7 @@ def run_program(name: str, arguments: Sequence[str] | None, run: Callable[[Seque
     command_line = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         skip_last_collection()
+        collect_seldom()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name of a file or a text of JSON may hold what no encoding takes, and a terminal may take ASCII only.
         sys.stdout.reconfigure(errors="backslashreplace")
