@@ -119,21 +119,53 @@ def kind(source: CredentialSource) -> str:
     return _WORDS[source.kind]
 
 
-def _external_account(json_or_path: str) -> Mapping[str, Any] | None:
-    """A credential of the type external_account with a file or an address as its source, from JSON or a path.
-
-    google-auth's own loader would ask Google for the project's id first, with a transport that is not installed.
+def _content(json_or_path: str) -> Mapping[str, Any]:
+    """The object of a credential, from JSON or a path; empty for none, and for another value.
 
     Raises:
         OSError: The file cannot be read.
         ValueError: It is not JSON.
     """
     if not json_or_path:
-        return None
+        return {}
     info = json.loads(json_or_path if json_or_path.startswith("{") else Path(json_or_path).read_bytes())
-    source = info.get("credential_source") if isinstance(info, dict) else None
-    fits = isinstance(source, dict) and info.get("type") == "external_account" and source.keys() & {"file", "url"}
-    return info if fits else None
+    return info if isinstance(info, dict) else {}
+
+
+def _is_external_account(info: Mapping[str, Any]) -> bool:
+    """Whether it is of the type external_account with a file or an address as its source.
+
+    google-auth's own loader would ask Google for the project's id first, with a transport that is not installed.
+    """
+    source = info.get("credential_source")
+    return info.get("type") == "external_account" and isinstance(source, dict) and bool(source.keys() & {"file", "url"})
+
+
+def _account_key(info: Mapping[str, Any]) -> Any:
+    """Credentials of a service account's key; None for another type, and for what google-auth is to refuse.
+
+    google-auth's own loader validates the key's numbers, which takes 50 ms, at each start of a process. Google, which
+    made them, refuses a signature by others.
+    """
+    if info.get("type") != "service_account":
+        return None
+    # Late, as all that only some kinds of credentials need.
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    crypt: Any = importlib.import_module("google.auth.crypt")
+    accounts: Any = importlib.import_module("google.oauth2.service_account")
+    try:
+        pem = info["private_key"].encode()
+        private_key = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+        if not isinstance(private_key, RSAPrivateKey):
+            return None
+        signer = crypt.RSASigner(private_key, info.get("private_key_id"))
+        named = {name: info[name] for name in ("project_id", "universe_domain", "trust_boundary") if name in info}
+        return accounts.Credentials(signer, info["client_email"], info["token_uri"], scopes=[SCOPE], **named)
+    except (AttributeError, KeyError, TypeError, ValueError, UnsupportedAlgorithm):
+        return None
 
 
 def private(credentials: Any, name: str) -> Any:
@@ -152,8 +184,11 @@ def _google_credentials(environ: Mapping[str, str], request: Any) -> Any:
         with warnings.catch_warnings():
             # It warns of a user's credentials without a quota project: Google's response reports that if it matters.
             warnings.simplefilter("ignore")
-            if (info := _external_account(json_or_path or path)) is not None:
+            info = _content(json_or_path or path)
+            if _is_external_account(info):
                 return _identity_pool(info)
+            if (key := _account_key(info)) is not None:
+                return key
             if json_or_path.startswith("{"):
                 return auth.load_credentials_from_dict(json.loads(json_or_path), scopes=[SCOPE])[0]
             if json_or_path or path:
