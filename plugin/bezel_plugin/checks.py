@@ -139,4 +139,4 @@ def _is(value: Any, kind: type) -> bool:
     """Whether a value is of a kind; the engine sends every number as a fraction."""
     if kind is not bool and isinstance(value, bool):
         return False
-    return isinstance(value, _OF_PYTHON[kind][1]) and (kind is not int or value == int(value))
+    return isinstance(value, _OF_PYTHON[kind][1]) and (kind is not int or float(value).is_integer())

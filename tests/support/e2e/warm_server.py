@@ -36,7 +36,8 @@ SDK = (
     *("bezel_components.base.dynamic", "bezel_components.dynamic_plugin.unpickling"),
     *("bezel_components.providers.model_files", "bezel_components.providers.traffic_switch"),
     *("bezel_policies.adapter", "bezel_smoke.checks", "bezel_smoke.health", "bezel_smoke.hooks"),
-    *("bezel_smoke.outside", "bezel_smoke.speculation", "bezel_stacks.cloud_run", "bezel_stacks.dispatch"),
+    *("bezel_smoke.outside", "bezel_smoke.speculation"),
+    *("bezel_services.cloud_run", "bezel_services.vllm_service", "bezel_stacks.dispatch"),
 )
 # Modules of this SDK load at the first use of a name.
 SDK_NAMES = {
