@@ -20,7 +20,7 @@ _DESCRIBING = re.compile(
     r"|kubernetes:.*:(?:ConfigMap|CustomResourceDefinition|LimitRange|ResourceQuota|Secret)(?:List|Patch)?"
     r"|pulumi:.*"
     # Compares a service with its declaration, for which the service's own resource is checked.
-    r"|pulumi-python:dynamic/smoke:HealthCheck"
+    r"|(?:pulumi-python:dynamic/|bezel:)smoke:HealthCheck"
 )
 # Inputs that only describe a resource: they buy and grant nothing.
 _WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "display_name", "metadata"})

@@ -137,6 +137,6 @@ class CheckCalls:
 
 def _is(value: Any, kind: type) -> bool:
     """Whether a value is of a kind; the engine sends every number as a fraction."""
-    if kind is not bool and isinstance(value, bool):
-        return False
-    return isinstance(value, _OF_PYTHON[kind][1]) and (kind is not int or float(value).is_integer())
+    if kind is int:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer()
+    return isinstance(value, _OF_PYTHON[kind][1]) and (kind is bool or not isinstance(value, bool))

@@ -2,6 +2,8 @@
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pulumi.dynamic import Resource
@@ -9,6 +11,7 @@ from pulumi.dynamic import Resource
 import bezel_components
 import bezel_smoke
 from bezel.engine.state.resource_ids import IDS, MAKES_NOTHING, derived_id
+from bezel_plugin.table import CHECKS
 from bezel_pulumi_offline.lifecycle.resource import ResourceType, fill
 from bezel_pulumi_offline.resources import TYPES
 from bezel_pulumi_offline.resources.iam_members import MemberType
@@ -61,12 +64,22 @@ def test_every_type_has_the_id_that_its_provider_gives_it(kind: tuple[str, Resou
     assert derived_id(token, NAMED, None) == expected
 
 
+def _subclasses(base: type) -> Iterator[Any]:
+    for each in base.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def test_of_each_check_of_the_package_it_is_known_too() -> None:
+    assert set(CHECKS) == {token for token in MAKES_NOTHING if token.startswith("bezel:")}
+
+
 def test_of_each_dynamic_resource_it_is_known_what_a_killed_run_leaves() -> None:
     for package in (bezel_components, bezel_smoke):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     prefix = "pulumi-python:dynamic/"
-    dynamic_types = {f"pulumi-python:{each._resource_type_name}" for each in Resource.__subclasses__()}
+    dynamic_types = {f"pulumi-python:{each._resource_type_name}" for each in _subclasses(Resource)}
     known_types = {token for token in (*IDS, *MAKES_NOTHING) if token.startswith(prefix)}
     bootstraps = {token for token in known_types if token.startswith(f"{prefix}bootstrap:")}
     own_types = {token for token in dynamic_types if token.startswith((f"{prefix}components:", f"{prefix}smoke:"))}

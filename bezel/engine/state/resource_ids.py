@@ -50,6 +50,11 @@ IDS: Mapping[str, str] = {
 # lease's request, and is found and deleted with it.
 MAKES_NOTHING = frozenset(
     {
+        # Of the Pulumi package, in programs of other languages.
+        "bezel:components:ModelFiles",
+        "bezel:components:TrafficSwitch",
+        "bezel:smoke:HealthCheck",
+        "bezel:smoke:ShortBenchmark",
         "pulumi-python:dynamic/bootstrap:StackGuard",
         "pulumi-python:dynamic/components:LeaseAfterChecks",
         "pulumi-python:dynamic/components:ModelFiles",

@@ -25,7 +25,13 @@ from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 from bezel_base.errors import UserError, one_line
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
-_CHECK = "pulumi-python:dynamic/smoke:HealthCheck"
+# In a Python program, and in one that uses the Pulumi package.
+_FOLLOWING = (
+    SWITCH,
+    "bezel:components:TrafficSwitch",
+    "pulumi-python:dynamic/smoke:HealthCheck",
+    "bezel:smoke:HealthCheck",
+)
 _OF_ROLLBACK = (["traffics"], ["annotations"], ["effectiveAnnotations"])
 _MISSING = object()
 _MODIFIER = "lastModifier"
@@ -125,7 +131,7 @@ def drift_of(
 
 def _is_of_rollback(resource: ResourceDrift) -> bool:
     """Whether a rollback of the service explains all that differs: its traffic, and the annotation that records it."""
-    if resource.type in (SWITCH, _CHECK):
+    if resource.type in _FOLLOWING:
         return True
     return resource.type == SERVICE and all(_parts(item.path)[:1] in _OF_ROLLBACK for item in resource.properties)
 

@@ -13,13 +13,13 @@ from bezel.engine.state.resource_ids import MAKES_NOTHING
 from bezel.planner.base.money import Priced, text
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 
-_MODEL = "pulumi-python:dynamic/components:ModelFiles"
+_MODELS = ("pulumi-python:dynamic/components:ModelFiles", "bezel:components:ModelFiles")
 _API = "gcp:projects/service:Service"
 _BUCKET = "gcp:storage/bucket:Bucket"
 # Of the types that make nothing, those whose deletion does something: the wait for a machine, which the request's
 # deletion ends, and a minimum of instances, which is set to 0.
 _ACTING = frozenset(
-    {"pulumi-python:dynamic/components:TpuNode", "pulumi-python:dynamic/components:ScheduledMinimum", _MODEL}
+    {"pulumi-python:dynamic/components:TpuNode", "pulumi-python:dynamic/components:ScheduledMinimum", *_MODELS}
 )
 _CHECKS = MAKES_NOTHING - _ACTING
 _KEEPS = {
@@ -67,7 +67,7 @@ def staying(entries: Iterable[Mapping[str, Any]]) -> tuple[Stay, ...]:
     stays = []
     for entry in custom_entries:
         why = _why(entry)
-        if entry["type"] == _MODEL and _values(entry).get("bucket") in deleted:
+        if entry["type"] in _MODELS and _values(entry).get("bucket") in deleted:
             why = ""  # the objects go with their bucket
         if why:
             stays.append(Stay(str(entry["urn"]), _what(entry), why, _cost(entry)))
@@ -91,7 +91,7 @@ def _why(entry: Mapping[str, Any]) -> str:
         return "the program only reads it"
     if entry.get("retainOnDelete"):
         return "it is retained on deletion"
-    if kind == _MODEL:
+    if kind in _MODELS:
         return "the stack checked these files, and owns neither them nor their bucket"
     if kind == _API and values.get("disableOnDestroy") is not True:
         return "the API stays enabled, as other stacks may use it (disableOnDestroy is false)"
@@ -115,7 +115,7 @@ def _cost(entry: Mapping[str, Any]) -> str:
     kind = str(entry["type"])
     if kind in _FREE:
         return "it costs nothing by itself"
-    if kind == _MODEL:
+    if kind in _MODELS:
         size = _values(entry).get("total_bytes")
         size_text = f" for {size / _GIB:.1f} GiB" if isinstance(size, int) and not isinstance(size, bool) else ""
         return f"unknown USD a month of Cloud Storage{size_text}"
