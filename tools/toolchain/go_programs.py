@@ -4,6 +4,7 @@
 - gitea: a forge for tests of the workflows (`make gitops`), with the templates and texts that it reads at run time.
 - act: runs a workflow's jobs on this machine.
 - pulumi-language-yaml: runs Pulumi programs in YAML (tests of the Pulumi package).
+- pulumi-sdk-generator: writes the SDK of a Pulumi package for `pulumi package add`; its source is in tools/go.
 
 `... NAME -- ARGUMENTS` runs it with these arguments instead; where Go is missing it says so and does nothing, but in
 CI that is an error. Each is built once, in the cache outside the clone, from the pins in tools/go/NAME (go.mod and
@@ -31,7 +32,7 @@ class Program:
     """A program and how it is built.
 
     Attributes:
-        module: The Go module.
+        module: The Go module; "." for the one in tools/go/NAME itself.
         package: The package below the module; "" for the module itself.
         tags: Build tags.
         data: Folders of the module that the program reads at run time.
@@ -47,6 +48,7 @@ PROGRAMS = {
     "actionlint": Program("github.com/rhysd/actionlint", "/cmd/actionlint"),
     "act": Program("github.com/nektos/act"),
     "pulumi-language-yaml": Program("github.com/pulumi/pulumi-yaml", "/cmd/pulumi-language-yaml"),
+    "pulumi-sdk-generator": Program("."),
     # SQLite is its only database that needs no server.
     "gitea": Program("code.gitea.io/gitea", tags="sqlite,sqlite_unlock_notify", data=("templates", "options")),
 }
@@ -64,6 +66,7 @@ def find(name: str) -> Path:
         progress.StepError: The build failed.
     """
     program, pins = PROGRAMS[name], [MODULES / name / file for file in ("go.mod", "go.sum")]
+    pins += sorted((MODULES / name).glob("*.go"))
 
     def make(folder: Path) -> None:
         if shutil.which("go") is None:
