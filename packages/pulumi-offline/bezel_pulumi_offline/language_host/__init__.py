@@ -1,1 +1,1 @@
-"""Language host of Python programs: the engine's plugin that runs them, where the published one cannot be had."""
+"""Language hosts of Python and Node: the engine's plugins that run programs, where the published ones cannot be had."""

@@ -1,4 +1,4 @@
-"""Entry point of the language host: prints its port for the engine, serves `LanguageRuntime`, ends with the engine.
+"""Entry point of the language hosts: prints its port for the engine, serves `LanguageRuntime`, ends with the engine.
 
 Owns the process: imports, signals, the watch over its parent. Leaves the calls to `runtime`, the processes that it
 starts to `children`. Runs with `python -IS` for a short start-up: `site` is skipped, and of the SDK only the generated
@@ -12,6 +12,10 @@ import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel_pulumi_offline.language_host.runtime import Host
 
 MESSAGE_LIMIT = 400 << 20  # the engine's own limit for one message
 _HERE = Path(__file__).resolve().parent
@@ -29,6 +33,17 @@ def _find_packages() -> None:
     sys.path[:] = dict.fromkeys([*folders, str(_HERE.parents[1]), str(site), *base])
 
 
+def _host_class() -> "type[Host]":
+    """The host of the language that the script names; Python's without one."""
+    if sys.argv[1:2] == ["nodejs"]:
+        from bezel_pulumi_offline.language_host.node import NodeHost
+
+        return NodeHost
+    from bezel_pulumi_offline.language_host.runtime import Host
+
+    return Host
+
+
 def main() -> None:
     """Serve until the engine ends or signals; exit status 1 where the interpreter lacks what the host needs."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback when stopped while still importing
@@ -43,7 +58,8 @@ def main() -> None:
 
         from bezel_base.loopback.grpc_guard import OwnCalls
         from bezel_pulumi_offline.language_host.children import Children
-        from bezel_pulumi_offline.language_host.runtime import Host
+
+        host_class = _host_class()
     except ModuleNotFoundError as error:
         text = "so no Python program can run. Set BEZEL_PYTHON to the interpreter of the environment that has"
         sys.exit(f"language host: {sys.executable} has no {error.name}, {text} bezel-pulumi-offline.")
@@ -52,7 +68,7 @@ def main() -> None:
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]
     guard = OwnCalls()
     server = grpc.server(ThreadPoolExecutor(32), interceptors=[guard], options=limits)
-    host = Host(engine=sys.argv[-1] if len(sys.argv) > 1 else "", children=children)
+    host = host_class(engine=sys.argv[-1] if len(sys.argv) > 1 else "", children=children)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     port = guard.port = server.add_insecure_port("127.0.0.1:0")
     server.start()

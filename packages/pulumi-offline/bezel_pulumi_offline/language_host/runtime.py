@@ -1,7 +1,7 @@
 """Service `pulumirpc.LanguageRuntime` for a Python project: runs programs and plugins for the engine.
 
-Leaves out packages and code generation (`pulumi install`, `pulumi package`): plugins come from PATH or from the
-project file.
+Plugins come from PATH or from the project file. SDKs of packages are written by `sdks`; programs for Node are run by
+`node`.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ EXEC = "pulumi-language-python-exec"
 
 class Host(language_pb2_grpc.LanguageRuntimeServicer):
     """One engine run's language host. `engine` is the engine's address, `children` starts and ends its processes."""
+
+    language = "python"
 
     def __init__(self, *, engine: str, children: Children) -> None:
         self._engine = engine
@@ -61,25 +63,25 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     def InstallDependencies(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         """`uv sync` in the program's folder."""
         venv = self._venv(request.info, context)
-        child = self._children.start(
-            ["uv", "sync"],
-            cwd=request.info.program_directory,
-            env=os.environ | {"UV_PROJECT_ENVIRONMENT": str(venv)},
-            captured=True,
-        )
+        variables = {"UV_PROJECT_ENVIRONMENT": str(venv)}
+        yield from self._install(["uv", "sync"], request.info.program_directory, variables, context)
+
+    def _install(
+        self, command: Sequence[str], folder: str, variables: Mapping[str, str], context: grpc.ServicerContext
+    ) -> Iterator[Any]:
+        child = self._children.start(command, cwd=folder, env=os.environ | variables, captured=True)
         context.add_callback(lambda: self._children.stop(child))
         for is_error, data in self._children.streams(child):
             yield (
                 pb.InstallDependenciesResponse(stderr=data) if is_error else pb.InstallDependenciesResponse(stdout=data)
             )
         if child.returncode:
-            context.abort(grpc.StatusCode.UNKNOWN, f"uv sync ended with exit code {child.returncode}")
+            text = f"{Path(command[0]).name} {command[1]} ended with exit code {child.returncode}"
+            context.abort(grpc.StatusCode.UNKNOWN, text)
 
     def Run(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Run the program against the engine's resource monitor, and return how it ended."""
         python, env = self._python(request.info, context)
-        env["PULUMI_CONFIG"] = json.dumps(dict(request.config))
-        env["PULUMI_CONFIG_SECRET_KEYS"] = json.dumps(list(request.configSecretKeys))
         command = [python, "-u", _exec_script()]
         arguments = {
             "monitor": request.monitor_address,
@@ -95,6 +97,17 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         for name, value in arguments.items():
             command += [f"--{name}", value] if value else []
         command += [request.info.entry_point or ".", *request.args]
+        return self._run(command, request, env, context)
+
+    def _run(
+        self, command: Sequence[str], request: Any, variables: Mapping[str, str], context: grpc.ServicerContext
+    ) -> Any:
+        """Run a program's command with its configuration; how it ended."""
+        env = {
+            **variables,
+            "PULUMI_CONFIG": json.dumps(dict(request.config)),
+            "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
+        }
         child = self._children.start(command, cwd=request.info.program_directory, env=env, captured=False)
         context.add_callback(lambda: self._children.stop(child))
         code = self._children.wait(child)
@@ -122,6 +135,42 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         for is_error, data in self._children.streams(child):
             yield pb.RunPluginResponse(stderr=data) if is_error else pb.RunPluginResponse(stdout=data)
         yield pb.RunPluginResponse(exitcode=child.returncode)
+
+    def GeneratePackage(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """Write the SDK of a package in the host's language."""
+        from bezel_pulumi_offline.language_host import sdks  # late, here and below: no run of a program needs it
+
+        try:
+            sdks.generate(
+                self._output_of,
+                self.language,
+                request.schema,
+                Path(request.directory),
+                loader=request.loader_target,
+                local=request.local,
+                extra=dict(request.extra_files),
+            )
+        except sdks.SdkError as error:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return pb.GeneratePackageResponse()
+
+    def Link(self, request: Any, context: grpc.ServicerContext) -> Any:
+        """Enter SDKs into the project's dependencies."""
+        from bezel_pulumi_offline.language_host import sdks
+
+        toolchain = str(json_format.MessageToDict(request.info.options).get("toolchain", "pip"))
+        paths = [each.path for each in request.packages]
+        try:
+            text = sdks.link_python(self._output_of, Path(request.info.root_directory), paths, toolchain=toolchain)
+        except sdks.SdkError as error:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            raise
+        return pb.LinkResponse(import_instructions=text)
+
+    def _output_of(self, command: Sequence[str], folder: Path) -> tuple[int, str]:
+        child = self._children.start(command, cwd=str(folder), env=os.environ, captured=True)
+        text = b"".join(data for _, data in self._children.streams(child))
+        return child.returncode, text.decode(errors="replace")
 
     def Cancel(self, _request: Any, _context: grpc.ServicerContext) -> Any:
         """End all running children: the user requested a stop."""
