@@ -47,7 +47,7 @@ class Program:
 PROGRAMS = {
     "actionlint": Program("github.com/rhysd/actionlint", "/cmd/actionlint"),
     "act": Program("github.com/nektos/act"),
-    "pulumi-language-yaml": Program("github.com/pulumi/pulumi-yaml", "/cmd/pulumi-language-yaml"),
+    "pulumi-language-yaml": Program("."),
     "pulumi-sdk-generator": Program("."),
     # SQLite is its only database that needs no server.
     "gitea": Program("code.gitea.io/gitea", tags="sqlite,sqlite_unlock_notify", data=("templates", "options")),

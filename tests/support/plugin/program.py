@@ -39,6 +39,17 @@ def go_program(name: str) -> Path:
     return Path(ended.stdout.strip())
 
 
+def copy_plugin(folder: Path) -> Path:
+    """The package's folder, with this environment in place of the one that the engine would make for it."""
+    folder.mkdir()
+    shutil.copy(PLUGIN / "__main__.py", folder)
+    text = (PLUGIN / "PulumiPlugin.yaml").read_text()
+    own = "virtualenv: .venv"
+    assert text.count(own) == 1
+    (folder / "PulumiPlugin.yaml").write_text(text.replace(own, f"virtualenv: {sys.prefix}"))
+    return folder
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a command ended."""
@@ -57,11 +68,12 @@ class Program:
 
     @classmethod
     def make(cls, folder: Path, files: Mapping[str, str], *path: Path) -> "Program":
-        """Write the program, and start its cloud with a model in a bucket."""
+        """Write the program, in which `@plugin@` is the package's folder, and start its cloud with a model."""
         program, cloud = folder / "program", folder / "cloud"
+        plugin = copy_plugin(folder / "plugin")
         for name, text in files.items():
             (program / name).parent.mkdir(parents=True, exist_ok=True)
-            (program / name).write_text(text)
+            (program / name).write_text(text.replace("@plugin@", str(plugin)))
         (program / f"Pulumi.{STACK}.yaml").write_text("config: {}\n")
         made = cls(program, cloud, path)
         endpoint = control.start(cloud, speed=SPEED)

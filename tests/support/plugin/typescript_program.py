@@ -6,16 +6,16 @@ import subprocess
 from pathlib import Path
 
 from tests.support.clients.environment import npm
-from tests.support.plugin.program import PLUGIN, ROOT, go_program
+from tests.support.plugin.program import ROOT, go_program
 
 HOSTS = ROOT / "packages" / "pulumi-offline" / "bezel_pulumi_offline" / "plugins"
 """Where the language host of Node programs is."""
 SDK = "sdks/bezel"
-PROJECT = f"""\
+PROJECT = """\
 name: shop
 runtime: nodejs
 packages:
-  bezel: {PLUGIN}
+  bezel: "@plugin@"
 """
 PROGRAM = """\
 import * as bezel from "@pulumi/bezel";
