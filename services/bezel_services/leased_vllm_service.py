@@ -13,7 +13,7 @@ Example:
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pulumi
 
@@ -22,11 +22,13 @@ from bezel_services import environment
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.settings.planning import plan_service, refused_as
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from bezel_components.lookups.quota import QuotaState
+    from bezel_services.settings.types import LeasedServiceSettings
 
 TOKEN = "bezel:services:LeasedVllmService"  # noqa: S105 - a type token
 
@@ -73,6 +75,36 @@ class PlannedLeasedVllmService(pulumi.ComponentResource):
         self.simulated = environment.is_simulated()
         outputs = ("url", "leases", "image", "model", "arguments", "verdict", "figures", "simulated")
         self.register_outputs({key: getattr(self, key) for key in outputs})
+
+
+class LeasedVllmService(PlannedLeasedVllmService):
+    """A model on vLLM on leased machines; its attributes are those of `PlannedLeasedVllmService`.
+
+    Args:
+        name: Name of the component; the names of its children begin with it.
+        opts: Options; `depends_on` and `provider` count for the children too.
+        project: Google Cloud project; by default that of the provider's configuration (`gcp:project`).
+        cloud_name: Base of the names in Google Cloud, e.g. of the leases and the gateway; by default the component's
+            name and the stack's, as in `chat-dev`.
+        settings: The settings of a stack file, e.g. `model`, `accelerator`, `region`, `lease`, `cost`, `labels`.
+
+    Raises:
+        ServiceRefusedError: The leases cannot work as they are set, or the cloud has no room for them: every problem
+            with value, consequence and repair. Nothing of them is declared. A program that lets it pass ends with its
+            text and without a traceback.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        project: str | None = None,
+        cloud_name: str | None = None,
+        **settings: "Unpack[LeasedServiceSettings]",
+    ) -> None:
+        with refused_as(f"LeasedVllmService {name} cannot be planned"):
+            super().__init__(name, plan_service(LeasePlan, name, settings, project, cloud_name), opts)
 
 
 def _load(plan: LeasePlan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":

@@ -60,6 +60,8 @@ class Declared:
     outputs: dict[str, Any] | None = None
     protected: bool = False
     imported: str = ""
+    top_aliases: tuple[str, ...] = ()
+    """Names of its aliases that have no parent."""
 
 
 @dataclass
@@ -149,6 +151,7 @@ class _Listener(mocks.MockMonitor):
                 deleted_first=request.deleteBeforeReplace,
                 protected=request.protect,
                 imported=request.importId,
+                top_aliases=tuple(alias.spec.name for alias in request.aliases if alias.spec.noParent),
             )
         )
         return answer

@@ -1,0 +1,46 @@
+"""A program of five lines serves a model; a wrong value ends it with its repair and without a traceback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.docs.markdown import blocks
+from tests.support.e2e.program import Program
+from tests.support.e2e.rehearsal import BUCKET, MODEL, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.e2e.rehearsal import Rehearsal
+
+
+@pytest.mark.timeout(400)
+def test_program_of_five_lines_serves_a_model(rehearsal: Rehearsal, tmp_path: Path) -> None:
+    (text,) = blocks(ROOT / "services/README.md", "python")
+    assert len([line for line in text.splitlines() if line]) <= 5
+    assert rehearsal.local("start").code == 0
+    shop = Program.make(tmp_path / "shop", rehearsal, text)
+    shop.put_model(BUCKET, MODEL, f"google/{MODEL}")
+
+    made = shop.engine("up", "--yes", "--skip-preview")
+    assert made.code == 0, made.text
+    (service,) = rehearsal.exists()["services"]
+    assert service.endswith("/services/bezel-chat-dev")
+    unchanged = shop.engine("preview", "--expect-no-changes")
+    assert unchanged.code == 0, unchanged.text
+
+    shop.write(text.replace("nvidia-l4", "nvidia-l5"))
+    refused = shop.engine("preview")
+    assert refused.code != 0
+    assert "VllmService chat cannot be planned: 1 problem." in refused.text
+    assert "accelerator = nvidia-l5" in refused.text
+    assert "Repair: choose one of " in refused.text
+    assert "Traceback" not in refused.text
+    assert "bezel:" not in refused.text.partition("cannot be planned")[2]
+
+    shop.write(text)
+    gone = shop.engine("destroy", "--yes", "--skip-preview")
+    assert gone.code == 0, gone.text
+    assert "services" not in rehearsal.exists()
