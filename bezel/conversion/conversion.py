@@ -92,13 +92,13 @@ def convert_server(server: FoundServer, wishes: Wishes, *, today: date | None = 
     """
     planned = []
     for candidate in candidates(server, wishes):
-        planned.append(_planned(with_settings(candidate, cost=cost_limits(candidate.settings)), today))
+        planned.append(_conversion_of(with_settings(candidate, cost=cost_limits(candidate.settings)), today))
         if planned[-1].plan is not None:
             return planned[-1]
     return min(planned, key=lambda each: len(each.objections))
 
 
-def _planned(converted: Converted, today: date | None) -> Conversion:
+def _conversion_of(converted: Converted, today: date | None) -> Conversion:
     plan: AnyPlan | None = None
     objections: tuple[Problem, ...] = ()
     try:

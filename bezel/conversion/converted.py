@@ -35,14 +35,14 @@ _STACK = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,40}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """The settings of a stack that serves what was found.
+    """The settings of a stack that serves what was server_options.
 
     Attributes:
         stack: Name of the stack.
         project: Id of the project that the input names; "" where it names none.
         settings: Of namespace `bezel`, as the planner reads them, in the order of a stack file.
         remarks: What has no counterpart, what was assumed, what changes.
-        server: What was found.
+        server: What was server_options.
     """
 
     stack: str
@@ -69,29 +69,29 @@ def candidates(server: FoundServer, wishes: Wishes) -> Iterator[Converted]:
         UserError: What was found serves no model of vLLM.
     """
     image, release, image_remarks = image_settings(server)
-    found = read_server_options(server_words(server.words), vllm_options(release))
-    base = [*server.remarks, *image_remarks, *found.remarks]
-    for accelerator, reason in _hardware(server, found, wishes):
+    server_options = read_server_options(server_words(server.tokens), vllm_options(release))
+    base = [*server.remarks, *image_remarks, *server_options.remarks]
+    for accelerator, reason in _hardware(server, server_options, wishes):
         remarks = list(base)
         if reason:
             remarks.append(remark("assumed", "bezel:accelerator", accelerator, reason))
-        yield _converted(server, found, release, image, accelerator, wishes, remarks)
+        yield _stack_of(server, server_options, release, image, accelerator, wishes, remarks)
 
 
-def _hardware(server: FoundServer, found: ServerOptions, wishes: Wishes) -> list[tuple[str, str]]:
+def _hardware(server: FoundServer, server_options: ServerOptions, wishes: Wishes) -> list[tuple[str, str]]:
     """Ids of accelerators, each with the reason where it is an assumption."""
     if wishes.accelerator or server.gpu_type:
         return [(wishes.accelerator or server.gpu_type, "")]
-    devices = as_int(found.options.get("tensor-parallel-size")) or 1
+    devices = as_int(server_options.options.get("tensor-parallel-size")) or 1
     is_tpu = TPU_IMAGE in server.image
     for hardware in leased_hardware().values():
         if (is_tpu or devices > 1) and hardware.chips == devices and (hardware.device == "tpu") == is_tpu:
             return [(hardware.id, f"the input serves on {devices} {'chips' if is_tpu else 'GPUs'}.")]
-    known = list(accelerators().values())
+    offered_gpus = list(accelerators().values())
     if server.on_cloud_run and server.gpus:
-        return [(known[0].id, "the input names no type of GPU, which is this one on Cloud Run.")]
+        return [(offered_gpus[0].id, "the input names no type of GPU, which is this one on Cloud Run.")]
     reason = "the input names no hardware: it is the cheapest with the fewest objections."
-    return [(each.id, reason) for each in sorted(known, key=_usd_per_hour)]
+    return [(each.id, reason) for each in sorted(offered_gpus, key=_usd_per_hour)]
 
 
 def _usd_per_hour(gpu: Accelerator) -> float:
@@ -106,9 +106,9 @@ def _usd(gpu: Accelerator, region: str) -> float | None:
     return float(cost.hourly.usd) if isinstance(cost.hourly, Priced) else None
 
 
-def _converted(
+def _stack_of(
     server: FoundServer,
-    found: ServerOptions,
+    server_options: ServerOptions,
     release: str,
     image: dict[str, Any],
     accelerator: str,
@@ -118,15 +118,15 @@ def _converted(
     gpu, leased = accelerators().get(accelerator), find_leased_hardware(accelerator)
     project = wishes.project or server.project
     region = _region(server, gpu, leased, wishes, remarks)
-    choice = choose_model(server, found.model, found.options.get("served-model-name"), project)
+    choice = choose_model(server, server_options.model, server_options.options.get("served-model-name"), project)
     remarks += choice.remarks
     stack = _stack_name(server, choice.name, wishes, remarks)
     resources = machine.resource_settings(server, gpu, remarks) if leased is None else {}
     memory = machine.gib_of(server.memory) or 0
     options, loading, option_remarks = option_settings(
-        found.options,
+        server_options.options,
         choice,
-        found.model,
+        server_options.model,
         vllm_options(release),
         memory_gib=max(int(memory), gpu.min_memory_gib if gpu else 0),
         leased=leased,
@@ -134,7 +134,7 @@ def _converted(
     remarks += option_remarks
     weights = choice.weights | ({"loading": loading} if loading else {})
     variables, secrets = variable_settings(server, gpu, from_hub=weights.get("loading") == HUB.id, remarks=remarks)
-    labels, environment = machine.label_settings(server)
+    labels, environment = machine.label_settings(server, remarks)
     machine.note_account(server, stack, remarks)
     if (server.gpus or 1) > 1 and leased is None:
         remarks.append(remark("not converted", "GPUs", server.gpus, "an instance of Cloud Run has one GPU."))

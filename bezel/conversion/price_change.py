@@ -96,7 +96,7 @@ def _before(server: FoundServer) -> Prices:
         min_instances=minimum,
         max_instances=server.max_instances or 1,
         accelerator_count=server.gpus or 1,
-        # Cloud Run reserves GPUs in another zone unless it is told not to.
+        # Cloud Run reserves GPUs in another zone unless a flag says otherwise.
         zonal_redundancy=server.zonal_redundancy is not False,
     )
     at_max: Amount = cost.hourly_at_max

@@ -60,7 +60,10 @@ def _content(path: Path) -> str:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1).decode()
     except UnicodeDecodeError:
-        consequence, repair = "it is no text in UTF-8.", "give a command, a compose file or a service's description."
+        consequence, repair = (
+            "it is not encoded in UTF-8.",
+            "give a command, a compose file or a service's description.",
+        )
     except OSError as error:
         consequence, repair = f"it cannot be read: {error.strerror}.", "give a file that you may read."
     raise UserError(Problem("--from", path.name, consequence, repair))
@@ -70,7 +73,7 @@ def _service_name(source: str, wishes: Wishes, path: Path) -> str:
     if NAME.fullmatch(source):
         return source
     if "/" in source or path.suffix in (".yaml", ".yml", ".json", ".sh", ".txt") or path.is_dir():
-        consequence = "there is no such file, and it is no name of a service."
+        consequence = "there is no such file, and a service has no such name."
         raise UserError(Problem("--from", source, consequence, "correct the path, or give a service's name."))
     missing = [key for key, value in (("project", wishes.project), ("region", wishes.region)) if not value]
     if missing:

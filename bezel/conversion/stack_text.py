@@ -65,16 +65,16 @@ def stack_text(converted: Converted, *, schema: str = "") -> str:
 
 def _items(remarks: Iterable[Remark]) -> Iterator[str]:
     for line in dict.fromkeys(each.line() for each in remarks):
-        first, *others = _wrapped(line, _WIDTH - 4) or [""]
+        first, *others = _wrap(line, _WIDTH - 4) or [""]
         yield f"# - {first}"
         yield from (f"#   {other}" for other in others)
 
 
 def _comment(text: str) -> list[str]:
-    return [f"# {line}" for line in _wrapped(text, _WIDTH - 2)]
+    return [f"# {line}" for line in _wrap(text, _WIDTH - 2)]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     plain = " ".join(printable(redact(text)).split())
     return textwrap.wrap(plain, width, break_long_words=False, break_on_hyphens=False)
 

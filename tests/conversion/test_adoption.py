@@ -43,7 +43,7 @@ CREATED: dict[str, Any] = {
 }
 
 
-def found(command: str = COMMAND, **changes: Any) -> tuple[FoundServer, Plan]:
+def server_and_plan(command: str = COMMAND, **changes: Any) -> tuple[FoundServer, Plan]:
     made = convert(command, "FILE")
     assert isinstance(made.plan, Plan), made.objections
     return replace(made.converted.server, **changes), made.plan
@@ -54,16 +54,16 @@ def names(document: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_service_is_imported_below_the_components_of_the_program() -> None:
-    document = import_document(CREATED, adopted_ids(*found()))
+    document = import_document(CREATED, adopted_ids(*server_and_plan()))
     assert names(document) == {"llm": "", "service": "", "service-service": ID}
     assert document["nameTable"] == CREATED["nameTable"]
     assert document["resources"][-1] == {**CREATED["resources"][6], "id": ID}
 
 
-def test_a_service_of_a_stack_whose_state_was_lost_is_imported_with_what_it_has() -> None:
+def test_a_service_of_a_lost_state_is_imported_with_what_it_has() -> None:
     account = "bezel-chat@acme-llm.iam.gserviceaccount.com"
     image = "us-east4-docker.pkg.dev/acme-llm/bezel-chat-images/vllm/vllm-openai@sha256:" + "a" * 64
-    server, plan = found(account=account, image=image, invokers=("user:a@example.com",))
+    server, plan = server_and_plan(account=account, image=image, invokers=("user:a@example.com",))
     document = import_document(CREATED, adopted_ids(server, plan))
     assert names(document) == {
         "llm": "",
@@ -81,14 +81,14 @@ def test_a_service_of_a_stack_whose_state_was_lost_is_imported_with_what_it_has(
     "changes", [{"name": "other"}, {"region": "us-central1"}, {"project": "other"}, {"on_cloud_run": False}]
 )
 def test_another_service_is_not_adopted(changes: dict[str, Any]) -> None:
-    ids = adopted_ids(*found(**changes))
+    ids = adopted_ids(*server_and_plan(**changes))
     assert ids == {}
     with pytest.raises(UserError, match="no service that could be adopted"):
         import_document(CREATED, ids)
 
 
 def test_a_service_that_was_adopted_already_is_not_adopted_again() -> None:
-    ids = adopted_ids(*found())
+    ids = adopted_ids(*server_and_plan())
     left = [each for each in CREATED["resources"] if each["type"] != SERVICE]
     with pytest.raises(UserError, match="it has been adopted") as caught:
         import_document({"resources": left}, ids)

@@ -17,13 +17,13 @@ OPTIONS = vllm_options("0.32.0")
 
 
 @given(st.lists(st.text(min_size=1, max_size=8).filter(lambda word: "\r" not in word), min_size=1, max_size=6))
-def test_quoted_words_are_read_as_they_were_meant(words: list[str]) -> None:
-    (command,) = commands_of(shlex.join(["x", *words]))
-    assert command.words == ["x", *words]
+def test_quoted_words_are_read_as_they_were_meant(tokens: list[str]) -> None:
+    (command,) = commands_of(shlex.join(["x", *tokens]))
+    assert command.tokens == ["x", *tokens]
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "tokens"),
     [
         ("a b \\\n  c", [["a", "b", "c"]]),
         ('a \'b c\' "d \\"e\\"" f\\ g', [["a", "b c", 'd "e"', "f g"]]),
@@ -38,13 +38,13 @@ def test_quoted_words_are_read_as_they_were_meant(words: list[str]) -> None:
         ("A=1 a B=2", [["a", "B=2"]]),
     ],
 )
-def test_a_text_is_split_into_commands(text: str, words: list[list[str]]) -> None:
-    assert [command.words for command in commands_of(text) if command.words] == words
+def test_a_text_is_split_into_commands(text: str, tokens: list[list[str]]) -> None:
+    assert [command.tokens for command in commands_of(text) if command.tokens] == tokens
 
 
 def test_variables_of_this_process_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODEL", "secret")
-    assert commands_of("a $MODEL")[0].words == ["a", "${MODEL}"]
+    assert commands_of("a $MODEL")[0].tokens == ["a", "${MODEL}"]
     assert expand("$MODEL $$ ${MODEL:-b}", {}) == "${MODEL} $ b"
 
 
@@ -67,8 +67,8 @@ def test_variables_of_this_process_are_not_read(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_options_are_read_in_each_of_their_forms(text: str, options: dict[str, Any]) -> None:
-    found = read_server_options(["google/gemma", *shlex.split(text)], OPTIONS)
-    assert (found.model, found.options, found.remarks) == ("google/gemma", options, [])
+    options_read = read_server_options(["google/gemma", *shlex.split(text)], OPTIONS)
+    assert (options_read.model, options_read.options, options_read.remarks) == ("google/gemma", options, [])
 
 
 @pytest.mark.parametrize(
@@ -83,15 +83,15 @@ def test_options_are_read_in_each_of_their_forms(text: str, options: dict[str, A
     ],
 )
 def test_what_is_no_option_is_named(text: str, key: str, repair: str) -> None:
-    words = [*commands_of(f"vllm serve google/gemma {text}")[0].words] if key == "" else ["a", *shlex.split(text)]
-    found = read_server_options(server_words(words) if key == "" else words, OPTIONS)
-    (named,) = found.remarks
+    tokens = [*commands_of(f"vllm serve google/gemma {text}")[0].tokens] if key == "" else ["a", *shlex.split(text)]
+    options_read = read_server_options(server_words(tokens) if key == "" else tokens, OPTIONS)
+    (named,) = options_read.remarks
     assert named.key == (key or "--chat-template")
     assert repair in named.repair
 
 
 @pytest.mark.parametrize(
-    ("words", "after"),
+    ("tokens", "after"),
     [
         ("vllm serve m --a", "m --a"),
         ("/usr/bin/python3 -m vllm.entrypoints.openai.api_server --model m", "--model m"),
@@ -100,8 +100,8 @@ def test_what_is_no_option_is_named(text: str, key: str, repair: str) -> None:
         ("/bin/sh -c 'ls && exec vllm serve m --a'", "m --a"),
     ],
 )
-def test_the_words_after_the_program_are_the_servers(words: str, after: str) -> None:
-    assert server_words(shlex.split(words)) == tuple(after.split())
+def test_the_words_after_the_program_are_the_servers(tokens: str, after: str) -> None:
+    assert server_words(shlex.split(tokens)) == tuple(after.split())
 
 
 def test_another_program_starts_no_server() -> None:

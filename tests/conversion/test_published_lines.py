@@ -19,7 +19,7 @@ def value_at(settings: dict[str, Any], path: str) -> Any:
 def test_a_published_line_becomes_these_settings(line: Published) -> None:
     made = convert(line.text, "FILE")
     assert {path: value_at(made.converted.settings, path) for path in line.settings} == line.settings
-    assert [words for words in line.said if words not in made.text()] == []
+    assert [part for part in line.remarks if part not in made.text()] == []
 
 
 def test_there_are_enough_lines_to_judge_by() -> None:

@@ -29,7 +29,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
         yield fake
 
 
-def planned(stack: str, **changes: Any) -> Plan:
+def plan_of(stack: str, **changes: Any) -> Plan:
     made = make_plan(PROJECT.configuration(stack) | changes, project="acme-llm", stack=stack)
     assert isinstance(made, Plan)
     return made
@@ -62,7 +62,7 @@ def without_limits(plan: Plan) -> dict[str, Any]:
 
 @pytest.mark.parametrize("stack", SERVICES)
 def test_the_command_of_a_stack_converts_back_to_its_plan(stack: str) -> None:
-    plan = planned(stack)
+    plan = plan_of(stack)
     back = convert(command_of(plan), "FILE")
     assert back.objections == ()
     assert isinstance(back.plan, Plan)
@@ -76,8 +76,8 @@ def test_the_command_of_a_stack_converts_back_to_its_plan(stack: str) -> None:
 
 
 def test_another_setting_does_not_convert_back_to_the_plan() -> None:
-    plan = planned("l4-qat")
-    other = planned("l4-qat", scaling={"max_instances": 2}, cost={})
+    plan = plan_of("l4-qat")
+    other = plan_of("l4-qat", scaling={"max_instances": 2}, cost={})
     back = convert(command_of(other), "FILE").plan
     assert isinstance(back, Plan)
     assert replace(back.service, image=plan.service.image) != plan.service

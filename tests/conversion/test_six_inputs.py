@@ -17,7 +17,7 @@ from tests.support.conversion.six_inputs import CREDENTIALS, SIX
 GOLDENS = Path(__file__).with_name("goldens")
 
 
-def converted(name: str) -> Conversion:
+def conversion_of(name: str) -> Conversion:
     return convert(SIX[name], name)
 
 
@@ -30,7 +30,7 @@ def settings_of(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", SIX)
 def test_the_stack_file_and_the_report_are_those_of_the_golden(name: str) -> None:
-    made = converted(name)
+    made = conversion_of(name)
     for ending, text in (("yaml", made.stack_file("docs/stack.schema.json")), ("txt", made.text())):
         file = GOLDENS / f"{name}.{ending}"
         if os.environ.get("BEZEL_RECORD"):
@@ -40,7 +40,7 @@ def test_the_stack_file_and_the_report_are_those_of_the_golden(name: str) -> Non
 
 @pytest.mark.parametrize("name", SIX)
 def test_the_stack_file_is_read_as_the_settings_that_were_planned(name: str) -> None:
-    made = converted(name)
+    made = conversion_of(name)
     settings = settings_of(made.stack_file())
     assert settings == made.converted.settings
     if made.plan is not None:
@@ -50,7 +50,7 @@ def test_the_stack_file_is_read_as_the_settings_that_were_planned(name: str) -> 
 
 @pytest.mark.parametrize("name", SIX)
 def test_no_credential_is_written_or_shown(name: str) -> None:
-    made = converted(name)
+    made = conversion_of(name)
     shown = made.stack_file() + made.text()
     assert [each for each in CREDENTIALS if each in shown] == []
 
@@ -71,7 +71,7 @@ def test_the_inputs_have_credentials_to_find() -> None:
     ],
 )
 def test_what_can_be_served_is_planned_and_the_rest_is_objected_to(name: str, *, is_planned: bool) -> None:
-    made = converted(name)
+    made = conversion_of(name)
     assert (made.plan is not None) is is_planned
     assert bool(made.objections) is not is_planned
     assert all(problem.key and problem.consequence and problem.repair for problem in made.objections)

@@ -65,7 +65,7 @@ WRONG = {
     "a deep document": ("services: " + "[" * 9000, "FILE", "levels or", "give a Cloud Run service"),
     "a file that refers to itself": ("services: &a\n  x: *a\n", "services.x", "refers to itself", "plain keys"),
     "too long": ("vllm serve a " + "b" * MOST_BYTES, "FILE", "more than 262144 bytes", "give a Cloud Run service"),
-    "no text": ("vllm serve \0", "FILE", "it is no text", "give a Cloud Run service"),
+    "no text": ("vllm serve \0", "FILE", "it is not text", "give a Cloud Run service"),
 }
 
 
@@ -93,7 +93,7 @@ SOURCES = {
         "by its project too",
         "projects/PROJECT/locations",
     ),
-    "a file of bytes": ("bytes.sh", Wishes(), "no text in UTF-8", "give a command"),
+    "a file of bytes": ("bytes.sh", Wishes(), "not encoded in UTF-8", "give a command"),
 }
 
 

@@ -65,7 +65,7 @@ def context_of(rehearsal: Rehearsal) -> Context:
     return Context(rehearsal.folder, os.environ | rehearsal.variables(), show=lambda _line: None)
 
 
-def converted(context: Context, source: str) -> Conversion:
+def conversion_of(context: Context, source: str) -> Conversion:
     wishes = Wishes(project="bezel-local", region="us-east4")
     endpoint = context.address("CLOUD_RUN_V2")
     return convert_source(
@@ -96,8 +96,8 @@ def test_a_live_service_is_adopted_without_a_replacement(rehearsal: Rehearsal) -
         uid = make_by_hand(api)
     with context_of(rehearsal) as context:
         with pytest.raises(UserError, match="Cloud Run has no such service"):
-            converted(context, "other")
-        made = converted(context, "chat")
+            conversion_of(context, "other")
+        made = conversion_of(context, "chat")
         assert made.plan is not None, made.objections
         assert made.prices.before == made.prices.after
         assert made.converted.settings["service_name"] == "chat"

@@ -125,7 +125,7 @@ def _read_containers(server: FoundServer, fields: Fields, volumes: dict[str, Mou
     container.take("name")
     container.take("buildInfo")
     server.image = container.text("image")
-    server.words = (*container.texts("command"), *container.texts("args"))
+    server.tokens = (*container.texts("command"), *container.texts("args"))
     _read_variables(server, container)
     container.take("ports", 0, "name")
     server.port = container.text("ports", 0, "containerPort")

@@ -1,6 +1,6 @@
 """Reader of compose files with a service that runs vLLM's server.
 
-Source: the Compose specification, 2026-11: lists or maps of variables, words or text of commands, `${NAME:-default}`.
+Source: the Compose specification, 2026-11: lists or maps of variables, tokens or text of commands, `${NAME:-default}`.
 Only the file itself is read: no `.env`, no `env_file`, no `extends`. Pure.
 """
 
@@ -70,7 +70,7 @@ def _read_service(server: FoundServer, service: Mapping[str, Any]) -> None:
                 pass
             case _ if key not in words_of("compose", "ignored") and not key.startswith("x-"):
                 server.leave(f"{here}.{key}", value, *reason_of("compose", key))
-    server.words = (*_words(service.get("entrypoint")), *_words(service.get("command")))
+    server.tokens = (*_words(service.get("entrypoint")), *_words(service.get("command")))
     server.gpus = _gpus(service.get("deploy"))
 
 
@@ -81,7 +81,7 @@ def _words(command: object) -> tuple[str, ...]:
         return ()
     # Compose splits the text after it has filled in the variables; a folded text is one line.
     commands = commands_of(expand(command, {}).replace("\n", " "))
-    return tuple(commands[0].words) if commands else ()
+    return tuple(commands[0].tokens) if commands else ()
 
 
 def _variables(value: object) -> dict[str, str]:

@@ -33,27 +33,27 @@ LOCAL_FOLDER = "it is a folder of that machine, which Cloud Run does not have."
 LOCAL_REPAIR = "copy the model's files into the bucket of weights: `bezel weights copy`."
 
 
-def is_run(words: Sequence[str]) -> bool:
+def is_run(tokens: Sequence[str]) -> bool:
     """Whether a command is `docker run`, or another program's with the same options."""
-    plain = [word for word in words if not word.startswith("-")]
+    plain = [word for word in tokens if not word.startswith("-")]
     return bool(plain) and plain[0].rpartition("/")[2] in _PROGRAMS and ("run" in plain[1:3])
 
 
-def read_run(words: Sequence[str]) -> FoundServer:
+def read_run(tokens: Sequence[str]) -> FoundServer:
     """The server that a command starts.
 
     Raises:
         UserError: The command names no image.
     """
     server = FoundServer(form=FORM)
-    place = list(words).index("run") + 1
+    place = list(tokens).index("run") + 1
     entrypoint: list[str] = []
     image = ""
-    while place < len(words):
-        if not words[place].startswith("-"):
-            image, place = words[place], place + 1
+    while place < len(tokens):
+        if not tokens[place].startswith("-"):
+            image, place = tokens[place], place + 1
             break
-        options, place = _option_at(words, place)
+        options, place = _option_at(tokens, place)
         for name, value in options:
             if name == "entrypoint":
                 entrypoint = [value] if value else []
@@ -61,28 +61,28 @@ def read_run(words: Sequence[str]) -> FoundServer:
                 _read_option(server, name, value)
     if not image:
         consequence = "it names no image, so what it starts is not known."
-        raise UserError(Problem(FORM, " ".join(words), consequence, "give the whole command, with its image."))
-    server.image, server.words = image, (*entrypoint, *words[place:])
+        raise UserError(Problem(FORM, " ".join(tokens), consequence, "give the whole command, with its image."))
+    server.image, server.tokens = image, (*entrypoint, *tokens[place:])
     return server
 
 
-def _option_at(words: Sequence[str], place: int) -> tuple[list[tuple[str, str]], int]:
+def _option_at(tokens: Sequence[str], place: int) -> tuple[list[tuple[str, str]], int]:
     """The options of a word, with their values, and the place after them."""
-    word = words[place]
+    word = tokens[place]
     if word.startswith("--"):
         name, equals, value = word.removeprefix("--").partition("=")
         if equals or name in words_of("docker", "switches"):
             return [(name, value)], place + 1
-        return [(name, words[place + 1] if place + 1 < len(words) else "")], place + 2
-    found: list[tuple[str, str]] = []
+        return [(name, tokens[place + 1] if place + 1 < len(tokens) else "")], place + 2
+    options: list[tuple[str, str]] = []
     for at, letter in enumerate(word[1:], start=1):
         if letter in _SHORT_VALUES:
             rest = word[at + 1 :].removeprefix("=")
             if rest:
-                return [*found, (_SHORT_VALUES[letter], rest)], place + 1
-            return [*found, (_SHORT_VALUES[letter], words[place + 1] if place + 1 < len(words) else "")], place + 2
-        found.append((_SHORT.get(letter, letter), ""))
-    return found, place + 1
+                return [*options, (_SHORT_VALUES[letter], rest)], place + 1
+            return [*options, (_SHORT_VALUES[letter], tokens[place + 1] if place + 1 < len(tokens) else "")], place + 2
+        options.append((_SHORT.get(letter, letter), ""))
+    return options, place + 1
 
 
 def _read_option(server: FoundServer, name: str, value: str) -> None:

@@ -66,10 +66,10 @@ class FoundServer:
     Attributes:
         form: The input's form, for sentences, e.g. "gcloud run deploy".
         on_cloud_run: Whether it is a service of Cloud Run, which can be adopted.
-        words: Command and arguments of the server, image's entrypoint included where it is known.
+        tokens: Command and arguments of the server, image's entrypoint included where it is known.
         secrets: Variable -> (id of the secret, version).
         public: Whether everyone may call it.
-        probe: Startup probe in Cloud Run's own words: `httpGet.path`, `tcpSocket.port`, `periodSeconds` ...
+        probe: Startup probe in Cloud Run's own tokens: `httpGet.path`, `tcpSocket.port`, `periodSeconds` ...
     """
 
     form: str
@@ -78,7 +78,7 @@ class FoundServer:
     project: str = ""
     region: str = ""
     image: str = ""
-    words: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, tuple[str, str]] = field(default_factory=dict)
     port: str = ""

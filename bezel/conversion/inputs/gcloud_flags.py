@@ -31,14 +31,14 @@ class Flag:
         return self.value == "true"
 
 
-def read_flags(words: Sequence[str]) -> tuple[list[str], list[Flag]]:
-    """The words that are no flags, and the flags in their order."""
+def read_flags(tokens: Sequence[str]) -> tuple[list[str], list[Flag]]:
+    """The tokens that are no flags, and the flags in their order."""
     plain: list[str] = []
     flags: list[Flag] = []
     switches = words_of("gcloud", "switches")
     place = 0
-    while place < len(words):
-        word = _SHORT.get(words[place], words[place])
+    while place < len(tokens):
+        word = _SHORT.get(tokens[place], tokens[place])
         place += 1
         if not word.startswith("--") or word == "--":
             plain.append(word)
@@ -50,8 +50,8 @@ def read_flags(words: Sequence[str]) -> tuple[list[str], list[Flag]]:
             flags.append(Flag(name.removeprefix("no-"), "false" if negated or not is_on else "true"))
         elif equals:
             flags.append(Flag(name, value))
-        elif place < len(words):
-            flags.append(Flag(name, words[place]))
+        elif place < len(tokens):
+            flags.append(Flag(name, tokens[place]))
             place += 1
         else:
             flags.append(Flag(name, None))

@@ -68,24 +68,24 @@ class _Container:
         return bool(self.text("gpu") or self.text("port")) or "vllm" in self.text("image")
 
 
-def is_deploy(words: Sequence[str]) -> bool:
+def is_deploy(tokens: Sequence[str]) -> bool:
     """Whether a command is `gcloud [alpha|beta] run deploy`."""
-    if not words or words[0].rpartition("/")[2] not in ("gcloud", "gcloud.cmd"):
+    if not tokens or tokens[0].rpartition("/")[2] not in ("gcloud", "gcloud.cmd"):
         return False
-    plain, _ = read_flags(words[1:])
+    plain, _ = read_flags(tokens[1:])
     return (plain[1:] if plain[:1] and plain[0] in _TRACKS else plain)[:2] == ["run", "deploy"]
 
 
-def read_deploy(words: Sequence[str]) -> FoundServer:
+def read_deploy(tokens: Sequence[str]) -> FoundServer:
     """The server that a command deploys.
 
     Args:
-        words: The command, `gcloud` first.
+        tokens: The command, `gcloud` first.
 
     Raises:
         UserError: It names no service or no image.
     """
-    plain, flags = read_flags(words[1:])
+    plain, flags = read_flags(tokens[1:])
     named = [word for word in plain if word not in _TRACKS][2:]
     server = FoundServer(form=FORM, on_cloud_run=True)
     if named and OPEN.search(named[0]):
@@ -110,13 +110,13 @@ def read_deploy(words: Sequence[str]) -> FoundServer:
 
 
 def _containers(flags: list[Flag]) -> list[_Container]:
-    found = [_Container("")]
+    containers = [_Container("")]
     for flag in flags:
         if flag.name == "container":
-            found.append(_Container(flag.value or ""))
+            containers.append(_Container(flag.value or ""))
         elif flag.name in _OF_CONTAINERS:
-            found[-1].flags.append(flag)
-    return [each for each in found if each.flags] or found[:1]
+            containers[-1].flags.append(flag)
+    return [each for each in containers if each.flags] or containers[:1]
 
 
 def _serving(server: FoundServer, containers: list[_Container]) -> _Container:
@@ -186,14 +186,14 @@ def _volumes(server: FoundServer, flags: list[Flag]) -> Mapping[str, Mount]:
 
 
 def _read_container(server: FoundServer, container: _Container, volumes: Mapping[str, Mount]) -> None:
-    words: dict[str, list[str]] = {"command": [], "args": []}
+    tokens: dict[str, list[str]] = {"command": [], "args": []}
     mounts: list[Mount] = []
     for flag in container.flags:
         name, value = flag.name, flag.value or ""
         if name in _CONTAINER_TEXTS:
             setattr(server, _CONTAINER_TEXTS[name], value)
-        elif name in words:
-            words[name] += list_of(value)
+        elif name in tokens:
+            tokens[name] += list_of(value)
         elif name in _MAPS:
             getattr(server, _MAPS[name]).update(map_of(value))
         elif name == "gpu":
@@ -201,14 +201,14 @@ def _read_container(server: FoundServer, container: _Container, volumes: Mapping
         elif name.endswith("secrets"):
             _read_secrets(server, value)
         elif name == "add-volume-mount":
-            mounts += _mounted(map_of(value), volumes)
+            mounts += _mounts_of(map_of(value), volumes)
         else:
             server.leave(f"--{name}", value, *reason_of("gcloud", name))
-    server.words = (*words["command"], *words["args"])
+    server.tokens = (*tokens["command"], *tokens["args"])
     server.mounts = tuple(mounts)
 
 
-def _mounted(values: Mapping[str, str], volumes: Mapping[str, Mount]) -> list[Mount]:
+def _mounts_of(values: Mapping[str, str], volumes: Mapping[str, Mount]) -> list[Mount]:
     mount = volumes.get(values.get("volume", ""))
     return [replace(mount, path=values.get("mount-path", ""))] if mount else []
 

@@ -82,8 +82,8 @@ def _network(annotations: Mapping[str, Any]) -> dict[str, Any]:
         interfaces = []
     egress = str(annotations.get(f"{_RUN}vpc-access-egress", ""))
     first = interfaces[0] if isinstance(interfaces, list) and interfaces and isinstance(interfaces[0], dict) else None
-    found: dict[str, Any] = {"egress": egress.upper().replace("-", "_")} if egress else {}
-    return found | ({"networkInterfaces": [first]} if first else {})
+    access: dict[str, Any] = {"egress": egress.upper().replace("-", "_")} if egress else {}
+    return access | ({"networkInterfaces": [first]} if first else {})
 
 
 def _container(container: Mapping[str, Any], annotations: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def read_text(text: str, name: str) -> FoundServer:
         consequence = f"it has more than {MOST_BYTES} bytes: no command and no service is as long."
         raise UserError(Problem(name, None, consequence, f"give {_FORMS}."))
     if "\0" in text:
-        raise UserError(Problem(name, None, "it is no text.", f"give {_FORMS}."))
+        raise UserError(Problem(name, None, "it has a NUL character, so it is not text.", f"give {_FORMS}."))
     plain = text.lstrip("\ufeff \t\r\n")
     if plain.startswith("{"):
         return _of_document(_json(plain, name), name)
@@ -126,12 +126,12 @@ def _of_commands(text: str, name: str) -> FoundServer:
     exported: dict[str, str] = {}
     servers: list[FoundServer] = []
     for command in commands:
-        if command.words[:1] == ["export"] or not command.words:
+        if command.tokens[:1] == ["export"] or not command.tokens:
             exported |= {key: value for key, value in command.assignments.items() if _OF_THE_SERVER.fullmatch(key)}
         elif server := _of_command(command, exported):
             servers.append(server)
     if not servers:
-        first = next((" ".join(command.words) for command in commands if command.words), None)
+        first = next((" ".join(command.tokens) for command in commands if command.tokens), None)
         raise UserError(_unknown(commands, name, first))
     for other in servers[1:]:
         servers[0].leave(other.form, other.name or other.image, "a stack has one server.", "convert it by itself.")
@@ -140,7 +140,7 @@ def _of_commands(text: str, name: str) -> FoundServer:
 
 def _unknown(commands: list[Command], name: str, first: str | None) -> Problem:
     for command in commands:
-        plain, _ = read_flags(command.words)
+        plain, _ = read_flags(command.tokens)
         if plain[:1] == ["gcloud"] and tuple(plain[1:4]) == _REPLACE:
             file = plain[4] if len(plain) > len(_REPLACE) + 1 else "FILE"
             return Problem(name, first, "it deploys what another file says.", f"give that file: {file}.")
@@ -149,18 +149,18 @@ def _unknown(commands: list[Command], name: str, first: str | None) -> Problem:
 
 
 def _of_command(command: Command, exported: dict[str, str]) -> FoundServer | None:
-    words = command.words
-    while words[:1] and words[0] in ("sudo", "nohup", "exec", "time", "env", "uv", "uvx", "poetry", "then", "do"):
-        words = words[2:] if words[0] in ("uv", "poetry") and words[1:2] == ["run"] else words[1:]
-        while words[:1] and re.fullmatch(r"[A-Za-z_]\w*=.*", words[0], re.DOTALL):
-            variable, _, value = words[0].partition("=")
+    tokens = command.tokens
+    while tokens[:1] and tokens[0] in ("sudo", "nohup", "exec", "time", "env", "uv", "uvx", "poetry", "then", "do"):
+        tokens = tokens[2:] if tokens[0] in ("uv", "poetry") and tokens[1:2] == ["run"] else tokens[1:]
+        while tokens[:1] and re.fullmatch(r"[A-Za-z_]\w*=.*", tokens[0], re.DOTALL):
+            variable, _, value = tokens[0].partition("=")
             command.assignments[variable] = value
-            words = words[1:]
-    if is_deploy(words):
-        return read_deploy(words)
-    if is_run(words):
-        return read_run(words)
-    if starts_server(words):
+            tokens = tokens[1:]
+    if is_deploy(tokens):
+        return read_deploy(tokens)
+    if is_run(tokens):
+        return read_run(tokens)
+    if starts_server(tokens):
         variables = exported | command.assignments
-        return FoundServer(form="vllm serve", words=tuple(words), variables=variables)
+        return FoundServer(form="vllm serve", tokens=tuple(tokens), variables=variables)
     return None

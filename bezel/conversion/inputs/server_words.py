@@ -1,4 +1,4 @@
-"""Options of `vllm serve` in the words of a command: by the recorded parser of the release, as a stack file has them.
+"""Options of `vllm serve` in the tokens of a command: by the recorded parser of the release, as a stack file has them.
 
 Source of the forms: vLLM's `FlexibleArgumentParser` (underscores for dashes, `--config.key=value` for a part of a JSON
 option, `-O3`) and argparse (`--option=value`, several values, negated switches). Pure. Leaves what the values mean to
@@ -49,18 +49,18 @@ class ServerOptions:
     remarks: list[Remark] = field(default_factory=list)
 
 
-def server_words(words: Sequence[str]) -> tuple[str, ...]:
-    """The words after the program of a server; all of them where only arguments are given.
+def server_words(tokens: Sequence[str]) -> tuple[str, ...]:
+    """The tokens after the program of a server; all of them where only arguments are given.
 
     Args:
-        words: E.g. `vllm serve MODEL --a`, `python3 -m vllm.entrypoints.openai.api_server --a`, `/bin/sh -c "…"`.
+        tokens: E.g. `vllm serve MODEL --a`, `python3 -m vllm.entrypoints.openai.api_server --a`, `/bin/sh -c "…"`.
     """
-    left = list(words)
+    left = list(tokens)
     if left[:1] and left[0] in _SHELLS and len(left) > 2 and left[1] in ("-c", "-lc"):
         from bezel.conversion.inputs.shell_words import commands_of
 
         commands = commands_of(left[2])
-        left = next((each.words for each in reversed(commands) if starts_server(each.words)), left[2:])
+        left = next((each.tokens for each in reversed(commands) if starts_server(each.tokens)), left[2:])
     for place, word in enumerate(left):
         if word.startswith("-") and word != "-m":
             break
@@ -71,26 +71,26 @@ def server_words(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(left[1:] if left[:1] == ["serve"] else left)
 
 
-def starts_server(words: Sequence[str]) -> bool:
+def starts_server(tokens: Sequence[str]) -> bool:
     """Whether a command starts vLLM's server."""
-    return any(_MODULE.fullmatch(word) for word in words[:4]) or any(
-        first.rpartition("/")[2] == "vllm" and second == "serve" for first, second in itertools.pairwise(words)
+    return any(_MODULE.fullmatch(word) for word in tokens[:4]) or any(
+        first.rpartition("/")[2] == "vllm" and second == "serve" for first, second in itertools.pairwise(tokens)
     )
 
 
-def read_server_options(words: Sequence[str], options: VllmOptions) -> ServerOptions:
-    """The options in the words that follow the program.
+def read_server_options(tokens: Sequence[str], options: VllmOptions) -> ServerOptions:
+    """The options in the tokens that follow the program.
 
     Args:
-        words: As `server_words` returns them.
+        tokens: As `server_words` returns them.
         options: Recorded of the release.
     """
-    return _Reader(tuple(words), options).read()
+    return _Reader(tuple(tokens), options).read()
 
 
 class _Reader:
-    def __init__(self, words: tuple[str, ...], options: VllmOptions) -> None:
-        self._words, self._options = words, options
+    def __init__(self, tokens: tuple[str, ...], options: VllmOptions) -> None:
+        self._words, self._options = tokens, options
         self._found = ServerOptions()
 
     def read(self) -> ServerOptions:
@@ -181,7 +181,7 @@ class _Reader:
         for key in above:
             inside = inside.setdefault(key, {})
             if not isinstance(inside, dict):
-                self._leave(flag, value, "it sets a part of what is no map.", "remove one of the two.")
+                self._leave(flag, value, "it sets a part of a value that is not a map.", "remove one of the two.")
                 return
         inside[last] = [*inside.get(last, []), value] if flag.endswith("+") else value
 

@@ -24,9 +24,9 @@ OPEN = re.compile(rf"\$\{{[A-Za-z_][A-Za-z0-9_]*\}}|{_PLACEHOLDER.pattern}")
 
 @dataclass(slots=True)
 class Command:
-    """One command: its words, and the variables that stand in front of them."""
+    """One command: its tokens, and the variables that stand in front of them."""
 
-    words: list[str] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
     assignments: dict[str, str] = field(default_factory=dict)
 
 
@@ -85,7 +85,7 @@ class _Lexer:
         while self._place < len(self._text):
             self._step(self._text[self._place])
         self._end_command()
-        return [command for command in self._found if command.words or command.assignments]
+        return [command for command in self._found if command.tokens or command.assignments]
 
     def _step(self, sign: str) -> None:
         text, place = self._text, self._place
@@ -158,17 +158,17 @@ class _Lexer:
             else:
                 self._add(sign)
                 self._place += 1
-        raise self._unclosed(start)
+        raise self._quote_error(start)
 
     def _closing(self, sign: str, start: int) -> int:
         end = self._text.find(sign, start)
         if end < 0:
-            raise self._unclosed(start - 1)
+            raise self._quote_error(start - 1)
         return end
 
-    def _unclosed(self, start: int) -> UserError:
+    def _quote_error(self, start: int) -> UserError:
         line = self._text.count("\n", 0, start) + 1
-        consequence = "a quote is opened and not closed: where the command ends cannot be told."
+        consequence = "a quote is opened and not closed: the end of the command is unknown."
         return UserError(Problem(f"line {line}", self._text[start : start + 40], consequence, "close the quote."))
 
     def _add(self, part: str, *, quoted: bool = False) -> None:
@@ -189,15 +189,15 @@ class _Lexer:
             return
         word, command = "".join(self._word), self._found[-1]
         self._word, quoted, self._is_quoted = None, self._is_quoted, False
-        match = None if command.words and command.words != ["export"] else _ASSIGNMENT.fullmatch(word)
+        match = None if command.tokens and command.tokens != ["export"] else _ASSIGNMENT.fullmatch(word)
         if match:
             command.assignments[match[1]] = self._variables[match[1]] = match[2]
         elif word or quoted:
-            command.words.append(word)
+            command.tokens.append(word)
 
     def _end_command(self) -> None:
         self._end_word()
-        if self._found[-1].words or self._found[-1].assignments:
+        if self._found[-1].tokens or self._found[-1].assignments:
             self._found.append(Command())
 
 

@@ -1,4 +1,4 @@
-"""Tables of other programs' words, from `words.toml`."""
+"""Tables of other programs' tokens, from `words.toml`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def _tables() -> dict[str, Any]:
 
 
 def words_of(program: str, kind: str) -> frozenset[str]:
-    """The words of a program that a reader treats alike: `switches` or `ignored`."""
+    """The tokens of a program that a reader treats alike: `switches` or `ignored`."""
     return frozenset(_tables()[program][kind])
 
 
 def reason_of(program: str, word: str) -> tuple[str, str]:
     """Why no setting of a stack file says a word, and what to do; "" for nothing."""
-    known = cast("dict[str, list[str]]", _tables()[program].get("reasons", {}))
-    reason, repair = known.get(word, ("no setting of a stack file says it.", ""))
+    reasons = cast("dict[str, list[str]]", _tables()[program].get("reasons", {}))
+    reason, repair = reasons.get(word, ("no setting of a stack file says it.", ""))
     return reason, repair
 
 

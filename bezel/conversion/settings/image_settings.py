@@ -37,7 +37,7 @@ def image_settings(server: FoundServer) -> tuple[dict[str, Any], str, list[Remar
     if not server.image:
         note = remark("assumed", "bezel:vllm_version", DEFAULT, "the input names no image.")
         return {}, DEFAULT, [note]
-    if "vllm" not in server.image.lower() and not starts_server(server.words):
+    if "vllm" not in server.image.lower() and not starts_server(server.tokens):
         consequence = "it does not run vLLM's server, and a stack deploys no other."
         repair = "name a service with the image vllm/vllm-openai, or with a command that begins with `vllm serve`."
         raise UserError(Problem("image", server.image, consequence, repair))
@@ -46,7 +46,7 @@ def image_settings(server: FoundServer) -> tuple[dict[str, Any], str, list[Remar
         note = remark("assumed", "image", server.image, f"its name cannot be read; vLLM {DEFAULT} is deployed.")
         return {}, DEFAULT, [note]
     tag, digest = match["tag"] or "", match["digest"] or ""
-    path = next((own for own in _OWN if f"/{match['path']}".endswith(f"/{own}")), None)
+    path = next((image for image in _OWN if f"/{match['path']}".endswith(f"/{image}")), None)
     if path is None:
         return _of_another_image(server.image, match["host"] or "", match["path"], tag, digest)
     image = {"digest": digest} if digest else {}
@@ -73,6 +73,6 @@ def _of_another_image(
         image["registry"] = host
     if digest:
         image["digest"] = digest
-    reason = f"{name} is no image of vLLM's own: its vLLM is taken to have the options of {DEFAULT}."
+    reason = f"{name} is not one of vLLM's own images: its vLLM is taken to have the options of {DEFAULT}."
     repair = "if it has others, record them: `bezel catalog record-options`."
     return {"image": image}, DEFAULT, [remark("assumed", "bezel:image.options", DEFAULT, reason, repair)]

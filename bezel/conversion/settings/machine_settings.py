@@ -10,6 +10,7 @@ from bezel.planner.assemble.build import LIVENESS
 from bezel.planner.base.deployment import HEALTH_PATH
 from bezel.planner.base.names import ACCOUNT_LENGTH, is_own_label, resource_name
 from bezel.planner.base.settings import ProbeSettings, Scaling
+from bezel_base.text.redaction import is_secret
 from bezel_catalog.option_values import as_float, as_int
 from bezel_catalog.quantities import memory_text, parse_duration
 
@@ -54,11 +55,11 @@ def resource_settings(server: FoundServer, gpu: Accelerator | None, remarks: lis
     settings: dict[str, Any] = {}
     cpu, gib = vcpus_of(server.cpu), gib_of(server.memory)
     if server.cpu and cpu is None:
-        remarks.append(remark("not converted", "cpu", server.cpu, "it is no whole number of vCPUs.", ""))
+        remarks.append(remark("not converted", "cpu", server.cpu, "expected a whole number of vCPUs.", ""))
     elif cpu and not (gpu and cpu == gpu.min_cpu):
         settings["cpu"] = cpu
     if server.memory and gib is None:
-        remarks.append(remark("not converted", "memory", server.memory, "it is no amount of memory.", ""))
+        remarks.append(remark("not converted", "memory", server.memory, "expected an amount of memory, e.g. 16Gi.", ""))
     elif gib:
         whole = -int(-gib // 1)
         if whole != gib:
@@ -101,7 +102,7 @@ def _timeout(server: FoundServer, remarks: list[Remark]) -> int | None:
         return None
     seconds = as_int(server.timeout) if server.timeout.isdecimal() else parse_duration(server.timeout)
     if seconds is None:
-        remarks.append(remark("not converted", "timeout", server.timeout, "it is no duration.", "write e.g. 300."))
+        remarks.append(remark("not converted", "timeout", server.timeout, "expected a duration.", "write e.g. 300."))
     return None if seconds == longest else seconds
 
 
@@ -129,7 +130,7 @@ def probe_settings(server: FoundServer, remarks: list[Remark]) -> dict[str, Any]
     for key, name in _PROBE.items():
         written = as_int(server.probe.get(key, _PLATFORM_PROBE[key]))
         if written is None:
-            remarks.append(remark("not converted", f"startup probe, {key}", server.probe[key], "it is no number."))
+            remarks.append(remark("not converted", f"startup probe, {key}", server.probe[key], "expected a number."))
         elif written != ProbeSettings.model_fields[name].default:
             settings[name] = written
     return settings
@@ -167,9 +168,12 @@ def vpc_settings(server: FoundServer) -> dict[str, Any]:
     return settings
 
 
-def label_settings(server: FoundServer) -> tuple[dict[str, str], str]:
+def label_settings(server: FoundServer, remarks: list[Remark]) -> tuple[dict[str, str], str]:
     """`bezel:labels` without those that a stack sets itself, and the environment that one of those names."""
     labels = {key: value for key, value in server.labels.items() if not is_own_label(key)}
+    for key in [key for key, value in labels.items() if is_secret(key, value)]:
+        del labels[key]
+        remarks.append(remark("not converted", f"label {key}", None, "its value may be a secret.", hidden=True))
     environment = server.labels.get("environment", "")
     return labels, environment if environment in ("dev", "prod") else ""
 

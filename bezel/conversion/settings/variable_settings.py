@@ -51,7 +51,7 @@ def variable_settings(
             remarks.append(note)
         elif name not in planned:
             variables[name] = value
-    secrets |= _referenced(server, remarks, from_hub=from_hub)
+    secrets |= _secret_references(server, remarks, from_hub=from_hub)
     return variables, secrets
 
 
@@ -69,7 +69,7 @@ def _unset(name: str, value: str, planned: Mapping[str, str]) -> Remark | None:
     return None
 
 
-def _referenced(server: FoundServer, remarks: list[Remark], *, from_hub: bool) -> dict[str, str]:
+def _secret_references(server: FoundServer, remarks: list[Remark], *, from_hub: bool) -> dict[str, str]:
     """The variables that the input reads from Secret Manager itself."""
     secrets: dict[str, str] = {}
     for name, (secret, version) in server.secrets.items():

@@ -11,7 +11,7 @@ class Published(NamedTuple):
 
     text: str
     settings: dict[str, Any]
-    said: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 PUBLISHED = {
@@ -151,7 +151,7 @@ PUBLISHED = {
             "vllm.max-num-seqs": 64,
             "vllm.dtype": None,
         },
-        ("no image of vLLM's own",),
+        ("not one of vLLM's own images",),
     ),
     "a bucket, the streamer and a network": Published(
         "export MODEL_NAME=google/gemma-4-31B-it\nexport BUCKET=acme-cache\nexport SA=vllm-sa\n"
