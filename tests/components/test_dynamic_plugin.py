@@ -326,9 +326,3 @@ def test_a_missing_environment_is_an_error_with_its_repair(tmp_path: Path) -> No
     assert ended.stderr == (
         f"{tmp_path}/no/such has no bin/python, so dynamic resources cannot be deployed: run `uv sync`.\n"
     )
-
-
-def test_an_environment_gets_the_plugin_under_a_path_without_a_version() -> None:
-    installed = ROOT / "components" / "data" / "share" / "bezel" / "dynamic_plugin" / PLUGIN.name
-    assert installed.read_bytes() == PLUGIN.read_bytes()
-    assert installed.stat().st_mode & 0o111

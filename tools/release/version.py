@@ -1,6 +1,7 @@
 """The one version of all distributions: `python3 tools/release/version.py NEW` writes it, then `uv lock`.
 
-It stands in each pyproject.toml of the workspace, in their exact requirements of each other, and in the policy packs.
+It stands in each pyproject.toml of the workspace, in their exact requirements of each other, in the policy packs, and
+in the template of a new project.
 Without NEW it prints the version; exit status 1 where they differ. A run that was stopped is repeated.
 """
 
@@ -33,8 +34,10 @@ def files(root: Path) -> dict[Path, tuple[re.Pattern[str], ...]]:
         root / "pyproject.toml",
         *(file for glob in members for file in sorted(root.glob(f"{glob}/pyproject.toml"))),
     ]
-    packs = sorted((root / "policies").rglob("PulumiPolicy.yaml"))
-    return dict.fromkeys(projects, (_OWN, _REQUIRED)) | dict.fromkeys(packs, (_PACK,))
+    template = root / "templates" / "gemma"
+    packs = [*sorted((root / "policies").rglob("PulumiPolicy.yaml")), *sorted(template.rglob("PulumiPolicy.yaml"))]
+    pins = {file: (_REQUIRED,) for file in (template / "pyproject.toml",) if file.exists()}
+    return dict.fromkeys(projects, (_OWN, _REQUIRED)) | dict.fromkeys(packs, (_PACK,)) | pins
 
 
 def versions(root: Path) -> dict[str, list[str]]:

@@ -4,7 +4,8 @@ python3 tools/release/wheel.py [FOLDER], by default into dist/. They are install
 pip install --find-links dist bezel-localcloud
 
 The wheel of the policies gets the limits of policies/*.json beside its packs: this repository's own are the shipped
-ones. Either all wheels are in the folder afterwards, or none of this run.
+ones. That of `bezel` gets templates/gemma, which `bezel new` fills in. Either all wheels are in the folder afterwards,
+or none of this run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ def main(folder: str = "dist") -> int:
     target = Path(folder).resolve()
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".wheels-", dir=target) as made:
-        status = _build(ROOT, made, "--all-packages") or _build(policies_with_limits(Path(made) / "policies"), made)
+        status = (
+            _build(ROOT, made, "--all-packages")
+            or _build(policies_with_limits(Path(made) / "policies"), made)
+            or _build(bezel_with_template(Path(made) / "bezel"), made)
+        )
         if status == 0:
             for wheel in Path(made).glob("*.whl"):
                 wheel.replace(target / wheel.name)
@@ -39,6 +44,15 @@ def policies_with_limits(folder: Path) -> Path:
     shutil.copytree(ROOT / "policies", folder, ignore=shutil.ignore_patterns("__pycache__"))
     for limits in folder.glob("*.json"):
         shutil.copy(limits, folder / "bezel_policies" / "packs")
+    return folder
+
+
+def bezel_with_template(folder: Path) -> Path:
+    """Copy the distribution of the program, with the files of a new project where `bezel new` looks for them."""
+    shutil.copytree(ROOT / "bezel", folder / "bezel", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "templates" / "gemma", folder / "bezel" / "cli" / "new" / "template")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
     return folder
 
 

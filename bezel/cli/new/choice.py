@@ -1,0 +1,197 @@
+"""Choice of accelerator, region and settings for a model: the cheapest that the planner accepts.
+
+What is chosen is planned as a preview plans it, so a stack file made of it has no problems. Pure. Leaves out the text
+of the file (`stack_text`) and questions (`command`).
+"""
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner import PlanError, make_plan
+from bezel.planner.assemble.compare import DEFAULT_CONTEXT, compare
+from bezel.planner.base.money import Priced
+from bezel.planner.base.problems import setting
+from bezel_base.errors import Problem, WrongValueError
+from bezel_catalog import accelerators, models, tpus
+
+if TYPE_CHECKING:
+    from bezel.planner import AnyPlan
+
+DEFAULT_MODEL = "gemma-4-12b-it-qat-w4a16"
+DEV, PROD = "dev", "prod"
+ALLOWED = "allowed-accelerators"
+_PROJECT = "my-project"  # a plan needs one; nothing that is written names it
+_CONTEXTS = (32768, 16384, 8192, 4096)
+_SEQUENCES = (8, 4)
+# Each saves memory against the one before: a KV cache of half the size, then smaller steps and less left to others.
+_SAVINGS: tuple[Mapping[str, object], ...] = (
+    {},
+    {"kv-cache-dtype": "fp8"},
+    {"kv-cache-dtype": "fp8", "gpu-memory-utilization": 0.95, "max-num-batched-tokens": 4096},
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings of a stack, and their plan.
+
+    Attributes:
+        configuration: Keys of the stack file without the namespace, in the order of the file.
+        plan: Their plan.
+        hourly: USD per hour of one instance or machine.
+    """
+
+    configuration: Mapping[str, Any]
+    plan: "AnyPlan"
+    hourly: Priced
+
+    @property
+    def accelerator(self) -> str:
+        """The accelerator's name in the catalogue."""
+        return str(self.configuration["accelerator"])
+
+    @property
+    def region(self) -> str:
+        """The region of the service; for leases, of gateway and weights."""
+        return str(self.configuration["region"])
+
+    @property
+    def environment(self) -> str:
+        """The environment, which chooses the limits."""
+        return str(self.configuration["environment"])
+
+    @property
+    def stack(self) -> str:
+        """The stack's name: that of its environment."""
+        return self.environment
+
+    def price_text(self) -> str:
+        """The price of an hour, e.g. `1.0465 USD per hour (derived)`."""
+        return f"{self.hourly.usd:.4f} USD per hour{' (derived)' if self.hourly.derived else ''}"
+
+
+def choose(model: str, accelerator: str, region: str, limits: Mapping[str, Any]) -> Choice:
+    """The cheapest choice with what is given.
+
+    Args:
+        model: Name of a checkpoint.
+        accelerator: Name of an accelerator; "" for the cheapest that fits.
+        region: Name of a region; "" for the cheapest with the accelerator.
+        limits: Configuration of the policy pack of costs in `dev`; what it refuses becomes a stack of `prod`.
+
+    Raises:
+        WrongValueError: A name is unknown, the region has no such accelerator, or the model does not run there; the
+            problems of the plan for the cheapest place.
+    """
+    _check_names(model, accelerator)
+    places = list(_places(model, accelerator, region))
+    if not places:
+        raise _no_place(accelerator, region)
+    first: PlanError | None = None  # of the cheapest place, which is the one that is meant
+    for kind, place in places:
+        last: PlanError | None = None
+        for configuration in _configurations(model, kind, place, limits):
+            try:
+                return _choice_of(configuration)
+            except PlanError as error:
+                last = error
+        first = first or last
+    raise _as_options(first, model, accelerator)
+
+
+def _check_names(model: str, accelerator: str) -> None:
+    problems = []
+    for option, name, names in (("--model", model, [*models()]), ("--accelerator", accelerator, _machines())):
+        if name and name not in names:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
+            consequence = "the catalogue has no such name, so nothing of it is known."
+            problems.append(Problem(option, name, consequence, f"choose {' or '.join(near)}; `bezel catalog show`."))
+    if problems:
+        raise WrongValueError(*problems)
+
+
+def _machines() -> list[str]:
+    return [*accelerators(), *tpus()]
+
+
+def _places(model: str, accelerator: str, region: str) -> Iterator[tuple[str, str]]:
+    """Accelerators with a region each, as given, the cheapest first; those without a known price are left out."""
+    offers = []
+    for row in compare(models()[model], DEFAULT_CONTEXT):
+        name, price = row.offer.machine, row.offer.hourly
+        if name in _machines() and accelerator in ("", name) and (isinstance(price, Priced) or accelerator):
+            usd = price.usd if isinstance(price, Priced) else Decimal(0)
+            offers.append((usd, name, _region(name, row.offer.region)))
+    for _, name, cheapest in sorted(offers):
+        regions = _regions(name)
+        if region in ("", *regions):
+            yield name, region or cheapest
+
+
+def _regions(accelerator: str) -> list[str]:
+    if accelerator in tpus():
+        return sorted({_region(accelerator, zone) for zone in tpus()[accelerator].zones})
+    return sorted(accelerators()[accelerator].regions)
+
+
+def _region(accelerator: str, place: str) -> str:
+    """The region of a place: a lease has a zone."""
+    return place.rpartition("-")[0] if accelerator in tpus() else place
+
+
+def regions(accelerator: str) -> list[str]:
+    """Regions that have an accelerator, sorted; of all for the name ""."""
+    return sorted({region for name in ([accelerator] if accelerator else _machines()) for region in _regions(name)})
+
+
+def _configurations(
+    model: str, accelerator: str, region: str, limits: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """Settings to try, those with the longest requests first."""
+    allowed = limits.get(ALLOWED, {}).get("limits", {}).get(DEV)
+    environment = DEV if allowed is None or accelerator in allowed else PROD
+    base: dict[str, object] = {"environment": environment, "model": model, "accelerator": accelerator, "region": region}
+    if models()[model].hub_id is None:
+        base |= {"weights": {"path": model}}
+    if accelerator in tpus():
+        zones = [zone for zone in tpus()[accelerator].zones if _region(accelerator, zone) == region]
+        base |= {"lease": {"zones": [{"zone": zone} for zone in zones]}}
+    for context in _CONTEXTS:
+        for sequences in _SEQUENCES:
+            for saving in _SAVINGS:
+                yield {**base, "vllm": {"max-model-len": context, "max-num-seqs": sequences, **saving}}
+
+
+def _choice_of(configuration: Mapping[str, Any]) -> Choice:
+    stack = str(configuration["environment"])
+    plan = make_plan(configuration, project=_PROJECT, stack=stack)
+    hourly = plan.cost.hourly
+    if not isinstance(hourly, Priced):  # pragma: no cover - the plan refuses an unknown price
+        raise PlanError.of([Problem(setting("accelerator"), None, hourly.reason, "choose another one.")], stack)
+    return Choice(configuration, plan, hourly)
+
+
+def _no_place(accelerator: str, region: str) -> WrongValueError:
+    names = regions(accelerator)
+    near = difflib.get_close_matches(region, names, n=2) or names
+    what = accelerator or "any accelerator of the catalogue"
+    consequence = f"this region is not known to have {what}, so nothing could be deployed there."
+    return WrongValueError(Problem("--region", region, consequence, f"choose one of {', '.join(near)}."))
+
+
+def _as_options(error: PlanError | None, model: str, accelerator: str) -> WrongValueError:
+    """The problems of a plan, by the options that the user gave."""
+    options = {setting(name): f"--{name}" for name in ("model", "accelerator", "region")}
+    problems: Iterable[Problem] = error.problems if error else ()
+    shown = [
+        Problem(options.get(each.key, each.key), each.value, each.consequence, each.repair)
+        if each.value is not None
+        else each
+        for each in problems
+    ]
+    where = accelerator or "any accelerator of the catalogue"
+    return WrongValueError(*shown, title=f"{json.dumps(model)[1:-1]} cannot be served on {where}")

@@ -1,0 +1,163 @@
+"""`bezel new stack NAME --from STACK`: a copy of a stack's file under another name, with what must differ.
+
+What is deployed is named by its stack, so the names of service and accounts follow by themselves. What would belong to
+both is changed: who creates the bucket of weights, keys of the stack's secrets, the time of a restart. A new
+environment gets limits of its own (`new_environment`).
+"""
+
+import argparse
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bezel.cli.new.new_environment import pipeline_edits
+from bezel.engine.local.stack_copy import without_keys
+from bezel.engine.project.pipeline_file import FILE
+from bezel.engine.project.project import STACK_NAME, Project, find_project
+from bezel.operations.stack_edits.file_text import with_setting
+from bezel.planner import make_plan
+from bezel.planner.base.names import is_environment
+from bezel.planner.base.problems import NAMESPACE
+from bezel.planner.base.stack_file import read_stack_file
+from bezel_base.atomic_write import write_whole
+from bezel_base.console import say
+from bezel_base.errors import ENCRYPTED, NOT_SET, Problem, WrongValueError
+from bezel_base.text.shell import shell_word
+
+_PROJECT = "my-project"  # a plan needs one; nothing that is written names it
+_RESTART = re.compile(rf"^ *{NAMESPACE}:restarted_at:.*\n", re.MULTILINE)
+
+
+def make_stack(names: list[str], options: argparse.Namespace) -> None:
+    """Write the file of another stack, and what its environment needs.
+
+    Args:
+        names: Words after `stack`.
+        options: Of the command.
+
+    Raises:
+        WrongValueError: Nothing can be made of what is given; nothing was written.
+        PlanError: The stack could not be deployed; nothing was written.
+    """
+    name = _checked_name(names)
+    _check_options(options)
+    project = find_project(Path.cwd())
+    source = _checked_source(project, name, options.source_stack)
+    environment = options.environment or str(project.configuration(source).get("environment") or "dev")
+    if not is_environment(environment):
+        consequence = "no stack can have such an environment."
+        repair = "write at most 32 lower-case letters, digits and hyphens, with a letter first."
+        raise WrongValueError(Problem("--environment", environment, consequence, repair))
+    text = copied_text(project, source, environment)
+    _check_plan(text, name)
+    edits = dict(pipeline_edits(project, name, environment, str(_environment_of(project, source))))
+    edits = {path: content for path, content in edits.items() if path != FILE} | {
+        f"Pulumi.{name}.yaml": text,
+        **{path: content for path, content in edits.items() if path == FILE},
+    }
+    _write(project.folder, edits)
+    say(f"{name}: as {source}, in the environment {environment}")
+    for path in edits:
+        say(f"  {path}")
+    say(f"`make up STACK={shell_word(name)}` rehearses it on the embedded cloud.")
+
+
+def copied_text(project: Project, source: str, environment: str) -> str:
+    """The content of a stack's file for another stack: comments and order stay.
+
+    Args:
+        project: The project.
+        source: The stack that is copied.
+        environment: Of the new stack.
+
+    Raises:
+        WrongValueError: The file holds encrypted values, which are of its stack alone.
+        UserError: The file has problems, or a value cannot be changed in it.
+    """
+    file = project.stack_file(source)
+    text = _RESTART.sub("", without_keys(file.read_text(encoding="utf-8")))
+    content, _ = read_stack_file(text, file.name)
+    if encrypted := sorted(_encrypted_keys(content)):
+        consequence = f"the key of {source} encrypts it, and no other stack can read it."
+        repair = "take it out of the copied file for the time of the copy, then `pulumi config set --secret` in both."
+        raise WrongValueError(*(Problem(f"{file.name}: {key}", ENCRYPTED, consequence, repair) for key in encrypted))
+    settings = project.configuration(source)
+    if environment != str(settings.get("environment") or "dev"):
+        text = with_setting(text, file.name, NAMESPACE, ("environment",), environment)
+    weights = settings.get("weights")
+    if isinstance(weights, Mapping) and weights.get("create"):
+        text = with_setting(text, file.name, NAMESPACE, ("weights", "create"), False)
+    return text
+
+
+def _checked_name(names: list[str]) -> str:
+    repair = "write `bezel new stack NAME --from STACK`; for a project of this name `bezel new ./stack`."
+    if len(names) != 1:
+        consequence = "a stack has one name." if names else "the new stack needs a name."
+        raise WrongValueError(Problem("NAME", " ".join(names) or NOT_SET, consequence, repair))
+    (name,) = names
+    if not STACK_NAME.fullmatch(name) or not name.strip(".") or name.startswith("-"):
+        consequence = "a stack's name has at most 100 letters, digits, periods, hyphens and underscores."
+        raise WrongValueError(Problem("NAME", name, consequence, repair))
+    return name
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    for name in ("model", "accelerator", "region", "packages"):
+        if value := getattr(options, name):
+            consequence = "a copied stack keeps what it is copied from."
+            raise WrongValueError(Problem(f"--{name}", value, consequence, "leave it out, and edit the new file."))
+
+
+def _checked_source(project: Project, name: str, source: str) -> str:
+    stacks = project.stacks()
+    if not source:
+        listed = ", ".join(stacks) or "(no stacks)"
+        raise WrongValueError(Problem("--from", NOT_SET, "a stack is copied.", f"name one of {listed}."))
+    project.stack_file(source)
+    twin = next((stack for stack in stacks if stack.casefold() == name.casefold()), None)
+    if twin is not None:
+        consequence = f"there is Pulumi.{twin}.yaml, and nothing is overwritten."
+        raise WrongValueError(Problem("NAME", name, consequence, "choose another name, or edit that file."))
+    return source
+
+
+def _environment_of(project: Project, stack: str) -> object:
+    return project.configuration(stack).get("environment") or "dev"
+
+
+def _check_plan(text: str, name: str) -> None:
+    """Plan the stack as a preview does; its own project or a stand-in names what a plan names by it."""
+    content, _ = read_stack_file(text, f"Pulumi.{name}.yaml")
+    values: Mapping[str, Any] = (content or {}).get("config") or {}
+    prefix = f"{NAMESPACE}:"
+    configuration = {
+        key.removeprefix(prefix).removeprefix("config:"): value
+        for key, value in values.items()
+        if key.startswith(prefix)
+    }
+    make_plan(configuration, project=str(values.get("gcp:project") or _PROJECT), stack=name)
+
+
+def _encrypted_keys(content: Any, path: str = "") -> Iterator[str]:
+    if isinstance(content, Mapping):
+        if set(content) == {"secure"}:
+            yield path.removeprefix("config.")
+        for key, value in content.items():
+            yield from _encrypted_keys(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(content, list):
+        for number, value in enumerate(content):
+            yield from _encrypted_keys(value, f"{path}.{number}")
+
+
+def _write(folder: Path, edits: Mapping[str, str]) -> None:
+    """Write the files in their order: the pipeline's file, which names the others, is the last one."""
+    try:
+        for path, content in edits.items():
+            write_whole(folder / path, content)
+    except OSError as error:
+        consequence = f"the files cannot be written: {os.strerror(error.errno) if error.errno else error}."
+        repair = "make the folder writable, then run the same command again."
+        raise WrongValueError(Problem(str(folder), None, consequence, repair)) from None
