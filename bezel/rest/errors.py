@@ -1,5 +1,6 @@
 """Errors of REST calls, with texts for the user that hold no credential."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bezel_base.errors import UserError
@@ -31,11 +32,22 @@ class ApiError(RestError):
         reason: The most specific machine-readable code of the response, e.g. `PERMISSION_DENIED`, `notFound`, or
             "" when the body has none.
         message: The server's text.
+        details: The details of a refusal (AIP-193), e.g. of the type `google.rpc.BadRequest`; unredacted.
     """
 
-    def __init__(self, status: int, reason: str, message: str, *, method: str = "", url: str = "") -> None:
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        method: str = "",
+        url: str = "",
+        details: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.status = status
         self.reason = reason
+        self.details = tuple(details)
         self.message = redact(message)
         # The query stays out: uploads and signed links carry credentials there.
         where = f"{method} {url.split('?', 1)[0]}".strip()
@@ -52,6 +64,8 @@ class ApiError(RestError):
         if isinstance(error, dict):
             older = error.get("errors") or [{}]
             reason = error.get("status") or (older[0].get("reason") if isinstance(older[0], dict) else None)
-            return cls(status, str(reason or ""), str(error.get("message") or ""), method=method, url=url)
+            details = [each for each in error.get("details") or () if isinstance(each, dict)]
+            message = str(error.get("message") or "")
+            return cls(status, str(reason or ""), message, method=method, url=url, details=details)
         text = body.decode("utf-8", "replace").strip()
         return cls(status, "", text[:500] or "(empty response)", method=method, url=url)

@@ -12,7 +12,7 @@ from bezel.operations.results import Result
 from bezel.rest import ApiError
 from bezel_base.errors import Problem, UserError
 
-Area = Literal["tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights", "access"]
+Area = Literal["tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights", "access", "verdict"]
 State = Literal["ok", "warning", "problem", "unknown"]
 _AT_A_TIME = 8
 _TEXT = 700

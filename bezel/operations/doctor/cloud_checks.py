@@ -56,7 +56,7 @@ def cloud_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job
     apis: defaultdict[str, set[str]] = defaultdict(set)
     for plan, project in named.values():
         apis[project] |= {*plan.apis}
-    quotas = _stacks_by_key(named, lambda plan, project: [(project, _needs(plan), isinstance(plan, LeasePlan))])
+    quotas = _stacks_by_key(named, lambda plan, project: [(project, needs_of(plan), isinstance(plan, LeasePlan))])
     folders = _stacks_by_key(named, _folders)
     jobs = []
     for project in projects:
@@ -87,7 +87,8 @@ def _stacks_by_key(
     return dict(stacks_by_key)
 
 
-def _needs(plan: AnyPlan) -> tuple[Need, ...]:
+def needs_of(plan: AnyPlan) -> tuple[Need, ...]:
+    """The quotas that a deploy of a plan needs."""
     if isinstance(plan, LeasePlan):
         return lease_needs(plan.terms)
     return service_needs(plan.service, gated=plan.settings.rollout == "gated")

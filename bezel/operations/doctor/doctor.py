@@ -18,13 +18,14 @@ from bezel.operations.doctor.check import Area, Check, Job, check, of_error, run
 from bezel.operations.doctor.cloud_checks import cloud_jobs
 from bezel.operations.doctor.local_checks import local_jobs, plan_stacks, project_check
 from bezel.operations.doctor.stack_choice import chosen_stacks
+from bezel.operations.doctor.verdict.entry import google_checks, report_file
 from bezel.operations.results import Result, format_count
 from bezel.rest import Credentials, GoogleClient
 from bezel_base.console import align_columns
 from bezel_base.errors import UserError
 
 _REQUEST_SECONDS = 10.0
-_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "access")
+_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "access", "verdict")
 _GOOGLE = "Google Cloud"
 
 
@@ -37,6 +38,16 @@ class DoctorArguments(Arguments):
     )
     deadline: Annotated[float, Reach.INSIDE, Option("SECONDS")] = Field(
         45.0, gt=0, le=300, description="time limit of the checks, in seconds"
+    )
+    ask_google: Annotated[bool, Reach.INSIDE] = Field(
+        default=False,
+        description="also ask Google whether it would accept the stack's service, by requests that create nothing",
+    )
+    verdict: Annotated[str | None, Reach.INSIDE, Option("FILE")] = Field(
+        None,
+        min_length=1,
+        max_length=300,
+        description="report of --ask-google, FILE.md below the project's folder (default: google-STACK.md)",
     )
 
 
@@ -69,8 +80,10 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     """Check what a deploy needs.
 
     Raises:
+        WrongValueError: The arguments do not go together, or the report cannot be written where they say.
         UserError: The project cannot be read, or has no such stack.
     """
+    file = report_file(context.folder, arguments.stack, arguments.verdict, is_asked=arguments.ask_google)
     if arguments.stack is not None:
         context.project.stack_file(arguments.stack)
     stacks, choice = chosen_stacks(context) if arguments.stack is None else ((arguments.stack,), [])
@@ -88,7 +101,10 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
             )
             cloud = run_all(jobs, arguments.deadline)
         else:
-            cloud = [_needs_login(area) for area in _NEEDING_LOGIN if any(job.area == area for job in jobs)]
+            areas = {job.area for job in jobs} | ({"verdict"} if file else set())
+            cloud = [_needs_login(area) for area in _NEEDING_LOGIN if area in areas]
+    if file is not None and arguments.stack in plans:
+        cloud += google_checks(context, arguments.stack, plans[arguments.stack], file) if is_logged_in else []
     checks = (*first, *choice, *files, *project_check(context, plans), *cloud)
     return Doctor(stacks=stacks, is_logged_in=is_logged_in, checks=checks, causes=causes_of(checks))
 

@@ -1,0 +1,1 @@
+"""Google's verdict on a stack before its deploy, beside localcloud's: requests that create nothing, and a report."""
