@@ -17,7 +17,7 @@ from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud import clients, control
 from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint
 from localcloud_support.client import Client
-from tests.support.e2e import warm_bezel
+from tests.support.e2e import warm_bezel, warm_python
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Run
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class SetupHarness:
             "PULUMI_HOME": str(folder / "pulumi"),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         }
+        warm_python.environment(folder / ".venv")
         return cls(folder, endpoint, Client(endpoint), environment)
 
     def stop(self) -> None:
@@ -80,7 +81,8 @@ class SetupHarness:
 
     def pulumi(self, *command_line: str) -> Run:
         """Run `pulumi` on the state in the bucket, as a user does by hand."""
-        environment = self.environment | {
+        environment = self.environment | warm_python.variables(self.folder)
+        environment |= {
             "PULUMI_BACKEND_URL": f"gs://{BUCKET}",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.home / "passphrase"),
             "STORAGE_EMULATOR_HOST": self.endpoint.emulator.removeprefix("http://"),
@@ -99,7 +101,11 @@ class SetupHarness:
     def bezel(self, *command_line: str) -> Run:
         """Run `bezel`."""
         with tempfile.NamedTemporaryFile("r", prefix="said-") as output:
-            code = warm_bezel.run(command_line, self.folder, self.environment, Path(output.name), SECONDS)
+            environment = self.environment | warm_python.variables(self.folder)
+            # The program that it makes runs in its own environment.
+            prefix = str(warm_python.interpreter(self.folder).parent.parent)
+            output_file = Path(output.name)
+            code = warm_bezel.run(command_line, self.folder, environment, output_file, SECONDS, prefix=prefix)
             return Run(code, output.read())
 
     def start(self, *command_line: str) -> subprocess.Popen[str]:

@@ -22,10 +22,12 @@ def run(
     output_file: Path,
     seconds: float,
     error_file: Path | None = None,
+    prefix: str = "",
 ) -> int:
     """Run `bezel ARGUMENTS` in a folder; its exit code.
 
-    Both of its streams go into `output_file`, standard error into `error_file` where there is one.
+    Both of its streams go into `output_file`, standard error into `error_file` where there is one. `prefix` is the
+    folder that it takes for its environment (`sys.prefix`), by default this process's.
 
     Raises:
         TimeoutError: It did not end in time, and was killed.
@@ -33,7 +35,7 @@ def run(
     """
     # With the interpreter of the folder's environment what the command starts is forked as well.
     python = warm_python.interpreter(folder) if warm_python.VARIABLE in environment else Path(sys.executable)
-    order = write_order(Order(str(python), [*arguments], str(folder), dict(environment)))
+    order = write_order(Order(str(python), prefix, [*arguments], str(folder), dict(environment)))
     with (
         socket.socket(socket.AF_UNIX) as server,
         Path(os.devnull).open("rb") as nothing,

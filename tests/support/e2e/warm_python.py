@@ -38,7 +38,7 @@ elif arguments[:1] == ["-IS"] and arguments[1].endswith("/language_host"):
 if not place or not kind or b"PYTHONPATH" in posix.environ:
     posix.execv("{python}", ["{python}", *sys.argv[1:]])
 import _signal, _socket
-order = [sys.argv[0], str(len(arguments)), *arguments]
+order = [sys.argv[0], "", str(len(arguments)), *arguments]
 order = [each.encode(sys.getfilesystemencoding(), "surrogateescape") for each in order]
 order += [posix.getcwdb(), *(name + b"=" + value for name, value in posix.environ.items())]
 order = b"\\0".join(order)

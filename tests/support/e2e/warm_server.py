@@ -26,13 +26,15 @@ from typing import NamedTuple
 LENGTH = 8
 SDK = (
     *("pulumi", "pulumi.dynamic", "pulumi.policy", "pulumi_policy", "pulumi_docker", "dill"),
-    *("anyio", "certifi", "google.oauth2.reauth", "google.oauth2.service_account", "grpc._server", "h11", "httpcore"),
-    *("httptools", "httpx", "numpy", "numpy.ma", "numpy.typing", "orjson", "stringprep"),
+    *("anyio", "certifi", "encodings.idna", "google.auth.crypt", "google.oauth2.credentials", "google.oauth2.reauth"),
+    *("google.oauth2.service_account", "grpc._channel", "grpc._server", "grpc._simple_stubs", "grpc._utilities"),
+    *("h11", "httpcore", "httptools", "httpx", "numpy", "numpy.ma", "numpy.typing", "orjson", "stringprep"),
     *("bezel.diagnosis.diagnosis", "bezel.leases.inventory", "bezel.outside_changes.reading"),
     *("bezel.planner.assemble.build", "bezel.planner.assemble.quota_use", "bezel.resource_cost.stack_cost"),
     *("bezel.rest.cloud_quotas", "bezel.weights.adapter", "bezel.weights.layout", "bezel_base.loopback.grpc_guard"),
     *("bezel_bench.cell.build_cell", "bezel_bench.cell.cell", "bezel_bench.metrics.figures"),
-    *("bezel_bench.result.document", "bezel_bench.validity.checks"),
+    *("bezel_base.process_end", "bezel_bench.result.document", "bezel_bench.server.manifest"),
+    *("bezel_bench.validity.checks", "bezel_bootstrap.deploy"),
     *("bezel_components.base.dynamic", "bezel_components.dynamic_plugin.unpickling"),
     *("bezel_components.providers.model_files", "bezel_components.providers.traffic_switch"),
     *("bezel_policies.adapter", "bezel_smoke.checks", "bezel_smoke.health", "bezel_smoke.hooks"),
@@ -55,8 +57,9 @@ BEZEL = (
     "bezel_localcloud.services.cloud_run.runtime.real_vllm",
     "bezel_localcloud.services.cloud_run.runtime.untrained",
     *("bezel.cli.ci.deploy", "bezel.cli.ci.drift", "bezel.cli.ci.expire", "bezel.cli.ci.lock", "bezel.cli.ci.preview"),
-    *("bezel.cli.ci.output", "bezel.engine.recover.recover", "encodings.idna", "getpass", "stringprep"),
-    *("google.auth._default", "google.oauth2.reauth", "google.oauth2.service_account"),
+    *("bezel.cli.ci.output", "bezel.cli.init", "bezel.engine.recover.recover", "encodings.idna", "getpass"),
+    *("bezel_simulated_vllm.synthetic_weights", "google.auth._default", "google.auth.crypt"),
+    *("google.oauth2.credentials", "google.oauth2.reauth", "google.oauth2.service_account", "stringprep"),
 )
 # The SDK's protocol without the SDK (`fast_import`), so they have a server of their own.
 PLUGINS = (
@@ -71,6 +74,7 @@ class Order(NamedTuple):
     """What a fork goes on with, in place of an interpreter that was started for it."""
 
     executable: str
+    prefix: str  # of the environment; "" for that of the server
     arguments: list[str]
     folder: str
     variables: dict[str, str]
@@ -82,6 +86,10 @@ def load(kind: str) -> None:
         importlib.import_module("bezel_pulumi_offline.plugin.fast_import").lighten()
     for name in KINDS[kind]:
         importlib.import_module(name)
+    if kind != "plugins":
+        # Reading the catalogue takes ten times as long as a plan.
+        settings = {"accelerator": "nvidia-l4", "model": "gemma-4-12b-it-qat-w4a16", "region": "us-east4"}
+        importlib.import_module("bezel.planner").make_plan(settings, project="bezel-local", stack="read")
     if kind == "sdk":
         for module, name in SDK_NAMES.items():
             getattr(importlib.import_module(f"pulumi_gcp.{module}"), name)
@@ -92,16 +100,16 @@ def load(kind: str) -> None:
 def write_order(order: Order) -> bytes:
     """Write an order for the wire: the launcher writes the same form."""
     variables = (f"{name}={value}" for name, value in order.variables.items())
-    texts = [order.executable, str(len(order.arguments)), *order.arguments, order.folder, *variables]
+    texts = [order.executable, order.prefix, str(len(order.arguments)), *order.arguments, order.folder, *variables]
     return b"\0".join(os.fsencode(text) for text in texts)
 
 
 def read_order(data: bytes) -> Order:
     """Read an order from the wire."""
-    executable, number, *texts = [os.fsdecode(each) for each in data.split(b"\0")]
+    executable, prefix, number, *texts = [os.fsdecode(each) for each in data.split(b"\0")]
     count = int(number)
     variables = dict(each.split("=", 1) for each in texts[count + 1 :])
-    return Order(executable, texts[:count], texts[count], variables)
+    return Order(executable, prefix, texts[:count], texts[count], variables)
 
 
 class Server:
@@ -212,7 +220,7 @@ def _become(kind: str, order: Order) -> None:
     sys.stdout, sys.stderr = (
         io.TextIOWrapper(io.FileIO(number, "w", closefd=False), write_through=True) for number in (1, 2)
     )
-    sys.executable, arguments = order.executable, order.arguments
+    sys.executable, sys.prefix, arguments = order.executable, order.prefix or sys.prefix, order.arguments
     if kind == "bezel":
         sys.path[0], sys.argv = str(Path(sys.executable).parent), ["bezel", *arguments]
         sys.exit(importlib.import_module("bezel.cli.main").main())
