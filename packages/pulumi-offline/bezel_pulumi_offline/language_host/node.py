@@ -78,7 +78,6 @@ class NodeHost(Host):
     def RunPlugin(self, _request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         """Refused: this host runs programs only."""
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "this language host runs no plugins or policy packs for Node")
-        yield from ()
 
     def Link(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Enter SDKs into the project's package.json."""
