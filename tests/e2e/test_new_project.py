@@ -49,7 +49,7 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     top = tmp_path_factory.mktemp("team")
     wheels = build_wheels(top / "wheels")
     environment = FreshEnvironment.make(top / "environment", wheels, "bezel", "bezel-policies", "bezel-stacks")
@@ -67,33 +67,33 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
 
 
 @pytest.mark.timeout(600)
-def test_a_fresh_project_is_previewed_within_its_limits(made: Made) -> None:
+def test_a_fresh_project_is_previewed_within_its_limits(project: Made) -> None:
     packs = [f"--policy-pack=policies/{name}" for name in ("hardware_cost", "security")]
-    output = made.local("preview", "dev", *packs)
+    output = project.local("preview", "dev", *packs)
     assert "chat-dev" in output
     assert "policies/hardware_cost.dev.json" in output
     assert "hardware-cost@v" in output
-    checked = made.run("bezel", "upgrade", "--check")
+    checked = project.run("bezel", "upgrade", "--check")
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_project_lives_with_a_second_environment(made: Made) -> None:
-    assert "dev is in service on localcloud" in made.local("up", "dev")
-    copied = made.run("bezel", "new", "stack", "trial", "--from", "dev", "--environment", "staging")
+def test_a_project_lives_with_a_second_environment(project: Made) -> None:
+    assert "dev is in service on localcloud" in project.local("up", "dev")
+    copied = project.run("bezel", "new", "stack", "trial", "--from", "dev", "--environment", "staging")
     assert copied.returncode == 0, copied.stderr
-    output = made.local("up", "trial", "--policy-pack=policies/hardware_cost")
+    output = project.local("up", "trial", "--policy-pack=policies/hardware_cost")
     assert "trial is in service on localcloud" in output
     assert "policies/hardware_cost.staging.json" in output
-    status = made.run("bezel", "local", "outputs", "trial")
+    status = project.run("bezel", "local", "outputs", "trial")
     assert json.loads(status.stdout)["settings"]["environment"] == "staging"
     # In every environment but dev the service is protected from deletion.
-    refused = made.run("bezel", "local", "down", "trial", *QUICK)
+    refused = project.run("bezel", "local", "down", "trial", *QUICK)
     assert refused.returncode != 0
     assert "deletion_protection: never" in refused.stdout + refused.stderr
-    file = made.folder / "Pulumi.trial.yaml"
+    file = project.folder / "Pulumi.trial.yaml"
     file.write_text(f"{file.read_text()}  bezel:deletion_protection: never\n")
-    made.local("up", "trial")
-    made.local("down", "trial")
-    made.local("down", "dev")
+    project.local("up", "trial")
+    project.local("down", "trial")
+    project.local("down", "dev")

@@ -45,8 +45,8 @@ def test_the_python_sdk_has_every_resource(tmp_path: Path) -> None:
     metadata.write_text("Metadata-Version: 2.1\nName: pulumi_bezel\nVersion: 0.1.0\n")
     tokens = [*COMPONENTS, *CHECKS]
     modules = sorted({f"pulumi_bezel.{token.split(':')[1]}" for token in tokens})
-    found = {each.name for each in pkgutil.iter_modules([str(sdk / "pulumi_bezel")], "pulumi_bezel.")}
-    assert found >= set(modules)
+    module_names = {each.name for each in pkgutil.iter_modules([str(sdk / "pulumi_bezel")], "pulumi_bezel.")}
+    assert module_names >= set(modules)
     checks = [f"assert hasattr(pulumi_bezel.{t.split(':')[1]}, {t.split(':')[2]!r})" for t in tokens]
     program = "\n".join(["import pulumi_bezel", *(f"import {module}" for module in modules), *checks])
     run([sys.executable, "-c", program], sdk, PYTHONPATH=str(sdk))

@@ -255,17 +255,19 @@ class Observability(TypedDict, total=False):
 class ServiceSettings(TypedDict, total=False):
     """Settings of `VllmService`."""
 
-    environment: Literal["dev", "prod"]
-    """`prod` protects the service from deletion."""
+    environment: str
+    """Any word; each but `dev` protects the service from deletion, as `prod` does."""
     deletion_protection: Literal["environment", "always", "never"]
-    """When deleting the service is refused: in `prod`, always, or never; to delete a protected one: `never`, `up`, then
-    `down`."""
+    """When deleting the service is refused: outside of `dev`, always, or never; to delete a protected one: `never`,
+    `up`, then `down`."""
     model: Required[str]
     """Checkpoint from the catalogue."""
     accelerator: Required[str]
     """Accelerator from the catalogue; TPU slices and machines with several GPUs are leased."""
     region: Required[str]
     """Region of the service; for leases, of gateway, images and weights."""
+    service_name: str
+    """Name of the Cloud Run service, for leases of the gateway; empty: `bezel-` and the stack's name."""
     vllm_version: str
     """vLLM release of the image; arguments are checked against its options."""
     image: Image

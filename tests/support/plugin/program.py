@@ -44,9 +44,9 @@ def copy_plugin(folder: Path) -> Path:
     folder.mkdir()
     shutil.copy(PLUGIN / "__main__.py", folder)
     text = (PLUGIN / "PulumiPlugin.yaml").read_text()
-    own = "virtualenv: .venv"
-    assert text.count(own) == 1
-    (folder / "PulumiPlugin.yaml").write_text(text.replace(own, f"virtualenv: {sys.prefix}"))
+    line = "virtualenv: .venv"
+    assert text.count(line) == 1
+    (folder / "PulumiPlugin.yaml").write_text(text.replace(line, f"virtualenv: {sys.prefix}"))
     return folder
 
 
