@@ -24,6 +24,14 @@ print(pulumi.__name__, sys.argv[1:], __name__, os.getcwd(), os.environ["OWN"], s
 print("bad", file=sys.stderr)
 sys.exit(7)
 """
+ENDING = """
+import atexit, sys, threading, time
+atexit.register(print, "registered")
+ended = threading.Event()
+threading.Thread(target=lambda: (ended.wait(), print("thread"))).start()
+print("main")
+ended.set()
+"""
 WAITING = "import os, time\nprint(os.getpid(), os.environ.get('OWN'), flush=True)\ntime.sleep(60)\n"
 
 
@@ -73,6 +81,26 @@ def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     output, complained = process.communicate("given", timeout=30)
     assert output.split() == ["pulumi", "['--a',", "'b']", "__main__", str(tmp_path), "1", str(tmp_path), "given"]
     assert (complained, process.returncode) == ("bad\n", 7)
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "last"),
+    [
+        ("", 0, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit('why')", 1, "why"),
+        ("raise ValueError('odd')", 1, "ValueError: odd"),
+        ("raise KeyboardInterrupt", -signal.SIGINT, "KeyboardInterrupt"),
+    ],
+)
+def test_it_ends_as_the_interpreter_does_after_its_threads_and_functions(
+    start: Start, end: str, code: int, last: str, tmp_path: Path
+) -> None:
+    (tmp_path / "script.py").write_text(ENDING + end)
+    process = start("-u", "script.py")
+    output, complained = process.communicate(timeout=30)
+    assert (output.split(), process.returncode) == (["main", "thread", "registered"], code)
+    assert complained.strip().rpartition("\n")[2] == last
 
 
 @pytest.mark.parametrize("start", ["forked"], indirect=True)
