@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.source_nodes import nodes_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,6 +27,7 @@ FUNCTION = re.compile(r"\bdef\s+(\w+)")
 RIDDLE = re.compile(
     rf"\b_*(?:{'|'.join(RULES['riddles'])})_*\s*(?:=(?!=)|[:,)\]]|\bin\b|[-+*/|&%@^<>]+=|$)", re.MULTILINE
 )
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 
 
@@ -45,16 +48,18 @@ def may_slip(source: str) -> bool:
 
 
 def slips(source: str) -> Iterator[str]:
-    """Each name of a source that has one of the forms, in the order of the source's tree."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if is_participle(node.name) or (node.name.startswith("test_") and len(node.name) > LONGEST_TEST_NAME):
-                yield node.name
-        elif isinstance(node, ast.Name | ast.arg):
-            name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node.ctx, ast.Store) else ""
-            if name.strip("_") in RULES["riddles"]:
-                yield name
+    """Each name of a source that has one of the forms."""
+    for node in nodes_of(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            if node.id.strip("_") in RULES["riddles"] and isinstance(node.ctx, ast.Store):
+                yield node.id
+        elif isinstance(node, ast.arg):
+            if node.arg.strip("_") in RULES["riddles"]:
+                yield node.arg
+        elif isinstance(node, FUNCTIONS) and (
+            is_participle(node.name) or (node.name.startswith("test_") and len(node.name) > LONGEST_TEST_NAME)
+        ):
+            yield node.name
 
 
 def checked_modules() -> Iterator[tuple[str, str]]:
