@@ -22,7 +22,7 @@ QUICK = ("--speed", "600")
 
 
 @dataclass(frozen=True)
-class Made:
+class Team:
     """The project's folder, in which `.venv` is an environment of wheels."""
 
     folder: Path
@@ -49,7 +49,7 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
     top = tmp_path_factory.mktemp("team")
     wheels = build_wheels(top / "wheels")
     environment = FreshEnvironment.make(top / "environment", wheels, "bezel", "bezel-policies", "bezel-stacks")
@@ -61,39 +61,39 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     assert ended.returncode == 0, ended.stderr
     # In place of `uv sync`, which needs an index for what is not of this workspace.
     (top / "chat" / ".venv").symlink_to(environment.folder)
-    project = Made(top / "chat")
+    project = Team(top / "chat")
     yield project
     project.run("bezel", "local", "stop")
 
 
 @pytest.mark.timeout(600)
-def test_a_fresh_project_is_previewed_within_its_limits(project: Made) -> None:
+def test_a_fresh_project_is_previewed_within_its_limits(team: Team) -> None:
     packs = [f"--policy-pack=policies/{name}" for name in ("hardware_cost", "security")]
-    output = project.local("preview", "dev", *packs)
+    output = team.local("preview", "dev", *packs)
     assert "chat-dev" in output
     assert "policies/hardware_cost.dev.json" in output
     assert "hardware-cost@v" in output
-    checked = project.run("bezel", "upgrade", "--check")
+    checked = team.run("bezel", "upgrade", "--check")
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_project_lives_with_a_second_environment(project: Made) -> None:
-    assert "dev is in service on localcloud" in project.local("up", "dev")
-    copied = project.run("bezel", "new", "stack", "trial", "--from", "dev", "--environment", "staging")
+def test_a_project_lives_with_a_second_environment(team: Team) -> None:
+    assert "dev is in service on localcloud" in team.local("up", "dev")
+    copied = team.run("bezel", "new", "stack", "trial", "--from", "dev", "--environment", "staging")
     assert copied.returncode == 0, copied.stderr
-    output = project.local("up", "trial", "--policy-pack=policies/hardware_cost")
+    output = team.local("up", "trial", "--policy-pack=policies/hardware_cost")
     assert "trial is in service on localcloud" in output
     assert "policies/hardware_cost.staging.json" in output
-    status = project.run("bezel", "local", "outputs", "trial")
+    status = team.run("bezel", "local", "outputs", "trial")
     assert json.loads(status.stdout)["settings"]["environment"] == "staging"
     # In every environment but dev the service is protected from deletion.
-    refused = project.run("bezel", "local", "down", "trial", *QUICK)
+    refused = team.run("bezel", "local", "down", "trial", *QUICK)
     assert refused.returncode != 0
     assert "deletion_protection: never" in refused.stdout + refused.stderr
-    file = project.folder / "Pulumi.trial.yaml"
+    file = team.folder / "Pulumi.trial.yaml"
     file.write_text(f"{file.read_text()}  bezel:deletion_protection: never\n")
-    project.local("up", "trial")
-    project.local("down", "trial")
-    project.local("down", "dev")
+    team.local("up", "trial")
+    team.local("down", "trial")
+    team.local("down", "dev")
