@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 SERVICE = "gcp:cloudrunv2/service:Service"
 ACCOUNT = "gcp:serviceaccount/account:Account"
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
-MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
-BUCKET = "gcp:storage/bucket:Bucket"
-INVOKER = "roles/run.invoker"
-EVERYONE = "allUsers"
 
 
 def adopted_ids(server: FoundServer, plan: AnyPlan) -> dict[tuple[str, str], str]:
-    """What exists already: (type, end of the resource's name) -> import id. Empty for what is no Cloud Run service.
+    """What exists already: (type, end of the resource's name) -> import id. Empty for what is not on Cloud Run.
+
+    Grants are not among it: to make one again changes nothing. Nor is the bucket: a converted stack makes none.
 
     Args:
         server: As it was found.
@@ -54,11 +52,6 @@ def adopted_ids(server: FoundServer, plan: AnyPlan) -> dict[tuple[str, str], str
     if server.image.startswith(repository):
         name = planned.image_repository_id
         ids[REPOSITORY, ""] = f"projects/{plan.project}/locations/{planned.region}/repositories/{name}"
-    bucket = plan.weights.bucket
-    if bucket and plan.weights.create and any(mount.bucket == bucket for mount in server.mounts):
-        ids[BUCKET, ""] = f"{plan.project}/{bucket}"
-    for member in (*server.invokers, *([EVERYONE] if server.public else [])):
-        ids[MEMBER, f"-{member}"] = f"{service} {INVOKER} {member}"
     return ids
 
 

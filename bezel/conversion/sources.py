@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bezel.conversion.conversion import Conversion, convert_server
 from bezel.conversion.inputs.cloud_run_service import NAME, read_service
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bezel.conversion.converted import Wishes
+    from bezel.conversion.inputs.found_server import FoundServer
     from bezel.rest import GoogleClient
 
-_NOT_FOUND = 404
+_NOT_FOUND, _DENIED = 404, 403
 
 
 def convert_source(
@@ -51,8 +52,7 @@ def convert_source(
     if path.is_file():
         return convert_server(read_text(_content(path), path.name), wishes, today=today)
     name = _service_name(source, wishes, path)
-    document, members = _read(google(), endpoint, name)
-    return convert_server(read_service(document, members), wishes, today=today)
+    return convert_server(_read(google(), endpoint, name), wishes, today=today)
 
 
 def _content(path: Path) -> str:
@@ -83,18 +83,26 @@ def _service_name(source: str, wishes: Wishes, path: Path) -> str:
     return f"projects/{wishes.project}/locations/{wishes.region}/services/{source}"
 
 
-def _read(google: GoogleClient, endpoint: str, name: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """A service, and the members of its IAM policy by role."""
+def _read(google: GoogleClient, endpoint: str, name: str) -> FoundServer:
+    """The server of a live service, with who may call it."""
     try:
         document = google.get(f"{endpoint}{name}")
-        policy = google.get(f"{endpoint}{name}:getIamPolicy")
     except ApiError as error:
         if error.status != _NOT_FOUND:
             raise
         consequence = "Cloud Run has no such service."
         repair = "see which there are: `gcloud run services list`; a file is given by its path."
         raise UserError(Problem("--from", name, consequence, repair)) from None
+    try:
+        policy = google.get(f"{endpoint}{name}:getIamPolicy")
+    except ApiError as error:
+        if error.status != _DENIED:
+            raise
+        server = read_service(document)
+        repair = "list the callers: bezel:access: {invokers: [...]}; the grants of today stay."
+        server.leave("IAM policy", "", "you may not read it, so its callers are not known.", repair)
+        return server
     members: dict[str, list[str]] = {}
     for binding in policy.get("bindings") or ():
         members.setdefault(str(binding.get("role")), []).extend(map(str, binding.get("members") or ()))
-    return document, members
+    return read_service(document, members)

@@ -7,7 +7,6 @@ import pytest
 
 from bezel.conversion.adoption import (
     ACCOUNT,
-    MEMBER,
     REPOSITORY,
     SERVICE,
     adopted_ids,
@@ -37,7 +36,12 @@ CREATED: dict[str, Any] = {
         {"type": REPOSITORY, "name": "image-repository", "id": "<PLACEHOLDER>", "parent": "image"},
         {"type": "bezel:cloudrun:CloudRunGpuService", "name": "service", "component": True, "parent": "llm"},
         {"type": SERVICE, "name": "service-service", "id": "<PLACEHOLDER>", "parent": "service", "version": "10.2.0"},
-        {"type": MEMBER, "name": "service-invoker-user:a@example.com", "id": "<PLACEHOLDER>", "parent": "service"},
+        {
+            "type": "gcp:cloudrunv2/serviceIamMember:ServiceIamMember",
+            "name": "service-invoker-user:a@example.com",
+            "id": "<PLACEHOLDER>",
+            "parent": "service",
+        },
         {"type": "pulumi-python:dynamic/smoke:HealthCheck", "name": "health", "id": "<PLACEHOLDER>", "parent": "llm"},
     ],
 }
@@ -73,7 +77,6 @@ def test_a_service_of_a_lost_state_is_imported_with_what_it_has() -> None:
         "image-repository": f"{PLACE}/repositories/bezel-chat-images",
         "service": "",
         "service-service": ID,
-        "service-invoker-user:a@example.com": f"{ID} roles/run.invoker user:a@example.com",
     }
 
 

@@ -19,6 +19,7 @@ from tests.support.components.fake_engine import declare
 
 PROJECT = Project(Path(__file__).parents[2])
 TYPE = "gcp:cloudrunv2/service:Service"
+SUBNETWORK = {"ipCidrRange": "10.8.0.0/24", "privateIpGoogleAccess": True, "region": "regions/us-east4"}
 SERVICES = [stack for stack in PROJECT.stacks() if "zones" not in str(PROJECT.configuration(stack).get("lease"))]
 
 
@@ -26,6 +27,7 @@ SERVICES = [stack for stack in PROJECT.stacks() if "zones" not in str(PROJECT.co
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
     with running(monkeypatch) as fake:
         fake.quota = 2
+        fake.subnetworks = {"projects/acme-llm/regions/us-east4/subnetworks/llm": SUBNETWORK}
         yield fake
 
 
@@ -73,6 +75,58 @@ def test_the_command_of_a_stack_converts_back_to_its_plan(stack: str) -> None:
     assert without_limits(back.plan) == without_limits(plan)
     assert back.prices.before == back.prices.after
     assert back.remarks("not converted") == []
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "callers and labels": {
+        "access": {"public": True, "ingress": "all"},
+        "labels": {"team": "speech", "owner": "chat"},
+        "environment": "prod",
+    },
+    "a network": {"vpc": {"network": "llm", "subnetwork": "llm", "egress": "all-traffic", "tags": ["a", "b"]}},
+    "variables and secrets": {
+        "variables": {"VLLM_LOGGING_LEVEL": "DEBUG", "LIST": "a,b", "TEXT": 'it\'s "here" ^@^ $x'},
+        "secrets": {"HF_TOKEN": "hf-token", "OTEL_TOKEN": "otel"},
+        "weights": {"loading": "hub"},
+        "resources": {"cpu": 8, "memory": "32Gi"},
+        "cost": {},
+    },
+    "a probe of the port": {"probe": {"kind": "tcp", "period_seconds": 20, "failure_threshold": 60}},
+    "its own name and bucket": {"service_name": "chat", "weights": {"bucket": "acme-w", "path": "own/copy"}},
+    "the streamer": {"weights": {"loading": "runai-streamer", "bucket": "acme-w"}, "cost": {}},
+    "a reserve, a boost, and numbers": {
+        "scaling": {
+            "zonal_redundancy": True,
+            "max_instances": 2,
+            "request_concurrency": 5,
+            "request_timeout_seconds": 90,
+        },
+        "resources": {"cpu_boost": True},
+        "cost": {},
+    },
+    "options in JSON, lists and switches": {
+        "vllm": {
+            "limit-mm-per-prompt": {"image": 2},
+            "speculative-config": {"method": "ngram", "num_speculative_tokens": 3},
+            "enable-prefix-caching": False,
+            "served-model-name": ["gemma", "chat"],
+            "tool-call-parser": None,
+            "enable-auto-tool-choice": None,
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_further_settings_convert_back_to_the_plan(changes: dict[str, Any]) -> None:
+    plan = plan_of("l4-qat", **changes)
+    back = convert(command_of(plan), "FILE")
+    assert isinstance(back.plan, Plan), back.objections
+    # Who may call is in the service's policy, which no flag but that of everyone says.
+    kept = {"image": plan.service.image, "invokers": plan.service.invokers, "public": plan.service.public}
+    names = {"service_account_id", "image_repository_id", "labels"} if "service_name" in changes else set()
+    kept |= {name: getattr(plan.service, name) for name in names}
+    assert replace(back.plan.service, **kept) == plan.service
 
 
 def test_another_setting_does_not_convert_back_to_the_plan() -> None:

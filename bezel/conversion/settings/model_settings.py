@@ -63,13 +63,24 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
         reason = "it is not in the catalogue, so its memory and its speed are not known."
         repair = f"did you mean {near}?" if near else "see those that are: `bezel models`."
         choice.remarks.append(remark("not converted", "model", argument, reason, repair))
+    _choose_place(choice, server, argument, project)
+    for other in server.mounts:
+        if other != choice.mount:
+            reason = "a stack mounts the bucket that holds its model's folder, and no other."
+            repair = "copy the model's files into a folder of it: `bezel weights copy`." if choice.mount is None else ""
+            choice.remarks.append(remark("not converted", f"mount {other.path}", other.bucket, reason, repair))
+    return choice
+
+
+def _choose_place(choice: ModelChoice, server: FoundServer, argument: str, project: str) -> None:
+    """Set where the model's files are read from."""
     if argument.startswith("gs://"):
         bucket, _, path = argument.removeprefix("gs://").partition("/")
-        choice.weights = _place(bucket, path, record, project) | {"loading": STREAMER.id}
+        choice.weights = _place(bucket, path, choice.record, project) | {"loading": STREAMER.id}
     elif mount := _mount_of(server.mounts, argument):
         choice.mount = mount
         path = argument.removeprefix(mount.path.rstrip("/")).strip("/")
-        choice.weights = _place(mount.bucket, path, record, project)
+        choice.weights = _place(mount.bucket, path, choice.record, project)
         if mount.path.rstrip("/") != MOUNT_PATH:
             reason = f"a stack mounts its bucket at {MOUNT_PATH}: arguments with this path get the other one."
             choice.remarks.append(remark("changes", "mount path", mount.path, reason))
@@ -85,7 +96,6 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
         reason = "a stack reads it from its bucket: nothing is downloaded from the hub at a start."
         repair = f"copy it there once: `bezel weights copy`; or write bezel:weights: {{loading: {HUB.id}}}."
         choice.remarks.append(remark("changes", "model", argument, reason, repair))
-    return choice
 
 
 def _first_text(value: object) -> str:
@@ -121,13 +131,24 @@ def _mount_of(mounts: tuple[Mount, ...], path: str) -> Mount | None:
     return max(holding, key=lambda mount: len(mount.path), default=None)
 
 
-def moved_paths(value: Any, mount: Mount | None) -> Any:
-    """A value with the stack's mount path in place of the input's, in every text in it."""
-    if mount is None or mount.path.rstrip("/") == MOUNT_PATH:
-        return value
-    old = mount.path.rstrip("/")
+def moved_paths(value: Any, choice: ModelChoice) -> Any:
+    """A value with the paths of the stack's bucket: for the input's mount path, and for the hub id of the draft model.
+
+    A server that reads its model from a bucket is offline: it cannot load a draft model by its hub id.
+    """
     if isinstance(value, str):
-        return f"{MOUNT_PATH}{value.removeprefix(old)}" if value == old or value.startswith(f"{old}/") else value
+        return _moved_text(value, choice)
     if isinstance(value, dict):
-        return {key: moved_paths(item, mount) for key, item in value.items()}
-    return [moved_paths(item, mount) for item in value] if isinstance(value, list) else value
+        return {key: moved_paths(item, choice) for key, item in value.items()}
+    return [moved_paths(item, choice) for item in value] if isinstance(value, list) else value
+
+
+def _moved_text(text: str, choice: ModelChoice) -> str:
+    name, equals, path = text.rpartition("=")  # an adapter is NAME=PATH
+    old = choice.mount.path.rstrip("/") if choice.mount else ""
+    if old and (path == old or path.startswith(f"{old}/")):
+        return f"{name}{equals}{MOUNT_PATH}{path.removeprefix(old)}"
+    assistant = choice.record.assistant if choice.record else None
+    if assistant and text.lower() == assistant.lower() and choice.weights.get("loading") not in (HUB.id, STREAMER.id):
+        return f"{MOUNT_PATH}/{assistant.rpartition('/')[2]}"
+    return text

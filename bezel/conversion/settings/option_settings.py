@@ -59,7 +59,7 @@ def option_settings(
         leased: The leased hardware; None for Cloud Run.
     """
     remarks: list[Remark] = []
-    values = {name: moved_paths(value, choice.mount) for name, value in written.items()}
+    values = {name: moved_paths(value, choice) for name, value in written.items()}
     _leave_own(values, remarks, leased)
     record = choice.record
     if record is None:

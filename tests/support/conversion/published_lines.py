@@ -63,6 +63,25 @@ PUBLISHED = {
             "vllm.enable-prefix-caching": False,
         },
     ),
+    "speculation as vLLM's recipe has it": Published(
+        "vllm serve google/gemma-4-12B-it-qat-w4a16-ct --enable-lora --lora-modules sql=/srv/sql --speculative-config"
+        ' \'{"method": "mtp", "model": "google/gemma-4-12B-it-assistant", "num_speculative_tokens": 3}\'',
+        {
+            "vllm.speculative-config": {
+                "method": "mtp",
+                "model": "/mnt/models/gemma-4-12B-it-assistant",
+                "num_speculative_tokens": 3,
+            },
+            "vllm.lora-modules": "sql=/srv/sql",
+        },
+    ),
+    "a bucket as the hub's cache": Published(
+        "gcloud run deploy a --image vllm/vllm-openai:v0.32.0 --gpu 1 --region us-east4"
+        " --args=--model=google/gemma-4-E2B-it --add-volume=name=c,type=cloud-storage,bucket=acme-cache"
+        " --add-volume-mount=volume=c,mount-path=/root/.cache",
+        {"weights.loading": "hub", "weights.bucket": None},
+        ("mount /root/.cache: acme-cache",),
+    ),
     "speculation by parts": Published(
         "vllm serve google/gemma-4-12B-it --speculative-config.method ngram"
         " --speculative-config.num_speculative_tokens=3 -O.mode=3 --compilation-config.cudagraph_mode FULL",
@@ -178,12 +197,14 @@ PUBLISHED = {
         " --gpu-type nvidia-l4 --cpu 8 --memory 32Gi --port 8000 --allow-unauthenticated --min-instances 0"
         " --add-volume=name=w,type=cloud-storage,bucket=acme-w --add-volume-mount=volume=w,mount-path=/mnt/gcs"
         " --set-env-vars=^@^VLLM_LOGGING_LEVEL=DEBUG@TAGS=a,b --command=vllm"
-        " --args=serve,/mnt/gcs/gemma-4-12B-it-qat-w4a16-ct,--max-model-len,8192,--spec-model,/mnt/gcs/draft",
+        " --args=serve,/mnt/gcs/gemma-4-12B-it-qat-w4a16-ct,--max-model-len,8192"
+        ",--spec-model,/mnt/gcs/draft,--lora-modules,a=/mnt/gcs/a",
         {
             "access": {"public": True},
             "resources": {"cpu": 8, "memory": "32Gi"},
             "variables": {"VLLM_LOGGING_LEVEL": "DEBUG", "TAGS": "a,b"},
             "vllm.spec-model": "/mnt/models/draft",
+            "vllm.lora-modules": "a=/mnt/models/a",
             "scaling.zonal_redundancy": True,
             "weights": {"bucket": "acme-w"},
         },
