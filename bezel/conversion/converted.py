@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.found_server import FoundServer, Remark, remark
 from bezel.conversion.inputs.server_words import ServerOptions, read_server_options, server_words
+from bezel.conversion.inputs.shell_words import OPEN
 from bezel.conversion.settings import machine_settings as machine
 from bezel.conversion.settings.image_settings import TPU_IMAGE, image_settings
 from bezel.conversion.settings.model_settings import choose_model
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from bezel_catalog import Accelerator
 
+# Variables by which images and scripts of one's own choose the model; vLLM reads none of them.
+_MODEL_VARIABLES = ("MODEL", "MODEL_ID", "MODEL_NAME", "HF_MODEL_ID", "VLLM_MODEL")
 _STACK = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,40}[a-z0-9])?")
 
 
@@ -71,11 +74,22 @@ def candidates(server: FoundServer, wishes: Wishes) -> Iterator[Converted]:
     image, release, image_remarks = image_settings(server)
     server_options = read_server_options(server_words(server.tokens), vllm_options(release))
     base = [*server.remarks, *image_remarks, *server_options.remarks]
+    if not server_options.model:
+        base += _model_of_a_variable(server, server_options)
     for accelerator, reason in _hardware(server, server_options, wishes):
         remarks = list(base)
         if reason:
             remarks.append(remark("assumed", "bezel:accelerator", accelerator, reason))
         yield _stack_of(server, server_options, release, image, accelerator, wishes, remarks)
+
+
+def _model_of_a_variable(server: FoundServer, server_options: ServerOptions) -> Iterator[Remark]:
+    """Take the model from a variable, as images of one's own read it where the command names none."""
+    for name in _MODEL_VARIABLES:
+        if (value := server.variables.get(name, "")) and not OPEN.search(value):
+            server_options.model = value
+            yield remark("assumed", "model", value, f"the command names none: it is that of the variable {name}.")
+            return
 
 
 def _hardware(server: FoundServer, server_options: ServerOptions, wishes: Wishes) -> list[tuple[str, str]]:

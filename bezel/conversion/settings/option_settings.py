@@ -35,6 +35,7 @@ API_KEY_REPAIR = "list the callers: bezel:access: {invokers: [serviceAccount:NAM
 _OWN = {
     "host": "a stack's server listens on all addresses of its container.",
     "download-dir": "a stack's server downloads nothing to a folder of its own.",
+    "config": "the options in that file were not read: write them into bezel:vllm.",
     "uds": "a stack's server listens on its port.",
 }
 

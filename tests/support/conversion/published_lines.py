@@ -217,6 +217,17 @@ PUBLISHED = {
         {"service_name": "a", "model": "gemma-4-e2b-it"},
         ("gcloud run deploy: b",),
     ),
+    "an image that reads a variable": Published(
+        "gcloud run deploy own --image europe-west4-docker.pkg.dev/acme-llm/own/vllm-server:v2 --region europe-west4"
+        " --gpu 1 --gpu-type nvidia-l4 --no-gpu-zonal-redundancy --set-env-vars MODEL_NAME=google/gemma-4-E2B-it",
+        {"model": "gemma-4-e2b-it", "image.repository": "acme-llm/own/vllm-server", "image.tag": "v2"},
+        ("that of the variable MODEL_NAME",),
+    ),
+    "a file of options": Published(
+        "vllm serve google/gemma-4-E2B-it --config config.yaml --seed 1",
+        {"vllm.config": None, "vllm.seed": 1},
+        ("--config: config.yaml: the options in that file were not read",),
+    ),
     "a variable that nobody set": Published(
         "gcloud run deploy $SERVICE --image vllm/vllm-openai:v0.32.0 --region $REGION --project <PROJECT> --gpu 1"
         " --no-gpu-zonal-redundancy --args=--model=google/gemma-4-E2B-it",
