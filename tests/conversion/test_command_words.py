@@ -95,6 +95,8 @@ def test_what_is_no_option_is_named(text: str, key: str, repair: str) -> None:
     [
         ("vllm serve m --a", "m --a"),
         ("/usr/bin/python3 -m vllm.entrypoints.openai.api_server --model m", "--model m"),
+        ("uvx --with x vllm serve m --a", "m --a"),
+        ("numactl --membind=0 vllm serve m", "m"),
         ("serve m", "m"),
         ("--model m", "--model m"),
         ("/bin/sh -c 'ls && exec vllm serve m --a'", "m --a"),

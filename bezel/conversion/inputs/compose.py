@@ -1,6 +1,6 @@
 """Reader of compose files with a service that runs vLLM's server.
 
-Source: the Compose specification, 2026-11: lists or maps of variables, tokens or text of commands, `${NAME:-default}`.
+Source: the Compose specification, 2026-11: lists or maps of variables, lists or text of commands, `${NAME:-default}`.
 Only the file itself is read: no `.env`, no `env_file`, no `extends`. Pure.
 """
 

@@ -36,7 +36,8 @@ LOCAL_REPAIR = "copy the model's files into the bucket of weights: `bezel weight
 def is_run(tokens: Sequence[str]) -> bool:
     """Whether a command is `docker run`, or another program's with the same options."""
     plain = [word for word in tokens if not word.startswith("-")]
-    return bool(plain) and plain[0].rpartition("/")[2] in _PROGRAMS and ("run" in plain[1:3])
+    is_program = bool(plain) and plain[0].rpartition("/")[2] in _PROGRAMS
+    return is_program and (plain[1:2] == ["run"] or plain[1:3] == ["container", "run"])
 
 
 def read_run(tokens: Sequence[str]) -> FoundServer:

@@ -69,7 +69,7 @@ class FoundServer:
         tokens: Command and arguments of the server, image's entrypoint included where it is known.
         secrets: Variable -> (id of the secret, version).
         public: Whether everyone may call it.
-        probe: Startup probe in Cloud Run's own tokens: `httpGet.path`, `tcpSocket.port`, `periodSeconds` ...
+        probe: Startup probe in Cloud Run's own names: `httpGet.path`, `tcpSocket.port`, `periodSeconds` ...
     """
 
     form: str

@@ -34,6 +34,9 @@ _OF_THE_SERVER = re.compile(r"(?:VLLM|HF|HUGGING|CUDA|NCCL|TORCH|PYTORCH|OMP|TRA
 _FORMS = (
     "a Cloud Run service, `gcloud run deploy …`, `vllm serve …`, `docker run … vllm/vllm-openai …` or a compose file"
 )
+# Commands that run another one, and words of a script in front of one.
+_WRAPPERS = ("sudo", "nohup", "exec", "time", "env", "then", "do")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _REPLACE = ("run", "services", "replace")
 
 
@@ -150,11 +153,11 @@ def _unknown(commands: list[Command], name: str, first: str | None) -> Problem:
 
 def _of_command(command: Command, exported: dict[str, str]) -> FoundServer | None:
     tokens = command.tokens
-    while tokens[:1] and tokens[0] in ("sudo", "nohup", "exec", "time", "env", "uv", "uvx", "poetry", "then", "do"):
-        tokens = tokens[2:] if tokens[0] in ("uv", "poetry") and tokens[1:2] == ["run"] else tokens[1:]
-        while tokens[:1] and re.fullmatch(r"[A-Za-z_]\w*=.*", tokens[0], re.DOTALL):
-            variable, _, value = tokens[0].partition("=")
-            command.assignments[variable] = value
+    while tokens[:1] and tokens[0] in _WRAPPERS:
+        tokens = tokens[1:]
+        while tokens[:1] and (tokens[0].startswith("-") or (assignment := _ASSIGNMENT.fullmatch(tokens[0]))):
+            if not tokens[0].startswith("-") and assignment:
+                command.assignments[assignment[1]] = assignment[2]
             tokens = tokens[1:]
     if is_deploy(tokens):
         return read_deploy(tokens)

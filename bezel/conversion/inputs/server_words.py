@@ -62,8 +62,6 @@ def server_words(tokens: Sequence[str]) -> tuple[str, ...]:
         commands = commands_of(left[2])
         left = next((each.tokens for each in reversed(commands) if starts_server(each.tokens)), left[2:])
     for place, word in enumerate(left):
-        if word.startswith("-") and word != "-m":
-            break
         if _MODULE.fullmatch(word):
             return tuple(left[place + 1 :])
         if word.rpartition("/")[2] == "vllm" and left[place + 1 : place + 2] == ["serve"]:

@@ -1,4 +1,4 @@
-"""Tables of other programs' tokens, from `words.toml`."""
+"""Tables of other programs' words, from `words.toml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _tables() -> dict[str, Any]:
 
 
 def words_of(program: str, kind: str) -> frozenset[str]:
-    """The tokens of a program that a reader treats alike: `switches` or `ignored`."""
+    """The words of a program that a reader treats alike: `switches` or `ignored`."""
     return frozenset(_tables()[program][kind])
 
 
@@ -23,8 +23,3 @@ def reason_of(program: str, word: str) -> tuple[str, str]:
     reasons = cast("dict[str, list[str]]", _tables()[program].get("reasons", {}))
     reason, repair = reasons.get(word, ("no setting of a stack file says it.", ""))
     return reason, repair
-
-
-def has_reason(program: str, word: str) -> bool:
-    """Whether the table has a reason of its own for a word."""
-    return word in _tables()[program].get("reasons", {})

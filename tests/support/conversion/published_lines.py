@@ -45,6 +45,13 @@ PUBLISHED = {
         {"vllm.max-model-len": 16000, "vllm.gpu-memory-utilization": 0.9},
     ),
     "uv": Published("uv run vllm serve google/gemma-4-12b-it --quantization fp8", {"vllm.quantization": "fp8"}),
+    "uv with further packages": Published(
+        "uv run --with 'vllm>=0.30' --torch-backend auto vllm serve google/gemma-4-E2B-it --seed 3", {"vllm.seed": 3}
+    ),
+    "compose by hand is no server": Published(
+        "docker compose up -d\ndocker container run --gpus=all vllm/vllm-openai:v0.32.0 google/gemma-4-E2B-it",
+        {"model": "gemma-4-e2b-it"},
+    ),
     "tools and reasoning": Published(
         "vllm serve google/gemma-4-26B-A4B-it --enable-auto-tool-choice --tool-call-parser gemma4"
         " --reasoning-parser gemma4 --limit-mm-per-prompt '{\"image\": 4}' --async-scheduling",
@@ -127,7 +134,7 @@ PUBLISHED = {
         ("HF_TOKEN", "vllm/vllm-openai:latest"),
     ),
     "docker, a fixed release and short options": Published(
-        "sudo docker run -d --rm --name gemma --gpus '\"device=0\"' --shm-size 16g -p 80:8000"
+        "sudo -E env A=1 docker run -d --rm --name gemma --gpus '\"device=0\"' --shm-size 16g -p 80:8000"
         " -e VLLM_LOGGING_LEVEL=DEBUG vllm/vllm-openai:v0.33.0 --model=google/gemma-4-E4B-it --max-model-len=8192",
         {"vllm_version": "0.33.0", "variables.VLLM_LOGGING_LEVEL": "DEBUG", "vllm.max-model-len": 8192},
     ),
