@@ -45,7 +45,8 @@ down: setup ## destroy STACK and stop the embedded cloud
 recover: setup ## after a kill: unlock STACK and reconcile unfinished changes
 	@$(LOCAL) recover "$$STACK"
 
-check: setup-dev lint types ## run lint, type checks, import rules and the fast tests
+check: ## run lint, type checks, import rules and the fast tests
+	@$(MAKE) --no-print-directory -j2 lint types
 	@.venv/bin/pytest -q -n 2 --dist worksteal -m "not slow"
 
 lint: setup-dev ## check formatting, imports between packages and workflow files

@@ -19,11 +19,9 @@ COLLECTING = ("check", "test", "test-wide", "test-long")
 def read_selections() -> dict[str, str]:
     """Return the `-m` of each recipe that runs pytest."""
     text = (ROOT / "Makefile").read_text()
-    return dict(
-        re.findall(
-            r"^([a-z-]+):[^\n]*\n\t@\.venv/bin/pytest [^\n]*-m \"?([^\"\n]+?)\"?(?: tests/\w+)?$", text, re.MULTILINE
-        )
-    )
+    recipe = r"^([a-z-]+):[^\n]*(?:\n\t@\$\(MAKE\)[^\n]*)?"
+    command = r"\n\t@\.venv/bin/pytest [^\n]*-m \"?([^\"\n]+?)\"?(?: tests/\w+)?$"
+    return dict(re.findall(recipe + command, text, re.MULTILINE))
 
 
 def recipes_of(marks: set[str]) -> list[str]:
