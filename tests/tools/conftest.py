@@ -120,7 +120,7 @@ def release() -> Iterator[Callable[..., str]]:
             def log_message(self, *_: object) -> None: ...
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         servers.append(server)
         return f"http://127.0.0.1:{server.server_port}"
 
