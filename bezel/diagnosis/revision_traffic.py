@@ -137,9 +137,16 @@ def attempt(service: Mapping[str, Any] | None) -> str:
 
 
 def fingerprint_of(declared_inputs: object) -> str:
-    """Sixteen digits that change with anything in the inputs; objects count by their attributes."""
-    text = json.dumps(declared_inputs, default=vars, sort_keys=True)
+    """Sixteen digits that change with anything in the inputs; objects count by their attributes.
+
+    What is known only after the deploy (an output of the engine's) counts as that, whatever it will be.
+    """
+    text = json.dumps(declared_inputs, default=_attributes, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _attributes(value: object) -> object:
+    return "(known after the deploy)" if hasattr(value, "is_known") else vars(value)
 
 
 def _is_held(service: Mapping[str, Any]) -> bool:

@@ -11,8 +11,8 @@ service's whole traffic, and undeclared traffic as the state last saw it: so it 
 With `gated` a new revision gets no traffic, only an address of its own, and `TrafficSwitch` moves the traffic to it.
 A rollback (`bezel.outside_changes.rollback`) is ended by the next deploy: the program reads it from the service, keeps
 the traffic where it is in the update, and `TrafficSwitch` moves it after that.
-With `retries_failed` a deploy makes another revision after a failed one: Cloud Run retries none, and replacing the
-service would delete the serving revision, and is refused where the service is protected from deletion.
+With `retries_failed`, the default, a deploy makes another revision after a failed one: Cloud Run retries none, and
+replacing the service would delete the serving revision, and is refused where the service is protected from deletion.
 
 Example:
     ```python
@@ -48,7 +48,7 @@ from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK_ANNOTATION
 from bezel.outside_changes.rollback import in_force, kept_text
 from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
 from bezel_base.run_facts import tell_fact
-from bezel_components.base.arguments import ComponentArgs
+from bezel_components.base.arguments import ComponentArgs, Text
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from bezel_components.config.rollback_end import rollback_end
 from bezel_components.lookups.cloud_run import look_up_service
@@ -61,9 +61,9 @@ SERVICE_SECONDS = 2400
 class VpcEgress(ComponentArgs):
     """Direct VPC egress: a network that a service sends through, without a connector."""
 
-    network: str = ""
+    network: Text = ""
     """Its name, or `projects/P/global/networks/N`; "" for the network of the subnetwork."""
-    subnetwork: str = ""
+    subnetwork: Text = ""
     """Subnetwork in the service's region; "" for the one with the network's name."""
     egress: str = "PRIVATE_RANGES_ONLY"
     """Traffic that is sent through it: this, or `ALL_TRAFFIC`."""
@@ -107,8 +107,9 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     """The network that it sends through; none by default."""
     gated: bool = False
     """Whether the serving revision keeps its traffic when a new one is made. Reads the service from Cloud Run."""
-    retries_failed: bool = False
-    """Whether a deploy makes another revision in place of a failed one. Reads the service; implied by `gated`."""
+    retries_failed: bool = True
+    """Whether a deploy makes another revision in place of a failed one; without it the next one is green, and the
+    failed revision stays. Reads the service; implied by `gated`."""
     deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
     """Time limit for a create or an update of the service."""
     hooks: pulumi.ResourceHookBinding | None = None
@@ -120,6 +121,12 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
             raise ValueError(
                 "gated requires an image reference that is known in previews, to find out whether there will be a new"
                 " revision; look up its tag with ContainerImage and pass its reference"
+            )
+        vpc = (self.vpc.network, self.vpc.subnetwork) if self.vpc else ()
+        if self.gated and not all(isinstance(each, str) for each in (*vpc, *(m.bucket for m in self.container.mounts))):
+            raise ValueError(
+                "gated requires names of buckets and networks that are known in previews, to find out whether there"
+                " will be a new revision; pass the name itself, and the resource in depends_on"
             )
         return self
 

@@ -74,9 +74,9 @@ class IdentityGatewayArgs(CloudRunServiceArgs):
     """Nodes at a time, where `nodes` are all addresses that they may get; None where each is that of a node."""
     port: int = 8000
     """vLLM's port on each node."""
-    network: str
+    network: Text
     """Network of the nodes: its name, or `projects/P/global/networks/N`."""
-    subnetwork: str
+    subnetwork: Text
     """Subnetwork in the service's region: its name, or `projects/P/regions/R/subnetworks/S`."""
     tags: tuple[str, ...] = ()
     """Network tags of the service."""

@@ -25,7 +25,8 @@ from bezel_components.providers.model_files import ModelFilesProvider
 class ModelFilesArgs(ComponentArgs):
     """Arguments of `ModelFiles`."""
 
-    bucket: str
+    bucket: Text
+    """Name of the bucket; while it is unknown there is nothing to check."""
     path: str
     """Folder in the bucket."""
     source: str

@@ -45,7 +45,8 @@ class Probe(ComponentArgs):
 class BucketMount(ComponentArgs):
     """A bucket mounted read-only by GCS FUSE, owned by the user that vLLM runs as."""
 
-    bucket: str
+    bucket: Text
+    """Name of the bucket."""
     path: str
     """Absolute directory in the container."""
     options: tuple[str, ...] = ("implicit-dirs",)

@@ -21,7 +21,7 @@ import pulumi
 from pulumi_gcp.storage import Bucket, BucketIAMMember, BucketIAMMemberConditionArgs
 from pydantic import Field
 
-from bezel_components.base.arguments import ComponentArgs, Text, child_options
+from bezel_components.base.arguments import ComponentArgs, Text, child_options, join_texts
 from bezel_components.base.granted_roles import OBJECT_USER, OBJECT_VIEWER
 
 
@@ -29,7 +29,7 @@ class WeightsBucketArgs(ComponentArgs):
     """Arguments of `WeightsBucket`."""
 
     project: str
-    bucket: str
+    bucket: Text
     """Globally unique name, without `gs://`."""
     location: str
     """Region of the bucket if it is made here; the region of the service, or each cold start pays for egress."""
@@ -47,7 +47,7 @@ class WeightsBucket(pulumi.ComponentResource):
     """A private bucket for weights, made or only used; make its readers depend on this component.
 
     Attributes:
-        bucket: The plain name, known in every preview.
+        bucket: The plain name, as it was given.
         url: `gs://NAME`; for a bucket that this stack makes it is unknown until the bucket exists, so resources that
             take it as an input wait for the bucket.
     """
@@ -56,7 +56,7 @@ class WeightsBucket(pulumi.ComponentResource):
         super().__init__("bezel:storage:WeightsBucket", name, None, opts)
         made: list[pulumi.Resource] = []
         self.bucket = args.bucket
-        self.url: Text = f"gs://{args.bucket}"
+        self.url: Text = join_texts("gs://", args.bucket)
         if args.create:
             bucket = Bucket(
                 f"{name}-bucket",
@@ -88,7 +88,9 @@ class WeightsBucket(pulumi.ComponentResource):
                     member=f"serviceAccount:{writer}",
                     condition=BucketIAMMemberConditionArgs(
                         title=f"only-{folder.partition('/')[0]}",  # at most 100 characters
-                        expression=f'resource.name.startsWith("projects/_/buckets/{args.bucket}/objects/{folder}/")',
+                        expression=join_texts(
+                            'resource.name.startsWith("projects/_/buckets/', args.bucket, f'/objects/{folder}/")'
+                        ),
                     ),
                     opts=child_options(self, opts, depends_on=made),
                 )

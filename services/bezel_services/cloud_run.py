@@ -40,6 +40,7 @@ from bezel_services.prerequisites import (
     stack_budget,
     weights,
 )
+from bezel_services.settings.late_inputs import LateInputs
 from bezel_services.smoke_tests import check_and_measure, template_fingerprint
 from bezel_smoke.benchmark import ShortBenchmark
 from bezel_smoke.health import HealthCheck
@@ -70,16 +71,18 @@ def read_quotas(plan: Plan, *, is_preview: bool) -> QuotaState:
     return quota.read_service_quotas(plan, gated=_is_gated(plan), is_preview=is_preview)
 
 
-def find_problems(plan: Plan, quotas: QuotaState, images: FoundImages) -> list[Problem]:
+def find_problems(plan: Plan, quotas: QuotaState, images: FoundImages, late: LateInputs) -> list[Problem]:
     """What is missing in the cloud: the subnetwork, quota, the image."""
     return [
-        *_subnetwork_problems(plan),
+        *_subnetwork_problems(plan, late),
         *quota.service_problems(plan, quotas, gated=_is_gated(plan)),
         *images.problems,
     ]
 
 
-def declare(plan: Plan, children: Children, images: FoundImages, resources: DeclaredResources) -> DeclaredService:
+def declare(
+    plan: Plan, children: Children, images: FoundImages, resources: DeclaredResources, late: LateInputs
+) -> DeclaredService:
     """Declare the children of the service's component.
 
     Args:
@@ -87,9 +90,10 @@ def declare(plan: Plan, children: Children, images: FoundImages, resources: Decl
         children: Children of its component.
         images: The plan's image with its digest.
         resources: All resources of the program.
+        late: Names that the plan has a stand-in for.
     """
     gated = _is_gated(plan)
-    service, image = _service(plan, children, images.by_plan[plan.service.image], gated=gated)
+    service, image = _service(plan, children, images.by_plan[plan.service.image], late, gated=gated)
     _schedule(plan, children, service)
     _observability(plan, children, service)
     traffic = children.name_of("traffic")
@@ -127,9 +131,13 @@ def _switch_args(service: CloudRunGpuService, *, newest: bool = False) -> Traffi
     )
 
 
-def _subnetwork_problems(plan: Plan) -> list[Problem]:
+def _subnetwork_problems(plan: Plan, late: LateInputs) -> list[Problem]:
     """Problems of a missing or unfit subnetwork; in previews, a warning about what cannot be checked."""
     if plan.service.vpc is None:
+        return []
+    if late.network is not None or late.subnetwork is not None:
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.info("the subnetwork is known only after the deploy, so its range is not judged.")
         return []
     name = subnetwork_name(plan.service.vpc, plan.project, plan.service.region)
     try:
@@ -140,12 +148,14 @@ def _subnetwork_problems(plan: Plan) -> list[Problem]:
         return []
 
 
-def _service(plan: Plan, children: Children, upstream: ImagePlan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
+def _service(
+    plan: Plan, children: Children, upstream: ImagePlan, late: LateInputs, *, gated: bool
+) -> tuple[CloudRunGpuService, str]:
     """The service with its prerequisites, and its image by digest."""
     project, planned = plan.project, plan.service
     apis = enabled_apis(plan, children)
     identity = runtime_identity(plan, children, planned.service_account_id, planned.name, apis)
-    bucket = weights(plan, children, identity, apis, location=planned.region, labels=planned.labels)
+    bucket = weights(plan, children, identity, apis, location=planned.region, labels=planned.labels, late=late)
     image = container_image(
         "image",
         upstream,
@@ -162,7 +172,7 @@ def _service(plan: Plan, children: Children, upstream: ImagePlan, *, gated: bool
             project=project,
             location=planned.region,
             service=planned.name,
-            container=_container(plan),
+            container=_container(plan, late),
             image=image.reference,
             accelerator=planned.accelerator,
             zonal_redundancy=planned.zonal_redundancy,
@@ -174,7 +184,7 @@ def _service(plan: Plan, children: Children, upstream: ImagePlan, *, gated: bool
             restarted_at=planned.restarted_at,
             timeout_seconds=planned.timeout_seconds,
             ingress=INGRESS[planned.ingress],
-            vpc=_vpc(plan),
+            vpc=_vpc(plan, late),
             invokers=planned.invokers,
             public=planned.public,
             gated=gated,
@@ -247,11 +257,13 @@ def _observability(plan: Plan, children: Children, service: CloudRunGpuService) 
     ServiceObservability(children.name_of("observability"), args, opts=children.after(service))
 
 
-def _container(plan: Plan) -> VllmContainer:
+def _container(plan: Plan, late: LateInputs) -> VllmContainer:
     planned, source = plan.service, plan.weights
     mounts: tuple[BucketMount, ...] = ()
     if source.bucket and source.mount_path:
-        mounts = (BucketMount(bucket=source.bucket, path=source.mount_path, options=source.mount_options),)
+        mounts = (
+            BucketMount(bucket=late.bucket_of(source.bucket), path=source.mount_path, options=source.mount_options),
+        )
     return VllmContainer(
         arguments=planned.arguments,
         environment=planned.environment,
@@ -272,9 +284,14 @@ def _probe(probe: ProbeSettings) -> Probe:
     return Probe(path=path, **probe.model_dump(exclude={"kind"}))
 
 
-def _vpc(plan: Plan) -> VpcEgress | None:
+def _vpc(plan: Plan, late: LateInputs) -> VpcEgress | None:
     vpc = plan.service.vpc
     if vpc is None:
         return None
     egress = vpc.egress.replace("-", "_").upper()
-    return VpcEgress(network=vpc.network or "", subnetwork=vpc.subnetwork or "", egress=egress, tags=vpc.tags)
+    return VpcEgress(
+        network=late.network_of(vpc.network or ""),
+        subnetwork=late.subnetwork_of(vpc.subnetwork or ""),
+        egress=egress,
+        tags=vpc.tags,
+    )

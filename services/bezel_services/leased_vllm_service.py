@@ -22,6 +22,7 @@ from bezel_services import environment
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.settings.late_inputs import refuse_outputs
 from bezel_services.settings.planning import plan_service, refused_as
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class LeasedVllmService(PlannedLeasedVllmService):
         **settings: "Unpack[LeasedServiceSettings]",
     ) -> None:
         with refused_as(f"LeasedVllmService {name} cannot be planned"):
+            refuse_outputs(settings)
             super().__init__(name, plan_service(LeasePlan, name, settings, project, cloud_name), opts)
 
 

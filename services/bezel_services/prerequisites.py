@@ -19,6 +19,7 @@ from bezel_components.observability.budget import LABEL, StackBudgetArgs
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from bezel_components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from bezel_services.children import Children
+from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs
 
 INGRESS = {
     "all": "INGRESS_TRAFFIC_ALL",
@@ -98,6 +99,7 @@ def weights(
     location: str,
     labels: Mapping[str, str],
     written_folder: str = "",
+    late: LateInputs = NOTHING_LATE,
 ) -> tuple[pulumi.Resource, ...]:
     """Declare the bucket and the checks of its models and adapters; nothing where the model comes from elsewhere.
 
@@ -109,17 +111,18 @@ def weights(
         location: Region of the bucket.
         labels: Labels of the bucket.
         written_folder: The one folder that the server may write to; "" for none.
+        late: The bucket's name, where the plan has a stand-in for it.
     """
     planned = plan.weights
     if planned.bucket is None:
         return ()
     if not planned.create and pulumi.runtime.is_dry_run():
-        _report_place(plan, planned.bucket)
+        _report_place(plan, planned.bucket, late)
     bucket = WeightsBucket(
         children.name_of("weights"),
         WeightsBucketArgs(
             project=plan.project,
-            bucket=planned.bucket,
+            bucket=late.bucket_of(planned.bucket),
             location=location,
             create=planned.create,
             readers=(identity.email,),
@@ -151,8 +154,14 @@ def weights(
     )
 
 
-def _report_place(plan: AnyPlan, bucket: str) -> None:
+def _report_place(plan: AnyPlan, bucket: str, late: LateInputs) -> None:
     """Warn in a preview of a bucket that is far from the servers; name one whose location is not known."""
+    if late.bucket is not None:
+        pulumi.log.info(
+            "the bucket with the weights is known only after the deploy, so neither its location nor the price of "
+            "reading from it is judged."
+        )
+        return
     try:
         place = BucketPlace.of(look_up_bucket(bucket))
     except RestError as error:

@@ -22,6 +22,7 @@ from bezel_services import environment
 from bezel_services.children import Children
 from bezel_services.declared import DeclaredResources
 from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs, check_late_inputs, split_late_inputs
 from bezel_services.settings.planning import plan_service, refused_as
 
 if TYPE_CHECKING:
@@ -61,13 +62,20 @@ class PlannedVllmService(pulumi.ComponentResource):
     figures: pulumi.Output[dict[str, Any]]
     simulated: bool
 
-    def __init__(self, name: str, plan: Plan, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        late: LateInputs = NOTHING_LATE,
+    ) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
-        refuse(plan, cloud_run.find_problems(plan, quotas, images))
+        refuse(plan, cloud_run.find_problems(plan, quotas, images, late))
         resources = DeclaredResources()
         super().__init__(TOKEN, name, None, with_limits(opts))
-        declared = cloud_run.declare(plan, Children(self, name, opts), images, resources)
+        declared = cloud_run.declare(plan, Children(self, name, opts), images, resources, late)
         self.url, self.revision = declared.service.url, declared.revision
         self.image, self.model = declared.image, plan.served_model
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
@@ -86,7 +94,8 @@ class VllmService(PlannedVllmService):
         project: Google Cloud project; by default that of the provider's configuration (`gcp:project`).
         cloud_name: Base of the names in Google Cloud, e.g. of the service and its account; by default the component's
             name and the stack's, as in `chat-dev`.
-        settings: The settings of a stack file, e.g. `model`, `accelerator`, `region`, `vllm`, `cost`, `labels`.
+        settings: The settings of a stack file, e.g. `model`, `accelerator`, `region`, `vllm`, `cost`, `labels`. The
+            bucket of the weights, the network and the subnetwork may be outputs of other resources.
 
     Raises:
         ServiceRefusedError: The service cannot work as it is set, or the cloud has no room for it: every problem with
@@ -104,7 +113,10 @@ class VllmService(PlannedVllmService):
         **settings: "Unpack[ServiceSettings]",
     ) -> None:
         with refused_as(f"VllmService {name} cannot be planned"):
-            super().__init__(name, plan_service(Plan, name, settings, project, cloud_name), opts)
+            known, late = split_late_inputs(settings)
+            plan = plan_service(Plan, name, known, project, cloud_name)
+            check_late_inputs(plan, late)
+            super().__init__(name, plan, opts, late=late)
 
 
 def _load(plan: Plan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":

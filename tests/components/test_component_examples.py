@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterator
 from textwrap import dedent
 from typing import Any
 
@@ -10,6 +11,7 @@ import pulumi
 import pytest
 
 import bezel_components
+from tests.support.components.fake_cloud_run import running
 from tests.support.components.fake_engine import declare
 
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -30,6 +32,13 @@ ORDER = (
     "lease_hours",
     "identity_gateway",
 )
+
+
+@pytest.fixture(autouse=True)
+def _cloud_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Cloud Run without a service."""
+    with running(monkeypatch):
+        yield
 
 
 def examples(module: str) -> list[str]:

@@ -38,11 +38,13 @@ def inputs(**more: Any) -> dict[str, Any]:
 
 
 def test_without_a_gate_the_newest_revision_has_the_traffic(run: FakeRun) -> None:
-    """Without a gate the newest revision has the traffic and nobody is asked."""
-    present = inputs(gated=False)
+    """Without a gate the newest revision has the traffic, and without retries nobody is asked."""
+    present = inputs(gated=False, retries_failed=False)
     assert present["traffics"] == [{"type": LATEST, "percent": 100}]
     assert "annotations" not in present
     assert run.server.calls == []
+    assert inputs(gated=False) == present
+    assert [call.method for call in run.server.calls] == ["GET"], "a failed revision is retried unless said otherwise"
 
 
 def test_a_first_gated_revision_has_the_traffic_and_an_address_of_its_own() -> None:

@@ -1,20 +1,29 @@
 """The image, the container and the service: what Cloud Run is asked for, and what it is never asked for."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pulumi
 import pytest
 from pydantic import ValidationError
 
-from bezel_components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
+from bezel_components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs, VpcEgress
 from bezel_components.container_image import ContainerImage, ContainerImageArgs
 from bezel_components.lookups.image import ImageNotFoundError
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from bezel_components.vllm_container import BucketMount, Probe, VllmContainer
+from tests.support.components.fake_cloud_run import running
 from tests.support.components.fake_engine import CREATED, DIGEST, REVISION, declare, has_unknown
 
 REFERENCE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/vllm/vllm-openai@{DIGEST}"
 PROBE = Probe(path="/health", initial_delay_seconds=30, period_seconds=10, timeout_seconds=5, failure_threshold=150)
+
+
+@pytest.fixture(autouse=True)
+def _cloud_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Cloud Run without a service: each one reads whether its newest revision has failed."""
+    with running(monkeypatch):
+        yield
 
 
 def container(**more: Any) -> VllmContainer:
@@ -312,3 +321,14 @@ def test_a_failed_operation_on_the_service_is_explained_by_the_given_hook() -> N
 
     assert declare(lambda: program(with_hook=True)).one("cloudrunv2/service:Service").hooks
     assert not declare(lambda: program(with_hook=False)).one("cloudrunv2/service:Service").hooks
+
+
+def test_unknown_bucket_and_network_are_taken_and_refused_if_gated() -> None:
+    later = pulumi.Output.from_input("made")
+    mounted = container(mounts=(BucketMount(bucket=later, path="/mnt/models"),))
+    template = service(container=mounted, vpc=VpcEgress(network=later))["template"]
+    assert template["volumes"][0]["gcs"]["bucket"] == "made"
+    assert template["vpcAccess"]["networkInterfaces"] == [{"network": "made"}]
+    for unknown in ({"container": mounted}, {"vpc": VpcEgress(subnetwork=later)}):
+        with pytest.raises(ValidationError, match="gated requires names of buckets and networks that are known"):
+            service_args(gated=True, **unknown)

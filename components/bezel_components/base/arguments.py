@@ -1,7 +1,8 @@
 """Base of the components' argument models, and the resource options of their children.
 
-A value that a policy gates (an account, a bucket, a network, a repository) is typed `str` in every component, never
-`Text`: in a preview, policies can judge only known values.
+A value that a policy reads (a member, an account that code runs as, an argument, a label, a region) is typed `str`:
+in a preview, policies can judge only known values. What none reads is `Text`: the name of a bucket, of a network, of a
+subnetwork (docs/policies.md, "Inputs that may be unknown"). An image is `Text` too, and refused while it is unknown.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,12 @@ from pydantic import BaseModel, ConfigDict
 
 Text = str | pulumi.Output[str]
 """A string that may become known only while the stack is deployed."""
+
+
+def join_texts(*parts: Text) -> Text:
+    """Texts one after the other; known if each of them is."""
+    known = [part for part in parts if isinstance(part, str)]
+    return "".join(known) if len(known) == len(parts) else pulumi.Output.concat(*parts)
 
 
 class ComponentArgs(BaseModel):

@@ -43,7 +43,7 @@ def refused_as(title: str) -> Iterator[None]:
 def plan_service(
     kind: type[PlanKind], name: str, settings: Mapping[str, object], project: str | None, cloud_name: str | None
 ) -> PlanKind:
-    """Plan a service of one kind.
+    """Plan a service of one kind, with settings that are known.
 
     Args:
         kind: The kind of the plan.

@@ -6,6 +6,8 @@ Made by `python -m tools.docs.planner.service_settings --write` from bezel/plann
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict
 
+from pulumi import Input
+
 
 class Image(TypedDict, total=False):
     """The server's container image, where it is not the release's own."""
@@ -25,7 +27,7 @@ class Image(TypedDict, total=False):
 class Weights(TypedDict, total=False):
     """Location of the model's files."""
 
-    bucket: str | None
+    bucket: Input[str] | None
     """Bucket with the weights; default `<project>-models`."""
     path: str | None
     """Folder inside the bucket; default the checkpoint's own name."""
@@ -108,9 +110,9 @@ class Access(TypedDict, total=False):
 class Vpc(TypedDict, total=False):
     """Network of a Cloud Run service's outgoing requests."""
 
-    network: str | None
+    network: Input[str] | None
     """VPC network: its name or `projects/P/global/networks/N`."""
-    subnetwork: str | None
+    subnetwork: Input[str] | None
     """Subnetwork in the region, /26 or larger; default the one with the network's name."""
     egress: Literal["private-ranges-only", "all-traffic"]
     """Traffic through the network; for weights, `all-traffic` needs Private Google Access there."""

@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[3]
 PLACE = ROOT / "services/bezel_services/settings/types.py"
 # Terms of leases and of their network: a service on Cloud Run has none.
 OF_LEASES = ("lease", "network")
+# Names that may be outputs of other resources: see bezel_services.settings.late_inputs.
+INPUTS = {("Weights", "bucket"), ("Vpc", "network"), ("Vpc", "subnetwork")}
 HEAD = '''"""Types of the services' arguments: the settings of a stack file.
 
 Made by `python -m tools.docs.planner.service_settings --write` from bezel/planner/base/settings.py.
@@ -33,6 +35,8 @@ Made by `python -m tools.docs.planner.service_settings --write` from bezel/plann
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict
+
+from pulumi import Input
 '''
 
 
@@ -71,6 +75,7 @@ def _class(name: str, doc: str, fields: dict[str, FieldInfo], base: str = "Typed
     lines = [f"class {name}({base}, total=False):", f'    """{doc}"""', ""]
     for key, field in fields.items():
         text = _type_text(field.annotation, field.metadata)
+        text = text.replace("str", "Input[str]") if (name, key) in INPUTS else text
         lines.append(f"    {key}: {f'Required[{text}]' if field.is_required() else text}")
         lines += _comment(field.description or "")
     return "\n".join(lines) + "\n"
