@@ -77,6 +77,50 @@ def test_a_fresh_project_is_previewed_within_its_limits(team: Team) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def test_an_installed_library_without_a_source_says_that_none_is_named(team: Team) -> None:
+    place = team.folder.parent
+    command = [team.folder / ".venv" / "bin" / "bezel", "new", "other", "--yes"]
+    ended = subprocess.run(
+        command, cwd=place, env=without_this_clone(), capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "--packages WHERE names another" in ended.stdout
+    assert "find-links" not in (place / "other" / "pyproject.toml").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_change_of_a_project_is_judged_by_its_base(team: Team) -> None:
+    team.local("up", "dev")
+    author = ["-c", "user.name=team", "-c", "user.email=team@example.com"]
+    edit = "sed -i 's/max_hourly_usd: 1.10/max_hourly_usd: 1.20/' Pulumi.dev.yaml"
+    script = f"""set -e
+        git init --quiet --initial-branch main && echo .venv >> .git/info/exclude
+        git add --all && git {" ".join(author)} commit --quiet -m one
+        git switch --quiet --create change && {edit} && git {" ".join(author)} commit --quiet --all -m two
+        git worktree add --quiet --detach ../judge main && ln -s "$PWD/.venv" ../judge/.venv
+        eval "$(.venv/bin/bezel local env)"
+        ../judge/.venv/bin/bezel ci changed --base main
+        ../judge/.venv/bin/bezel ci preview dev --base main
+        """
+    variables = without_this_clone(os.environ) | {"PATH": "/usr/bin:/bin"}
+    ended = subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=team.folder,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "dev: Pulumi.dev.yaml: the stack's own file" in ended.stdout
+    assert "Pulumi.dev.yaml cost.max_hourly_usd 1.1 → 1.2" in ended.stdout
+    team.local("down", "dev")
+    file = team.folder / "Pulumi.dev.yaml"
+    file.write_text(file.read_text().replace("1.20", "1.10"))
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_project_lives_with_a_second_environment(team: Team) -> None:

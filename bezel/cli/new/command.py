@@ -82,3 +82,5 @@ def _make_project(word: str, options: argparse.Namespace) -> None:
     say("  make up")
     say("")
     say("README.md has those for Google Cloud.")
+    if not source.place:
+        say("pyproject.toml names no index, so uv asks its own one for the library: --packages WHERE names another.")
