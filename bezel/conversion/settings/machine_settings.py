@@ -175,7 +175,12 @@ def label_settings(server: FoundServer, remarks: list[Remark]) -> tuple[dict[str
         del labels[key]
         remarks.append(remark("not converted", f"label {key}", None, "its value may be a secret.", hidden=True))
     environment = server.labels.get("environment", "")
-    return labels, environment if environment in ("dev", "prod") else ""
+    if environment in ("dev", "prod"):
+        return labels, environment
+    if server.on_cloud_run:
+        reason = "the input does not say it: nothing protects the service from deletion, as prod does."
+        remarks.append(remark("assumed", "bezel:environment", "dev", reason, "for prod write bezel:environment: prod."))
+    return labels, ""
 
 
 def note_account(server: FoundServer, stack: str, remarks: list[Remark]) -> None:
