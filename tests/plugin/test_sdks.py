@@ -13,7 +13,8 @@ import pytest
 from bezel_plugin.schema.file import FILE
 from bezel_plugin.table import CHECKS, COMPONENTS
 from bezel_pulumi_offline.language_host import sdks
-from tests.support.plugin.program import ROOT, go_program
+from tests.support.docs.markdown import after
+from tests.support.plugin.program import DOCUMENT, ROOT, go_program
 from tests.support.plugin.typescript_program import compile_sdk
 
 GO_MODULE = ROOT / "tests" / "support" / "plugin" / "go_sdk"
@@ -45,10 +46,15 @@ def test_the_python_sdk_has_every_resource(tmp_path: Path) -> None:
     metadata.write_text("Metadata-Version: 2.1\nName: pulumi_bezel\nVersion: 0.1.0\n")
     tokens = [*COMPONENTS, *CHECKS]
     modules = sorted({f"pulumi_bezel.{token.split(':')[1]}" for token in tokens})
-    module_names = {each.name for each in pkgutil.iter_modules([str(sdk / "pulumi_bezel")], "pulumi_bezel.")}
-    assert module_names >= set(modules)
+    written = {each.name for each in pkgutil.iter_modules([str(sdk / "pulumi_bezel")], "pulumi_bezel.")}
+    assert written >= set(modules)
     checks = [f"assert hasattr(pulumi_bezel.{t.split(':')[1]}, {t.split(':')[2]!r})" for t in tokens]
-    program = "\n".join(["import pulumi_bezel", *(f"import {module}" for module in modules), *checks])
+    # The example of the documentation, with an engine of the SDK's own that makes whatever it is asked for.
+    mocked = "import pulumi.runtime\nclass Mocks(pulumi.runtime.Mocks):\n"
+    mocked += "    def new_resource(self, args): return [args.name, args.inputs]\n"
+    mocked += "    def call(self, args): return {}\npulumi.runtime.set_mocks(Mocks())"
+    imports = ["import pulumi_bezel", *(f"import {module}" for module in modules)]
+    program = "\n".join([*imports, *checks, mocked, after(DOCUMENT, "package: python")])
     run([sys.executable, "-c", program], sdk, PYTHONPATH=str(sdk))
 
 
@@ -66,6 +72,9 @@ def test_the_typescript_sdk_compiles(tmp_path: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_the_go_sdk_compiles(tmp_path: Path) -> None:
     sdk = generate("go", tmp_path / "sdk")
+    example = sdk / "example"
+    example.mkdir()
+    (example / "main.go").write_text(after(DOCUMENT, "package: go"))
     run(["go", "vet", f"-modfile={GO_MODULE / 'go.mod'}", "-mod=readonly", "./..."], sdk)
     text = "".join(file.read_text() for file in sdk.rglob("*.go"))
     assert [token for token in [*COMPONENTS, *CHECKS] if f'"{token}"' not in text] == []

@@ -61,6 +61,7 @@ FOREIGN: list[tuple[str, dict[str, object]]] = [
     ("gcp:compute/resizeRequest:ResizeRequest", {"resizeBy": 8.0, "instanceGroupManager": "g"}),
     ("kubernetes:yaml/v2:ConfigGroup", {"yaml": "kind: Job\nmachineType: a3-highgpu-8g\n"}),
     ("nobody:knows/this:Type", {"spec": {"gpus": 8.0}}),
+    ("bezel:smoke:ShortBenchmark", {"planned": {"nodeSelector": {"accelerator": "nvidia-l4"}}}),
     ("pulumi-python:dynamic/smoke:HealthCheck2", {"planned": {"nodeSelector": {"accelerator": "nvidia-l4"}}}),
 ]
 OF_A_RESOURCE = [policy.name for policy in PACK if not policy.name.startswith("stack-")]
@@ -143,6 +144,10 @@ def test_what_has_a_price_cannot_be_exempted() -> None:
         ("kubernetes:core/v1:ConfigMap", {"data": {"gpu": "nvidia-l4"}}),
         (
             "pulumi-python:dynamic/smoke:HealthCheck",
+            {"planned": {"template": {"nodeSelector": {"accelerator": "nvidia-l4"}}}},
+        ),
+        (
+            "bezel:smoke:HealthCheck",
             {"planned": {"template": {"nodeSelector": {"accelerator": "nvidia-l4"}}}},
         ),
         (

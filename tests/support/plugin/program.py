@@ -23,6 +23,7 @@ from bezel_simulated_vllm.synthetic_weights import model_files
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "plugin"
+DOCUMENT = ROOT / "docs" / "package.md"
 PULUMI = Path(sys.executable).parent / "pulumi"
 SECONDS = 240
 SPEED = 2000
@@ -44,9 +45,9 @@ def copy_plugin(folder: Path) -> Path:
     folder.mkdir()
     shutil.copy(PLUGIN / "__main__.py", folder)
     text = (PLUGIN / "PulumiPlugin.yaml").read_text()
-    line = "virtualenv: .venv"
-    assert text.count(line) == 1
-    (folder / "PulumiPlugin.yaml").write_text(text.replace(line, f"virtualenv: {sys.prefix}"))
+    option = "virtualenv: .venv"
+    assert text.count(option) == 1
+    (folder / "PulumiPlugin.yaml").write_text(text.replace(option, f"virtualenv: {sys.prefix}"))
     return folder
 
 

@@ -1,4 +1,4 @@
-"""A program in TypeScript that deploys a model with the package, and the packages of npm that it needs."""
+"""The program in TypeScript of the documentation, which deploys a model, and the packages of npm that it needs."""
 
 import json
 import os
@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from tests.support.clients.environment import npm
-from tests.support.plugin.program import ROOT, go_program
+from tests.support.docs.markdown import after
+from tests.support.plugin.program import DOCUMENT, ROOT, go_program
 
 HOSTS = ROOT / "packages" / "pulumi-offline" / "bezel_pulumi_offline" / "plugins"
 """Where the language host of Node programs is."""
@@ -17,51 +18,7 @@ runtime: nodejs
 packages:
   bezel: "@plugin@"
 """
-PROGRAM = """\
-import * as bezel from "@pulumi/bezel";
-
-const place = { project: "bezel-local", location: "us-east4" };
-
-const apis = new bezel.project.EnabledApis("apis", {
-    project: place.project,
-    services: ["run.googleapis.com", "artifactregistry.googleapis.com", "iam.googleapis.com"],
-});
-const runtime = new bezel.identity.RuntimeIdentity(
-    "runtime", { project: place.project, accountId: "shop-runtime" }, { dependsOn: [apis] },
-);
-const weights = new bezel.storage.WeightsBucket("weights", {
-    ...place, bucket: "shop-models", readers: [runtime.email],
-});
-const model = new bezel.components.ModelFiles("model", {
-    bucketUrl: weights.url, bucket: weights.bucket, path: "gemma", source: "google/gemma-4-E2B-it",
-});
-const image = new bezel.registry.ContainerImage(
-    "image", { ...place, repositoryId: "hub", image: "vllm/vllm-openai", tag: "v0.32.0" }, { dependsOn: [apis] },
-);
-const service = new bezel.cloudrun.CloudRunGpuService("service", {
-    ...place,
-    service: "chat",
-    image: image.reference,
-    accelerator: "nvidia-l4",
-    serviceAccount: runtime.email,
-    maxInstances: 1,
-    requestConcurrency: 16,
-    deletionProtection: false,
-    container: {
-        arguments: ["/mnt/models/gemma", "--served-model-name=gemma", "--max-model-len=4096"],
-        cpu: 4,
-        memoryGib: 16,
-        startupProbe: { path: "/health", periodSeconds: 30, timeoutSeconds: 5, failureThreshold: 50 },
-        mounts: [{ bucket: "shop-models", path: "/mnt/models" }],
-    },
-}, { dependsOn: [model, weights] });
-const health = new bezel.smoke.HealthCheck("health", {
-    service: service.resourceName, url: service.url, revision: service.createdRevision, servedModel: "gemma",
-});
-
-export const url = service.url;
-export const verdict = health.verdict;
-"""
+PROGRAM = after(DOCUMENT, "package: typescript")
 FILES = {
     "Pulumi.yaml": PROJECT,
     "index.ts": PROGRAM,
