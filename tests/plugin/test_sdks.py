@@ -99,7 +99,8 @@ def test_a_node_program_without_package_json_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(None, "./sdks/bezel\n"), ("pulumi\n", "pulumi\n./sdks/bezel\n")])
 def test_a_python_program_gets_the_sdk_as_a_requirement(tmp_path: Path, before: str | None, after: str) -> None:
-    (tmp_path / "sdks" / "bezel" / "pulumi_bezel").mkdir(parents=True)
+    (tmp_path / "sdks" / "bezel" / "acme_bezel").mkdir(parents=True)
+    (tmp_path / "sdks" / "bezel" / "acme_bezel" / "pulumi-plugin.json").touch()
     if before is not None:
         (tmp_path / "requirements.txt").write_text(before)
 
@@ -108,7 +109,7 @@ def test_a_python_program_gets_the_sdk_as_a_requirement(tmp_path: Path, before: 
 
     for _ in range(2):
         text = sdks.link_python(never, tmp_path, ["sdks/bezel"], toolchain="pip")
-        assert "import pulumi_bezel as bezel" in text
+        assert "import acme_bezel as bezel" in text
         assert (tmp_path / "requirements.txt").read_text() == after
 
 

@@ -76,8 +76,10 @@ def link_python(run: Run, root: Path, paths: Sequence[str], *, toolchain: str) -
         present = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         added = [f"./{path}" for path in paths if f"./{path}" not in present]
         file.write_text("\n".join([*present, *added]) + "\n", encoding="utf-8")
-    modules = [next((root / path).glob("pulumi_*")).name for path in paths]
-    return "\n".join(f"You can import it in a program:\n\n  import {module} as {module[7:]}\n" for module in modules)
+    # Named after the package's owner where it came from a git repository: acme_bezel, else pulumi_bezel.
+    modules = [next((root / path).glob("*/pulumi-plugin.json")).parent.name for path in paths]
+    names = [(module, module.partition("_")[2] or module) for module in modules]
+    return "\n".join(f"You can import it in a program:\n\n  import {module} as {name}\n" for module, name in names)
 
 
 def link_node(root: Path, paths: Sequence[str]) -> str:
