@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -33,6 +34,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bezel_simulated_vllm.configuration.settings import EngineSettings
+
+
+class _Server(uvicorn.Server):
+    """A server that ends at once: uvicorn's own looks every tenth of a second whether it should."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ended = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)  # the headers of all responses
+        await self._ended.wait()
+
+    def end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End it from another thread."""
+        self.should_exit = True
+        loop.call_soon_threadsafe(self._ended.set)
 
 
 @pytest.fixture(scope="session")
@@ -100,16 +118,19 @@ def serve(settings):
         config = uvicorn.Config(
             Server(engine).application(), "127.0.0.1", 0, log_config=None, lifespan="off", callback_notify=None
         )
-        server = uvicorn.Server(config)
+        server = _Server(config)
+        loop = asyncio.new_event_loop()
 
         async def main() -> None:
-            import asyncio
-
             task = asyncio.create_task(engine.run())
             await server.serve()
             task.cancel()
 
-        thread = threading.Thread(target=lambda: __import__("asyncio").run(main()), daemon=True)
+        def run_server() -> None:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(main())
+
+        thread = threading.Thread(target=run_server, daemon=True)
         thread.start()
         while not server.started:
             thread.join(0.005)
@@ -119,7 +140,7 @@ def serve(settings):
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10, verify=NO_TLS) as client:
                 yield client
         finally:
-            server.should_exit = True
+            server.end(loop)
             thread.join(5)
 
     return run
