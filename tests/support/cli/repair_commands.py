@@ -91,7 +91,7 @@ def _text_of(part: ast.expr, before: str, typed: frozenset[str]) -> str:
     """The text of a part of an f-string."""
     if isinstance(part, ast.Constant):
         return str(part.value)
-    if isinstance(part, ast.FormattedValue) and ast.unparse(part.value) in typed:
+    if typed and isinstance(part, ast.FormattedValue) and ast.unparse(part.value) in typed:
         return "localcloud"
     return "" if before[-1:].isalpha() else "1"  # what is put behind a word is a further one, or nothing
 
