@@ -12,7 +12,7 @@ Example:
         "schedule",
         ScalingScheduleArgs(
             project="acme-llm", location="us-east4", service="chat", account_id="chat-schedule",
-            runtime_account="chat@acme-llm.iam.gserviceaccount.com", service_inputs="3f2a",
+            runtime_account=identity.email, service_inputs=service.fingerprint,
             entries=(Entry("0 8 * * 1-5", "Europe/Berlin", 1), Entry("0 18 * * *", "Europe/Berlin", 0)),
         ),
         opts=pulumi.ResourceOptions(depends_on=[service]),

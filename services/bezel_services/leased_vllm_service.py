@@ -19,8 +19,6 @@ import pulumi
 
 from bezel.planner import LeasePlan
 from bezel_services import environment
-from bezel_services.children import Children
-from bezel_services.declared import DeclaredResources
 from bezel_services.preparation import prepare, refuse, with_limits
 from bezel_services.settings.late_inputs import refuse_outputs
 from bezel_services.settings.planning import plan_service, refused_as
@@ -66,9 +64,9 @@ class PlannedLeasedVllmService(pulumi.ComponentResource):
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (lease, quotas), images = prepare(plan, load, plan.node.image, plan.gateway.image)
         refuse(plan, lease.find_problems(plan, quotas, images))
-        resources = DeclaredResources()
-        super().__init__(TOKEN, name, None, with_limits(opts))
-        declared = lease.declare(plan, Children(self, name, opts), images, resources)
+        resources = lease.DeclaredResources()
+        super().__init__(TOKEN, name, None, with_limits(opts, resources.transformations))
+        declared = lease.declare(plan, lease.Children(self, name, opts), images, resources)
         self.url, self.leases = declared.gateway.url, declared.leases
         self.image, self.model = declared.image, plan.served_model
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()

@@ -19,8 +19,6 @@ import pulumi
 
 from bezel.planner import Plan
 from bezel_services import environment
-from bezel_services.children import Children
-from bezel_services.declared import DeclaredResources
 from bezel_services.preparation import prepare, refuse, with_limits
 from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs, check_late_inputs, split_late_inputs
 from bezel_services.settings.planning import plan_service, refused_as
@@ -73,9 +71,9 @@ class PlannedVllmService(pulumi.ComponentResource):
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
         refuse(plan, cloud_run.find_problems(plan, quotas, images, late))
-        resources = DeclaredResources()
-        super().__init__(TOKEN, name, None, with_limits(opts))
-        declared = cloud_run.declare(plan, Children(self, name, opts), images, resources, late)
+        resources = cloud_run.DeclaredResources()
+        super().__init__(TOKEN, name, None, with_limits(opts, resources.transformations))
+        declared = cloud_run.declare(plan, cloud_run.Children(self, name, opts), images, resources, late)
         self.url, self.revision = declared.service.url, declared.revision
         self.image, self.model = declared.image, plan.served_model
         self.arguments, self.plan = list(plan.server.arguments), plan.as_output()

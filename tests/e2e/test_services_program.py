@@ -1,7 +1,8 @@
-"""A program of five lines serves a model; a wrong value ends it with its repair and without a traceback."""
+"""A program of five lines serves a model, one resource more a second one; a wrong value ends it without a traceback."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.e2e.rehearsal import Rehearsal
+
+SECOND = """
+VllmService(
+    "draft",
+    model="gemma-4-12b-it-qat-w4a16",
+    accelerator="nvidia-l4",
+    region="us-east4",
+    smoke={"requests": 2, "concurrency": 1, "output_tokens": 4, "prompt_tokens": 32},
+)
+"""
 
 
 @pytest.mark.timeout(400)
@@ -30,6 +41,14 @@ def test_program_of_five_lines_serves_a_model(rehearsal: Rehearsal, tmp_path: Pa
     assert service.endswith("/services/bezel-chat-dev")
     unchanged = shop.engine("preview", "--expect-no-changes")
     assert unchanged.code == 0, unchanged.text
+
+    shop.write(text + SECOND)
+    added = shop.engine("up", "--yes", "--skip-preview")
+    assert added.code == 0, added.text
+    assert len(rehearsal.exists()["services"]) == 2
+    assert not re.search(r"^ [-~+]+ .*\bchat-\S+ (updated|replaced|deleted|created)", added.text, re.MULTILINE), (
+        added.text
+    )
 
     shop.write(text.replace("nvidia-l4", "nvidia-l5"))
     refused = shop.engine("preview")

@@ -6,12 +6,14 @@ made with a stand-in, and the resources get the output. Every other output is re
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from bezel.planner import Plan, PlanError, Problem
-from bezel_components.base.arguments import Text
+
+if TYPE_CHECKING:
+    from bezel_components.base.arguments import Text
 
 LATE = "known only after the deploy"
 _STAND_IN = "known-after-the-deploy"
@@ -32,15 +34,15 @@ class LateInputs:
     network: pulumi.Output[str] | None = None
     subnetwork: pulumi.Output[str] | None = None
 
-    def bucket_of(self, planned: str) -> Text:
+    def bucket_of(self, planned: str) -> "Text":
         """The bucket's name."""
         return planned if self.bucket is None else self.bucket
 
-    def network_of(self, planned: str) -> Text:
+    def network_of(self, planned: str) -> "Text":
         """The network's name."""
         return planned if self.network is None else self.network
 
-    def subnetwork_of(self, planned: str) -> Text:
+    def subnetwork_of(self, planned: str) -> "Text":
         """The subnetwork's name."""
         return planned if self.subnetwork is None else self.subnetwork
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bezel_localcloud import seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
+from tests.support.e2e import warm_python
 from tests.support.e2e.rehearsal import ROOT, Run
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Program:
     def engine(self, command: str, *options: str) -> Run:
         """Run the engine on the program's one stack."""
         arguments = [sys.executable, "-c", _RUN, str(self.cloud), command, "--non-interactive", *options]
-        variables = os.environ | {"BEZEL_SIMULATED": "1"}
+        variables = os.environ | {"BEZEL_SIMULATED": "1", warm_python.VARIABLE: warm_python.serving()}
         answer = subprocess.run(
             arguments, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
         )
