@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.found_server import FoundServer, Remark, remark
 from bezel.conversion.inputs.server_words import ServerOptions, read_server_options, server_words
-from bezel.conversion.inputs.shell_words import OPEN
+from bezel.conversion.inputs.variable_expansion import OPEN
 from bezel.conversion.settings import machine_settings as machine
 from bezel.conversion.settings.image_settings import TPU_IMAGE, image_settings
 from bezel.conversion.settings.model_settings import choose_model

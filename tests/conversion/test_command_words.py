@@ -1,6 +1,7 @@
 """Words of a command as a shell splits them, and the options of a server in them."""
 
 import shlex
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from bezel.conversion.inputs.gcloud_flags import Flag, list_of, map_of, read_flags
 from bezel.conversion.inputs.server_words import read_server_options, server_words, starts_server
-from bezel.conversion.inputs.shell_words import commands_of, expand
+from bezel.conversion.inputs.shell_words import commands_of
+from bezel.conversion.inputs.variable_expansion import expand
 from bezel.operations.config.flags import list_value
+from bezel_base.errors import UserError
 from bezel_catalog import vllm_options
 
 OPTIONS = vllm_options("0.32.0")
@@ -36,10 +39,41 @@ def test_quoted_words_are_read_as_they_were_meant(tokens: list[str]) -> None:
         ("M=x\na $M ${M}y ${N} '$M' \"$M\" ${N:-z} ${M:+w}", [["a", "x", "xy", "${N}", "$M", "x", "z", "w"]]),
         ("export A=1 B=2; a $A$B", [["export"], ["a", "12"]]),
         ("A=1 a B=2", [["a", "B=2"]]),
+        (
+            'P=$(gcloud config get project)\na --p=$P `b c` "$(d (e))"',
+            [["a", "--p=$(gcloud config get project)", "`b c`", "$(d (e))"]],
+        ),
+        ("cat <<EOF > f\nx 'y\nEOF\na <<-'E' b\nc\n\tE\nd <<< e f", [["cat"], ["a", "b"], ["d", "f"]]),
+        (
+            'a ${R:-"us-east4"} ${S:-x-${R:=y}-z} ${1:-m} ${L[@]} $1',
+            [["a", "us-east4", "x-y-z", "m", "${L[@]}", "${1}"]],
+        ),
     ],
 )
 def test_a_text_is_split_into_commands(text: str, tokens: list[list[str]]) -> None:
     assert [command.tokens for command in commands_of(text) if command.tokens] == tokens
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A0=xxxxxxxxxxxxxxxx\n" + "".join(f"A{number + 1}=$A{number}$A{number}\n" for number in range(60)),
+        "a $" + "{b:-$" * 20_000,
+        "a " + "$(" * 20_000,
+        "a " + "<" * 20_000,
+        "a <<E " * 2_000,
+    ],
+    ids=["doubled", "nested defaults", "open outputs", "angles", "here-documents"],
+)
+def test_a_text_that_would_grow_is_bounded(text: str) -> None:
+    with suppress(UserError):
+        assert sum(len(token) for command in commands_of(text) for token in command.tokens) <= len(text)
+
+
+def test_variables_that_double_are_refused() -> None:
+    text = "A=x\n" + "A=$A$A\n" * 40
+    with pytest.raises(UserError, match="characters together"):
+        commands_of(text)
 
 
 def test_variables_of_this_process_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from bezel.conversion.inputs.docker_run import read_volume
 from bezel.conversion.inputs.found_server import FoundServer
 from bezel.conversion.inputs.server_words import starts_server
-from bezel.conversion.inputs.shell_words import commands_of, expand
+from bezel.conversion.inputs.shell_words import commands_of
+from bezel.conversion.inputs.variable_expansion import expand
 from bezel.conversion.inputs.word_tables import reason_of, words_of
 from bezel_base.errors import Problem, UserError
 

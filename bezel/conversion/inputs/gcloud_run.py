@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bezel.conversion.inputs.found_server import FoundServer, Mount
 from bezel.conversion.inputs.gcloud_flags import Flag, list_of, map_of, read_flags
-from bezel.conversion.inputs.shell_words import OPEN
+from bezel.conversion.inputs.variable_expansion import OPEN
 from bezel.conversion.inputs.word_tables import reason_of, words_of
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.option_values import as_int

@@ -35,7 +35,7 @@ _FORMS = (
     "a Cloud Run service, `gcloud run deploy …`, `vllm serve …`, `docker run … vllm/vllm-openai …` or a compose file"
 )
 # Commands that run another one, and words of a script in front of one.
-_WRAPPERS = ("sudo", "nohup", "exec", "time", "env", "then", "do")
+_WRAPPERS = ("sudo", "nohup", "exec", "time", "env", "if", "then", "else", "do", "{", "!")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _REPLACE = ("run", "services", "replace")
 
@@ -128,9 +128,12 @@ def _of_commands(text: str, name: str) -> FoundServer:
     commands = commands_of(text)
     exported: dict[str, str] = {}
     servers: list[FoundServer] = []
+    files: list[str] = []
     for command in commands:
         if command.tokens[:1] == ["export"] or not command.tokens:
             exported |= {key: value for key, value in command.assignments.items() if _OF_THE_SERVER.fullmatch(key)}
+        elif command.tokens[0] in ("source", ".") and len(command.tokens) > 1:
+            files.append(command.tokens[1])
         elif server := _of_command(command, exported):
             servers.append(server)
     if not servers:
@@ -138,6 +141,8 @@ def _of_commands(text: str, name: str) -> FoundServer:
         raise UserError(_unknown(commands, name, first))
     for other in servers[1:]:
         servers[0].leave(other.form, other.name or other.image, "a stack has one server.", "convert it by itself.")
+    for file in files:
+        servers[0].leave("source", file, "the variables in that file were not read.", "write them into the command.")
     return servers[0]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.found_server import Remark, remark
-from bezel.conversion.inputs.shell_words import OPEN
+from bezel.conversion.inputs.variable_expansion import OPEN
 from bezel_base.credentials.names import option_names_secret
 from bezel_base.text.redaction import is_secret
 from bezel_catalog import closest, removed_options

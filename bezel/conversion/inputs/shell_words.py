@@ -1,7 +1,7 @@
 r"""Words of commands as a POSIX shell splits them: quotes, continued lines, comments, variables that the text sets.
 
-`shlex` knows neither variables nor where a comment may begin. Nothing is run and no variable of this process is read:
-a variable that the text does not set stays as `${NAME}`, and a command substitution is refused. Pure.
+`shlex` knows neither variables nor where a comment may begin. Nothing is run: the output of a command
+stays as it is written, like a variable that the text does not set, and a here-document is skipped. Pure.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from bezel.conversion.inputs.variable_expansion import PLACEHOLDER, closing_place, expand_at
 from bezel_base.errors import Problem, UserError
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_BRACED = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-+?=])([^{}]*))?\}")
+_HERE_DOCUMENT = re.compile(r"<<-?[ \t]*([\"']?)(\w+)\1")
+_MOST_EXPANDED = 1_000_000
 _PROMPT = re.compile(r"^[ \t]*(?:\$|%|>>>|PS[^>\n]*>)[ \t]+", re.MULTILINE)
 _OPERATORS = "|&;()"
 _REDIRECTION = re.compile(r"[<>]+[&|]?[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;|&()<>]*)")
-_PLACEHOLDER = re.compile(r"<[A-Za-z][\w .-]*>")
-OPEN = re.compile(rf"\$\{{[A-Za-z_][A-Za-z0-9_]*\}}|{_PLACEHOLDER.pattern}")
-"""What is still to be filled in: a variable that the text does not set, a placeholder such as `<PROJECT>`."""
 
 
 @dataclass(slots=True)
@@ -34,43 +32,9 @@ def commands_of(text: str) -> list[Command]:
     """The commands of a text, in order, with the variables expanded that the text sets itself.
 
     Raises:
-        UserError: A quote is not closed, or the text needs a shell: a substitution, a here-document.
+        UserError: A quote is not closed.
     """
     return _Lexer(_PROMPT.sub("", text.replace("\r\n", "\n"))).commands()
-
-
-def expand(text: str, variables: dict[str, str]) -> str:
-    """A text with its `$NAME`, `${NAME}` and `${NAME:-default}`; what is not set stays as `${NAME}`."""
-    parts, place = [], 0
-    while place < len(text):
-        if text[place] != "$":
-            end = text.find("$", place)
-            end = len(text) if end < 0 else end
-            parts.append(text[place:end])
-            place = end
-        elif text.startswith("$$", place):
-            parts.append("$")
-            place += 2
-        else:
-            value, place = expand_at(text, place, variables)
-            parts.append(value)
-    return "".join(parts)
-
-
-def expand_at(text: str, place: int, variables: dict[str, str]) -> tuple[str, int]:
-    """The value of the variable that begins with the `$` at a place, and the place after it."""
-    if match := _BRACED.match(text, place + 1):
-        name, operator, other = match[1], match[2] or "", match[3] or ""
-        value = variables.get(name)
-        has_value = bool(value) if ":" in operator else value is not None
-        if operator.endswith("+"):
-            return (other if has_value else ""), match.end()
-        if has_value and value is not None:
-            return value, match.end()
-        return (other if operator[-1:] in ("-", "=") else f"${{{name}}}"), match.end()
-    if match := _NAME.match(text, place + 1):
-        return variables.get(match[0], f"${{{match[0]}}}"), match.end()
-    return "$", place + 1
 
 
 class _Lexer:
@@ -80,6 +44,8 @@ class _Lexer:
         self._variables: dict[str, str] = {}
         self._word: list[str] | None = None
         self._is_quoted = False
+        self._here_documents: list[str] = []
+        self._expanded = 0
 
     def commands(self) -> list[Command]:
         while self._place < len(self._text):
@@ -104,9 +70,10 @@ class _Lexer:
             self._place = len(text) if end < 0 else end
         elif sign.isspace():
             self._end_word()
+            self._place += 1
             if sign == "\n":
                 self._end_command()
-            self._place += 1
+                self._skip_here_documents()
         elif sign in "<>":
             self._angle()
         elif sign in _OPERATORS:
@@ -123,22 +90,40 @@ class _Lexer:
         self._place += 2
 
     def _expansion(self) -> str:
-        """The value of the variable here."""
+        """The value of the variable here; a command's output as it is written."""
         text, place = self._text, self._place
-        if text[place] == "`" or text.startswith("$(", place):
-            raise _needs_shell(text[place : place + 40], "it takes the output of another command")
+        if text[place] == "`":
+            end = text.find("`", place + 1)
+            self._place = len(text) if end < 0 else end + 1
+            return text[place : self._place]
+        if text.startswith("$(", place):
+            self._place = min(closing_place(text, place + 2, "(", ")") + 1, len(text))
+            return text[place : self._place]
         value, self._place = expand_at(text, place, self._variables)
+        self._expanded += len(value)
+        if self._expanded > _MOST_EXPANDED:
+            consequence = f"its variables have more than {_MOST_EXPANDED} characters together: no command is as long."
+            raise UserError(Problem("FILE", None, consequence, "write the values of the variables in their places."))
         return value
 
     def _angle(self) -> None:
         text, place = self._text, self._place
-        if placeholder := _PLACEHOLDER.match(text, place):
+        if placeholder := PLACEHOLDER.match(text, place):
             self._add(placeholder[0])
             self._place = placeholder.end()
-        elif text.startswith("<<", place):
-            raise _needs_shell(text[place : place + 40], "it has a here-document")
+        elif not text.startswith("<<<", place) and (start := _HERE_DOCUMENT.match(text, place)):
+            self._end_word()
+            self._here_documents.append(start[2])
+            self._place = start.end()
         else:
             self._redirect()
+
+    def _skip_here_documents(self) -> None:
+        """Go on behind the lines of the here-documents that the line before has opened."""
+        for delimiter in self._here_documents:
+            end = re.compile(rf"^[ \t]*{delimiter}[ \t]*$", re.MULTILINE).search(self._text, self._place)
+            self._place = end.end() if end else len(self._text)
+        self._here_documents.clear()
 
     def _double_quoted(self) -> None:
         text, start = self._text, self._place
@@ -199,8 +184,3 @@ class _Lexer:
         self._end_word()
         if self._found[-1].tokens or self._found[-1].assignments:
             self._found.append(Command())
-
-
-def _needs_shell(text: str, why: str) -> UserError:
-    consequence = f"{why}: a command is read here and never run, so what it would say is not known."
-    return UserError(Problem("FILE", text, consequence, "write the value in its place."))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.found_server import Remark, remark
 from bezel.conversion.inputs.server_words import starts_server
-from bezel.conversion.inputs.shell_words import OPEN
+from bezel.conversion.inputs.variable_expansion import OPEN
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import Problem, UserError
 from bezel_catalog import vllm_versions

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.docker_run import LOCAL_FOLDER, LOCAL_REPAIR
 from bezel.conversion.inputs.found_server import Mount, Remark, remark
+from bezel.conversion.inputs.variable_expansion import OPEN
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.loading import HUB, STREAMER
 from bezel_base.errors import Problem, UserError
@@ -55,6 +56,9 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
     if not argument:
         consequence = "vLLM would serve its default, a small test model: which one is meant is not known."
         raise UserError(Problem("model", None, consequence, "name it behind `vllm serve`, or with --model."))
+    if OPEN.search(argument):
+        consequence = "the input does not say its value: no command is run, and no variable of yours is read."
+        raise UserError(Problem("model", argument, consequence, "write the model's hub id in its place."))
     name = _catalogue_id(argument) or _catalogue_id(_first_text(served)) or argument
     record = models().get(name)
     choice = ModelChoice(name, record)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bezel.conversion.inputs.found_server import Remark, remark
-from bezel.conversion.inputs.shell_words import OPEN
+from bezel.conversion.inputs.variable_expansion import OPEN
 from bezel.conversion.settings.option_settings import API_KEY_REASON, API_KEY_REPAIR
 from bezel.planner.rules.env_checks import planned_variables
 from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED, VARIABLE

@@ -235,6 +235,18 @@ PUBLISHED = {
         {"vllm.config": None, "vllm.seed": 1},
         ("--config: config.yaml: the options in that file were not read",),
     ),
+    "a script that deploys": Published(
+        "#!/bin/bash\nset -euo pipefail\nif [ -f .env ]; then\n  source .env\nfi\n"
+        'PROJECT_ID=$(gcloud config get-value project)\nREGION=${REGION:-"us-east4"}\n'
+        'MODEL=${1:-"google/gemma-4-E2B-it"}\n'
+        'SA=${SA:-"sa@${PROJECT_ID}.iam.gserviceaccount.com"}\ncat > note.txt <<EOF\nvllm serve it\'s\nEOF\n'
+        'echo "Deploying to ${REGION}"\ndeploy() {\n  gcloud run deploy chat --project "$PROJECT_ID" \\\n'
+        '    --region "$REGION" \\\n'
+        '    --image vllm/vllm-openai:v0.32.0 --service-account "$SA" --gpu 1 --gpu-type nvidia-l4 --cpu 4 \\\n'
+        '    --memory 16Gi --no-gpu-zonal-redundancy --args="--model=${MODEL},--max-model-len=8192"\n}\ndeploy\n',
+        {"region": "us-east4", "model": "gemma-4-e2b-it", "vllm.max-model-len": 8192, "service_name": "chat"},
+        ("source: .env", "--project: $(gcloud config get-value project)"),
+    ),
     "a variable that nobody set": Published(
         "gcloud run deploy $SERVICE --image vllm/vllm-openai:v0.32.0 --region $REGION --project <PROJECT> --gpu 1"
         " --no-gpu-zonal-redundancy --args=--model=google/gemma-4-E2B-it",
