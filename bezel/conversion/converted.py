@@ -23,6 +23,7 @@ from bezel.planner.base.money import Priced
 from bezel.planner.base.names import PREFIX, SERVICE_LENGTH, resource_name
 from bezel.planner.cost.service_cost import service_cost
 from bezel.planner.vllm.loading import HUB
+from bezel_base.text.redaction import redact_forms
 from bezel_catalog import accelerators, vllm_options
 from bezel_catalog.option_values import as_int
 
@@ -174,8 +175,25 @@ def _stack_of(
         "network": {"nat": True} if leased and leased.device == "gpu" else {},
         "labels": labels,
     }
-    kept = {key: value for key, value in settings.items() if value not in ("", None, {}, [])}
+    kept = {
+        key: value if key == "secrets" else _without_credentials(value, f"bezel:{key}", remarks)
+        for key, value in settings.items()
+    }
+    kept = {key: value for key, value in kept.items() if value not in ("", None, {}, [])}
     return Converted(stack=stack, project=project, settings=kept, remarks=tuple(remarks), server=server)
+
+
+def _without_credentials(value: Any, key: str, remarks: list[Remark]) -> Any:
+    """A value without the texts in it that have the form of a credential, wherever an input has put one."""
+    if isinstance(value, dict):
+        kept = {name: _without_credentials(item, f"{key}.{name}", remarks) for name, item in value.items()}
+        return {name: item for name, item in kept.items() if item != "" or value[name] == ""}
+    if isinstance(value, list):
+        return [item for item in (_without_credentials(each, key, remarks) for each in value) if item != ""]
+    if not isinstance(value, str) or redact_forms(value) == value:
+        return value
+    remarks.append(remark("not converted", key, None, "its value may be a secret.", hidden=True))
+    return ""
 
 
 def _region(

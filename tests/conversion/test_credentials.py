@@ -34,6 +34,8 @@ PLACES = {
     "docker": f"docker run -e HF_TOKEN={SECRET} -e API={SECRET} vllm/vllm-openai:v0.32.0 --model {MODEL}",
     "gcloud": f"gcloud run deploy a --image vllm/vllm-openai:v0.32.0 --gpu 1 --region us-east4"
     f" --set-env-vars HF_TOKEN={SECRET},OTHER={SECRET} --args=--model={MODEL} --labels=a={SECRET}",
+    "the place of another value": f"gcloud run deploy a --image vllm/vllm-openai:v0.32.0 --gpu 1 --ingress={SECRET}"
+    f" --region us-east4 --network={SECRET} --network-tags=a,{SECRET} --args=--model={MODEL}",
     "a compose file": yaml.safe_dump(
         {"services": {"v": {"image": "vllm/vllm-openai", "command": f"--model {MODEL}", "environment": {"T": SECRET}}}}
     ),

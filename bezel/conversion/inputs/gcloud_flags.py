@@ -50,7 +50,7 @@ def read_flags(tokens: Sequence[str]) -> tuple[list[str], list[Flag]]:
             flags.append(Flag(name.removeprefix("no-"), "false" if negated or not is_on else "true"))
         elif equals:
             flags.append(Flag(name, value))
-        elif place < len(tokens):
+        elif place < len(tokens) and not tokens[place].startswith("--"):  # as argparse has it
             flags.append(Flag(name, tokens[place]))
             place += 1
         else:
