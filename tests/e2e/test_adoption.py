@@ -88,7 +88,7 @@ def pulumi(rehearsal: Rehearsal, command: str) -> str:
 
 
 @pytest.mark.wide
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)  # two previews, an import and a deploy, on a busy machine too
 def test_a_live_service_is_adopted_without_a_replacement(rehearsal: Rehearsal) -> None:
     started = rehearsal.local("preview", "l4-qat")  # starts the cloud, and puts the weights into the bucket
     assert started.code == 0, started.text
