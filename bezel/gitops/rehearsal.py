@@ -21,7 +21,7 @@ from bezel.engine.project.project import Project
 from bezel.gitops.judge.base import BaseJudge
 from bezel.gitops.judge.document import KEY, text_lines
 from bezel.gitops.rehearsal_place import OutOfTimeError, Place, place
-from bezel.planner.base.names import THROW_AWAY
+from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.problems import setting
 from bezel.resource_cost.price_line import price_now
 from bezel.resource_cost.stack_cost import StackCost, stack_cost

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 from pydantic_core import PydanticCustomError
 
-from bezel.planner.base.names import ENVIRONMENT_PATTERN, is_environment, is_own_label
+from bezel.planner.base.environments import PATTERN as ENVIRONMENT_PATTERN
+from bezel.planner.base.environments import is_environment
+from bezel.planner.base.names import is_own_label
 from bezel.resource_cost.inputs import Inputs
 from bezel_base.errors import Problem, UserError
 

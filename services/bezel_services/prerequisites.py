@@ -6,7 +6,7 @@ import pulumi
 
 from bezel.planner import AnyPlan
 from bezel.planner.base.deployment import ImagePlan
-from bezel.planner.base.names import THROW_AWAY
+from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.cost.weights_transfer import BucketPlace
 from bezel.rest import RestError
 from bezel_base.errors import one_line

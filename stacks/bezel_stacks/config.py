@@ -9,7 +9,12 @@ from pulumi.runtime import config as engine_config
 
 from bezel.planner import PlanError
 from bezel.planner.base.problems import NAMESPACE
-from bezel.planner.base.stack_file import StackFileError, problems_of_spellings, read_stack_file
+from bezel.planner.base.stack_file import (
+    StackFileError,
+    problems_of_namespace,
+    problems_of_spellings,
+    read_stack_file,
+)
 from bezel_base.errors import ENCRYPTED, Problem, UserError
 from bezel_catalog.option_values import as_structure
 
@@ -43,7 +48,8 @@ def check_stack_file(stack: str, folder: Path, project: str) -> None:
         content, problems = read_stack_file((folder / name).read_text(encoding="utf-8"), name)
     except (OSError, UnicodeDecodeError, StackFileError):
         return
-    if problems := [*problems, *problems_of_spellings(content, project, name)]:
+    in_namespaces = [*problems_of_spellings(content, project, name), *problems_of_namespace(content, project, name)]
+    if problems := [*problems, *in_namespaces]:
         raise PlanError.of(problems, stack)
 
 

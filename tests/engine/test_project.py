@@ -163,13 +163,11 @@ def test_the_settings_have_one_namespace_whatever_the_project_is_called(project:
     assert project.given_keys("one") == {"region"}
 
 
-@pytest.mark.parametrize("key", ["region", "chat:region", "bezel:config:region"])
-def test_a_setting_in_the_namespace_of_another_project_is_named(project: Project, key: str) -> None:
+def test_another_spelling_of_a_setting_is_named_in_any_project(project: Project) -> None:
     (project.folder / "Pulumi.yaml").write_text("name: chat\nruntime: python\n")
-    (project.folder / "Pulumi.one.yaml").write_text(f"config:\n  {key}: us-east4\n")
-    with pytest.raises(ProjectError, match=f"{key}\\n.*\\n.*write bezel:region") as error:
+    (project.folder / "Pulumi.one.yaml").write_text("config:\n  bezel:config:region: us-east4\n")
+    with pytest.raises(ProjectError, match="write bezel:region"):
         project.configuration("one")
-    assert len(error.value.problems) == 1
 
 
 def test_a_folder_outside_any_project_is_refused(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_pull_request_is_judged_by_its_base_and_a_deploy_by_the_last_one(pipel
     pipeline.git("checkout", "-q", "main")
     pipeline.git("checkout", "-q", "-b", "modest")
     replace(pipeline, LIMITS, LOW, HIGH)
-    pipeline.set("small:labels", {"team": "a"})
+    pipeline.set("bezel:labels", {"team": "a"})
     pipeline.commit("Raise the limit")
     modest = pipeline.report(*PREVIEW)
     assert (modest["verdict"], modest["judge"]["changes"]) == ("allowed", [RAISED])

@@ -87,7 +87,7 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
         assert (resource["name"], resource["op"], resource["is_outside"]) == ("data", "update", True)
         assert {"path": "labels.owner", "cloud": "ben", "program": "ml"} in resource["properties"]
         assert pipeline.cloud.get("/storage/v1/b/states/o").json()["items"] == before
-        pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+        pipeline.set("bezel:labels", {"expires-at": "2026-01-01"})
         assert pipeline.report("ci", "expire")["kept"] == {STACK: "2026-01-01, never"}  # what is deployed says never
         pulumi(pipeline, "up", "--yes", "--skip-preview", "--refresh")
         report = pipeline.report("ci", "drift", "--all", "--issue", **reader, **forge.environ())
@@ -113,13 +113,13 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
     text = ""
     while "waiting for the lock" not in text and (line := expiring.stdout.readline()):
         text += line
-    pipeline.set("small:labels", {"expires-at": "2099-01-01"})
+    pipeline.set("bezel:labels", {"expires-at": "2099-01-01"})
     (pipeline.folder / "go").touch()
     text += expiring.communicate(timeout=120)[0]
     assert (later.wait(120), expiring.returncode) == (0, 1), text
     assert "a deploy has changed it since the plan was made" in text
     assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 200
-    pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+    pipeline.set("bezel:labels", {"expires-at": "2026-01-01"})
     set_last_day(pipeline, "2026-01-01")
 
     with fake_forge("github") as forge:

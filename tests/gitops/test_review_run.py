@@ -108,7 +108,7 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
 def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline_with_deploy):
     pipeline = pipeline_with_deploy
     (bucket,) = buckets(pipeline)
-    pipeline.set("small:labels", {"team": "a"})
+    pipeline.set("bezel:labels", {"team": "a"})
     pipeline.commit()
     previewed = pipeline.report(*PREVIEW)
     assert previewed["changes"]["update"][0]["name"] == "data"
@@ -142,7 +142,7 @@ def test_a_first_deploy_is_previewed_without_the_key_of_its_secrets(pipeline):
 def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline_with_deploy):
     pipeline = pipeline_with_deploy
     (bucket,) = buckets(pipeline)
-    pipeline.set("small:labels", {"team": "b"})
+    pipeline.set("bezel:labels", {"team": "b"})
     tree = pipeline.commit()
     state = pipeline.report(*PREVIEW, "--pack", "nowhere", code=3)["state_digest"].removeprefix("sha256:")
     forged = {"kind": "preview", "stack": STACK, "tree": tree, "state_digest": f"sha256:{state}", "verdict": "allowed"}
@@ -176,7 +176,7 @@ def test_a_missing_or_failing_pack_and_an_unknown_price_refuse(pipeline, tmp_pat
 
 def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(pipeline_with_deploy):
     pipeline = pipeline_with_deploy
-    pipeline.set("small:labels", {"team": "c"})
+    pipeline.set("bezel:labels", {"team": "c"})
     saved = pipeline.objects("plans/")
     report = pipeline.report(*PREVIEW)
     assert report["verdict"] == "allowed"
@@ -207,7 +207,7 @@ def expiry(pipeline: Pipeline) -> None:
             if item["urn"].endswith("::data"):
                 item["inputs"]["labels"]["expires-at"] = "2026-01-01"
 
-    pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+    pipeline.set("bezel:labels", {"expires-at": "2026-01-01"})
     pipeline.commit()
     pipeline.edit_state(expire)
     (finding,) = pipeline.report("ci", "expire", "--yes")["findings"]

@@ -71,17 +71,17 @@ def test_life_of_a_stack_in_two_steps(small):
     assert apply_deploy(small.context(), again).verdict == "unchanged"
 
     # Another stack file, another program, another backend: an old plan is worth nothing.
-    pipeline.set("small:labels", {"team": "a"})
+    pipeline.set("bezel:labels", {"team": "a"})
     plan = small.plan()
     assert [(row.op, row.name) for row in plan.changes] == [("update", "data")]
     assert "labels.team" in plan.changes[0].properties
     scale = plan_scale(small.context(), ScaleArguments(stack=STACK, max=2, wait="0s"))
     assert "file or program have changed since the last deploy" in scale.warnings[0]
     assert "it changes data otherwise too" in scale.warnings[0]
-    pipeline.set("small:labels", {"team": "b"})
+    pipeline.set("bezel:labels", {"team": "b"})
     with pytest.raises(ChangedError, match="the stack's file"):
         apply_deploy(small.context(), plan)
-    pipeline.set("small:labels", {"team": "a"})
+    pipeline.set("bezel:labels", {"team": "a"})
     program = pipeline.folder / "__main__.py"
     text = program.read_text()
     program.write_text(f"{text}\n# changed\n")
@@ -119,7 +119,7 @@ def test_life_of_a_stack_in_two_steps(small):
     with pytest.raises(LockedError, match="ada@elsewhere"):  # as the engine itself refuses
         apply_destroy(small.context(), destroy)
     lock.unlink()
-    pipeline.set("small:labels", None)
+    pipeline.set("bezel:labels", None)
     with pytest.raises(ChangedError, match="the stack's file"):
         apply_destroy(small.context(), destroy)
     assert small.buckets() != []

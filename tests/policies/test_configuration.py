@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bezel.planner.base.names import ENVIRONMENT_PATTERN
+from bezel.planner.base.environments import PATTERN as ENVIRONMENT_PATTERN
 from bezel_catalog import accelerators, gpu_machines, tpus
 from bezel_policies.hardware_cost.pack import POLICIES as COST
 from bezel_policies.security.pack import POLICIES as SECURITY

@@ -70,3 +70,12 @@ def test_a_key_that_the_engine_renames_is_refused(tmp_path: Path, keys: list[str
     with pytest.raises(UserError) as raised:
         config.check_stack_file("dev", tmp_path, "bezel")
     assert named in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["region", "chat:region", "bezel:config:region"])
+def test_a_setting_in_the_namespace_of_another_project_is_named(tmp_path: Path, key: str) -> None:
+    """The program would not read it, and plan the default."""
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n  {key}: us-east4\n  chat:own: 1\n  bezel:cost: {{}}\n")
+    with pytest.raises(UserError, match=f"{key}\\n.*\\n.*write bezel:region") as raised:
+        config.check_stack_file("dev", tmp_path, "chat")
+    assert len(raised.value.problems) == 1

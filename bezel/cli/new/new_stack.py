@@ -18,7 +18,7 @@ from bezel.engine.project.pipeline_file import FILE
 from bezel.engine.project.project import STACK_NAME, Project, find_project
 from bezel.operations.stack_edits.file_text import with_setting
 from bezel.planner import make_plan
-from bezel.planner.base.names import is_environment
+from bezel.planner.base.environments import is_environment
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import read_stack_file
 from bezel_base.atomic_write import write_whole

@@ -21,7 +21,8 @@ from typing import Annotated, Any, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from bezel.engine.project.project import STACK_NAME, Project
-from bezel.planner.base.names import ENVIRONMENT_PATTERN, is_environment
+from bezel.planner.base.environments import PATTERN as ENVIRONMENT_PATTERN
+from bezel.planner.base.environments import is_environment
 from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError, format_value
 

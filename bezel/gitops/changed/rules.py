@@ -15,7 +15,7 @@ STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Folders and files of which nothing is part of a deploy.
 _MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|services|smoke|stacks)"
 _APART = re.compile(
-    r"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$"
+    r"docs/|tests/|templates/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$"
     rf"|{_MEMBER}/(?:tests/|docs/|[^/]+\.md$|LICENSE$)"
 )
 # What packs are started with. Another file beside the packages of a member's folder may be imported by any process, as

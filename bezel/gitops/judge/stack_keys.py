@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 
 from bezel.gitops.judge.values import flat
-from bezel.planner.base.names import THROW_AWAY
+from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, read_stack_file, spellings
 from bezel_catalog.option_values import as_structure

@@ -20,11 +20,6 @@ REPOSITORY_LENGTH = 63  # Artifact Registry
 LABEL_LENGTH = 63
 
 
-ENVIRONMENT_PATTERN = "^[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?$"
-"""Name of an environment: a word that is a label, a file's name, a key of TOML and an environment of a forge alike."""
-THROW_AWAY = "dev"
-"""The one environment whose stacks are made to be deleted: the plan protects none of the others less than `prod`."""
-
 # Old projects have a domain in front of the id. New ids have 6 characters or more.
 _PROJECT_ID = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?")
 
@@ -32,11 +27,6 @@ _PROJECT_ID = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z](?:[a-z0-9-]{0,28}[a-z0
 def is_project_id(text: str) -> bool:
     """Whether a text is a valid Google Cloud project ID, which a project's number and display name are not."""
     return _PROJECT_ID.fullmatch(text) is not None
-
-
-def is_environment(text: str) -> bool:
-    """Whether a text can be the name of an environment."""
-    return re.fullmatch(ENVIRONMENT_PATTERN, text) is not None
 
 
 def resource_name(stack: str, *, suffix: str = "", length: int) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from bezel.planner.base.names import ENVIRONMENT_PATTERN, THROW_AWAY, is_environment
+from bezel.planner.base.environments import PATTERN as ENVIRONMENT_PATTERN
+from bezel.planner.base.environments import THROW_AWAY, is_environment
 from bezel_catalog.quantities import (
     DURATION_PATTERN,
     MEMORY_PATTERN,

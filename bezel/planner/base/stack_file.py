@@ -101,20 +101,32 @@ def problems_of_spellings(content: object, project: str, name: str) -> list[Prob
         elif key.startswith((f"{project}:", _PREFIX)) and variants[0] not in (key, key.removeprefix(f"{project}:")):
             consequence = f"the engine reads it as {key}, so readers look for it in vain."
             problems.append(Problem(f"{name}: {variants[0]}", None, consequence, f"write {key}."))
-        elif meant := _setting_of(key, project):
-            consequence = f"the engine reads it as {key}, a key of the project's own program: no stack reads it."
-            problems.append(Problem(f"{name}: {variants[0]}", None, consequence, f"write {meant}."))
     return problems
 
 
-def _setting_of(key: str, project: str) -> str | None:
-    """The setting that a key of another project's own namespace is named like; None where it is not."""
-    name = key.removeprefix(f"{project}:")
-    if project == NAMESPACE or name == key:
-        return None
-    from bezel.planner.base.settings import Settings  # late: few files have such a key
+def problems_of_namespace(content: object, project: str, name: str) -> list[Problem]:
+    """Keys of a stack file that are named like settings, but in the namespace of a project with another name.
 
-    return f"{_PREFIX}{name}" if name in Settings.model_fields else None
+    A program of one's own may have such keys; the program of this project reads none of them.
+
+    Args:
+        content: The file's content, as `read_stack_file` returns it.
+        project: Name of the project.
+        name: The file's name, for messages.
+    """
+    config = content.get("config") if isinstance(content, dict) else None
+    if project == NAMESPACE or not isinstance(config, dict):
+        return []
+    from bezel.planner.base.settings import Settings  # late: few projects come here
+
+    problems = []
+    for spelling in map(str, config):
+        key = engine_key(spelling, project)
+        setting_name = key.removeprefix(f"{project}:")
+        if setting_name != key and setting_name in Settings.model_fields:
+            consequence = f"the engine reads it as {key}, a key of the project's own program: no stack reads it."
+            problems.append(Problem(f"{name}: {spelling}", None, consequence, f"write {_PREFIX}{setting_name}."))
+    return problems
 
 
 def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:

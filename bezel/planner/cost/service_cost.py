@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.money import (
     UNKNOWN,
     Amount,
@@ -24,7 +25,6 @@ from bezel.planner.base.money import (
     times,
     total,
 )
-from bezel.planner.base.names import THROW_AWAY
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from bezel.planner.assemble.plan import LeasePlan
 from bezel.planner.assemble.provenance import COMPUTED, DEFAULT
 from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.environments import THROW_AWAY
 from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import Priced, text
-from bezel.planner.base.names import THROW_AWAY
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.text_table import (
     CATALOGUE,

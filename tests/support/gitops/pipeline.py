@@ -37,7 +37,8 @@ from bezel_base.run_facts import tell_fact
 
 settings = pulumi.Config()
 tell_fact("quota_use", "L4 in us-east4: 1 GPU used")
-labels = {"owner": "ml", "environment": "dev", "expires-at": "never", **(settings.get_object("labels") or {})}
+labels = {"owner": "ml", "environment": "dev", "expires-at": "never"}
+labels |= pulumi.Config("bezel").get_object("labels") or {}
 bucket = gcp.storage.Bucket("data", location="US", force_destroy=True, labels=labels)
 notes = {
     name: gcp.storage.BucketObject(name, bucket=bucket.name, name=f"{name}.txt", content=content)
@@ -57,7 +58,7 @@ pulumi.export("simulated", True)
 if price := settings.get("price"):
     pulumi.export("price", price)
 """
-SETTINGS = {"config": {"small:environment": "dev", "small:notes": {"first": "one"}}}
+SETTINGS = {"config": {"bezel:environment": "dev", "small:notes": {"first": "one"}}}
 _GIT = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
 
 
