@@ -30,7 +30,7 @@ _OF_PIPELINE = (
 )
 _OF_BUDGET = ("alert_email", "budget", "currency")
 _TITLE = "The project cannot be set up"
-_BUCKET = r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]"
+BUCKET = r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]"
 _MEMBER = r"(?:user|group|serviceAccount):[^@\s]+@[^@\s]+\.[^@\s]+|principal(?:Set)?://\S+"
 _LABEL = r"[a-z0-9_-]{1,63}"
 _WORKFLOW = r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+/\.github/workflows/[A-Za-z0-9._-]+\.ya?ml@[0-9a-f]{40}"
@@ -91,7 +91,7 @@ class Settings(BaseModel):
         "USD", pattern=r"^[A-Z]{3}$", description="currency of the budget: the billing account's", examples=["USD"]
     )
     state_bucket: str = Field(
-        "", pattern=rf"^(?:{_BUCKET})?$", description="bucket of the states; default <project>-pulumi-state"
+        "", pattern=rf"^(?:{BUCKET})?$", description="bucket of the states; default <project>-pulumi-state"
     )
     weights_buckets: tuple[str, ...] = Field(
         (), description="buckets of weights that stacks read or create; default <project>-models"
@@ -254,7 +254,7 @@ def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> li
         consequence = "the account that deploys could delete the states: stacks may delete buckets of weights."
         repair = "keep weights in a bucket of their own."
         problems.append(Problem(key("weights_buckets"), settings.bucket_of(project), consequence, repair))
-    odd = [name for name in settings.weights_of(project) if not re.fullmatch(_BUCKET, name)]
+    odd = [name for name in settings.weights_of(project) if not re.fullmatch(BUCKET, name)]
     odd += [name for name in settings.secrets if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", name)]
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
     strange = [name for name in settings.smoke_users if not re.fullmatch(_MEMBER, name)]

@@ -37,7 +37,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "access.invokers.0",
     ),
     "an account in other letters": (
-        {"smoke": {"impersonate": "größe@p.iam.gserviceaccount.com"}},
+        {"smoke": {"impersonate": "größere@p.iam.gserviceaccount.com"}},
         "smoke.impersonate",
     ),
     "an empty name": ({"vllm": {"served-model-name": ""}}, "vllm.served-model-name"),
@@ -49,7 +49,7 @@ TAKEN: list[dict[str, Any]] = [
     {"image": {"repository": "a" * 150, "tag": "v0.32.0"}},
     {"observability": {"alerts": True, "email": "o'neil+gpu@mail.acme.example"}},
     {"observability": WATCHED | {"budget": 10**12}},
-    {"smoke": {"deadline_seconds": 86_400, "impersonate": "ci-1@acme-llm.iam.gserviceaccount.com"}},
+    {"smoke": {"deadline_seconds": 86_400, "impersonate": "c-ci-1@acme-llm.iam.gserviceaccount.com"}},
     {
         "access": {
             "invokers": [f"user:{'a' * 64}@acme.example", "serviceAccount:1-compute@developer.gserviceaccount.com"]

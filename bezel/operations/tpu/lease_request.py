@@ -49,7 +49,7 @@ class CreateArguments(Arguments):
     service_account: Annotated[str, Reach.BEYOND, Option("EMAIL")] = Field(
         pattern=r"^[a-z0-9-]{1,63}@[a-z0-9.-]{1,200}$",
         description="e-mail of the service account that the machine runs as",
-        examples=["vllm@my-project.iam.gserviceaccount.com"],
+        examples=["vllm-run@my-project.iam.gserviceaccount.com"],
     )
     duration: Annotated[str, Reach.BEYOND, Option("TIME")] = Field(
         "4h", max_length=20, description="longest run duration, 10m to 7d; then Google deletes it"

@@ -10,7 +10,14 @@ import re
 
 _DOMAIN = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
 EMAIL = re.compile(rf"(?=.{{1,254}}\Z)[A-Za-z0-9._%+'-]{{1,64}}@{_DOMAIN}", re.IGNORECASE)
-SERVICE_ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}@(?:[a-z0-9.-]+\.)?gserviceaccount\.com")
+# In a project's own domain 6 to 30 characters, a letter first (IAM, projects.serviceAccounts.create: accountId); Google
+# names those in its other domains, e.g. PROJECT@appspot.gserviceaccount.com.
+SERVICE_ACCOUNT = re.compile(
+    r"[a-z][a-z0-9-]{4,28}[a-z0-9]@[a-z0-9.-]+\.iam\.gserviceaccount\.com"
+    r"|[a-z0-9][a-z0-9-]{0,62}@(?!(?:[a-z0-9.-]+\.)?iam\.)(?:[a-z0-9.-]+\.)?gserviceaccount\.com"
+)
+_OF_ACCOUNTS = "gserviceaccount.com"
+"""End of the address of every service account."""
 _KUBERNETES = r"[a-z][a-z0-9-]+\.svc\.id\.goog\[[a-z0-9.-]+/[a-z0-9.-]+\]"
 _POOL = r"//iam\.googleapis\.com/(?:projects/\d+/)?(?:locations/\S+|[\w/.-]+/\S+)"
 
@@ -39,7 +46,8 @@ def member_problem(member: str) -> tuple[str, str] | None:
         return "IAM refuses it: it is not a member.", f"write one of {forms}."
     pattern, form = _FORMS[kind]
     if not pattern.fullmatch(name):
-        return f"IAM refuses it: the part after {kind}: is not valid.", f"write {form}."
-    if kind in {"user", "group"} and SERVICE_ACCOUNT.fullmatch(name):
+        length = "; NAME has 6 to 30 characters" if name.endswith(f".iam.{_OF_ACCOUNTS}") else ""
+        return f"IAM refuses it: the part after {kind}: is not valid.", f"write {form}{length}."
+    if kind in {"user", "group"} and name.endswith(_OF_ACCOUNTS):
         return f"IAM refuses it: this is a service account, not a {kind}.", f"write serviceAccount:{name}."
     return None

@@ -194,7 +194,7 @@ class Access(_Section):
 
     invokers: tuple[str, ...] = Field(
         (),
-        description="members with roles/run.invoker, e.g. `serviceAccount:app@p.iam.gserviceaccount.com`",
+        description="members with roles/run.invoker, e.g. `serviceAccount:caller@my-project.iam.gserviceaccount.com`",
         examples=["[user:NAME@DOMAIN]"],
     )
     public: Switch = Field(default=False, description="allow anyone on the internet to call it, without a token")

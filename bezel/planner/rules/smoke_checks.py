@@ -47,7 +47,7 @@ def check_smoke(smoke: SmokePlan, engine: EngineArgs, *, max_concurrency: int, r
             setting("smoke.impersonate"),
             smoke.impersonate,
             "it is not the e-mail address of a service account: no identity token can be created for it.",
-            "write e.g. NAME@PROJECT.iam.gserviceaccount.com.",
+            "write e.g. NAME@PROJECT.iam.gserviceaccount.com, NAME with 6 to 30 characters.",
         )
     if smoke.min_draft_acceptance is not None and not smoke.speculative:
         yield Problem(

@@ -31,7 +31,7 @@ class CloudRunServiceArgs(ComponentArgs):
     ingress: str = "INGRESS_TRAFFIC_ALL"
     """Allowed sources of requests; these still need an identity unless `public`."""
     invokers: tuple[str, ...] = ()
-    """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
+    """Members that may call it, e.g. `serviceAccount:caller@acme-llm.iam.gserviceaccount.com`."""
     public: bool = False
     """Whether anyone may call it without an identity."""
     deletion_protection: bool = True
