@@ -137,6 +137,8 @@ class CheckCalls:
 
 def _is(value: Any, kind: type) -> bool:
     """Whether a value is of a kind; the engine sends every number as a fraction."""
-    if kind is int:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer()
-    return isinstance(value, _OF_PYTHON[kind][1]) and (kind is bool or not isinstance(value, bool))
+    if kind is not bool and isinstance(value, bool):
+        return False
+    if kind is int and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _OF_PYTHON[kind][1])
