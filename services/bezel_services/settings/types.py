@@ -97,7 +97,7 @@ class Access(TypedDict, total=False):
     """Who may call the service."""
 
     invokers: Sequence[str]
-    """Members with roles/run.invoker, e.g. `serviceAccount:app@p.iam.gserviceaccount.com`."""
+    """Members with roles/run.invoker, e.g. `serviceAccount:caller@my-project.iam.gserviceaccount.com`."""
     public: bool
     """Allow anyone on the internet to call it, without a token."""
     ingress: Literal["all", "internal", "internal-and-cloud-load-balancing"]
