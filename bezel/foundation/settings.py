@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bezel.planner.base.members import member_problem
 from bezel.planner.base.names import is_project_id
 from bezel_base.errors import NOT_SET, Problem, WrongValueError, format_value
 
@@ -31,7 +32,6 @@ _OF_PIPELINE = (
 _OF_BUDGET = ("alert_email", "budget", "currency")
 _TITLE = "The project cannot be set up"
 BUCKET = r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]"
-_MEMBER = r"(?:user|group|serviceAccount):[^@\s]+@[^@\s]+\.[^@\s]+|principal(?:Set)?://\S+"
 _LABEL = r"[a-z0-9_-]{1,63}"
 _WORKFLOW = r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+/\.github/workflows/[A-Za-z0-9._-]+\.ya?ml@[0-9a-f]{40}"
 
@@ -257,10 +257,8 @@ def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> li
     odd = [name for name in settings.weights_of(project) if not re.fullmatch(BUCKET, name)]
     odd += [name for name in settings.secrets if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", name)]
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
-    strange = [name for name in settings.smoke_users if not re.fullmatch(_MEMBER, name)]
-    consequence = "expected a member of a policy, as user:NAME@DOMAIN: without its kind no caller is meant."
-    repair = "write user:, group: or serviceAccount: before the e-mail address."
-    problems += [Problem(key("smoke_users"), name, consequence, repair) for name in strange]
+    faults = {name: member_problem(name) for name in settings.smoke_users}
+    problems += [Problem(key("smoke_users"), name, *fault) for name, fault in faults.items() if fault]
     loose = [name for name in settings.deploy_workflows if not re.fullmatch(_WORKFLOW, name)]
     consequence = "expected a workflow file at a commit: a branch or tag could be moved to other steps."
     repair = "write OWNER/NAME/.github/workflows/FILE@COMMIT, with the 40 digits of the commit."
