@@ -7,7 +7,7 @@ knows counts as part of the judge: a module that shadows another one, a configur
 import re
 
 _JUDGED_BY_OTHERS = re.compile(
-    r"__main__\.py|(?:docs|tests|templates)/.+"  # the program; texts, tests and templates, which no deploy loads
+    r"__main__\.py|(?:docs|tests)/.+"  # the program; texts; tests, which no deploy loads
     # The rest of these folders judges: they are on the path of every process, so a file may stand for another's module.
     r"|(?:components/(?:bezel_components|providers)|services/bezel_services|smoke/bezel_smoke|stacks/bezel_stacks)/(?!(?:.+/)?pyproject\.toml$).+"
     r"|smoke/(?:base|benchmark|health)\.py"
