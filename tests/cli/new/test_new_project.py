@@ -176,3 +176,10 @@ def test_names_that_yaml_reads_as_something_else_stay_names(name: str) -> None:
 def test_the_source_of_the_library_is_read_by_uv_as_it_was_given(place: str, read: dict[str, object]) -> None:
     files = project_files("chat", Source(place), "dev", "config: {}\n")
     assert tomllib.loads(files["pyproject.toml"])["tool"]["uv"] == read
+
+
+@pytest.mark.parametrize("page", ["docs/start.md", "templates/gemma/README.md"])
+def test_pages_name_each_file_that_belongs_to_bezel_or_its_owner(page: str) -> None:
+    text = (ROOT / page).read_text()
+    entries = {path.partition("/")[0] for path in template_files()} - {"README.md", ".gitignore", "Pulumi.yaml"}
+    assert {entry for entry in entries if f"`{entry}" not in text} == set()
