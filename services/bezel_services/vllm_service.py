@@ -111,8 +111,8 @@ class VllmService(PlannedVllmService):
         **settings: "Unpack[ServiceSettings]",
     ) -> None:
         with refused_as(f"VllmService {name} cannot be planned"):
-            known, late = split_late_inputs(settings)
-            plan = plan_service(Plan, name, known, project, cloud_name)
+            plan_settings, late = split_late_inputs(settings)
+            plan = plan_service(Plan, name, plan_settings, project, cloud_name)
             check_late_inputs(plan, late)
             super().__init__(name, plan, opts, late=late)
 

@@ -12,7 +12,7 @@ from tools.docs.architecture import sections
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 ROOMS = ("bezel", "components", "packages", "policies", "services", "smoke", "stacks", "tools", "tests", "docs")
-PRODUCT = ROOMS[:6]
+PRODUCT = ROOMS[:7]
 TEXTS = [
     *(path for room in PRODUCT for path in sorted((ROOT / room).rglob("*.py"))),
     *sorted((ROOT / "docs").rglob("*.md")),

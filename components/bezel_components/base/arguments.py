@@ -17,8 +17,8 @@ Text = str | pulumi.Output[str]
 
 def join_texts(*parts: Text) -> Text:
     """Texts one after the other; known if each of them is."""
-    known = [part for part in parts if isinstance(part, str)]
-    return "".join(known) if len(known) == len(parts) else pulumi.Output.concat(*parts)
+    plain_texts = [part for part in parts if isinstance(part, str)]
+    return "".join(plain_texts) if len(plain_texts) == len(parts) else pulumi.Output.concat(*parts)
 
 
 class ComponentArgs(BaseModel):

@@ -57,15 +57,15 @@ def split_late_inputs(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Late
     Raises:
         PlanError: Another setting is an output.
     """
-    known: dict[str, Any] = dict(settings)
+    plan_settings: dict[str, Any] = dict(settings)
     late: dict[str, pulumi.Output[str]] = {}
     for name, (section, key) in _PLACES.items():
-        inner = known.get(section)
+        inner = plan_settings.get(section)
         if isinstance(inner, Mapping) and isinstance(inner.get(key), pulumi.Output):
             late[name] = inner[key]
-            known[section] = {**inner, key: _STAND_IN}
-    refuse_outputs(known)
-    return known, LateInputs(**late)
+            plan_settings[section] = {**inner, key: _STAND_IN}
+    refuse_outputs(plan_settings)
+    return plan_settings, LateInputs(**late)
 
 
 def refuse_outputs(settings: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Compute v1 and beta: instances with accelerators and their machine types.
 
-Leaves out the later states of an instance: see services/machines/reconciler.py.
+Leaves out the later states of an instance: see bezel_localcloud/services/machines/reconciler.py.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Reconciler of machines: advances requests with the clock, boots and ends machines, also after a restart.
 
 Owns every change of a request that no call makes. Leaves out the life cycle itself (lifecycle.py), stock and quotas
-(capacity.py), the messages of both APIs (services/tpu/api.py, services/compute/instances_api.py), and the programs on a
+(capacity.py), the messages of both APIs (tpu/api.py, compute/instances_api.py), and the programs on a
 machine.
 """
 

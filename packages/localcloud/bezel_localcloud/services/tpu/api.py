@@ -1,7 +1,7 @@
 """Cloud TPU v2alpha1 and v2: queued resources, their nodes, and the offer of a zone.
 
 Both versions have the same handlers; only v2alpha1 has fields for flex-start. Leaves out the later states of a request:
-see services/machines/reconciler.py.
+see bezel_localcloud/services/machines/reconciler.py.
 """
 
 from bezel_localcloud.core.errors import ApiError, NotServedError, invalid
