@@ -113,7 +113,7 @@ def test_a_lease_that_is_over_is_bought_again_only_when_that_is_set(stage: Lease
     stage.rehearsal.set("lease.renew", True, "v6e1-12b")
     renewed = stage.deploy_one()
     assert stage.request_count() == before + 1
-    assert re.search(r"smoke:HealthCheck health updated", renewed.text), renewed.text
+    assert re.search(r"smoke:HealthCheck vllm-health updated", renewed.text), renewed.text
     assert invoker.get("/v1/models").status_code == 200
     warning = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", warning)
     text = f"the deploy warns, and the gateway answers 503 ({answer['error']['message']}):\nwarning: {warning}"

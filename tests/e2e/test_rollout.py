@@ -86,7 +86,7 @@ def deploy_gated(made: Rehearsal) -> None:
     made.set("rollout", "gated")
     first = made.local("up", "l4-qat")
     assert first.code == 0, first.text
-    assert "TrafficSwitch traffic created" in first.text
+    assert "TrafficSwitch vllm-traffic created" in first.text
 
 
 def traffic(stage: FaultHarness) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def test_a_rollout_killed_under_its_check_is_continued(stage: FaultHarness) -> N
     before, _ = traffic(stage)
     stage.need_a_revision()
     process = stage.rehearsal.start("up", "l4-qat")
-    stage.rehearsal.kill_engine(process, when="ShortBenchmark benchmark")
+    stage.rehearsal.kill_engine(process, when="ShortBenchmark vllm-benchmark")
     assert traffic(stage) == (before, after(before))
     assert serving_in_the_outputs(stage) == before
     stage.settle()
@@ -196,7 +196,7 @@ def test_traffic_that_somebody_moved_is_shown_and_moved_back(stage: FaultHarness
     shown = stage.rehearsal.local("preview", "l4-qat", *UNCHANGED)
     assert shown.code != 0, shown.text
     assert f"100 % of the traffic goes to {others[0]}" in shown.text
-    assert "TrafficSwitch traffic update" in shown.text
+    assert "TrafficSwitch vllm-traffic update" in shown.text
     run = stage.up()
     assert run.code == 0, run.text
     assert traffic(stage) == (serving, serving)
