@@ -35,6 +35,8 @@ class ModelFilesArgs(ComponentArgs):
     """Whether it is a draft model, which takes the tokenizer of the model that it drafts for."""
     adapter_rank: int | None = None
     """Largest rank that the server takes, for a LoRA adapter; None for a model."""
+    stack: str = ""
+    """Stack of the stack file that names the model, for the command that copies it; "" where no stack file does."""
     bucket_url: Text
     """`WeightsBucket.url`: while it is unknown the bucket is still to be made, and there is nothing to check."""
 
@@ -55,7 +57,7 @@ class ModelFiles(CheckResource, module="components", name="ModelFiles"):
             "bucket": args.bucket,
             "path": args.path.strip("/"),
             "source": args.source,
-            "stack": pulumi.get_stack(),
+            "stack": args.stack,
             "draft": args.draft,
             **({} if args.adapter_rank is None else {"adapter_rank": args.adapter_rank}),
             "bucket_url": args.bucket_url,

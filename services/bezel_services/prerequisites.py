@@ -147,6 +147,8 @@ def weights(
                 draft=draft,
                 adapter_rank=rank,
                 bucket_url=bucket.url,
+                # Where the plan is that of a stack file, it has the stack's own name.
+                stack=plan.stack if plan.stack == pulumi.get_stack() else "",
             ),
             opts=children.after(apis),
         )

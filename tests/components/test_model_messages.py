@@ -17,3 +17,11 @@ def test_files_that_nobody_publishes_are_copied_from_where_they_are() -> None:
     parts = shlex.split(copy_command("", "gs://bucket/some path", "stack"))
     assert parts[-1] == "gs://bucket/some path/"
     assert "hf:" not in " ".join(parts)
+
+
+def test_model_of_no_stack_file_is_downloaded_and_copied() -> None:
+    command = copy_command("google/gemma-4-12b-it", "gs://bucket/some path", "")
+    assert shlex.split(command) == [
+        *("hf", "download", "google/gemma-4-12b-it", "--local-dir", "gemma-4-12b-it", "&&"),
+        *("gcloud", "storage", "cp", "--recursive", "gemma-4-12b-it/*", "gs://bucket/some path/"),
+    ]

@@ -98,6 +98,13 @@ def test_check_knows_the_service_in_a_host_of_components_too() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("cloud_name", "stack"), [(None, ""), ("test", "test")])
+def test_repair_of_missing_weights_names_the_stack_of_a_stack_file_alone(cloud_name: str | None, stack: str) -> None:
+    declared = declare_program(chat={**CHAT, "cloud_name": cloud_name})
+    assert declared.by_name("chat-model").inputs["stack"] == stack
+
+
+@pytest.mark.slow
 def test_leases_are_a_component_too() -> None:
     def program() -> LeasedVllmService:
         return LeasedVllmService("chat", project="acme-llm", **LEASED)

@@ -87,7 +87,7 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
     """
     bucket, location = str(props["bucket"]), _location(props)
     # The state of an older deploy does not name its stack.
-    command = copy_command(str(props["source"]), location, str(props.get("stack") or "STACK"))
+    command = copy_command(str(props["source"]), location, str(props.get("stack", "STACK")))
     folder = f"{props['path']}/" if props["path"] else ""
     rank = props.get("adapter_rank")
     try:
@@ -145,8 +145,12 @@ def copy_command(source: str, location: str, stack: str) -> str:
     Args:
         source: Id on the Hugging Face hub, e.g. `google/gemma-4-12b-it`; "" for files that only the user has.
         location: `gs://BUCKET/PATH`.
-        stack: The stack that serves the model.
+        stack: The stack file's stack that serves the model; "" where no stack file has it.
     """
+    if source and not stack:
+        folder = source.rpartition("/")[2]
+        download = f"hf download {shell_word(source)} --local-dir {shell_word(folder)}"
+        return f"{download} && gcloud storage cp --recursive {shell_word(folder)}/* {shell_word(location + '/')}"
     if not source:
         return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {shell_word(location + '/')}"
     return f".venv/bin/bezel weights copy {shell_word(stack)} --from {shell_word(f'hf:{source}')}"
