@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from bezel_components import runtime_identity
+from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.base.explained_errors import REFUSED, explaining
 from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
 from bezel_components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs, service_account_email
@@ -174,7 +175,7 @@ def test_children_belong_to_their_component_and_carry_its_name() -> None:
 
 
 def test_an_argument_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValidationError, match="secret"):
+    with pytest.raises(ArgumentsError, match="secret"):
         RuntimeIdentityArgs(project="acme-llm", account_id="vllm-chat", secret="hf-token")
 
 

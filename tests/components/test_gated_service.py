@@ -6,11 +6,11 @@ from typing import Any
 
 import pulumi
 import pytest
-from pydantic import ValidationError
 
 from bezel.diagnosis.revision_traffic import FINGERPRINT
 from bezel.outside_changes.rollback import ANNOTATION
 from bezel_base.run_facts import VARIABLE, read_facts
+from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.cloud_run_gpu_service import CloudRunGpuService
 from bezel_components.lookups.cloud_run import UnknownServiceError
 from tests.components.test_serving_components import service_args
@@ -220,5 +220,5 @@ def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
 
 
 def test_a_gate_needs_to_know_the_image() -> None:
-    with pytest.raises(ValidationError, match="gated requires an image reference"):
+    with pytest.raises(ArgumentsError, match="gated requires an image reference"):
         declare(lambda: service_args(gated=True, image=pulumi.Output.from_input("x@sha256:" + "0" * 64)))

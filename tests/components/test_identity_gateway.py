@@ -4,8 +4,8 @@ from typing import Any
 
 import pulumi
 import pytest
-from pydantic import ValidationError
 
+from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.config.gateway import PROBE_ATTEMPTS
 from bezel_components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from tests.support.components.fake_engine import DIGEST, REVISION, Declarations, declare, has_unknown
@@ -77,7 +77,7 @@ def test_only_its_invokers_may_call_it() -> None:
 def test_everybody_may_only_where_that_is_said() -> None:
     members = declarations_of(invokers=(), public=True).of("ServiceIamMember")
     assert [one.inputs["member"] for one in members] == ["allUsers"]
-    with pytest.raises(ValidationError, match="public=True"):
+    with pytest.raises(ArgumentsError, match="public=True"):
         gateway_args(invokers=("allUsers",))
 
 
@@ -124,9 +124,9 @@ def test_what_is_no_address_is_reported_without_a_traceback() -> None:
 
 
 def test_there_is_no_gateway_without_a_node_or_without_a_digest() -> None:
-    with pytest.raises(ValidationError, match="nodes"):
+    with pytest.raises(ArgumentsError, match="nodes"):
         gateway_args(nodes=())
-    with pytest.raises(ValidationError, match="has no digest"):
+    with pytest.raises(ArgumentsError, match="has no digest"):
         gateway_args(image="docker.io/library/haproxy:2.6.33")
 
 

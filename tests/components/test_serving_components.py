@@ -5,8 +5,8 @@ from typing import Any
 
 import pulumi
 import pytest
-from pydantic import ValidationError
 
+from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs, VpcEgress
 from bezel_components.container_image import ContainerImage, ContainerImageArgs
 from bezel_components.lookups.image import ImageNotFoundError
@@ -85,7 +85,7 @@ def test_a_digest_that_is_given_is_deployed_and_no_tag_is_looked_up() -> None:
     digest = "sha256:" + "f" * 64
     declared = declare(lambda: image(tag="nightly", digest=digest), digest=None, preview=True)
     assert declared.one("ContainerImage").outputs["reference"] == REFERENCE.replace(DIGEST, digest)
-    with pytest.raises(ValidationError, match="digest"):
+    with pytest.raises(ArgumentsError, match="digest"):
         declare(lambda: image(digest="sha256:short"))
 
 
@@ -146,7 +146,7 @@ def test_the_owner_of_a_mount_is_said_once() -> None:
 
 @pytest.mark.parametrize("option", ["uid=0", "gid=1000"])
 def test_a_mount_that_the_server_could_not_read_is_refused(option: str) -> None:
-    with pytest.raises(ValidationError, match=f"{option} gives the weights to another user"):
+    with pytest.raises(ArgumentsError, match=f"{option} gives the weights to another user"):
         BucketMount(bucket="b", path="/m", options=("implicit-dirs", option))
 
 
@@ -172,7 +172,7 @@ def test_a_secret_is_referred_to_and_never_written_out() -> None:
 
 
 def test_a_variable_has_one_source() -> None:
-    with pytest.raises(ValidationError, match="HF_TOKEN: set both"):
+    with pytest.raises(ArgumentsError, match="HF_TOKEN: set both"):
         container(environment={"HF_TOKEN": "x"})
 
 
@@ -202,7 +202,7 @@ def test_probes_ask_the_port_that_the_container_opens() -> None:
 
 
 def test_an_image_by_tag_is_refused_and_one_by_digest_is_deployed() -> None:
-    with pytest.raises(ValidationError, match=r"vllm-openai:v0\.32\.0 has no digest"):
+    with pytest.raises(ArgumentsError, match=r"vllm-openai:v0\.32\.0 has no digest"):
         service_args(image="vllm/vllm-openai:v0.32.0")
     assert service()["template"]["containers"][0]["image"] == REFERENCE
 
@@ -261,7 +261,7 @@ def test_only_the_named_callers_may_call() -> None:
 
 @pytest.mark.parametrize("everyone", ["allUsers", "allAuthenticatedUsers"])
 def test_the_whole_internet_is_no_caller_unless_the_service_is_public(everyone: str) -> None:
-    with pytest.raises(ValidationError, match=f"{everyone}, so anyone could use the accelerator"):
+    with pytest.raises(ArgumentsError, match=f"{everyone}, so anyone could use the accelerator"):
         service_args(invokers=(everyone,))
     args = service_args(invokers=(everyone,), public=True)
     grant = declare(lambda: CloudRunGpuService("service", args)).one("ServiceIamMember")
@@ -330,5 +330,5 @@ def test_unknown_bucket_and_network_are_taken_and_refused_if_gated() -> None:
     assert template["volumes"][0]["gcs"]["bucket"] == "made"
     assert template["vpcAccess"]["networkInterfaces"] == [{"network": "made"}]
     for unknown in ({"container": mounted}, {"vpc": VpcEgress(subnetwork=later)}):
-        with pytest.raises(ValidationError, match="gated requires names of buckets and networks that are known"):
+        with pytest.raises(ArgumentsError, match="gated requires names of buckets and networks that are known"):
             service_args(gated=True, **unknown)

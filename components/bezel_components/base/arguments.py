@@ -6,10 +6,12 @@ subnetwork (docs/policies.md, "Inputs that may be unknown"). An image is `Text` 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bezel_components.base.argument_errors import arguments_error
 
 Text = str | pulumi.Output[str]
 """A string that may become known only while the stack is deployed."""
@@ -22,9 +24,21 @@ def join_texts(*parts: Text) -> Text:
 
 
 class ComponentArgs(BaseModel):
-    """Base of the argument models: immutable, and an unknown argument is an error."""
+    """Base of the argument models: immutable, and an unknown argument is an error.
+
+    Raises:
+        ArgumentsError: Arguments are wrong: each with value, consequence and repair.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    if not TYPE_CHECKING:  # type checkers see the fields as arguments
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise arguments_error(type(self), error) from None
 
 
 def child_options(
