@@ -1,25 +1,28 @@
-"""Inputs of a component, as a program in any language gives them, become its argument model, and the component is made.
+"""Inputs of a component, as a program in any language gives them, become its arguments, and the component is made.
 
 The engine sends a component's inputs once they are all there: in a preview some may be unknown. A value that a policy
 judges must be known in a preview too (`bezel_components.base.arguments`), so an unknown one is refused there; others
 stay unknown. What the inputs depend on is what the component's children wait for.
 """
 
+import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pulumi
+from google.protobuf import struct_pb2
 from pulumi.provider import ConstructResult
 from pulumi.resource import DependencyResource
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import provider_pb2
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from bezel_base.errors import NOT_SHOWN, Problem, UserError
 from bezel_catalog import closest
 from bezel_components.base.check_resource import camel_case
-from bezel_plugin.schema.types import Field, fields_of, plain_annotation
+from bezel_plugin.schema.package import fields_of_row
+from bezel_plugin.schema.types import Field, fields_of, is_object, plain_annotation
 from bezel_plugin.table import COMPONENTS, Component
 
 
@@ -43,17 +46,27 @@ def construct(request: provider_pb2.ConstructRequest, options: pulumi.ResourceOp
         hint = f"use {near}." if near else f"use one of {', '.join(COMPONENTS)}."
         raise InputsError(Problem(f"type {request.type}", None, "the package bezel has no such component.", hint))
     inputs = rpc.deserialize_properties(request.inputs, keep_unknowns=True)
+    _restore_nulls(request.inputs, inputs)
     arguments = arguments_of(row, request.name, inputs)
     urns = sorted({urn for dependencies in request.inputDependencies.values() for urn in dependencies.urns})
     waits: Any = options.depends_on or []
     options.depends_on = [*waits, *(DependencyResource(urn) for urn in urns)]
-    component: Any = row.resource()
-    made = component(request.name, arguments, options)
+    made = _make(row, request.name, arguments, options)
     return ConstructResult(made.urn, {camel_case(name): getattr(made, name) for name in row.outputs})
 
 
+def _make(row: Component, name: str, arguments: Any, options: pulumi.ResourceOptions) -> Any:
+    component: Any = row.resource()
+    if not row.settings:
+        return component(name, arguments, options)
+    try:
+        return component(name, options, **arguments)
+    except UserError as error:
+        raise InputsError(*(_in_camel_case(each, row) for each in error.problems), title=error.title) from None
+
+
 def arguments_of(row: Component, name: str, inputs: Mapping[str, Any]) -> Any:
-    """The arguments of a component.
+    """The arguments of a component: its model, or its settings by Python's names, which a plan judges.
 
     Args:
         row: The component.
@@ -65,13 +78,16 @@ def arguments_of(row: Component, name: str, inputs: Mapping[str, Any]) -> Any:
     """
     reading = _Reading(name)
     model = row.arguments()
-    values = reading.fields(model, inputs, "")
-    if not reading.problems:
-        try:
-            return model(**values)
-        except ValidationError as error:
-            reading.problems += [_invalid(model, name, each) for each in error.errors()]
-    raise InputsError(*reading.problems)
+    values = reading.fields(fields_of_row(row), inputs, "")
+    reading.texts(row.keywords, values)
+    if reading.problems:
+        raise InputsError(*reading.problems)
+    if row.settings:
+        return values
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise InputsError(*(_invalid(model, name, each) for each in error.errors())) from None
 
 
 class _Reading:
@@ -81,9 +97,9 @@ class _Reading:
         self._name = name
         self.problems: list[Problem] = []
 
-    def fields(self, model: type[Any], inputs: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """The values of a model's fields, by Python's names."""
-        fields = {field.key: field for field in fields_of(model)}
+    def fields(self, known: list[Field], inputs: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The values of fields, by Python's names."""
+        fields = {field.key: field for field in known}
         for key in sorted(inputs.keys() - fields.keys()):
             self._note(f"{path}{key}", None, "there is no such input, so it would be ignored", _instead(key, fields))
         return {
@@ -91,6 +107,12 @@ class _Reading:
             for key, field in fields.items()
             if inputs.get(key) is not None
         }
+
+    def texts(self, names: Iterable[str], values: Mapping[str, Any]) -> None:
+        """Note which of the values with these names are no texts: a plan is not asked for them."""
+        for name in names:
+            if values.get(name) is not None and not isinstance(values[name], str):
+                self._note(camel_case(name), values[name], "it is no text, so nothing is made", "write a text")
 
     def _value(self, value: Any, annotation: Any, path: str, field: Field) -> Any:
         annotation, takes_unknown = plain_annotation(annotation)
@@ -111,13 +133,18 @@ class _Reading:
 
     def _part(self, value: Any, annotation: Any, path: str, field: Field) -> Any:
         """A known value, with the parts of an array or an object read in the same way."""
-        origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel) and isinstance(value, Mapping):
-            return self.fields(annotation, value, f"{path}.")
-        if isinstance(value, list) and inner:
-            return tuple(self._value(each, inner[0], f"{path}[{place}]", field) for place, each in enumerate(value))
-        if isinstance(value, Mapping) and origin is not None and len(inner) > 1:
-            return {key: self._value(each, inner[1], f"{path}.{key}", field) for key, each in value.items()}
+        inner = typing.get_args(annotation)
+        if is_object(annotation) and isinstance(value, Mapping):
+            return self.fields(fields_of(annotation), value, f"{path}.")
+        if isinstance(value, list) and (inner or annotation is Any):
+            part = inner[0] if inner else Any
+            return [self._value(each, part, f"{path}[{place}]", field) for place, each in enumerate(value)]
+        if isinstance(value, Mapping) and (len(inner) > 1 or annotation is Any):
+            part = inner[1] if inner else Any
+            kept = {key: each for key, each in value.items() if each is not None or part is Any}
+            return {key: self._value(each, part, f"{path}.{key}", field) for key, each in kept.items()}
+        if annotation is not float and isinstance(value, float) and value.is_integer():
+            return int(value)  # the engine sends every number as a fraction
         return value
 
     def _note(self, path: str, value: object, consequence: str, repair: str) -> None:
@@ -129,12 +156,43 @@ def _instead(key: str, fields: Mapping[str, Field]) -> str:
     return f"write {near} instead, or remove it" if near else f"remove it; there are {', '.join(sorted(fields))}"
 
 
+def _restore_nulls(given: struct_pb2.Struct, inputs: dict[str, Any]) -> None:
+    """Enter the nulls of objects, which the SDK leaves out: one in `vllm` removes an option's default."""
+    for key, value in given.fields.items():
+        if value.HasField("null_value"):
+            inputs[key] = None
+        elif value.HasField("struct_value") and isinstance(inputs.get(key), dict):
+            _restore_nulls(value.struct_value, inputs[key])
+
+
+def _in_camel_case(problem: Problem | str, row: Component) -> Problem | str:
+    """A plan's problem, with the settings by their names in the schema."""
+    names = {field.name: field.key for field in _all_fields(fields_of_row(row)) if field.name != field.key}
+    pattern = re.compile(rf"\b({'|'.join(names)})\b")
+
+    def renamed(text: str) -> str:
+        return pattern.sub(lambda match: names[match[1]], text)
+
+    if isinstance(problem, str):
+        return renamed(problem)
+    return Problem(renamed(problem.key), problem.value, renamed(problem.consequence), renamed(problem.repair))
+
+
+def _all_fields(fields: list[Field]) -> Iterator[Field]:
+    """The fields, and those of the objects in them."""
+    for field in fields:
+        yield field
+        for annotation in (field.annotation, *typing.get_args(field.annotation)):
+            if is_object(annotation):
+                yield from _all_fields(fields_of(annotation))
+
+
 def _unknown_output() -> pulumi.Output[Any]:
     """An output that is not known yet."""
     return pulumi.Output.from_input(pulumi.UNKNOWN)
 
 
-def _invalid(model: type[BaseModel], name: str, error: Any) -> Problem:
+def _invalid(model: type[Any], name: str, error: Any) -> Problem:
     """A problem for an error of pydantic's."""
     path = ".".join(camel_case(str(part)) for part in error["loc"])
     if error["type"] == "missing":

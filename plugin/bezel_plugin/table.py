@@ -6,7 +6,7 @@ plugin.
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -25,12 +25,16 @@ class Component:
         module: Where its class is.
         name: The class, called with the name, the arguments and the options.
         outputs: Attribute of the class -> type in the schema. Each always has a value.
+        settings: `MODULE:NAME` of the TypedDict of its settings, where it takes these by keyword and no model.
+        keywords: Its further keywords, texts that may be left out -> description.
     """
 
     token: str
     module: str
     name: str
     outputs: Mapping[str, str]
+    settings: str = ""
+    keywords: Mapping[str, str] = field(default_factory=dict)
 
     def resource(self) -> type[pulumi.ComponentResource]:
         """The component's class."""
@@ -38,8 +42,9 @@ class Component:
         return found
 
     def arguments(self) -> type[Any]:
-        """The class of its arguments, a pydantic model."""
-        found: type[Any] = getattr(importlib.import_module(self.module), f"{self.name}Args")
+        """The class of its arguments: a pydantic model, or the TypedDict of its settings."""
+        module, _, name = (self.settings or f"{self.module}:{self.name}Args").partition(":")
+        found: type[Any] = getattr(importlib.import_module(module), name)
         return found
 
 
@@ -101,6 +106,26 @@ _ROWS = (
         "bezel_components.container_image",
         "ContainerImage",
         {"digest": "string", "reference": "string"},
+    ),
+    Component(
+        "bezel:services:VllmService",
+        "bezel_services.vllm_service",
+        "VllmService",
+        {
+            "url": "string",
+            "revision": "string",
+            "image": "string",
+            "model": "string",
+            "arguments": "strings",
+            "verdict": "any",
+            "figures": "any",
+            "simulated": "boolean",
+        },
+        settings="bezel_services.settings.types:ServiceSettings",
+        keywords={
+            "project": "Google Cloud project; by default that of the provider's configuration (`gcp:project`).",
+            "cloud_name": "Base of the names in Google Cloud; by default the component's name and the stack's.",
+        },
     ),
     Component(
         "bezel:storage:WeightsBucket",

@@ -81,7 +81,7 @@ def find_problems(plan: Plan, quotas: QuotaState, images: FoundImages, late: Lat
 
 
 def declare(
-    plan: Plan, children: Children, images: FoundImages, resources: DeclaredResources, late: LateInputs
+    plan: Plan, children: Children, images: FoundImages, resources: DeclaredResources | None, late: LateInputs
 ) -> DeclaredService:
     """Declare the children of the service's component.
 
@@ -89,7 +89,7 @@ def declare(
         plan: Plan of the service.
         children: Children of its component.
         images: The plan's image with its digest.
-        resources: All resources of the program.
+        resources: All resources of the program; None where another process has it.
         late: Names that the plan has a stand-in for.
     """
     gated = _is_gated(plan)

@@ -21,7 +21,7 @@ def check_and_measure(
     *,
     service: str,
     declared: Mapping[str, Any],
-    resources: DeclaredResources,
+    resources: DeclaredResources | None,
     url: pulumi.Input[str],
     audience: pulumi.Input[str] | None,
     revision: pulumi.Input[str],
@@ -35,7 +35,7 @@ def check_and_measure(
         children: Children of its component.
         service: `projects/P/locations/L/services/S` of the checked service.
         declared: The declared inputs of that service.
-        resources: All resources that the program declares.
+        resources: All resources that the program declares; None where another process has the program.
         url: Address for the requests.
         audience: Audience of the identity token, where it is another address than `url`.
         revision: A value that changes when the checks must run again.
@@ -57,7 +57,7 @@ def check_and_measure(
         HealthCheckArgs(
             **server,
             planned=declared,
-            resources=resources.output(),
+            resources=None if resources is None else resources.output(),
             speculative=smoke.speculative,
             min_draft_acceptance=smoke.min_draft_acceptance,
             random_weights=smoke.random_weights,

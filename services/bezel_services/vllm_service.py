@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pulumi
 
 from bezel.planner import Plan
+from bezel_components.base.check_resource import is_in_package
 from bezel_services import environment
 from bezel_services.preparation import prepare, refuse, with_limits
 from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs, check_late_inputs, split_late_inputs
@@ -71,8 +72,9 @@ class PlannedVllmService(pulumi.ComponentResource):
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
         (cloud_run, quotas), images = prepare(plan, load, plan.service.image)
         refuse(plan, cloud_run.find_problems(plan, quotas, images, late))
-        resources = cloud_run.DeclaredResources()
-        super().__init__(TOKEN, name, None, with_limits(opts, resources.transformations))
+        # The package sees one component: what the program declares beside it would pass for a change from outside.
+        resources = None if is_in_package() else cloud_run.DeclaredResources()
+        super().__init__(TOKEN, name, None, with_limits(opts, resources.transformations if resources else ()))
         declared = cloud_run.declare(plan, cloud_run.Children(self, name, opts), images, resources, late)
         self.url, self.revision = declared.service.url, declared.revision
         self.image, self.model = declared.image, plan.served_model
@@ -84,7 +86,10 @@ class PlannedVllmService(pulumi.ComponentResource):
 
 
 class VllmService(PlannedVllmService):
-    """A model on vLLM on a GPU of Cloud Run; its attributes are those of `PlannedVllmService`.
+    """A model on vLLM on a GPU of Cloud Run: planned, deployed, checked and measured as one resource.
+
+    Attributes:
+        See `PlannedVllmService`.
 
     Args:
         name: Name of the component; the names of its children begin with it.

@@ -8,7 +8,7 @@ import pytest
 
 from bezel.engine.project.installed_packs import installed_pack
 from tests.support.plugin.program import Program, go_program
-from tests.support.plugin.yaml_program import PROGRAM
+from tests.support.plugin.yaml_program import PARTS
 
 pytestmark = [pytest.mark.wide, pytest.mark.timeout(900)]
 SERVICE_ACCOUNT = "serviceAccount: ${runtime.email}"
@@ -21,7 +21,7 @@ outputs:"""
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     folder = tmp_path_factory.mktemp("yaml")
-    made = Program.make(folder, {"Pulumi.yaml": PROGRAM}, go_program("pulumi-language-yaml"))
+    made = Program.make(folder, {"Pulumi.yaml": PARTS}, go_program("pulumi-language-yaml"))
     yield made
     made.stop()
 

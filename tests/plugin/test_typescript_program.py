@@ -1,4 +1,4 @@
-"""A program in TypeScript deploys the components and checks of the package on localcloud."""
+"""A program in TypeScript deploys a model as one resource of the package on localcloud."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from bezel_plugin.schema.file import FILE
 from tests.support.plugin.life import live
 from tests.support.plugin.program import Program
-from tests.support.plugin.typescript_program import FILES, HOSTS, SDK, compile_sdk, install
+from tests.support.plugin.typescript_program import FILES, HOSTS, PARTS, SDK, compile_sdk, install
 
 
 @pytest.fixture
@@ -24,4 +24,10 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_a_typescript_program_lives_with_the_package(program: Program) -> None:
-    live(program, "index.ts", "maxInstances: 1", "maxInstances: 2")
+    live(program, "index.ts", '"max-model-len": 4096', '"max-model-len": 2048')
+
+    # The program of parts: its types are right, and each is taken.
+    (program.folder / "index.ts").write_text(PARTS)
+    planned = program.run("preview")
+    assert planned.code == 0, planned.text
+    assert "bezel:smoke:HealthCheck health" in planned.text

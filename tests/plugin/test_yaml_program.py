@@ -1,4 +1,4 @@
-"""A program in YAML deploys the components and checks of the package on localcloud."""
+"""A program in YAML deploys a model as one resource of the package on localcloud."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,12 +7,12 @@ import pytest
 
 from tests.support.plugin.life import live
 from tests.support.plugin.program import Program, go_program
-from tests.support.plugin.yaml_program import PROGRAM
+from tests.support.plugin.yaml_program import SERVICE
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    made = Program.make(tmp_path, {"Pulumi.yaml": PROGRAM}, go_program("pulumi-language-yaml"))
+    made = Program.make(tmp_path, {"Pulumi.yaml": SERVICE}, go_program("pulumi-language-yaml"))
     yield made
     made.stop()
 
@@ -20,4 +20,4 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_a_yaml_program_lives_with_the_package(program: Program) -> None:
-    live(program, "Pulumi.yaml", "maxInstances: 1", "maxInstances: 2")
+    live(program, "Pulumi.yaml", "max-model-len: 4096", "max-model-len: 2048")

@@ -22,6 +22,11 @@ def declare_in_package() -> None:
     _in_package = True
 
 
+def is_in_package() -> bool:
+    """Whether this process hosts the package: it sees one component of a program in another process."""
+    return _in_package
+
+
 def camel_case(name: str) -> str:
     """`served_model` as the package's schema names it: `servedModel`."""
     first, *rest = name.split("_")

@@ -53,6 +53,15 @@ def describe_fields(model: type[Any]) -> dict[str, str]:
     return {**described, "": summary_of(model)}
 
 
+def describe_outputs(resource: type[Any]) -> dict[str, str]:
+    """Output -> description of a class of resources and those above it."""
+    described: dict[str, str] = {}
+    for base in reversed(resource.__mro__):
+        if base.__module__.startswith("bezel"):
+            described |= attributes_of(base.__doc__ or "")
+    return described
+
+
 def summary_of(described: type[Any]) -> str:
     """The description at the top of a class, without its sections."""
     text = inspect.cleandoc(described.__doc__ or "")

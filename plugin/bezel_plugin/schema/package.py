@@ -3,12 +3,13 @@
 from typing import Any
 
 from bezel_components.base.check_resource import camel_case
-from bezel_plugin.schema.descriptions import attributes_of, describe_fields, summary_of
+from bezel_plugin.schema.descriptions import describe_fields, describe_outputs, summary_of
 from bezel_plugin.schema.types import ANY, Field, fields_of, properties_of
 from bezel_plugin.table import CHECKS, COMPONENTS, PACKAGE, VERSION, Check, Component
 
 _OUTPUTS: dict[str, dict[str, Any]] = {
     "string": {"type": "string"},
+    "boolean": {"type": "boolean"},
     "number": {"type": "number"},
     "strings": {"type": "array", "items": {"type": "string"}},
     "numbers": {"type": "object", "additionalProperties": {"type": "number"}},
@@ -19,7 +20,10 @@ _OUTPUTS: dict[str, dict[str, Any]] = {
 
 def fields_of_row(row: Component | Check) -> list[Field]:
     """The arguments of a component or a check that a program sets."""
-    return fields_of(row.arguments(), always_unknown=isinstance(row, Check))
+    fields = fields_of(row.arguments(), always_unknown=isinstance(row, Check))
+    if isinstance(row, Component):
+        fields += [Field(name, str, False, False, description) for name, description in row.keywords.items()]
+    return fields
 
 
 def package_schema() -> dict[str, Any]:
@@ -50,7 +54,7 @@ def _resource(row: Component | Check, objects: dict[str, Any]) -> dict[str, Any]
     hidden = row.hidden if isinstance(row, Check) else ()
     given = properties_of([field for field in fields_of_row(row) if field.name not in hidden], module, objects)
     resource = row.resource()
-    described = describe_fields(row.arguments()) | attributes_of(resource.__doc__ or "")
+    described = describe_fields(row.arguments()) | describe_outputs(resource)
     outputs = {
         camel_case(name): {**_OUTPUTS[kind], "description": described.get(name, "")}
         for name, kind in row.outputs.items()

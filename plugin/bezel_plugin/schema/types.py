@@ -1,7 +1,7 @@
 """Types of the schema for Python's annotations: `tuple[str, ...]` is an array of strings.
 
-A model within a model becomes an object type of the package, in the module of the component that first has it. An
-annotation that has no type in the schema is an error of whoever wrote the model, not of a user.
+A model or a TypedDict within another becomes an object type of the package, in the module of the component that first
+has it. An annotation that has no type in the schema is an error of whoever wrote the model, not of a user.
 """
 
 import collections.abc
@@ -54,7 +54,7 @@ class Field:
 
 
 def fields_of(model: type[Any], *, always_unknown: bool = False) -> list[Field]:
-    """The fields of a pydantic model or a dataclass that a program of any language can set.
+    """The fields of a pydantic model, a TypedDict or a dataclass that a program of any language can set.
 
     Args:
         model: The class.
@@ -67,6 +67,8 @@ def fields_of(model: type[Any], *, always_unknown: bool = False) -> list[Field]:
         if inner in HIDDEN:
             continue
         shown = f" Default: {default}." if _is_told(default) else ""
+        if typing.get_origin(inner) is typing.Literal:
+            shown = f" One of {', '.join(typing.get_args(inner))}.{shown}"
         description = f"{described.get(name, '').rstrip('.')}.{shown}"
         required, takes_unknown = default is REQUIRED, takes_unknown or always_unknown
         made.append(Field(name, inner, required, takes_unknown, description, None if required else default))
@@ -88,8 +90,17 @@ def _declared(model: type[Any]) -> Iterator[tuple[str, Any, Any]]:
     # Those that the SDK's `Input` refers to by name are among them.
     names = {"Mapping": Mapping, "Sequence": collections.abc.Sequence, "Output": pulumi.Output, "T": Any}
     hints = typing.get_type_hints(model, localns=names)
+    if typing.is_typeddict(model):
+        required: frozenset[str] = getattr(model, "__required_keys__")  # noqa: B009 - mypy knows no such attribute
+        yield from ((name, hint, REQUIRED if name in required else None) for name, hint in hints.items())
+        return
     for field in dataclasses.fields(model):
         yield field.name, hints[field.name], REQUIRED if field.default is dataclasses.MISSING else field.default
+
+
+def is_object(annotation: Any) -> bool:
+    """Whether an annotation is a class that the schema has as an object type."""
+    return typing.is_typeddict(annotation) or (isinstance(annotation, type) and issubclass(annotation, BaseModel))
 
 
 def plain_annotation(annotation: Any) -> tuple[Any, bool]:
@@ -132,12 +143,12 @@ def type_of(annotation: Any, module: str, objects: dict[str, Any]) -> dict[str, 
         return {"type": "array", "items": type_of(arguments[0], module, objects)}
     if origin in _MAPS:
         return {"type": "object", "additionalProperties": type_of(arguments[1], module, objects)}
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if is_object(annotation):
         return {"$ref": f"#/types/{_object_type(annotation, module, objects)}"}
     raise TypeError(f"{annotation} has no type in the schema of the package")
 
 
-def _object_type(model: type[BaseModel], module: str, objects: dict[str, Any]) -> str:
+def _object_type(model: type[Any], module: str, objects: dict[str, Any]) -> str:
     known = next((token for token in objects if token.rpartition(":")[2] == model.__name__), None)
     if known:
         return known

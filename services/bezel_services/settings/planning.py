@@ -57,7 +57,8 @@ def plan_service(
     """
     accelerator = settings.get("accelerator")
     if kind is Plan and find_leased_hardware(str(accelerator).strip()):
-        raise PlanError(_other_kind(accelerator, "hardware that is leased", "LeasedVllmService"))
+        fit = "LeasedVllmService, in a program in Python"
+        raise PlanError(_other_kind(accelerator, "hardware that is leased", fit))
     base = cloud_name or f"{name}-{pulumi.get_stack()}"
     today = datetime.now(UTC).date()
     plan = make_plan(settings, project=project or google_project(), stack=base, today=today)

@@ -1,4 +1,4 @@
-"""The program in TypeScript of the documentation, which deploys a model, and the packages of npm that it needs."""
+"""The programs in TypeScript of the documentation, which deploy a model, and the packages of npm that they need."""
 
 import json
 import os
@@ -18,10 +18,10 @@ runtime: nodejs
 packages:
   bezel: "@plugin@"
 """
-PROGRAM = after(DOCUMENT, "package: typescript")
+PARTS = after(DOCUMENT, "package: typescript")
 FILES = {
     "Pulumi.yaml": PROJECT,
-    "index.ts": PROGRAM,
+    "index.ts": after(DOCUMENT, "package: typescript service"),
     "package.json": json.dumps({"name": "shop", "main": "index.ts"}),
     "tsconfig.json": json.dumps({"compilerOptions": {"strict": True, "target": "es2022", "module": "commonjs",
                                                      "moduleResolution": "node", "skipLibCheck": True}}),
