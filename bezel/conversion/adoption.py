@@ -104,15 +104,20 @@ def _above(resource: Mapping[str, Any], by_name: Mapping[str, list[dict[str, Any
         name = component.get("parent")
 
 
-def adoption_commands(stack: str, file: str) -> tuple[str, ...]:
-    """The commands of an adoption, in order.
+def adoption_commands(stack: str, file: str, *, provider: str = "", exists: bool = False) -> tuple[str, ...]:
+    """The commands of an adoption, in order: the import, then the update that it needs.
 
     Args:
         stack: Name of the stack.
         file: The import file, in the folder of the project.
+        provider: What encrypts the secrets of a new stack; "" for the backend's default.
+        exists: Whether the backend has the stack already.
     """
     name = shell_word(stack)
+    encrypted = f" --secrets-provider {shell_word(provider)}" if provider else ""
     return (
-        f"pulumi stack select --create {name}",
+        *(() if exists else (f"pulumi stack init {name}{encrypted}",)),
         f"pulumi import --stack {name} --file {shell_word(file)} --protect=false --generate-code=false --yes",
+        f"pulumi preview --stack {name}",
+        f"pulumi up --stack {name}",
     )

@@ -28,7 +28,7 @@ from bezel_catalog import accelerators, vllm_options
 from bezel_catalog.option_values import as_int
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from bezel_catalog import Accelerator
 
@@ -58,12 +58,21 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the caller decides, and the input does not; "" for what the input says, or else an assumption."""
+    """What the caller decides; "" for what the input says, or else an assumption.
+
+    Attributes:
+        model: The checkpoint that the input's folder or hub id is.
+        environment: Of the stack, where no label of the input names it.
+        labels: Those that the input has not.
+    """
 
     stack: str = ""
     project: str = ""
     accelerator: str = ""
     region: str = ""
+    model: str = ""
+    environment: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def candidates(server: FoundServer, wishes: Wishes) -> Iterator[Converted]:
@@ -75,7 +84,7 @@ def candidates(server: FoundServer, wishes: Wishes) -> Iterator[Converted]:
     image, release, image_remarks = image_settings(server)
     server_options = read_server_options(server_words(server.tokens), vllm_options(release))
     base = [*server.remarks, *image_remarks, *server_options.remarks]
-    if not server_options.model:
+    if not (server_options.model or wishes.model):
         base += _model_of_a_variable(server, server_options)
     for accelerator, reason in _hardware(server, server_options, wishes):
         remarks = list(base)
@@ -133,7 +142,8 @@ def _stack_of(
     gpu, leased = accelerators().get(accelerator), find_leased_hardware(accelerator)
     project = wishes.project or server.project
     region = _region(server, gpu, leased, wishes, remarks)
-    choice = choose_model(server, server_options.model, server_options.options.get("served-model-name"), project)
+    served = server_options.options.get("served-model-name")
+    choice = choose_model(server, server_options.model, served, project, name=wishes.model)
     remarks += choice.remarks
     stack = _stack_name(server, choice.name, wishes, remarks)
     resources = machine.resource_settings(server, gpu, remarks) if leased is None else {}
@@ -150,11 +160,12 @@ def _stack_of(
     weights = choice.weights | ({"loading": loading} if loading else {})
     variables, secrets = variable_settings(server, gpu, from_hub=weights.get("loading") == HUB.id, remarks=remarks)
     labels, environment = machine.label_settings(server, remarks)
+    labels |= _missing_labels(labels, wishes, remarks)
     machine.note_account(server, stack, remarks)
     if (server.gpus or 1) > 1 and leased is None:
         remarks.append(remark("not converted", "GPUs", server.gpus, "an instance of Cloud Run has one GPU."))
     settings: dict[str, Any] = {
-        "environment": environment,
+        "environment": environment or wishes.environment,
         "model": choice.name,
         "accelerator": accelerator,
         "region": region,
@@ -194,6 +205,14 @@ def _without_credentials(value: Any, key: str, remarks: list[Remark]) -> Any:
         return value
     remarks.append(remark("not converted", key, None, "its value may be a secret.", hidden=True))
     return ""
+
+
+def _missing_labels(labels: Mapping[str, str], wishes: Wishes, remarks: list[Remark]) -> dict[str, str]:
+    missing = {name: value for name, value in wishes.labels.items() if name not in labels}
+    if missing:
+        shown = ", ".join(f"{name}: {value}" for name, value in missing.items())
+        remarks.append(remark("assumed", "bezel:labels", shown, "the input has none of them, and the packs ask."))
+    return missing
 
 
 def _region(

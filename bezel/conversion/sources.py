@@ -1,6 +1,7 @@
 """Source of a conversion: a file, or a live service of Cloud Run, read at the edge.
 
-`convert_source` is the one call of a command. Leaves what is read to `readers` and `cloud_run_service`.
+A command that converts calls `convert_source`, one that adopts `read_live_service`. Leaves what is read to `readers`
+and `cloud_run_service`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def convert_source(
     if path.is_file():
         return convert_server(read_text(_content(path), path.name), wishes, today=today)
     name = _service_name(source, wishes, path)
-    return convert_server(_read(google(), endpoint, name), wishes, today=today)
+    return convert_server(read_live_service(google(), endpoint, name, key="--from"), wishes, today=today)
 
 
 def _content(path: Path) -> str:
@@ -83,16 +84,30 @@ def _service_name(source: str, wishes: Wishes, path: Path) -> str:
     return f"projects/{wishes.project}/locations/{wishes.region}/services/{source}"
 
 
-def _read(google: GoogleClient, endpoint: str, name: str) -> FoundServer:
-    """The server of a live service, with who may call it."""
+def read_live_service(google: GoogleClient, endpoint: str, name: str, *, key: str) -> FoundServer:
+    """The server of a live service, with who may call it.
+
+    Args:
+        google: Reads it.
+        endpoint: Address of run v2, with a slash at its end.
+        name: Its whole name.
+        key: The option, argument or setting that names it, for messages.
+
+    Raises:
+        UserError: There is no such service.
+        RestError: Cloud Run could not be asked.
+    """
     try:
         document = google.get(f"{endpoint}{name}")
     except ApiError as error:
-        if error.status != _NOT_FOUND:
+        if error.status not in (_NOT_FOUND, _DENIED):
             raise
         consequence = "Cloud Run has no such service."
         repair = "see which there are: `gcloud run services list`; a file is given by its path."
-        raise UserError(Problem("--from", name, consequence, repair)) from None
+        if error.status == _DENIED:
+            consequence = f"you may not read it: {error.message.rstrip('.')}."
+            repair = "get the role roles/run.viewer in its project, or give `gcloud run services describe` as a file."
+        raise UserError(Problem(key, name, consequence, repair)) from None
     try:
         policy = google.get(f"{endpoint}{name}:getIamPolicy")
     except ApiError as error:

@@ -100,6 +100,13 @@ def test_a_service_that_was_adopted_already_is_not_adopted_again() -> None:
 
 
 def test_the_commands_name_the_file_as_a_word_of_a_shell() -> None:
-    first, second = adoption_commands("chat", "its own.json")
-    assert first == "pulumi stack select --create chat"
+    first, second, *others = adoption_commands("chat", "its own.json")
+    assert first == "pulumi stack init chat"
     assert second.startswith("pulumi import --stack chat --file 'its own.json' --protect=false")
+    assert others == ["pulumi preview --stack chat", "pulumi up --stack chat"]
+
+
+def test_a_stack_is_made_with_its_key_unless_it_exists() -> None:
+    first, *others = adoption_commands("chat", "import.json", provider="gcpkms://a b")
+    assert first == "pulumi stack init chat --secrets-provider 'gcpkms://a b'"
+    assert list(adoption_commands("chat", "import.json", provider="gcpkms://a b", exists=True)) == others

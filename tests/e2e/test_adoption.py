@@ -1,22 +1,27 @@
-"""A live service becomes a stack file, and the stack adopts it under the real engine: updated, never replaced."""
+"""A live service becomes a project of its own, which adopts it under the real engine: updated, never replaced.
 
+Typed are the commands that `bezel new --from` and `bezel adopt` print.
+"""
+
+import importlib.metadata
 import os
+import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from bezel.conversion.conversion import Conversion
-from bezel.conversion.converted import Wishes
-from bezel.conversion.sources import convert_source
-from bezel.operations.adoption.adoption import write_adoption
-from bezel.operations.context import Context
-from bezel_base.errors import UserError
-from tests.support.e2e.rehearsal import BUCKET, MODEL, SECONDS, Rehearsal
+from tests.support.e2e import warm_python
+from tests.support.e2e.rehearsal import BUCKET, MODEL, SECONDS, Rehearsal, Run
 
 PLACE = "projects/bezel-local/locations/us-east4"
 NAME = f"{PLACE}/services/chat"
+PACKS = " ".join(
+    f"--policy-pack=policies/{name} --policy-pack-config=policies/{name}.dev.json"
+    for name in ("hardware_cost", "security")
+)
 ACCOUNT = "own-server@bezel-local.iam.gserviceaccount.com"
 
 
@@ -61,62 +66,70 @@ def make_by_hand(api: httpx.Client) -> str:
     return str(api.get(f"/run/v2/{NAME}").json()["uid"])
 
 
-def context_of(rehearsal: Rehearsal) -> Context:
-    return Context(rehearsal.folder, os.environ | rehearsal.variables(), show=lambda _line: None)
+def printed_commands(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.startswith("  ") and not line.startswith("  projects/")]
 
 
-def conversion_of(context: Context, source: str) -> Conversion:
-    wishes = Wishes(project="bezel-local", region="us-east4")
-    endpoint = context.address("CLOUD_RUN_V2")
-    return convert_source(
-        source, folder=context.folder, wishes=wishes, google=lambda: context.google, endpoint=endpoint
-    )
+def signs_of_the_service(output: str) -> set[str]:
+    """What the engine does with the service: `=` imports, `~` updates it in place."""
+    return set(re.findall(r"^ (\S+) +gcp:cloudrunv2:Service ", output, re.MULTILINE))
 
 
-def pulumi(rehearsal: Rehearsal, command: str) -> str:
+def pulumi(team: Rehearsal, command: str) -> str:
+    arguments = [*command.split(), *(["--yes"] if command.startswith("pulumi up") else [])]
+    variables = os.environ | warm_python.variables(team.folder) | team.variables()
     run = subprocess.run(
-        command.split(),
-        cwd=rehearsal.folder,
-        env=os.environ | rehearsal.variables(),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
+        arguments, cwd=team.folder, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 
 
+def new_project(outside: Rehearsal, *arguments: str) -> Run:
+    wheels = outside.folder / "wheels"
+    wheels.mkdir(exist_ok=True)
+    (wheels / f"bezel-{importlib.metadata.version('bezel')}-py3-none-any.whl").touch()
+    return outside.bezel("new", *arguments, "--yes", "--packages", "wheels", **outside.variables())
+
+
 @pytest.mark.wide
 @pytest.mark.timeout(600)  # two previews, an import and a deploy, on a busy machine too
-def test_a_live_service_is_adopted_without_a_replacement(rehearsal: Rehearsal) -> None:
+def test_a_live_service_is_adopted_without_a_replacement(rehearsal: Rehearsal, tmp_path: Path) -> None:
     started = rehearsal.local("preview", "l4-qat")  # starts the cloud, and puts the weights into the bucket
     assert started.code == 0, started.text
     with rehearsal.api() as api:
         uid = make_by_hand(api)
-    with context_of(rehearsal) as context:
-        with pytest.raises(UserError, match="Cloud Run has no such service"):
-            conversion_of(context, "other")
-        made = conversion_of(context, "chat")
-        assert made.plan is not None, made.objections
-        assert made.prices.before == made.prices.after
-        assert made.converted.settings["service_name"] == "chat"
-        (rehearsal.folder / "Pulumi.chat.yaml").write_text(made.stack_file("docs/stack.schema.json"))
-        rehearsal.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2}, "chat")
-        adoption = write_adoption(context, made)
-        assert adoption is not None
-        assert adoption.ids == (NAME,)
-        create, imports = adoption.commands
-        pulumi(rehearsal, create)
-        assert "Service service-service imported" in pulumi(rehearsal, imports)
+    outside = Rehearsal(tmp_path, rehearsal.cloud, warm=False)
+    refused = new_project(outside, "team", "--from", "other", "--region", "us-east4")
+    assert refused.code == 2
+    assert "Cloud Run has no such service" in refused.text
+    assert not (tmp_path / "team").exists()
+    made = new_project(outside, "team", "--from", "chat", "--region", "us-east4")
+    assert made.code == 0, made.text
+    assert printed_commands(made.text)[-3:] == ["cd team", "make setup", ".venv/bin/bezel adopt chat"]
 
-        changed = rehearsal.local("up", "chat")
-        assert changed.code == 0, changed.text
-        assert "Service service-service updated" in changed.text
-        assert "replace" not in changed.text
-        with rehearsal.api() as api:
-            live = api.get(f"/run/v2/{NAME}").json()
-        assert live["uid"] == uid
-        assert live["template"]["serviceAccount"] == "bezel-chat@bezel-local.iam.gserviceaccount.com"
-        with pytest.raises(UserError, match="it has been adopted"):
-            write_adoption(context, made)
+    team = Rehearsal(tmp_path / "team", rehearsal.cloud)
+    warm_python.environment(team.folder / ".venv")  # in place of `make setup`, which needs an index
+    team.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2}, "chat")
+    adoption = team.bezel("adopt", "chat", **team.variables())
+    assert adoption.code == 0, adoption.text
+    assert f"  {NAME}\n" in adoption.text
+    init, imports, preview, up = printed_commands(adoption.text)[-4:]
+    pulumi(team, init)
+    imported = pulumi(team, imports)
+    assert signs_of_the_service(imported) == {"="}, imported
+    planned = pulumi(team, f"{preview} {PACKS}")
+    assert signs_of_the_service(planned) == {"~"}, planned
+    changed = pulumi(team, up)
+    assert signs_of_the_service(changed) == {"~"}, changed
+    assert "replace" not in planned + changed
+    with rehearsal.api() as api:
+        live = api.get(f"/run/v2/{NAME}").json()
+    assert live["uid"] == uid
+    assert live["template"]["serviceAccount"] == "bezel-chat@bezel-local.iam.gserviceaccount.com"
+    again = team.bezel("adopt", "chat", **team.variables())
+    assert again.code == 1
+    assert "it has been adopted" in again.text
+    pulumi(team, "pulumi destroy --stack chat --yes")
+    with rehearsal.api() as api:
+        assert api.get(f"/run/v2/{NAME}").status_code == 404

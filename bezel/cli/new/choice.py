@@ -6,7 +6,7 @@ of the file (`stack_text`) and questions (`command`).
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -87,7 +87,7 @@ def choose(model: str, accelerator: str, region: str, limits: Mapping[str, Any])
         WrongValueError: A name is unknown, the region has no such accelerator, or the model does not run there; the
             problems of the plan for the cheapest place.
     """
-    _check_names(model, accelerator)
+    check_names(model, accelerator, _machines())
     places = list(_places(model, accelerator, region))
     if not places:
         raise _no_place(accelerator, region)
@@ -103,11 +103,21 @@ def choose(model: str, accelerator: str, region: str, limits: Mapping[str, Any])
     raise _as_options(first, model, accelerator)
 
 
-def _check_names(model: str, accelerator: str) -> None:
+def check_names(model: str, accelerator: str, machines: Sequence[str]) -> None:
+    """Check names that options give; "" is none.
+
+    Args:
+        model: Of a checkpoint.
+        accelerator: Of the hardware.
+        machines: Names that the hardware may have.
+
+    Raises:
+        WrongValueError: The catalogue has no such model or accelerator.
+    """
     problems = []
-    for option, name, names in (("--model", model, [*models()]), ("--accelerator", accelerator, _machines())):
+    for option, name, names in (("--model", model, list(models())), ("--accelerator", accelerator, machines)):
         if name and name not in names:
-            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [*names]
             consequence = "the catalogue has no such name, so nothing of it is known."
             problems.append(Problem(option, name, consequence, f"choose {' or '.join(near)}; `bezel catalog show`."))
     if problems:

@@ -1,10 +1,14 @@
-"""`bezel new`: takes the options, asks for the rest, and makes a project's folder, or another stack in a project."""
+"""`bezel new`: takes the options, asks for the rest, and makes a project's folder, or another stack in a project.
+
+Leaves out a project that is made of what serves today (`converted_project`).
+"""
 
 import argparse
 import json
 from pathlib import Path
 from typing import Any, Literal
 
+from bezel.engine.outcomes import Exit
 from bezel_base.console import say
 from bezel_base.errors import Problem, WrongValueError
 from bezel_base.text.shell import shell_word
@@ -13,29 +17,48 @@ STACK = "stack"  # the word that makes another stack; a project of this name is 
 _HERE = '"$PWD"'  # the shell's folder is the one that was replaced
 
 
-def run(options: argparse.Namespace) -> Literal[0]:
+def run(options: argparse.Namespace) -> Literal[Exit.DONE, Exit.REFUSED]:
     """Make what the options name; return the exit code.
 
     Raises:
         WrongValueError: It cannot be made as it is given; nothing is left.
         UserError: git failed, or the project around has problems.
     """
-    names = options.names
+    names, source = options.names, _one_source(options.sources)
     if names[:1] == [STACK]:
         from bezel.cli.new.new_stack import make_stack
 
-        make_stack(names[1:], options)
-        return 0
+        make_stack(names[1:], source, options)
+        return Exit.DONE
     if len(names) > 1:
         consequence = "a project has one name, without blanks."
         raise WrongValueError(Problem("NAME", " ".join(names), consequence, f"write `bezel new {names[0]}`."))
-    for name in ("source_stack", "environment"):
-        if value := getattr(options, name):
-            option = "--from" if name == "source_stack" else "--environment"
-            repair = f"write `bezel new stack NAME {option} {shell_word(value)}`, or leave it out."
-            raise WrongValueError(Problem(option, value, "a new project has no stack to copy.", repair))
-    _make_project(names[0] if names else "", options)
-    return 0
+    if options.environment:
+        repair = f"write `bezel new stack NAME --from STACK --environment {shell_word(options.environment)}`."
+        consequence = "a new project has the environments dev and prod, and its limits decide which one fits."
+        raise WrongValueError(Problem("--environment", options.environment, consequence, repair))
+    word = names[0] if names else ""
+    word = word.removeprefix("./") if word == f"./{STACK}" else word
+    if source:
+        from bezel.cli.new.converted_project import make_converted_project
+
+        return make_converted_project(word, source, options)
+    if options.project:
+        consequence = "it is the project of what is converted, and --from names nothing."
+        raise WrongValueError(Problem("--project", options.project, consequence, "add --from, or leave it out."))
+    _make_project(word, options)
+    return Exit.DONE
+
+
+def _one_source(sources: list[str]) -> str:
+    if len(sources) > 1:
+        consequence = "a stack is made of one of them."
+        repair = f"write --from {shell_word(sources[0])} alone, and make another project of the other."
+        raise WrongValueError(Problem("--from", ", ".join(sources), consequence, repair))
+    if sources == [""]:
+        consequence = "it names nothing."
+        raise WrongValueError(Problem("--from", "", consequence, "name a service, a file or a stack."))
+    return sources[0] if sources else ""
 
 
 def _make_project(word: str, options: argparse.Namespace) -> None:
@@ -48,7 +71,6 @@ def _make_project(word: str, options: argparse.Namespace) -> None:
 
     here = Path.cwd()
     questions = Questions(are_asked=is_terminal() and not options.yes)
-    word = word.removeprefix("./") if word == f"./{STACK}" else word
     word = word or questions.answer("NAME", "Name of the project?", "", lambda name: checked_target(name, here))
     target = checked_target(word, here)
     source = library_source(options.packages, here)

@@ -30,11 +30,12 @@ _PROJECT = "my-project"  # a plan needs one; nothing that is written names it
 _RESTART = re.compile(rf"^ *{NAMESPACE}:restarted_at:.*\n", re.MULTILINE)
 
 
-def make_stack(names: list[str], options: argparse.Namespace) -> None:
+def make_stack(names: list[str], source: str, options: argparse.Namespace) -> None:
     """Write the file of another stack, and what its environment needs.
 
     Args:
         names: Words after `stack`.
+        source: The stack that is copied; "" for none.
         options: Of the command.
 
     Raises:
@@ -44,7 +45,7 @@ def make_stack(names: list[str], options: argparse.Namespace) -> None:
     name = _checked_name(names)
     _check_options(options)
     project = find_project(Path.cwd())
-    source = _checked_source(project, name, options.source_stack)
+    source = _checked_source(project, name, source)
     environment = options.environment or str(project.configuration(source).get("environment") or "dev")
     if not is_environment(environment):
         consequence = "no stack can have such an environment."
@@ -105,7 +106,7 @@ def _checked_name(names: list[str]) -> str:
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    for name in ("model", "accelerator", "region", "packages"):
+    for name in ("model", "accelerator", "region", "project", "packages"):
         if value := getattr(options, name):
             consequence = "a copied stack keeps what it is copied from."
             raise WrongValueError(Problem(f"--{name}", value, consequence, "leave it out, and edit the new file."))

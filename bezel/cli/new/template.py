@@ -50,14 +50,17 @@ def template_files(folder: Path | None = None) -> dict[str, str]:
     return {file.relative_to(place).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
-def project_files(name: str, source: Source, stack: str, stack_text: str) -> Mapping[str, str]:
+def project_files(
+    name: str, source: Source, stack: str, stack_text: str, *, environment: str = ""
+) -> Mapping[str, str]:
     """Path -> text of a new project.
 
     Args:
         name: The project's name.
         source: Where the library comes from.
-        stack: Name of its first stack, which is also its environment.
+        stack: Name of its first stack.
         stack_text: Content of the stack's file.
+        environment: Of the stack; by default, of the same name.
 
     Raises:
         UserError: This installation has no template.
@@ -65,20 +68,20 @@ def project_files(name: str, source: Source, stack: str, stack_text: str) -> Map
     files = {path: fill_in(text, name) for path, text in template_files().items() if path != STACK_FILE}
     files["pyproject.toml"] += source.lines()
     if stack != "dev":
-        files = {path: _with_stack(path, text, stack) for path, text in files.items()}
+        files = {path: _with_stack(path, text, stack, environment or stack) for path, text in files.items()}
     return {**files, f"Pulumi.{stack}.yaml": stack_text}
 
 
-def _with_stack(path: str, text: str, stack: str) -> str:
+def _with_stack(path: str, text: str, stack: str, environment: str) -> str:
     """A file of the template for a project whose first stack has another name."""
     if path == "bezel.toml":
-        return text.replace('dev = "dev"', f"{stack} = {_quote(stack)}")
+        return text.replace('dev = "dev"', f"{stack} = {_quote(environment)}")
     if path == "Makefile":
         return text.replace("STACK ?= dev", f"STACK ?= {stack}").replace("(dev)", f"({stack})")
     if path == "README.md":
-        return re.sub(
-            r"\bdev\b", stack, text.replace("stack prod --from dev --environment prod", "stack trial --from dev")
-        )
+        if environment == "prod":
+            text = text.replace("stack prod --from dev --environment prod", "stack trial --from dev")
+        return re.sub(r"\bdev\b", stack, text)
     return text
 
 

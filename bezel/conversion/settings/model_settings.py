@@ -41,7 +41,7 @@ class ModelChoice:
     remarks: list[Remark] = field(default_factory=list)
 
 
-def choose_model(server: FoundServer, argument: str, served: object, project: str) -> ModelChoice:
+def choose_model(server: FoundServer, argument: str, served: object, project: str, *, name: str = "") -> ModelChoice:
     """The checkpoint that a model argument means.
 
     Args:
@@ -49,17 +49,19 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
         argument: Hub id, folder or `gs://` address.
         served: `served-model-name`, which may name a checkpoint where the folder does not.
         project: Whose default bucket is left out.
+        name: The checkpoint, where the caller names it; "" for that which the argument means.
 
     Raises:
-        UserError: There is no model argument.
+        UserError: There is neither a model argument nor a name.
     """
-    if not argument:
+    if not (argument or name):
         consequence = "vLLM would serve its default, a small test model: which one is meant is not known."
         raise UserError(Problem("model", None, consequence, "name it behind `vllm serve`, or with --model."))
-    if OPEN.search(argument):
+    if not name and OPEN.search(argument):
         consequence = "the input does not say its value: no command is run, and no variable of yours is read."
         raise UserError(Problem("model", argument, consequence, "write the model's hub id in its place."))
-    name = _catalogue_id(argument) or _catalogue_id(_first_text(served)) or argument
+    meant = _catalogue_id(argument) or _catalogue_id(_first_text(served)) or argument
+    name = name or meant
     record = models().get(name)
     choice = ModelChoice(name, record)
     if record is None:
@@ -67,6 +69,8 @@ def choose_model(server: FoundServer, argument: str, served: object, project: st
         reason = "it is not in the catalogue, so its memory and its speed are not known."
         repair = f"did you mean {near}?" if near else "see those that are: `bezel models`."
         choice.remarks.append(remark("not converted", "model", argument, reason, repair))
+    elif argument and name != meant:
+        choice.remarks.append(remark("changes", "model", argument, f"you name the checkpoint {name} in its place."))
     _choose_place(choice, server, argument, project)
     for other in server.mounts:
         if other != choice.mount:

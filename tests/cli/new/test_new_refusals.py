@@ -69,12 +69,16 @@ REFUSED = {
     ),
     "a folder without wheels": (["chat", "--packages", "empty"], ("--packages", "no wheel of bezel", "wheel.py")),
     "an address of another kind": (["chat", "--packages", "ftp://x/y"], ("--packages", "http and https")),
-    "a stack's option": (["chat", "--from", "dev"], ("--from = dev", "no stack to copy", "bezel new stack NAME")),
-    "an environment": (["chat", "--environment", "prod"], ("--environment = prod", "no stack to copy")),
+    "an environment": (
+        ["chat", "--environment", "prod"],
+        ("--environment = prod", "environments dev and prod", "bezel new stack NAME --from STACK --environment prod"),
+    ),
+    "a project without a source": (["chat", "--project", "acme-llm"], ("--project = acme-llm", "add --from")),
     "a stack outside of a project": (["stack", "prod", "--from", "dev"], ("there is no Pulumi.yaml",)),
     "a stack without a name": (["stack"], ("NAME = (not set)", "--from STACK", "`bezel new ./stack`")),
     "a stack with two names": (["stack", "a", "b", "--from", "dev"], ("one name",)),
     "a stack with a path": (["stack", "../prod", "--from", "dev"], ("at most 100 letters",)),
+    "a stack of two": (["stack", "a", "--from", "dev", "--from", "prod"], ("--from = dev, prod", "made of one")),
     "a stack with a model": (["stack", "a", "--from", "dev", "--model", "x"], ("--model = x", "leave it out")),
 }
 

@@ -1,0 +1,147 @@
+"""`bezel new [NAME] --from SERVICE|FILE`: a project whose stack serves what serves today.
+
+The input is read and planned first, so that nothing is made of one that is not understood. A stack that the plan or
+the limits refuse is made all the same, since its file is where that is repaired; what refuses it is said.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from bezel.cli.new.choice import DEV, PROD, check_names
+from bezel.cli.new.environment_choice import LIMITS, EnvironmentChoice, choose_environment
+from bezel.cli.new.folder import checked_target, make_folder
+from bezel.cli.new.questions import Questions, is_terminal
+from bezel.cli.new.source import library_source
+from bezel.cli.new.stack_text import SCHEMA
+from bezel.cli.new.template import project_files, template_files
+from bezel.conversion.adoption import adopted_ids
+from bezel.conversion.conversion import Conversion, convert_server
+from bezel.conversion.converted import Wishes
+from bezel.conversion.sources import convert_source
+from bezel.engine.outcomes import Exit
+from bezel.engine.project.project import cloud_project_of
+from bezel.operations.context import Context
+from bezel.planner.base.hardware import leased_hardware
+from bezel.rest import RestError
+from bezel_base.console import say
+from bezel_base.errors import UserError, WrongValueError
+from bezel_base.text.shell import shell_word
+from bezel_catalog import accelerators
+
+_LABELS = {"owner": "ml-platform", "expires-at": "never"}  # as a stack of `bezel new` has them
+_README = """
+## Adopt the service that serves today
+
+`{service}` is taken over by the stack `{stack}`: it is imported by its id, then updated, and never replaced.
+
+```sh
+make setup
+.venv/bin/bezel adopt {stack}
+```
+
+It writes `import-{stack}.json`, and prints the commands that import the service and then update it.
+"""
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """The conversion, with the environment of its stack."""
+
+    conversion: Conversion
+    environment: EnvironmentChoice
+
+
+def make_converted_project(word: str, source: str, options: argparse.Namespace) -> Literal[Exit.DONE, Exit.REFUSED]:
+    """Make the project; return whether the plan and the limits accept its stack.
+
+    Args:
+        word: Name of the project; "" to ask for it.
+        source: The service, or the path of the file.
+        options: Of the command.
+
+    Raises:
+        WrongValueError: It cannot be made as it is given; nothing is left.
+        UserError: Cloud Run or git failed; nothing is left.
+    """
+    here = Path.cwd()
+    check_names(options.model, options.accelerator, [*accelerators(), *leased_hardware()])
+    questions = Questions(are_asked=is_terminal() and not options.yes)
+    word = word or questions.answer("NAME", "Name of the project?", "", lambda name: checked_target(name, here))
+    target = checked_target(word, here)
+    library = library_source(options.packages, here)
+    made = _convert(source, options, here)
+    conversion, stack = made.conversion, made.conversion.stack
+    files = dict(
+        project_files(target.name, library, stack, conversion.stack_file(SCHEMA), environment=made.environment.name)
+    )
+    server = conversion.converted.server
+    adopts = server.on_cloud_run and (conversion.plan is None or bool(adopted_ids(server, conversion.plan)))
+    if adopts:
+        files["README.md"] += _README.format(service=server.name, stack=stack)
+    make_folder(target, files, with_git=options.git)
+    say(f"{target.name}: the stack {stack}, in the environment {made.environment.name}\n")
+    say(conversion.text())
+    refusals = made.environment.refusals
+    if refusals:
+        say(f"{UserError(*refusals, title=f'The limits of {made.environment.name} refuse {stack}')}\n")
+    folder = '"$PWD"' if word == "." else shell_word(target.name)
+    for line in _next_lines(folder, stack, adopts=adopts, refused=bool(refusals or conversion.objections)):
+        say(line)
+    return Exit.REFUSED if refusals or conversion.objections else Exit.DONE
+
+
+def _convert(source: str, options: argparse.Namespace, here: Path) -> _Converted:
+    """Read the source once, then convert it for the environment whose limits allow it.
+
+    Raises:
+        WrongValueError: The source is not there, or does not run vLLM's server.
+        RestError: Cloud Run could not be asked.
+    """
+    # A file has its own project; a service by its short name is one of the environment's project.
+    is_short_name = "/" not in source and not (here / source).is_file()
+    project = options.project or (cloud_project_of(os.environ) if is_short_name else None) or ""
+    wishes = Wishes(
+        project=project,
+        accelerator=options.accelerator,
+        region=options.region,
+        model=options.model,
+        labels=_LABELS,
+    )
+    today = datetime.now(UTC).date()
+    try:
+        with Context(here, os.environ) as context:
+            conversion = convert_source(
+                source,
+                folder=here,
+                wishes=wishes,
+                google=lambda: context.google,
+                endpoint=context.address("CLOUD_RUN_V2"),
+                today=today,
+            )
+        template = template_files()
+        limits = {name: json.loads(template[LIMITS.format(name)]) for name in (DEV, PROD)}
+        environment = choose_environment(conversion, limits)
+        named = replace(wishes, environment=environment.name)
+        conversion = convert_server(conversion.converted.server, named, today=today)
+    except (WrongValueError, RestError):
+        raise
+    except UserError as error:  # its input is what the user gave
+        raise WrongValueError(*error.problems, title=error.title) from None
+    return _Converted(conversion, environment)
+
+
+def _next_lines(folder: str, stack: str, *, adopts: bool, refused: bool) -> Iterator[str]:
+    """The next commands, for people."""
+    name = shell_word(stack)
+    if refused:
+        yield f"Repair Pulumi.{stack}.yaml or the limits first; `.venv/bin/bezel plan {name}` checks the stack file.\n"
+    yield "The next commands" + (", which adopt the service that exists and replace nothing:\n" if adopts else ":\n")
+    yield f"  cd {folder}"
+    yield from ("  make setup", f"  .venv/bin/bezel adopt {name}") if adopts else ("  make up",)
+    yield "\nREADME.md has those for Google Cloud."
