@@ -113,9 +113,14 @@ def _file_differences(project: Project, path: str, text: str) -> Iterator[Differ
 
 def _default_stack(project: Project, makefile: str) -> str:
     """The Makefile with the stack that the project's own one names: which one is the usual one, its owner chooses."""
-    file, stack = project.folder / "Makefile", re.compile(r"^export STACK \?= .*$", re.MULTILINE)
-    present = stack.search(_text_of(file)) if file.is_file() else None
-    return makefile if present is None else stack.sub(lambda _: present[0], makefile)
+    file, stack = project.folder / "Makefile", re.compile(r"^export STACK \?= (.*)$", re.MULTILINE)
+    own_text = _text_of(file) if file.is_file() else ""
+    present = stack.search(own_text)
+    if present is None:
+        return makefile
+    text = stack.sub(lambda _: present[0], makefile)
+    # A help text names it too, where the project was made with another stack than dev.
+    return text.replace("(dev)", shown) if (shown := f"({present[1]})") in own_text else text
 
 
 def _missing_policies(folder: Path, path: str, shipped: Mapping[str, Any]) -> Iterator[Difference]:

@@ -197,6 +197,14 @@ def test_a_stack_that_the_plan_refuses_is_written_with_its_problems(
     assert (here / "team" / "Pulumi.llama.yaml").is_file()
 
 
+def test_a_project_of_what_serves_is_what_this_version_writes(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert new("team", "--from", "deploy.sh") == 0
+    monkeypatch.chdir(here / "team")
+    assert main(["upgrade", "--check"]) == 0, capsys.readouterr().out
+
+
 def test_options_replace_what_the_input_says(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "serve.sh").write_text("vllm serve /models/own --served-model-name gemma")
     options = ("--model", "gemma-4-e2b-it", "--accelerator", "nvidia-l4", "--region", "us-east4")
