@@ -7,7 +7,7 @@ the limits refuse is made all the same, since its file is where that is repaired
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from bezel.conversion.adoption import adopted_ids
 from bezel.conversion.conversion import Conversion, convert_server
 from bezel.conversion.converted import Wishes
 from bezel.conversion.sources import convert_source
+from bezel.conversion.stack_text import stack_text
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.project import cloud_project_of
 from bezel.operations.context import Context
@@ -77,10 +78,12 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
     library = library_source(options.packages, here)
     made = _convert(source, options, here)
     conversion, stack = made.conversion, made.conversion.stack
-    files = dict(
-        project_files(target.name, library, stack, conversion.stack_file(SCHEMA), environment=made.environment.name)
-    )
-    server = conversion.converted.server
+    # As in every new project the environment names Google's project, so that localcloud can stand for it.
+    text = stack_text(replace(conversion.converted, project=""), schema=SCHEMA)
+    files = dict(project_files(target.name, library, stack, text, environment=made.environment.name))
+    server, project = conversion.converted.server, conversion.converted.project
+    if project:
+        files["README.md"] = files["README.md"].replace("my-project", project)
     adopts = server.on_cloud_run and (conversion.plan is None or bool(adopted_ids(server, conversion.plan)))
     if adopts:
         files["README.md"] += _README.format(service=server.name, stack=stack)
@@ -91,7 +94,9 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
     if refusals:
         say(f"{UserError(*refusals, title=f'The limits of {made.environment.name} refuse {stack}')}\n")
     folder = '"$PWD"' if word == "." else shell_word(target.name)
-    for line in _next_lines(folder, stack, adopts=adopts, refused=bool(refusals or conversion.objections)):
+    export = f"export GOOGLE_PROJECT={shell_word(project)}" if project != cloud_project_of(os.environ) else ""
+    commands = ("make setup", export, f".venv/bin/bezel adopt {shell_word(stack)}") if adopts else ("make up",)
+    for line in _next_lines(folder, stack, commands, refused=bool(refusals or conversion.objections)):
         say(line)
     return Exit.REFUSED if refusals or conversion.objections else Exit.DONE
 
@@ -136,12 +141,13 @@ def _convert(source: str, options: argparse.Namespace, here: Path) -> _Converted
     return _Converted(conversion, environment)
 
 
-def _next_lines(folder: str, stack: str, *, adopts: bool, refused: bool) -> Iterator[str]:
-    """The next commands, for people."""
+def _next_lines(folder: str, stack: str, commands: Sequence[str], *, refused: bool) -> Iterator[str]:
+    """The next commands, for people; an empty one is none."""
     name = shell_word(stack)
     if refused:
         yield f"Repair Pulumi.{stack}.yaml or the limits first; `.venv/bin/bezel plan {name}` checks the stack file.\n"
+    adopts = len(commands) > 1
     yield "The next commands" + (", which adopt the service that exists and replace nothing:\n" if adopts else ":\n")
     yield f"  cd {folder}"
-    yield from ("  make setup", f"  .venv/bin/bezel adopt {name}") if adopts else ("  make up",)
+    yield from (f"  {command}" for command in commands if command)
     yield "\nREADME.md has those for Google Cloud."

@@ -212,11 +212,24 @@ def test_options_replace_what_the_input_says(here: Path, capsys: pytest.CaptureF
     project = Project(here / "team")
     settings = project.configuration("gemma-4-e2b-it")
     assert (settings["model"], settings["region"]) == ("gemma-4-e2b-it", "us-east4")
-    assert project.cloud_project("gemma-4-e2b-it", {}) == "acme-llm"
+    readme = (here / "team" / "README.md").read_text()
+    assert "export GOOGLE_PROJECT=acme-llm" in readme
     shown = capsys.readouterr().out
     assert "model: /models/own: you name the checkpoint gemma-4-e2b-it" in shown
     assert "make up" in shown
-    assert "bezel adopt" not in shown + (here / "team" / "README.md").read_text()
+    assert "bezel adopt" not in shown + readme
+
+
+def test_the_project_of_the_input_is_named_where_the_environment_has_another(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
+    for number, (environment, is_named) in enumerate({"another": True, "acme-llm": False}.items()):
+        monkeypatch.setenv("GOOGLE_PROJECT", environment)
+        assert new(f"team{number}", "--from", "deploy.sh") == 0
+        assert ("  export GOOGLE_PROJECT=acme-llm\n" in capsys.readouterr().out) is is_named
+        # The stack file names none, so that localcloud can stand for it.
+        assert Project(here / f"team{number}").cloud_project("chat", {}) is None
 
 
 def test_the_limits_of_a_new_project_are_the_shipped_ones(here: Path) -> None:
