@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
-from pulumi.runtime.settings import get_root_resource
 
 from bezel.outside_changes.declared import ACCOUNT, TYPES
 from bezel_components.runtime_identity import service_account_email
@@ -32,20 +31,11 @@ _OF_MACHINES = frozenset(
 
 
 class DeclaredResources:
-    """The resources that are declared from its making on.
-
-    Attributes:
-        transformations: Transformations for the component: where no program runs but a host of components, which sees
-            no other resource of the program, they note what the component declares.
-    """
+    """The resources that a program declares from its making on."""
 
     def __init__(self) -> None:
         self._entries: list[list[Any]] = []
-        self.transformations: list[pulumi.ResourceTransformation] = []
-        if get_root_resource() is None:
-            self.transformations.append(self._note)
-        else:
-            pulumi.runtime.register_stack_transformation(self._note)
+        pulumi.runtime.register_stack_transformation(self._note)
 
     def output(self) -> pulumi.Output[list[list[Any]]]:
         """Type and inputs of each resource, those too that are declared later."""

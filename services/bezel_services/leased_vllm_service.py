@@ -65,7 +65,7 @@ class PlannedLeasedVllmService(pulumi.ComponentResource):
         (lease, quotas), images = prepare(plan, load, plan.node.image, plan.gateway.image)
         refuse(plan, lease.find_problems(plan, quotas, images))
         resources = lease.DeclaredResources()
-        super().__init__(TOKEN, name, None, with_limits(opts, resources.transformations))
+        super().__init__(TOKEN, name, None, with_limits(opts))
         declared = lease.declare(plan, lease.Children(self, name, opts), images, resources)
         self.url, self.leases = declared.gateway.url, declared.leases
         self.image, self.model = declared.image, plan.served_model

@@ -1,6 +1,6 @@
 """Preparation of a service: what takes time, at the same time, before its component is declared."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.metadata import version
@@ -47,12 +47,9 @@ def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
         raise PlanError.of(problems, plan.stack)
 
 
-def with_limits(
-    opts: pulumi.ResourceOptions | None, transformations: Sequence[pulumi.ResourceTransformation]
-) -> pulumi.ResourceOptions:
-    """Options of a component whose children have limits of their operations, and further transformations."""
-    more = pulumi.ResourceOptions(transformations=[operation_limits(), *transformations])
-    return pulumi.ResourceOptions.merge(opts, more)
+def with_limits(opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+    """Options of a component whose children have limits of their operations."""
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[operation_limits()]))
 
 
 def _start_provider() -> None:

@@ -74,7 +74,7 @@ class PlannedVllmService(pulumi.ComponentResource):
         refuse(plan, cloud_run.find_problems(plan, quotas, images, late))
         # The package sees one component: what the program declares beside it would pass for a change from outside.
         resources = None if is_in_package() else cloud_run.DeclaredResources()
-        super().__init__(TOKEN, name, None, with_limits(opts, resources.transformations if resources else ()))
+        super().__init__(TOKEN, name, None, with_limits(opts))
         declared = cloud_run.declare(plan, cloud_run.Children(self, name, opts), images, resources, late)
         self.url, self.revision = declared.service.url, declared.revision
         self.image, self.model = declared.image, plan.served_model

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 from pulumi.runtime import set_all_config
-from pulumi.runtime.settings import get_root_resource, set_root_resource
 
 from bezel_services.leased_vllm_service import LeasedVllmService
 from bezel_services.settings.planning import ServiceRefusedError
@@ -79,22 +78,6 @@ def test_dependencies_of_the_component_are_those_of_its_children() -> None:
     declared = declare(program)
     assert declared.waits_for(declared.by_name("second-runtime-account"), declared.by_name("first-health"))
     assert declared.by_name("second-service-service").inputs["name"] == "bezel-two"
-
-
-@pytest.mark.slow
-def test_check_knows_the_service_in_a_host_of_components_too() -> None:
-    def program() -> None:
-        root = get_root_resource()
-        set_root_resource(None)  # as in a host, which runs no program
-        VllmService("chat", project="acme-llm", **CHAT)
-        set_root_resource(root)
-
-    in_host, in_program = declare(program), declare_program(chat=CHAT)
-    listed = in_host.by_name("chat-health").inputs["resources"]
-    assert sorted(kind for kind, _ in listed) == sorted(
-        kind for kind, _ in in_program.by_name("chat-health").inputs["resources"]
-    )
-    assert "gcp:cloudrunv2/service:Service" in [kind for kind, _ in listed]
 
 
 @pytest.mark.slow
