@@ -220,7 +220,7 @@ def test_options_replace_what_the_input_says(here: Path, capsys: pytest.CaptureF
     assert "bezel adopt" not in shown + readme
 
 
-def test_the_project_of_the_input_is_named_where_the_environment_has_another(
+def test_the_project_of_the_input_is_named_unless_the_shell_has_it(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
