@@ -76,7 +76,7 @@ def import_document(created: Mapping[str, Any], ids: Mapping[tuple[str, str], st
             kept += [*reversed(above), {**each, "id": identity}]
     if (SERVICE, "") not in ids or not any(each.get("type") == SERVICE for each in kept):
         consequence = "the stack creates no service that could be adopted: it has been adopted, or its name is another."
-        repair = "write the service's name: bezel:service_name; what the stack has: `pulumi stack`."
+        repair = "write the service's name: bezel:service_name; what the stack has: `pulumi stack output`."
         raise UserError(Problem("import", ids.get((SERVICE, "")), consequence, repair))
     names = created.get("nameTable")
     return {**({"nameTable": names} if names else {}), "resources": kept}
@@ -113,11 +113,13 @@ def adoption_commands(stack: str, file: str, *, provider: str = "", exists: bool
         provider: What encrypts the secrets of a new stack; "" for the backend's default.
         exists: Whether the backend has the stack already.
     """
-    name = shell_word(stack)
-    encrypted = f" --secrets-provider {shell_word(provider)}" if provider else ""
+    made = [f"pulumi stack init {shell_word(stack)}"]
+    if provider:
+        made = [f"pulumi stack init {shell_word(stack)} --secrets-provider {shell_word(provider)}"]
     return (
-        *(() if exists else (f"pulumi stack init {name}{encrypted}",)),
-        f"pulumi import --stack {name} --file {shell_word(file)} --protect=false --generate-code=false --yes",
-        f"pulumi preview --stack {name}",
-        f"pulumi up --stack {name}",
+        *([] if exists else made),
+        f"pulumi import --stack {shell_word(stack)} --file {shell_word(file)}"
+        " --protect=false --generate-code=false --yes",
+        f"pulumi preview --stack {shell_word(stack)}",
+        f"pulumi up --stack {shell_word(stack)}",
     )

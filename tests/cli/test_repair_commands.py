@@ -51,6 +51,7 @@ READS = (
     "localcloud fault show",
     "bezel mcp config",
     "bezel doctor",
+    "bezel upgrade --check",
     "bezel explain",
     "bezel logs",
     "bezel memory",
@@ -69,6 +70,7 @@ READS = (
     "bezel tpu list",
     "make outputs",
     "pulumi login",
+    "pulumi preview --stack",
     "pulumi stack export",
     "pulumi stack history",
     "pulumi stack ls",
@@ -76,7 +78,11 @@ READS = (
 )
 PROGRAMS = ("bezel local",)  # the name of a program, as a text of its own
 RUN_BY = {
+    "bezel adopt": "tests/e2e/test_adoption.py",
     "bezel ci login": "tests/gitops/test_ci_login.py",
+    "bezel new stack": "tests/cli/new/test_new_stack.py",
+    "bezel new": "tests/cli/new/test_new_project.py",
+    "pulumi import": "tests/e2e/test_adoption.py",
     "bezel catalog record-options": "tests/cli/test_record_options.py",
     "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
     "bezel ci deploy": "tests/gitops/test_review_run.py",

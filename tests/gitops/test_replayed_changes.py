@@ -55,6 +55,7 @@ REPLAYED = [
     ("stacks/dispatch.py", "stacks/bezel_stacks/dispatch.py", "every", False),
     ("smoke/health.py", "smoke/bezel_smoke/health.py", "every", False),
     ("smoke/benchmark.py", "smoke/bezel_smoke/benchmark.py", "every", False),
+    ("plugin/bezel_plugin/table.py", "plugin/bezel_plugin/table.py", "every", True),
     ("policies/security/pack.py", f"{POLICIES}/security/pack.py", "every", True),
     ("policies/security/__main__.py", "policies/security/__main__.py", "every", True),
     ("policies/security/PulumiPolicy.yaml", "policies/security/PulumiPolicy.yaml", "every", True),

@@ -39,14 +39,8 @@ _LABELS = {"owner": "ml-platform", "expires-at": "never"}  # as a stack of `beze
 _README = """
 ## Adopt the service that serves today
 
-`{service}` is taken over by the stack `{stack}`: it is imported by its id, then updated, and never replaced.
-
-```sh
-make setup
-.venv/bin/bezel adopt {stack}
-```
-
-It writes `import-{stack}.json`, and prints the commands that import the service and then update it.
+`{service}` is taken over by the stack `{stack}`: it is imported by its id, then updated, and never replaced. After `make setup`,
+`.venv/bin/bezel adopt {stack}` writes `import-{stack}.json`, and prints the commands that import the service and then update it.
 """
 
 
@@ -143,9 +137,9 @@ def _convert(source: str, options: argparse.Namespace, here: Path) -> _Converted
 
 def _next_lines(folder: str, stack: str, commands: Sequence[str], *, refused: bool) -> Iterator[str]:
     """The next commands, for people; an empty one is none."""
-    name = shell_word(stack)
     if refused:
-        yield f"Repair Pulumi.{stack}.yaml or the limits first; `.venv/bin/bezel plan {name}` checks the stack file.\n"
+        check = f"`.venv/bin/bezel plan {shell_word(stack)}`"
+        yield f"Repair Pulumi.{stack}.yaml or the limits first; {check} checks the stack file.\n"
     adopts = len(commands) > 1
     yield "The next commands" + (", which adopt the service that exists and replace nothing:\n" if adopts else ":\n")
     yield f"  cd {folder}"

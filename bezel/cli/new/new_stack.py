@@ -82,7 +82,7 @@ def copied_text(project: Project, source: str, environment: str) -> str:
     content, _ = read_stack_file(text, file.name)
     if encrypted := sorted(_encrypted_keys(content)):
         consequence = f"the key of {source} encrypts it, and no other stack can read it."
-        repair = "take it out of the copied file for the time of the copy, then `pulumi config set --secret` in both."
+        repair = "take it out of the copied file for the time of the copy, then set it as a secret in both."
         raise WrongValueError(*(Problem(f"{file.name}: {key}", ENCRYPTED, consequence, repair) for key in encrypted))
     settings = project.configuration(source)
     if environment != str(settings.get("environment") or "dev"):

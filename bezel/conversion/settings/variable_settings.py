@@ -13,6 +13,7 @@ from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED,
 from bezel_base.credentials.names import names_secret
 from bezel_base.errors import NOT_SHOWN
 from bezel_base.text.redaction import is_secret
+from bezel_base.text.shell import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,7 +99,7 @@ def _hub_token(name: str, secrets: dict[str, str], remarks: list[Remark], *, fro
 
 def _secret_remark(name: str, secret: str) -> Remark:
     reason = "a credential has no place in a stack file: the server reads it from Secret Manager."
-    repair = f"store its value: `bezel secret set {secret}`."
+    repair = f"store its value: `bezel secret set {shell_word(secret)}`."
     return Remark("changes", name, NOT_SHOWN, reason, repair)
 
 

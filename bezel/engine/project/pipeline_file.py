@@ -286,6 +286,8 @@ def _of_stacks(project: Project, stacks: Mapping[str, str]) -> Iterator[Problem]
 
 def _of_protected(content: _Content) -> Iterator[Problem]:
     """Protected environments that nothing else names: a misspelt one would leave the meant one without protection."""
+    if "protected_environments" not in content.model_fields_set:
+        return
     environments = sorted({*content.stacks.values(), *(name for files in content.packs.values() for name in files)})
     for environment in (name for name in content.protected_environments if environments and name not in environments):
         consequence = "neither a stack nor a pack below has this environment, so it protects nothing."

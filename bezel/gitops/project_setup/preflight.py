@@ -60,8 +60,8 @@ def _of_project(client: GoogleClient, settings: Settings, project: str) -> list[
     account = str(billing.get("billingAccountName") or "").removeprefix("billingAccounts/")
     if billing.get("billingEnabled") and settings.billing_account in {account, ""}:
         return []
-    named = shell_word(settings.billing_account) if settings.billing_account else "ID"
-    link = f"`gcloud billing projects link {shell_word(project)} --billing-account={named}`"
+    billed_to = settings.billing_account or "ID"
+    link = f"`gcloud billing projects link {shell_word(project)} --billing-account={shell_word(billed_to)}`"
     if account and billing.get("billingEnabled"):
         consequence = f"the project is billed to {account}: a budget of another account would see none of its costs."
         return [Problem("--billing-account", settings.billing_account, consequence, f"name {account}, or {link}.")]

@@ -8,11 +8,11 @@ from pathlib import Path
 from bezel.operations.context import Context
 from bezel.operations.doctor.check import Check, check, of_error
 from bezel.operations.doctor.cloud_checks import needs_of
+from bezel.operations.doctor.verdict import HEADING
 from bezel.planner import AnyPlan
 from bezel.rest import GoogleClient
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
 
-HEADING = "# Google's verdict on a stack before its deploy"
 """First line of every report, by which an earlier one is known."""
 _SUFFIX = ".md"
 _SECONDS = 20.0

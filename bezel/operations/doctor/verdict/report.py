@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bezel.operations.doctor.verdict import HEADING
 from bezel.operations.doctor.verdict.ask import Judgement
-from bezel.operations.doctor.verdict.entry import HEADING
 from bezel.operations.doctor.verdict.pseudonyms import Pseudonyms
 from bezel.operations.doctor.verdict.questions import Question
 
