@@ -8,13 +8,17 @@ import pytest
 
 from bezel.engine.project.installed_packs import installed_pack
 from tests.support.plugin.program import Program, go_program
-from tests.support.plugin.yaml_program import PARTS
+from tests.support.plugin.yaml_program import PARTS, SERVICE
 
 pytestmark = [pytest.mark.wide, pytest.mark.timeout(900)]
 SERVICE_ACCOUNT = "serviceAccount: ${runtime.email}"
 FOREIGN_ACCOUNT = """  theirs:
     type: gcp:serviceaccount:Account
     properties: {project: bezel-local, accountId: theirs}
+outputs:"""
+FOREIGN_BUCKET = """  theirs:
+    type: gcp:storage:Bucket
+    properties: {project: bezel-local, name: their-models, location: US-EAST4}
 outputs:"""
 
 
@@ -33,19 +37,51 @@ def program(cloud: Program) -> Iterator[Program]:
     (cloud.folder / "Pulumi.yaml").write_text(text)
 
 
-def test_the_packs_judge_and_price_the_package(program: Program) -> None:
+@pytest.mark.parametrize(("text", "service"), [(PARTS, "service-service"), (SERVICE, "chat-service-service")])
+def test_the_packs_judge_and_price_the_package(program: Program, text: str, service: str) -> None:
     """The service is a child of a component that another process makes."""
+    program.write("Pulumi.yaml", text)
     pack = installed_pack("hardware_cost")
     limits = json.loads(Path(f"{pack}.dev.json").read_text())
-    lower = program.folder / "limits.json"
+    lower, none = program.folder / "limits.json", program.folder / "none.json"
     lower.write_text(json.dumps(limits | {"hourly-ceiling": {"limits": {"dev": 0.1}}}))
-    refused = program.run("preview", "--policy-pack", str(pack), "--policy-pack-config", str(lower))
+    none.write_text("{}")
+    packs = {str(pack): lower, str(installed_pack("price")): none}
+    options = [word for name, file in packs.items() for word in ("--policy-pack", name, "--policy-pack-config", file)]
+    refused = program.run("preview", *map(str, options))
     assert refused.code != 0
     assert "[mandatory]  hourly-ceiling" in refused.text, refused.text
-    assert "service-service" in refused.text
-    priced = program.run("preview", "--policy-pack", str(installed_pack("price")))
-    assert priced.code == 0, priced.text
-    assert "1.05 USD/h" in priced.text, priced.text
+    assert f"(gcp:cloudrunv2:Service: {service})" in refused.text
+    assert "1.05 USD/h" in refused.text, refused.text
+
+
+def test_wrong_settings_are_refused_in_a_preview(program: Program) -> None:
+    program.write("Pulumi.yaml", SERVICE.replace("max-model-len", "max-model-length").replace("us-east4", "mars-1"))
+    refused = program.run("preview")
+    assert refused.code != 0
+    assert "VllmService chat cannot be planned: 2 problems." in refused.text, refused.text
+    assert "region = mars-1" in refused.text
+    assert "Repair: did you mean max-model-len?" in refused.text
+    assert "Traceback" not in refused.text
+
+
+def test_an_unknown_label_of_a_service_is_refused_in_a_preview(program: Program) -> None:
+    program.write("Pulumi.yaml", SERVICE)
+    program.change("Pulumi.yaml", "environment: dev", 'labels: {owner: "${theirs.uniqueId}"}')
+    program.change("Pulumi.yaml", "outputs:", FOREIGN_ACCOUNT)
+    refused = program.run("preview")
+    assert refused.code != 0
+    assert "chat: labels.owner = (not known yet)" in refused.text, refused.text
+    assert "Traceback" not in refused.text
+
+
+def test_an_unknown_bucket_of_a_service_is_planned(program: Program) -> None:
+    program.write("Pulumi.yaml", SERVICE)
+    program.change("Pulumi.yaml", "bucket: shop-models", 'bucket: "${theirs.id}"')
+    program.change("Pulumi.yaml", "outputs:", FOREIGN_BUCKET)
+    planned = program.run("preview")
+    assert planned.code == 0, planned.text
+    assert "known only after the deploy, so neither its location nor the price of reading" in planned.text
 
 
 def test_an_unknown_account_is_refused_in_a_preview(program: Program) -> None:

@@ -71,12 +71,11 @@ class Program:
     def make(cls, folder: Path, files: Mapping[str, str], *path: Path) -> "Program":
         """Write the program, in which `@plugin@` is the package's folder, and start its cloud with a model."""
         program, cloud = folder / "program", folder / "cloud"
-        plugin = copy_plugin(folder / "plugin")
-        for name, text in files.items():
-            (program / name).parent.mkdir(parents=True, exist_ok=True)
-            (program / name).write_text(text.replace("@plugin@", str(plugin)))
-        (program / f"Pulumi.{STACK}.yaml").write_text("config: {}\n")
+        copy_plugin(folder / "plugin")
         made = cls(program, cloud, path)
+        for name, text in files.items():
+            made.write(name, text)
+        (program / f"Pulumi.{STACK}.yaml").write_text("config: {}\n")
         endpoint = control.start(cloud, speed=SPEED)
         seed.seed(endpoint, "shop-models", "gemma", model_files(MODEL))
         made._engine(endpoint).prepare(STACK)
@@ -85,6 +84,12 @@ class Program:
     def stop(self) -> None:
         """Stop the cloud."""
         control.stop(self.cloud)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the program, in which `@plugin@` is the package's folder."""
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("@plugin@", str(self.folder.parent / "plugin")))
 
     def change(self, name: str, old: str, new: str) -> None:
         """Replace a text that a file of the program has once."""
