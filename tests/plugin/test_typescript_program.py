@@ -24,7 +24,8 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_a_typescript_program_lives_with_the_package(program: Program) -> None:
-    live(program, "index.ts", '"max-model-len": 4096', '"max-model-len": 2048')
+    # Service, health check, benchmark, and the traffic that moves after them.
+    live(program, "index.ts", '"max-model-len": 4096', '"max-model-len": 2048', updated=4)
 
     # The program of parts: its types are right, and each is taken.
     (program.folder / "index.ts").write_text(PARTS)

@@ -20,4 +20,5 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_a_yaml_program_lives_with_the_package(program: Program) -> None:
-    live(program, "Pulumi.yaml", "max-model-len: 4096", "max-model-len: 2048")
+    # Service, health check and benchmark.
+    live(program, "Pulumi.yaml", "max-model-len: 4096", "max-model-len: 2048", updated=3)

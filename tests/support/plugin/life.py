@@ -15,8 +15,8 @@ COMPONENTS = {
 }
 
 
-def live(program: Program, file: str, old: str, new: str) -> None:
-    """Let the program live; `old` in its file becomes `new` for the change of an option."""
+def live(program: Program, file: str, old: str, new: str, updated: int) -> None:
+    """Let the program live; `old` in its file becomes `new` for the change of an option, which updates so many."""
     made = program.run("up", "--yes", "--skip-preview")
     assert made.code == 0, made.text
     types = {resource["type"] for resource in program.state()}
@@ -41,7 +41,7 @@ def live(program: Program, file: str, old: str, new: str) -> None:
     second = _outputs(program, "VllmService")
     assert second["revision"] != first["revision"]
     assert second["figures"]["run"] != first["figures"]["run"]
-    assert "~ 3 updated" in changed.text, changed.text
+    assert f"~ {updated} updated" in changed.text, changed.text
     assert "replaced" not in changed.text
 
     ended = program.run("destroy", "--yes", "--skip-preview")
