@@ -1,4 +1,4 @@
-"""A program in YAML that is refused: by policy packs, by the package, and by a check; shown by the engine."""
+"""A program in YAML that is refused: by policy packs, the package, a check or the platform; shown by the engine."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from bezel.engine.project.installed_packs import installed_pack
+from bezel_localcloud import control_client
+from bezel_localcloud.core.paths import Endpoint
 from tests.support.plugin.program import Program, go_program
 from tests.support.plugin.yaml_program import PARTS, SERVICE
 
@@ -102,3 +104,18 @@ def test_a_missing_model_is_refused_in_a_preview(program: Program) -> None:
     assert "gs://shop-models/gemmma" in refused.text, refused.text
     assert "bezel weights copy" in refused.text
     assert "Traceback" not in refused.text
+
+
+def test_a_failed_start_of_a_service_is_explained(program: Program) -> None:
+    """By the error hook, which the engine calls back in the package's process."""
+    program.write("Pulumi.yaml", SERVICE)
+    endpoint = Endpoint.read(program.cloud)
+    control_client.add_fault(endpoint, "disk-full", {})
+    failed = program.run("up", "--yes", "--skip-preview")
+    control_client.clear_faults(endpoint)
+    ended = program.run("destroy", "--yes", "--skip-preview")
+    assert failed.code != 0
+    assert "cause: the container's disk is full" in failed.text, failed.text
+    assert "Repair: raise resources.memory" in failed.text
+    assert "bezel:smoke:HealthCheck" not in failed.text
+    assert ended.code == 0, ended.text
