@@ -113,13 +113,13 @@ def adoption_commands(stack: str, file: str, *, provider: str = "", exists: bool
         provider: What encrypts the secrets of a new stack; "" for the backend's default.
         exists: Whether the backend has the stack already.
     """
+    imported = f"pulumi import --stack {shell_word(stack)} --file {shell_word(file)} "
     made = [f"pulumi stack init {shell_word(stack)}"]
     if provider:
         made = [f"pulumi stack init {shell_word(stack)} --secrets-provider {shell_word(provider)}"]
     return (
         *([] if exists else made),
-        f"pulumi import --stack {shell_word(stack)} --file {shell_word(file)}"
-        " --protect=false --generate-code=false --yes",
+        imported + "--protect=false --generate-code=false --yes",
         f"pulumi preview --stack {shell_word(stack)}",
         f"pulumi up --stack {shell_word(stack)}",
     )

@@ -39,8 +39,9 @@ _LABELS = {"owner": "ml-platform", "expires-at": "never"}  # as a stack of `beze
 _README = """
 ## Adopt the service that serves today
 
-`{service}` is taken over by the stack `{stack}`: it is imported by its id, then updated, and never replaced. After `make setup`,
-`.venv/bin/bezel adopt {stack}` writes `import-{stack}.json`, and prints the commands that import the service and then update it.
+`{service}` is taken over by the stack `{stack}`: it is imported by its id, then updated, and never replaced. After
+`make setup`, `.venv/bin/bezel adopt {stack}` writes `import-{stack}.json`, and prints the commands that import the
+service and then update it.
 """
 
 
