@@ -16,10 +16,10 @@ from pulumi.provider import ConstructResult
 from pulumi.resource import DependencyResource
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import provider_pb2
-from pydantic import ValidationError
 
 from bezel_base.errors import NOT_SHOWN, Problem, UserError
 from bezel_catalog import closest
+from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.base.check_resource import camel_case
 from bezel_plugin.schema.package import fields_of_row
 from bezel_plugin.schema.types import Field, fields_of, is_object, plain_annotation
@@ -86,8 +86,8 @@ def arguments_of(row: Component, name: str, inputs: Mapping[str, Any]) -> Any:
         return values
     try:
         return model(**values)
-    except ValidationError as error:
-        raise InputsError(*(_invalid(model, name, each) for each in error.errors())) from None
+    except ArgumentsError as error:
+        raise InputsError(*(_invalid(model, name, each) for each in error.details)) from None
 
 
 class _Reading:

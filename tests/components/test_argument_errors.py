@@ -34,6 +34,10 @@ IMAGE: dict[str, Any] = {"project": "p", "location": "us-east4", "repository_id"
         (lambda: BucketMount(path="/m"), ("BucketMount.bucket = (not set)",)),
         (lambda: VllmContainer(**{**CONTAINER, "cpu": "four"}), ("VllmContainer.cpu = four",)),
         (
+            lambda: VllmContainer(**{**CONTAINER, "startup_probe": {**PROBE, "pth": "/"}}),
+            ("Probe.pth = /", "did you mean path?"),
+        ),
+        (
             lambda: VllmContainer(**CONTAINER, environment={"A": "1"}, secrets={"A": "s"}),
             ("A: set both in the environment", "remove it from the environment."),
         ),

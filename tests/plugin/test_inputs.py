@@ -93,6 +93,7 @@ def test_every_wrong_input_is_told_at_once() -> None:
     assert len(refused.value.problems) == 2
 
 
+@pytest.mark.usefixtures("event_loop")
 def test_an_unknown_image_stays_unknown() -> None:
     """No policy reads it, so it may come from another resource."""
     arguments = arguments_of(SERVICE, "service", {**INPUTS, "image": UNKNOWN})

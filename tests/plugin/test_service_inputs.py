@@ -54,6 +54,7 @@ def test_settings_have_their_names_and_numbers_of_a_stack_file() -> None:
     assert type(arguments["vllm"]["max-model-len"]) is int
 
 
+@pytest.mark.usefixtures("event_loop")
 @pytest.mark.parametrize(
     ("section", "key"), [("weights", "bucket"), ("vpc", "network"), ("vpc", "subnetwork")]
 )  # fmt: skip

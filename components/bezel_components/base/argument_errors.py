@@ -12,15 +12,33 @@ from bezel_base.errors import NOT_SET, Problem, UserError
 
 
 class ArgumentsError(UserError, pulumi.RunError, ValueError):
-    """Arguments that a component cannot work with; the program ends with this text alone."""
+    """Arguments that a component cannot work with; the program ends with this text alone.
+
+    Attributes:
+        details: What pydantic found, an entry a problem.
+    """
 
     problems: tuple[Problem, ...]
+    details: tuple[ErrorDetails, ...] = ()
 
 
 def arguments_error(model: type[BaseModel], error: ValidationError) -> ArgumentsError:
-    """The error of all that is wrong with the arguments of a model."""
-    problems = [_problem(model, each) for each in error.errors(include_url=False)]
-    return ArgumentsError(*problems)
+    """The error of all that is wrong with the arguments of a model, and of the models in them."""
+    problems: list[Problem] = []
+    details: list[ErrorDetails] = []
+    for detail in error.errors(include_url=False):
+        inner = detail.get("ctx", {}).get("error")
+        if isinstance(inner, ArgumentsError):
+            problems += inner.problems
+            for each in inner.details:
+                each["loc"] = (*detail["loc"], *each["loc"])
+                details.append(each)
+        else:
+            problems.append(_problem(model, detail))
+            details.append(detail)
+    result = ArgumentsError(*problems)
+    result.details = tuple(details)
+    return result
 
 
 def _problem(model: type[BaseModel], detail: ErrorDetails) -> Problem:
