@@ -11,8 +11,9 @@ import importlib.metadata
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ _PIN = re.compile(r"bezel(?:-[a-z-]+)?(?:\[[a-z,]+\])?\s*==\s*(?P<version>[^\s;]
 # Files whose text is Bezel's alone; everything else of the template belongs to the project as soon as it is made.
 _OWN_FILES = re.compile(r"\.github/workflows/.+|policies/[^/]+/.+|plugins/.+|Makefile|stack\.schema\.json|__main__\.py")
 _LIMITS = re.compile(r"policies/(?P<pack>[a-z_]+)\.(?P<environment>dev|prod)\.json")
+_MOST_BYTES = 1 << 18  # the largest file of the template has a tenth of it
 _PROJECT = "my-project"  # a plan needs one; nothing that is written names it
 
 
@@ -56,7 +58,9 @@ def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exi
         consequence = "this command changes no file: it shows what a newer version would write."
         raise WrongValueError(Problem("--check", NOT_SET, consequence, "write `bezel upgrade --check`."))
     version = importlib.metadata.version("bezel")
-    differences = list(find_differences(project, version))
+    differences, problems = find_differences(project, version)
+    if problems:
+        raise UserError(*problems, title=f"{project.name} cannot be compared with bezel {version}")
     for each in differences:
         say(f"{each.where}\n{each.text}\n")
     if not differences:
@@ -66,38 +70,58 @@ def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exi
     return Exit.DRIFTED
 
 
-def find_differences(project: Project, version: str) -> Iterator[Difference]:
-    """What the installed version has otherwise, in the order of the files.
+def find_differences(project: Project, version: str) -> tuple[list[Difference], list[Problem | str]]:
+    """What the installed version has otherwise, in the order of the files, and what cannot be compared.
 
     Args:
         project: The project.
         version: The installed version.
 
     Raises:
-        UserError: The project's files cannot be read, or this installation has no template.
+        UserError: This installation has no template.
     """
-    template = template_files()
-    yield from _pins(project.folder, version)
-    for path, text in template.items():
+    comparisons: list[Callable[[], Iterable[Difference]]] = [partial(_pins, project.folder, version)]
+    for path, text in template_files().items():
         if _OWN_FILES.fullmatch(path):
-            yield from _file_differences(project, path, text)
+            comparisons.append(partial(_file_differences, project, path, text))
         elif _LIMITS.fullmatch(path):
-            yield from _missing_policies(project.folder, path, json.loads(text))
-    for stack in project.stacks():
-        yield from _stack_differences(project, stack)
+            comparisons.append(partial(_missing_policies, project.folder, path, json.loads(text)))
+    comparisons += [partial(_stack_differences, project, stack) for stack in project.stacks()]
+    differences: list[Difference] = []
+    problems: list[Problem | str] = []
+    for compare in comparisons:
+        try:
+            differences += compare()
+        except UserError as error:
+            problems += error.problems
+    return differences, list(dict.fromkeys(problems))
 
 
 def _pins(folder: Path, version: str) -> Iterator[Difference]:
     file = folder / "pyproject.toml"
     try:
-        dependencies = tomllib.loads(_text_of(file)).get("project", {}).get("dependencies", [])
+        content = tomllib.loads(_text_of(file))
     except tomllib.TOMLDecodeError as error:
         raise UserError(Problem(file.name, None, f"it is not valid TOML: {error}.", "correct it.")) from None
+    table = content.get("project", {})
+    dependencies = table.get("dependencies", []) if isinstance(table, dict) else None
+    if not isinstance(dependencies, list):
+        consequence = "it has no list of dependencies, so nothing pins the library."
+        raise UserError(Problem(f"{file.name}: project.dependencies", None, consequence, "write a list of texts."))
     pins = {match[0]: match["version"] for each in dependencies if (match := _PIN.match(str(each)))}
     if not pins:
         yield Difference(file.name, f"  no dependency pins bezel; this version would write bezel=={version}")
+    if newer := sorted({other for other in pins.values() if _numbers(other) > _numbers(version)}):
+        consequence = f"it is newer than the installed {version}, which cannot say what a newer one would write."
+        repair = "run `make setup`, which installs what the project pins, then this command again."
+        raise UserError(Problem(f"{file.name}: bezel", ", ".join(newer), consequence, repair))
     if lines := [f"-{pin}\n+{pin.replace(other, version)}" for pin, other in pins.items() if other != version]:
         yield Difference(file.name, "\n".join(lines))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, for an order; of a text that is none, nothing."""
+    return tuple(map(int, re.findall(r"\d{1,9}", version)[:4]))
 
 
 def _file_differences(project: Project, path: str, text: str) -> Iterator[Difference]:
@@ -132,6 +156,9 @@ def _missing_policies(folder: Path, path: str, shipped: Mapping[str, Any]) -> It
         present = json.loads(_text_of(file))
     except ValueError as error:
         raise UserError(Problem(path, None, f"it is not valid JSON: {error}.", "correct it.")) from None
+    if not isinstance(present, dict):
+        consequence = "it is not an object, so it configures no policy."
+        raise UserError(Problem(path, None, consequence, "write an object with the name of a policy as each key."))
     lines = [f"+{json.dumps(name)}: {json.dumps(keys)}" for name, keys in shipped.items() if name not in present]
     if lines:
         yield Difference(path, "\n".join(lines))
@@ -155,6 +182,9 @@ def _stack_differences(project: Project, stack: str) -> Iterator[Difference]:
 
 def _text_of(file: Path) -> str:
     try:
+        if file.stat().st_size > _MOST_BYTES:
+            consequence = f"it has {file.stat().st_size} bytes: comparing it could take hours."
+            raise UserError(Problem(file.name, None, consequence, f"shorten it to {_MOST_BYTES} bytes."))
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         consequence = f"it cannot be read as text: {error}."

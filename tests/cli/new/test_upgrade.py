@@ -21,7 +21,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def differing(project: Project, version: str) -> dict[str, str]:
-    return {each.where: each.text for each in find_differences(project, version)}
+    differences, problems = find_differences(project, version)
+    assert not problems
+    return {each.where: each.text for each in differences}
 
 
 @pytest.mark.usefixtures("project")
@@ -91,25 +93,54 @@ def test_a_missing_file_is_shown_whole(project: Project) -> None:
     assert "+up: setup ## deploy STACK (dev)" in differing(project, "0.1.0")["Makefile"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "file", "content", "phrase", "code"),
-    [
-        ([], "README.md", "", "--check = (not set)", 2),
-        (["--check"], "pyproject.toml", "[", "it is not valid TOML", 1),
-        (["--check"], "policies/security.prod.json", "{", "it is not valid JSON", 1),
-    ],
-)
+WRONG = {
+    "no TOML": ("pyproject.toml", "[", "it is not valid TOML"),
+    "a project that is a number": ("pyproject.toml", "project = 3", "nothing pins the library"),
+    "a text of dependencies": ("pyproject.toml", '[project]\ndependencies = "bezel"', "write a list of texts"),
+    "a newer pin": ("pyproject.toml", '[project]\ndependencies = ["bezel==99.0"]', "99.0\n   it is newer than"),
+    "no JSON": ("policies/security.prod.json", "{", "it is not valid JSON"),
+    "a list of limits": ("policies/security.dev.json", "[]", "it configures no policy"),
+    "a number of limits": ("policies/hardware_cost.dev.json", "3", "it configures no policy"),
+    "another encoding": ("Makefile", "\udcff", "it cannot be read as text"),
+    "a large workflow": (".github/workflows/deploy.yml", "#" * (1 << 18) + "\n", "comparing it could take hours"),
+    "a large Makefile": ("Makefile", "a:\n" * (1 << 17), "comparing it could take hours"),
+}
+
+
+@pytest.mark.parametrize(("file", "content", "phrase"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_compared_is_named(
-    project: Project,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    file: str,
-    content: str,
-    phrase: str,
-    code: int,
+    project: Project, capsys: pytest.CaptureFixture[str], file: str, content: str, phrase: str
 ) -> None:
-    (project.folder / file).write_text(content)
-    assert main(["upgrade", *arguments]) == code
+    (project.folder / file).write_text(content, errors="surrogateescape")
+    before = contents(project.folder)
+    assert main(["upgrade", "--check"]) == 1
+    error = capsys.readouterr().err
+    assert phrase in error
+    assert "Repair: " in error
+    assert contents(project.folder) == before
+
+
+def test_all_that_cannot_be_compared_is_named_at_once(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    (project.folder / "pyproject.toml").unlink()
+    (project.folder / "policies/security.prod.json").write_text("{")
+    assert main(["upgrade", "--check"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("Repair: ") == 2
+    assert "pyproject.toml" in error
+    assert "security.prod.json" in error
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("arguments", "phrase"),
+    [([], "--check = (not set)"), (["--check", "dev"], "unrecognized"), (["--write"], "--write")],
+)
+def test_wrong_arguments_end_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], phrase: str) -> None:
+    try:
+        code = main(["upgrade", *arguments])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    assert code == 2
     assert phrase in capsys.readouterr().err
 
 
