@@ -15,7 +15,7 @@ from bezel_plugin.table import CHECKS, COMPONENTS
 from bezel_pulumi_offline.language_host import sdks
 from tests.support.docs.markdown import after
 from tests.support.plugin.program import DOCUMENT, ROOT, go_program
-from tests.support.plugin.typescript_program import compile_sdk
+from tests.support.plugin.typescript_program import FILES, PARTS, SDK, compile_sdk, install
 
 GO_MODULE = ROOT / "tests" / "support" / "plugin" / "go_sdk"
 
@@ -61,11 +61,18 @@ def test_the_python_sdk_has_every_resource(tmp_path: Path) -> None:
 @pytest.mark.wide
 @pytest.mark.timeout(900)
 def test_the_typescript_sdk_compiles(tmp_path: Path) -> None:
-    compile_sdk(tmp_path / "sdk", FILE)
+    compile_sdk(tmp_path / SDK, FILE)
     for token in [*COMPONENTS, *CHECKS]:
         _, module, name = token.split(":")
-        (compiled,) = (tmp_path / "sdk" / "bin" / module).glob(f"{name[0].lower()}{name[1:]}.js")
+        (compiled,) = (tmp_path / SDK / "bin" / module).glob(f"{name[0].lower()}{name[1:]}.js")
         assert f'"{token}"' in compiled.read_text().replace("'", '"')
+
+    # The examples of the documentation have the types of the SDK.
+    install(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "parts.ts").write_text(PARTS)
+    run(["node", "node_modules/typescript/bin/tsc", "--noEmit", "--project", "."], tmp_path)
 
 
 @pytest.mark.long

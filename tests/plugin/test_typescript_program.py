@@ -8,7 +8,7 @@ import pytest
 from bezel_plugin.schema.file import FILE
 from tests.support.plugin.life import live
 from tests.support.plugin.program import Program
-from tests.support.plugin.typescript_program import FILES, HOSTS, PARTS, SDK, compile_sdk, install
+from tests.support.plugin.typescript_program import FILES, HOSTS, SDK, compile_sdk, install
 
 
 @pytest.fixture
@@ -25,10 +25,6 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.timeout(900)
 def test_a_typescript_program_lives_with_the_package(program: Program) -> None:
     # Service, health check, benchmark, and the traffic that moves after them.
-    live(program, "index.ts", '"max-model-len": 4096', '"max-model-len": 2048', updated=4)
-
-    # The program of parts: its types are right, and each is taken.
-    (program.folder / "index.ts").write_text(PARTS)
-    planned = program.run("preview")
-    assert planned.code == 0, planned.text
-    assert "bezel:smoke:HealthCheck health" in planned.text
+    changed = live(program, "index.ts", '"max-model-len": 4096', '"reasoning-parser": null', updated=4)
+    # A null takes a default away.
+    assert not any(word.startswith("--reasoning-parser") for word in changed["arguments"])

@@ -21,4 +21,5 @@ def program(tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.timeout(900)
 def test_a_yaml_program_lives_with_the_package(program: Program) -> None:
     # Service, health check and benchmark.
-    live(program, "Pulumi.yaml", "max-model-len: 4096", "max-model-len: 2048", updated=3)
+    changed = live(program, "Pulumi.yaml", "max-model-len: 4096", "max-model-len: 2048", updated=3)
+    assert {"--max-model-len=2048", "--reasoning-parser=gemma4"} <= set(changed["arguments"])

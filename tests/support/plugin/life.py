@@ -15,8 +15,19 @@ COMPONENTS = {
 }
 
 
-def live(program: Program, file: str, old: str, new: str, updated: int) -> None:
-    """Let the program live; `old` in its file becomes `new` for the change of an option, which updates so many."""
+def live(program: Program, file: str, old: str, new: str, updated: int) -> dict[str, Any]:
+    """Let the program live; `old` in its file becomes `new` for the change of an option.
+
+    Args:
+        program: The program.
+        file: The file.
+        old: A text that it has once.
+        new: What this becomes.
+        updated: How many resources the change updates.
+
+    Returns:
+        The outputs of the changed service.
+    """
     made = program.run("up", "--yes", "--skip-preview")
     assert made.code == 0, made.text
     types = {resource["type"] for resource in program.state()}
@@ -47,6 +58,7 @@ def live(program: Program, file: str, old: str, new: str, updated: int) -> None:
     ended = program.run("destroy", "--yes", "--skip-preview")
     assert ended.code == 0, ended.text
     assert "services" not in program.inventory()
+    return second
 
 
 def _outputs(program: Program, name: str) -> dict[str, Any]:
