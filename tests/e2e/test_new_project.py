@@ -77,6 +77,7 @@ def test_a_fresh_project_is_previewed_within_its_limits(team: Team) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+@pytest.mark.wide
 def test_an_installed_library_without_a_source_says_that_none_is_named(team: Team) -> None:
     place = team.folder.parent
     command = [team.folder / ".venv" / "bin" / "bezel", "new", "other", "--yes"]
