@@ -155,9 +155,19 @@ class Bucket:
         return url_for_token(response.headers["location"], "the upload's address")
 
     def upload_progress(self, session: str, size: int) -> int | Stored | None:
-        """Return the bytes that an upload has received; the object if it is complete; None if it does not exist."""
-        response = self._repeat("PUT", session, headers={"Content-Range": f"bytes */{size}"}, content=b"")
-        return None if response.status_code in {404, 410} else _progress(response)
+        """Return the bytes that an upload has received; the object if it is complete; None if it does not exist.
+
+        Raises:
+            ApiError: The upload was refused.
+            UnreachableError: There was no response that can be read too often.
+        """
+        budget = RetryBudget(self._watch)
+        while True:
+            response = self._repeat("PUT", session, headers={"Content-Range": f"bytes */{size}"}, content=b"")
+            try:
+                return None if response.status_code in {404, 410} else _progress(response)
+            except UnreachableError as error:
+                budget.note_failure(error)
 
     def put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
         """Sends the next bytes of an upload, once; all but the last piece are multiples of 256 KiB.

@@ -280,6 +280,7 @@ FAULTS = {
     "errors while bytes arrive": ("server-errors", "path=/upload/*", "method=PUT", "count=3", "status=500"),
     "connections that break before": ("dropped-connections", "path=/upload/*", "method=PUT", "count=2"),
     "answers that are cut": ("malformed-json", "path=/upload/*", "method=PUT", "count=2"),
+    "answers that are cut again": ("malformed-json", "path=/upload/*", "method=PUT", "count=12"),
     "answers that are lost": ("dropped-connections", "when=after", "path=/upload/*", "method=PUT", "count=3"),
 }
 
