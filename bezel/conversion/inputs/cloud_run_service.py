@@ -9,9 +9,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bezel.conversion.inputs.fields import Fields
 from bezel.conversion.inputs.found_server import FoundServer, Mount, remark
 from bezel_base.errors import Problem, UserError
+from bezel_base.fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,8 @@ def read_service(document: Mapping[str, Any], members: Mapping[str, list[str]] |
     _read_containers(server, fields, _volumes(server, fields))
     _read_members(server, members)
     for path, value in fields.leftovers():
-        server.leave(path, value, "no setting of a stack file says it.")
+        if value not in (None, "", False):  # as left out
+            server.leave(path, value, "no setting of a stack file says it.")
     return server
 
 

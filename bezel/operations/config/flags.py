@@ -4,30 +4,20 @@ Owns quoting: of gcloud's own lists (`gcloud topic escaping`) and of the shell.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from bezel_base.fields import Fields
 
 _DELIMITERS = ",@;|~#%"
 
 
-class Flags:
+class Flags(Fields):
     """Flags that are collected while parts of a body are taken."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
-        self._rest: Any = deepcopy(dict(body))
+        super().__init__(body)
         self._flags: list[str] = []
-
-    def take(self, *path: str | int) -> Any:
-        """Remove a part of the body; None where it has none."""
-        *above, last = path
-        inside = self._rest
-        for key in above:
-            inside = _item(inside, key)
-        value = _item(inside, last)
-        if value is not None:
-            del inside[last]
-        return value
 
     def add(self, flag: str, value: object = None) -> None:
         """Add a flag; one without a value stands alone."""
@@ -51,7 +41,7 @@ class Flags:
 
     def leftover_paths(self) -> tuple[str, ...]:
         """Paths of what no flag took."""
-        return tuple(_paths(self._rest, ""))
+        return tuple(path for path, _ in self.leftovers())
 
 
 def list_value(items: Iterable[str]) -> str:
@@ -65,22 +55,3 @@ def list_value(items: Iterable[str]) -> str:
 def pairs(values: Mapping[str, Any]) -> str:
     """A list of KEY=VALUE of a flag."""
     return list_value(f"{key}={value}" for key, value in values.items())
-
-
-def _item(inside: Any, key: str | int) -> Any:
-    if isinstance(inside, Mapping):
-        return inside.get(key)
-    if isinstance(inside, list) and isinstance(key, int) and key < len(inside):
-        return inside[key]
-    return None
-
-
-def _paths(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _paths(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _paths(item, f"{path}[{number}]")
-    else:
-        yield path

@@ -1,4 +1,4 @@
-"""Fields taken out of a document of Google's API; what no reader takes is left over, by its path. Pure."""
+"""Fields taken out of a document; what no reader takes is left over, by its path. Pure."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _leaves(item, f"{path}[{number}]")
-    elif value not in (None, "", False):
+    else:
         yield path, value
