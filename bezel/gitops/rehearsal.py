@@ -16,7 +16,8 @@ from typing import Literal
 from bezel.engine.events.reader import read_events
 from bezel.engine.events.values import Events, Violation
 from bezel.engine.outcomes import Exit
-from bezel.engine.project.pipeline_file import PACKS, REQUIRED_PACKS
+from bezel.engine.project.pack_limits import PACKS
+from bezel.engine.project.pipeline_file import REQUIRED_PACKS
 from bezel.engine.project.project import Project
 from bezel.gitops.judge.base import BaseJudge
 from bezel.gitops.judge.document import KEY, text_lines

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bezel.engine.project.pack_limits import POLICIES
 from bezel.engine.project.pipeline_file import (
     ENVIRONMENTS,
     FILE,
-    POLICIES,
     REQUIRED_PACKS,
     Pipeline,
     PipelineError,

@@ -5,21 +5,18 @@ file, so the environment there has to be the same. Owns the form of the file and
 what is done with a stack (bezel.gitops), and the rules of the packs.
 """
 
-import ast
 import codecs
 import difflib
-import json
-import math
 import os
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from bezel.engine.project.pack_limits import LARGEST, PACKS, find_defect, is_pack
 from bezel.engine.project.project import STACK_NAME, Project
 from bezel.planner.base.environments import PATTERN as ENVIRONMENT_PATTERN
 from bezel.planner.base.environments import is_environment
@@ -27,14 +24,12 @@ from bezel_base.console import note
 from bezel_base.errors import NOT_SET, Problem, UserError, format_value
 
 FILE = "bezel.toml"
-PACKS = "policies"
 REQUIRED_PACKS = ("hardware_cost", "security")
 """Packs that judge every deploy, so each environment of a stack has a configuration for them."""
 ENVIRONMENTS = ("dev", "prod")
 """Environments as shipped: those of the packs' configurations of this repository."""
 PROTECTED = "prod"
 _TITLE = f"{FILE} cannot be used"
-_LARGEST = 256 * 1024  # bytes; a stack takes a line
 _NO_FILE = (
     f"no {FILE}: every stack file counts as a stack of the pipeline with the environment in it, {PROTECTED} is "
     "protected, and each policy pack has the limits beside it"
@@ -166,8 +161,8 @@ def _parse_file(file: Path) -> dict[str, Any]:
             raise refusal(
                 "it is a link to a file elsewhere, which is not reviewed as this file is.", "write the file itself."
             )
-        if target.stat().st_size > _LARGEST:
-            raise refusal(f"it is larger than {_LARGEST // 1024} KiB.", "name each stack once, and nothing else.")
+        if target.stat().st_size > LARGEST:
+            raise refusal(f"it is larger than {LARGEST // 1024} KiB.", "name each stack once, and nothing else.")
         content = target.read_bytes()
         if content.startswith(codecs.BOM_UTF8):
             raise refusal(
@@ -311,96 +306,10 @@ def _of_packs(folder: Path, content: _Content) -> Iterator[Problem]:
             repair = f'add {environment} = "{PACKS}/{pack}.{environment}.json".'
             yield Problem(f"{FILE}: packs.{pack}", NOT_SET, consequence, repair)
     for pack, files in content.packs.items():
-        if not _is_pack(folder, pack):
+        if not is_pack(folder, pack):
             consequence = f"there is no policy pack {PACKS}/{format_value(pack)}, so its limits would hold for nothing."
             yield Problem(f"{FILE}: packs.{format_value(pack)}", None, consequence, "correct the name, or remove it.")
         for environment, name in files.items():
-            if why := _unusable(folder, pack, name, environment):
+            if why := find_defect(folder, pack, name, environment):
                 key = f"{FILE}: packs.{format_value(pack)}.{environment}"
                 yield Problem(key, name, why, f"name a file below {PACKS}/ with limits for {environment}.")
-
-
-def _is_pack(folder: Path, name: str) -> bool:
-    # The form first: the disk refuses other names in ways of its own, e.g. a long one.
-    if not STACK_NAME.fullmatch(name) or not name.strip("."):
-        return False
-    return (folder / PACKS / name / "PulumiPolicy.yaml").is_file()
-
-
-def _unusable(folder: Path, pack: str, name: str, environment: str) -> str:
-    """Why a file cannot configure a pack in an environment; "" where it can."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or path.parts[:1] != (PACKS,) or "\0" in name:
-        return f"it is not below {PACKS}/, where changes of limits are reviewed."
-    try:
-        file = (folder / path).resolve(strict=True)
-        if not file.is_relative_to((folder / PACKS).resolve()):
-            return f"it is a link out of {PACKS}/, where changes of limits are reviewed."
-        if file.stat().st_size > _LARGEST:
-            return f"it is larger than {_LARGEST // 1024} KiB."
-        # As UTF-8 alone, which is all that the engine reads.
-        content = json.loads(
-            file.read_bytes().decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
-        )
-    except (OSError, ValueError, RecursionError) as error:
-        return f"it cannot be read as JSON ({format_value(getattr(error, 'strerror', None) or str(error))})."
-    if not isinstance(content, dict):
-        return "expected an object: policy -> its keys."
-    if not content:
-        return "it holds no limit."
-    known_policies = _policies(folder, pack)
-    if unknown := [policy for policy in content if known_policies and policy not in known_policies]:
-        return f"this pack has no policy {', '.join(map(format_value, unknown))}."
-    if empty := [policy for policy, keys in content.items() if not isinstance(keys, dict) or not keys]:
-        return f"expected an object with the keys of the policy in {', '.join(map(format_value, empty))}."
-    weak = [
-        policy for policy, keys in content.items() if keys.get(_LEVEL, "mandatory") not in ("mandatory", "remediate")
-    ]
-    if weak:
-        return f"{_LEVEL} would let everything pass in {', '.join(map(format_value, weak))}."
-    limited = {policy: keys.get("limits") for policy, keys in content.items() if "limits" in keys or pack == _LIMITED}
-    lacking = [
-        policy for policy, limits in limited.items() if not isinstance(limits, dict) or limits.get(environment) is None
-    ]
-    return f"it has no limit for {environment} in {', '.join(map(format_value, lacking))}." if lacking else ""
-
-
-_LEVEL = "enforcementLevel"  # the engine's own key in the configuration of any policy
-_LIMITED = "hardware_cost"
-POLICIES = {
-    _LIMITED: (
-        *("hourly-ceiling", "monthly-ceiling", "most-instances", "allowed-accelerators", "always-on", "run-duration"),
-        *("lease-ceiling", "provisioning-models", "stack-hourly-ceiling", "stack-monthly-ceiling"),
-    ),
-    "security": (
-        *("no-public-invoker", "known-requests", "own-service-account", "image-by-digest", "no-plain-secret"),
-        *("no-external-address", "labels"),
-    ),
-}
-"""Policies of the required packs, by their names in a configuration."""
-
-
-def _policies(folder: Path, pack: str) -> set[str]:
-    """Names that a configuration of a pack may have: those above, and rules that its `pack.py` adds; {} if unknown."""
-    policies = set(POLICIES.get(pack, ()))
-    try:
-        tree = ast.parse((folder / PACKS / pack / "pack.py").read_bytes())
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-        return policies
-    rules = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    rules += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return policies | {rule.replace("_", "-") for rule in rules} - {"all"}  # which the engine takes for every policy
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) != len(pairs):
-        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"{twice} stands there twice")
-    return content
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(number := float(text)):
-        raise ValueError(f"expected a finite number, got {text}")
-    return number

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bezel.engine.project.folder import project_folder
+from bezel.engine.project.pack_limits import PACKS
 from bezel.engine.project.pipeline_file import (
     ENVIRONMENTS,
     FILE,
-    PACKS,
     PROTECTED,
     REQUIRED_PACKS,
     Pipeline,
