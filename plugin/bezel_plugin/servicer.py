@@ -85,7 +85,7 @@ class Package(ProviderServicer):
         _request.set(request)
         try:
             return await self._construct(request, context)
-        except Exception as error:  # noqa: BLE001 - the engine shows what it is told, and nothing of what it is not
+        except Exception as error:  # noqa: BLE001 - gRPC drops the text of an error that leaves the handler
             await _refuse(context, error)
 
     async def Check(self, request: pb.CheckRequest, context: Any) -> pb.CheckResponse:

@@ -1,7 +1,7 @@
 """Types of the schema for Python's annotations: `tuple[str, ...]` is an array of strings.
 
 A model or a TypedDict within another becomes an object type of the package, in the module of the component that first
-has it. An annotation that has no type in the schema is an error of whoever wrote the model, not of a user.
+has it. An annotation that has no type in the schema raises `TypeError`: the model has to change.
 """
 
 import collections.abc

@@ -213,7 +213,7 @@ def _kill(pid: int) -> None:
 
 def _become(kind: str, order: Order) -> None:
     """Go on as `python -u ARGUMENTS` would, or as `bezel ARGUMENTS` would."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # as the engine starts it, whoever runs the tests
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the shell of the tests ignores interrupts
     os.chdir(order.folder)
     os.environ.clear()
     os.environ.update(order.variables)
