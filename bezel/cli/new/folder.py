@@ -1,15 +1,18 @@
-"""Folder of a new project, made whole or not at all: written beside its place under another name, then renamed."""
+"""Folder of a new project, made whole or not at all: written beside its place under another name, then renamed.
+
+Leaves out the name that it has until then, and what a killed process leaves (`unfinished`).
+"""
 
 import contextlib
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bezel.cli.new.unfinished import remove_abandoned, unfinished_folder
 from bezel.engine.project.folder import project_folder
 from bezel.engine.project.git import GitError, git
+from bezel_base.console import note
 from bezel_base.errors import Problem, UserError, WrongValueError, format_value
 
 # The engine's rule for a project's name; a folder that begins with a hyphen or a period is an option, or hidden.
@@ -73,7 +76,9 @@ def make_folder(target: Path, files: Mapping[str, str], *, with_git: bool) -> No
         WrongValueError: It cannot be made; nothing is left.
         UserError: git is missing or failed; nothing is left.
     """
-    with _as_problem(target), _part_beside(target) as part:
+    for part in remove_abandoned(target.parent):
+        note(f"removed {part.name}, which a killed run left")
+    with _as_problem(target), unfinished_folder(target.parent) as part:
         for path, text in files.items():
             file = part / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -91,15 +96,6 @@ def _init(folder: Path) -> None:
         git(folder, "init", "--quiet", "--initial-branch", "main")
     except GitError as error:
         raise UserError(Problem("git init", None, str(error), "leave out --git.")) from None
-
-
-@contextlib.contextmanager
-def _part_beside(target: Path) -> Iterator[Path]:
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
-    try:
-        yield part
-    finally:
-        shutil.rmtree(part, ignore_errors=True)  # after the rename there is none
 
 
 @contextlib.contextmanager
