@@ -19,7 +19,9 @@ _MEASURED = frozenset({"ok", "queueing", "saturated"})
 _OVER = frozenset({"expired", "gone"})
 
 
-def summary(stack: str, outputs: Mapping[str, object], *, behind: str, now: datetime, not_serving: str = "") -> str:
+def summary(
+    stack: str, outputs: Mapping[str, object], *, behind: str, now: datetime, not_serving: str = "", folder: str = ""
+) -> str:
     """Readable text for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
 
     Args:
@@ -28,6 +30,7 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, now: date
         behind: The kind of server, e.g. "a simulated vLLM".
         now: The time, for the hours of leases.
         not_serving: The failure of the health probe, "" where the service answers.
+        folder: Folder of localcloud that the commands have to name, "" where they find it by themselves.
     """
     # Either way the figures do not describe the accelerator that the price is for.
     kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
@@ -54,8 +57,8 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, now: date
     if not_serving:
         lines += ["", _repair(outputs, now), ""]
     else:
-        lines += ["", "Send a request, show the outputs, tear it down:", "", *_completion(url, model), ""]
-    return "\n".join([*lines, f"  make outputs{_stack(stack)}", f"  make down{_stack(stack)}", "", ""])
+        lines += ["", "Send a request, show the outputs, tear it down:", "", *_completion(url, model, folder), ""]
+    return "\n".join([*lines, *(f"  {_command(action, stack, folder)}" for action in ("outputs", "down")), "", ""])
 
 
 def off_hours(outputs: Mapping[str, object], now: datetime) -> str:
@@ -192,16 +195,23 @@ def _failures(failed: Mapping[str, object]) -> str:
     return f", the others failed ({kinds}): read the container's log before trusting the figures" if kinds else ""
 
 
-def _completion(url: str, model: str) -> list[str]:
+def _completion(url: str, model: str, folder: str) -> list[str]:
     body = (
         f'{{"model": {json.dumps(model)}, "stream": true, "messages": [{{"role": "user", "content": "Say hello."}}]}}'
     )
     return [
         f"  curl -N {shell_word(url)}/v1/chat/completions \\",
-        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)})" \\',
+        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {shell_word(url)}{_option(folder)})" \\',
         f"    -H 'Content-Type: application/json' -d {shell_word(body)}",
     ]
 
 
-def _stack(stack: str) -> str:
-    return "" if stack == "l4-qat" else f" STACK={shell_word_for_make(stack)}"
+def _command(action: str, stack: str, folder: str) -> str:
+    """The command for another action; a recipe of make takes no folder."""
+    if folder:
+        return f".venv/bin/bezel local {action} {shell_word(stack)}{_option(folder)}"
+    return f"make {action}" if stack == "l4-qat" else f"make {action} STACK={shell_word_for_make(stack)}"
+
+
+def _option(folder: str) -> str:
+    return f" --dir {shell_word(folder)}" if folder else ""

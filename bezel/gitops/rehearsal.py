@@ -15,6 +15,7 @@ from typing import Literal
 
 from bezel.engine.events.reader import read_events
 from bezel.engine.events.values import Events, Violation
+from bezel.engine.local.project_places import run_folder
 from bezel.engine.outcomes import Exit
 from bezel.engine.project.pack_limits import PACKS
 from bezel.engine.project.pipeline_file import REQUIRED_PACKS
@@ -190,7 +191,7 @@ class _Rehearsing:
 
     def _report(self, code: int) -> Rehearsal:
         # A run that did not end well left the engine's own record, and perhaps no copy.
-        record = self.place.cloud / "runs" / self.stack / "events.jsonl"
+        record = run_folder(self.place.cloud, self.project.name, self.stack) / "events.jsonl"
         events = read_events(self.place.events if self.place.events.exists() else record)
         # A preview and an update report the same violation.
         violations = tuple(dict.fromkeys(events.violations))

@@ -1,5 +1,6 @@
 """The end of `make up`: nothing made up, nothing that is unknown shown as a number."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,10 @@ from bezel.cli import up_summary
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 
 
-def summary(stack: str, outputs: dict[str, Any], *, behind: str, not_serving: str = "", now: datetime = NOW) -> str:
-    return up_summary.summary(stack, outputs, behind=behind, not_serving=not_serving, now=now)
+def summary(
+    stack: str, outputs: dict[str, Any], *, behind: str, not_serving: str = "", now: datetime = NOW, folder: str = ""
+) -> str:
+    return up_summary.summary(stack, outputs, behind=behind, not_serving=not_serving, now=now, folder=folder)
 
 
 @pytest.fixture
@@ -75,6 +78,20 @@ def test_a_derived_price_is_said_to_be_one(outputs: dict[str, Any], kind: str, i
     text = summary("l4-qat", outputs, behind="x")
     assert ("derived: gpu nvidia-l4" in text) is is_said
     assert "not included: logs" in text
+
+
+def test_commands_name_the_folder_of_a_localcloud_elsewhere(outputs: dict[str, Any]) -> None:
+    text = summary("dev", outputs, behind="x", folder="two words")
+    for action in ("outputs dev", "down dev"):
+        assert f"  .venv/bin/bezel local {action} --dir 'two words'\n" in text
+    assert re.search(r"bezel local token \S+ --dir 'two words'\)", text)
+    assert "make " not in text
+
+
+def test_commands_name_no_folder_where_they_find_it(outputs: dict[str, Any]) -> None:
+    text = summary("dev", outputs, behind="x")
+    assert "  make outputs STACK=dev\n  make down STACK=dev\n" in text
+    assert "--dir" not in text
 
 
 def test_what_was_not_measured_is_left_out(outputs: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.local.place import Provider
+from bezel.engine.local.project_places import run_folder
 from bezel.engine.project.project import Project, ProjectError
 from bezel.engine.recover.recover import Recovered
 from bezel.engine.run.record import LastRun
@@ -94,8 +95,9 @@ def lock_file(made: LocalEngine, pid: int, command: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     lock = {"pid": pid, "username": "u", "hostname": socket.gethostname(), "timestamp": "2026-11-23T08:00:00Z"}
     (folder / "x.json").write_text(json.dumps(lock))
-    LastRun(made.folder / "runs" / "one").mark()
-    (made.folder / "runs" / "one" / "command").write_text(str(command))
+    record = run_folder(made.folder, "bezel", "one")
+    LastRun(record).mark()
+    (record / "command").write_text(str(command))
     return folder / "x.json"
 
 

@@ -47,7 +47,7 @@ def content(folder: Path) -> dict[str, str]:
 def shell_of(clone: Path, cloud: Path) -> dict[str, str]:
     """The variables of a shell after `bezel local env`."""
     engine = LocalEngine(Project(clone), cloud, {"GOOGLE_PROJECT": "bezel-local"}).environment()
-    variables = shell_pulumi.install(clone, cloud)
+    variables = shell_pulumi.install(clone, cloud, "small")
     environment = {**os.environ, **engine, **variables}
     return environment | {"PATH": f"{Path(variables[shell_pulumi.VARIABLE]).parent}:{engine['PATH']}"}
 
@@ -127,26 +127,26 @@ def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path, comman
 
 
 def test_a_copy_is_renewed_when_its_stack_file_changes_and_keeps_its_salt(clone: Path, tmp_path: Path) -> None:
-    view = shell_pulumi.renew(clone, tmp_path / "cloud")
+    view = shell_pulumi.renew(clone, tmp_path / "cloud", "small")
     copy = view / "Pulumi.one.yaml"
     assert copy.read_text() == STACK
     copy.write_text(f"{STACK}  small:set: by-pulumi\nencryptionsalt: own\n")
-    shell_pulumi.renew(clone, tmp_path / "cloud")
+    shell_pulumi.renew(clone, tmp_path / "cloud", "small")
     assert "by-pulumi" in copy.read_text()
     (clone / "Pulumi.one.yaml").write_text(
         STACK.replace("1.10", "1.20") + FOREIGN + "secretsprovider: gcpkms://theirs\n"
     )
-    shell_pulumi.renew(clone, tmp_path / "cloud")
+    shell_pulumi.renew(clone, tmp_path / "cloud", "small")
     assert copy.read_text() == STACK.replace("1.10", "1.20") + "encryptionsalt: own\n"
 
 
 def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: Path) -> None:
     cloud = clone / ".localcloud"
-    view = shell_pulumi.renew(clone, cloud)
+    view = shell_pulumi.renew(clone, cloud, "small")
     assert {link.name for link in view.iterdir() if link.is_symlink()} == {"__main__.py", "below"}
     shutil.rmtree(clone / "below")
     (clone / "new.py").write_text("")
-    shell_pulumi.renew(clone, cloud)
+    shell_pulumi.renew(clone, cloud, "small")
     assert {link.name for link in view.iterdir() if link.is_symlink()} == {"__main__.py", "new.py"}
     assert not (view / "Pulumi.one.yaml").is_symlink()
 

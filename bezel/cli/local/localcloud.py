@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bezel.cli.local.program import BezelLocal, serves_untrained_model
 from bezel.engine.project.folder import project_folder
+from bezel_base.errors import UserError
 from bezel_localcloud import clients, control
 from bezel_localcloud.command.cloud import LocalCloud
 from bezel_localcloud.command.main import run_command
@@ -45,10 +46,20 @@ class BezelLocalWithEngine(BezelLocal):
         place = EnginePlace(cloud.directory, for_programs, options.provider)
         place.prepare()
         folder = project_folder(Path.cwd())
-        shell = shell_pulumi.install(folder, place.folder) if folder else {}
+        shell = shell_pulumi.install(folder, place.folder, _project_name(folder)) if folder else {}
         first = [str(Path(shell[shell_pulumi.VARIABLE]).parent)] if shell else []
         path = os.pathsep.join([*first, search_path(folder, os.environ.get("PATH", os.defpath))])
         return Variables(place.environment() | shell | {"PATH": path} | clients.environment(endpoint), FOREIGN)
+
+
+def _project_name(folder: Path) -> str:
+    """The name of a project; of one whose file has none, which the engine refuses, that of its folder."""
+    from bezel.engine.project.project import Project  # late: as above
+
+    try:
+        return Project(folder).name
+    except (UserError, KeyError):
+        return folder.name
 
 
 def search_path(project: Path | None, present: str) -> str:

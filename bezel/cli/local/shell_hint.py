@@ -14,7 +14,7 @@ _BACKEND = "PULUMI_BACKEND_URL"
 # A command in a sentence: between backticks, with or without the folder of the program.
 _COMMAND = re.compile(r"`(?:[\w./~-]*/)?(?P<program>bezel|gcloud|gsutil|pulumi|curl)\s+(?P<first>[\w-]*)[^`]*`")
 # Commands of bezel that find localcloud by themselves, or need no cloud.
-_OWN = frozenset({"local", "explain", "catalog", "completion"})
+_OWN = frozenset({"local", "explain", "catalog", "completion", "new", "plan", "compare", "policies", "upgrade"})
 
 
 def commands_in(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.local.place import Provider
+from bezel.engine.local.project_places import run_folder
 from bezel.engine.project.project import Project
 from bezel.engine.run.policy_packs import configurations, has_packs, with_packs
 from bezel.engine.run.process import end_with_make
@@ -83,7 +84,7 @@ class Local:
         """Say that the commands that a failed run has named need localcloud's variables, where the shell has none."""
         from bezel.engine.events.reader import read_events
 
-        events = self.cloud.directory.absolute() / "runs" / stack / "events.jsonl"
+        events = run_folder(self.cloud.directory.absolute(), self.project.name, stack) / "events.jsonl"
         texts = [item.message for item in read_events(events).diagnostics]
         if hint := shell_hint(texts, self.cloud.directory, os.environ):
             say(hint)
@@ -95,6 +96,10 @@ class Local:
         plan = self._plan(endpoint, stack, required=action in {"up", "preview"})
         if action == "up" and _is_lease(plan):
             require_proxy()
+        if plan and action in {"up", "preview"}:
+            from bezel.engine.local.neighbours import check_neighbours
+
+            check_neighbours(engine.state, self.project.name, plan)
         engine.prepare(stack, accepted=plan is not None)
         if plan and action in {"up", "preview"}:
             self._print_endpoint(endpoint)
@@ -161,7 +166,9 @@ class Local:
         url = str(outputs.get("url", ""))
         failure = why_not_serving(url, lambda: self.cloud.token(url))
         now = datetime.now(UTC)
-        text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure)
+        usual = self.cloud.program.default_directory()
+        folder = "" if self.cloud.directory.absolute() == usual.absolute() else str(self.cloud.directory)
+        text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure, folder=folder)
         sys.stdout.write(text)
         if hint := shell_hint([text], self.cloud.directory, os.environ):
             say(hint)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.engine.local.place import FOREIGN, EnginePlace, Provider
+from bezel.engine.local.project_places import copies_folder, run_folder
 from bezel.engine.local.stack_copy import copy_of, salt_line
 from bezel.engine.locks.stale_locks import live_lock, stale_lock_pids
 from bezel.engine.project.project import Project
@@ -20,7 +21,7 @@ from bezel.engine.run.command import QUICK_SECONDS, command_output, pulumi_cli
 from bezel.engine.run.engine import Engine, EngineRun, Operation
 from bezel.engine.run.process import GRACE_SECONDS
 from bezel.engine.run.record import LastRun
-from bezel.engine.state.folder import outputs_in, pending_in, remove_truncated, restore
+from bezel.engine.state.folder import is_stack, outputs_in, pending_in, remove_truncated, restore, salt_in
 from bezel.engine.state.resource_ids import derived_id
 from bezel_base.atomic_write import write_whole
 from bezel_base.console import note, say
@@ -51,6 +52,11 @@ class LocalEngine:
         """Where the engine works, whatever the project."""
         return EnginePlace(self.folder, self.cloud, self.provider)
 
+    @property
+    def state(self) -> Path:
+        """The folder of the states of every project."""
+        return self.folder / "state"
+
     def environment(self) -> dict[str, str]:
         """The variables that make the engine run against localcloud, to be added to the present ones."""
         return self.place.environment()
@@ -73,18 +79,21 @@ class LocalEngine:
             stack_text = copy.read_text() if copy.exists() else "config: {}"
         self.place.prepare()
         copies = copy.parent
-        copies.mkdir(exist_ok=True, mode=0o700)
+        copies.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
-        if not copy.exists() or not salt_line(copy.read_text()):
+        state, name = self.state, self.project.name
+        if not is_stack(state, name, stack):
             write_whole(copy, copy_of(stack_text), mode=0o600)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
+        elif not copy.exists() or not salt_line(copy.read_text()):
+            write_whole(copy, copy_of(stack_text, salt_in(state, name, stack)), mode=0o600)
         text = copy_of(stack_text, copy.read_text())
         if copy.read_text() != text:
             write_whole(copy, text, mode=0o600)
 
     def stack_copy(self, stack: str) -> Path:
         """The copy of the stack file that the engine reads."""
-        return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
+        return copies_folder(self.folder, self.project.name) / f"Pulumi.{stack}.yaml"
 
     def run(self, operation: Operation, stack: str, options: Sequence[str] = ()) -> EngineRun:
         """Run `pulumi OPERATION` on the stack in the project's folder, with its output on this process's streams.
@@ -126,7 +135,7 @@ class LocalEngine:
             UserError: The stack cannot be recovered automatically, or its state cannot be read.
         """
         unlocked = self._settle(stack)
-        pending = pending_in(self.folder / "state", self.project.name, stack)
+        pending = pending_in(self.state, self.project.name, stack)
         last = self._last_run(stack)
         if last.is_running() or (last.ended_well() and not unlocked and not always):
             return Recovered()
@@ -154,10 +163,10 @@ class LocalEngine:
 
     def _settle(self, stack: str, *, waits: bool = True) -> bool:
         """Remove what a dead engine left; return whether that was a lock. Wait for an engine that is ending."""
-        remove_truncated(self.folder / "state")
+        remove_truncated(self.state)
         if waits:
             self._wait_for_others(stack)
-        dead = stale_lock_pids(self.folder / "state", self.project.name, stack)
+        dead = stale_lock_pids(self.state, self.project.name, stack)
         for pid in dead:
             say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
         if dead:
@@ -167,7 +176,7 @@ class LocalEngine:
 
     def _restore(self, stack: str) -> None:
         """Restore the previous state where a full disk truncated the last, unless a live engine will write it again."""
-        state, project = self.folder / "state", self.project.name
+        state, project = self.state, self.project.name
         if live_lock(state, project, stack) or not restore(state, project, stack):
             return
         since = (
@@ -180,7 +189,7 @@ class LocalEngine:
 
     def _wait_for_others(self, stack: str) -> None:
         announced, end = False, time.monotonic() + ENDING_SECONDS
-        while lock := live_lock(self.folder / "state", self.project.name, stack):
+        while lock := live_lock(self.state, self.project.name, stack):
             if not self._last_run(stack).is_orphan() or time.monotonic() > end:
                 consequence = (
                     f"another run is active (pulumi, process {lock.pid}, since {lock.since[:19]}); each of two would "
@@ -194,7 +203,7 @@ class LocalEngine:
             time.sleep(_LOOK_SECONDS)
 
     def _last_run(self, stack: str) -> LastRun:
-        return LastRun(self.folder.absolute() / "runs" / stack)
+        return LastRun(run_folder(self.folder.absolute(), self.project.name, stack))
 
     def outputs(self, stack: str) -> dict[str, object]:
         """The stack's outputs, secrets masked.
@@ -203,7 +212,7 @@ class LocalEngine:
             UserError: The stack does not exist.
         """
         self._restore(stack)
-        outputs = outputs_in(self.folder / "state", self.project.name, stack)
+        outputs = outputs_in(self.state, self.project.name, stack)
         if outputs is None:
             consequence = "it is not on this localcloud, so it has no outputs."
             raise UserError(

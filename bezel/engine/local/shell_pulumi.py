@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bezel.engine import LOCAL_PULUMI
+from bezel.engine.local.project_places import command_folder, copies_folder
 from bezel.engine.local.stack_copy import copy_of
 from bezel.engine.project.folder import PROJECT_FILE
 from bezel_base.atomic_write import write_whole
@@ -48,34 +49,36 @@ _GRAPH = ["stack", "graph"]
 _GRAPH_VALUED = {"-s", "--stack", "--dependency-edge-color", "--dot-fragment", "--parent-edge-color"}
 
 
-def install(project: Path, cloud: Path) -> dict[str, str]:
+def install(project: Path, cloud: Path, name: str) -> dict[str, str]:
     """Write the command into localcloud's folder; return the variables by which a shell finds it.
 
     Args:
         project: Folder of the Pulumi project.
         cloud: localcloud's folder.
+        name: The project's name.
     """
-    script = cloud.resolve() / "bin" / "pulumi"
+    script = command_folder(cloud.resolve(), name) / "pulumi"
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    places = [str(project.resolve()), str(cloud.resolve())]
+    places = [str(project.resolve()), str(cloud.resolve()), name]
     command = [sys.executable, "-P", "-m", "bezel.engine.local.shell_pulumi", *places]
     write_whole(script, f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', mode=0o700)
     return {VARIABLE: str(script)}
 
 
-def run(project: Path, cloud: Path, arguments: Sequence[str]) -> None:
+def run(project: Path, cloud: Path, name: str, arguments: Sequence[str]) -> None:
     """Become the Pulumi CLI, in the folder with the copies where the arguments concern the project's stacks.
 
     Args:
         project: Folder of the Pulumi project.
         cloud: localcloud's folder.
+        name: The project's name.
         arguments: Arguments of `pulumi`.
 
     Raises:
         OSError: There is no Pulumi CLI, or the folder cannot be written.
     """
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    own_folder = cloud / "bin"
+    own_folder = command_folder(cloud, name)
     entries = [entry for entry in environment.get("PATH", "").split(os.pathsep) if Path(entry) != own_folder]
     environment["PATH"] = os.pathsep.join(entries)
     beside = Path(sys.executable).parent / "pulumi"
@@ -85,21 +88,22 @@ def run(project: Path, cloud: Path, arguments: Sequence[str]) -> None:
     here, others = _folder_of(arguments)
     if not _concerns_stacks(here, project, cloud) or command_of(others) in _ELSEWHERE:
         os.execve(command, [command, *arguments], environment)  # noqa: S606 - an argument list, never a shell's
-    view = renew(project, cloud)
+    view = renew(project, cloud, name)
     inside = view / here.relative_to(project)
     os.chdir(inside)
     environment["PWD"] = str(inside)  # the engine looks for Pulumi.yaml above this path, not above the link's target
     os.execve(command, [command, *with_paths(others, here, project, view)], environment)  # noqa: S606 - as above
 
 
-def renew(project: Path, cloud: Path) -> Path:
+def renew(project: Path, cloud: Path, name: str) -> Path:
     """Bring the folder with the links and the copies up to date; return it.
 
     Args:
         project: Folder of the Pulumi project.
         cloud: localcloud's folder.
+        name: The project's name.
     """
-    view = cloud / "stacks"
+    view = copies_folder(cloud, name)
     view.mkdir(parents=True, exist_ok=True, mode=0o700)
     _link(project, cloud, view)
     seen = _recorded_digests(view)
@@ -229,6 +233,6 @@ def _absolute_path(path: str, here: Path, project: Path, view: Path, option: str
 
 if __name__ == "__main__":
     try:
-        run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+        run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:])
     except OSError as error:
         sys.exit(f"bezel: pulumi cannot be started on localcloud: {error}")

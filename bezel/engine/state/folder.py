@@ -48,6 +48,21 @@ def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     return {name: mask_secrets(value) for name, value in (next(of_stack, None) or {}).items()}
 
 
+def is_stack(state: Path, project: str, stack: str) -> bool:
+    """Whether the folder has such a stack; arguments as of `outputs_in`."""
+    return _file(state, project, stack).exists()
+
+
+def salt_in(state: Path, project: str, stack: str) -> str:
+    """The line of a stack file with the salt of the state's secrets; "" where the state has none.
+
+    Arguments and errors as of `outputs_in`.
+    """
+    provider = (_latest(state, project, stack) or {}).get("secrets_providers") or {}
+    salt = (provider.get("state") or {}).get("salt")
+    return f"encryptionsalt: {salt}" if salt else ""
+
+
 def pending_in(state: Path, project: str, stack: str) -> bool:
     """Whether the state holds an operation that began and never ended; arguments and errors as of `outputs_in`."""
     return bool((_latest(state, project, stack) or {}).get("pending_operations"))

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from bezel.engine.local.project_places import run_folder
+
 NETWORK = "projects/bezel-local/global/networks/net (gcp:compute/network:Network)"
 
 
@@ -22,6 +24,6 @@ def refused_create(cloud: Path, stack: str, *events: dict[str, object]) -> None:
         },
         {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
     )
-    record = cloud / "runs" / stack
+    record = run_folder(cloud, "bezel", stack)
     record.mkdir(parents=True)
     (record / "events.jsonl").write_text("\n".join(json.dumps(event) for event in (*events, *refused)))

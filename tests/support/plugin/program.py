@@ -99,7 +99,7 @@ class Program:
 
     def run(self, command: str, *options: str) -> Ended:
         """`pulumi COMMAND` on the program's stack."""
-        stack_file = self.cloud / "stacks" / f"Pulumi.{STACK}.yaml"
+        stack_file = self._engine(Endpoint.read(self.cloud)).stack_copy(STACK)
         return self.pulumi(command, "--stack", STACK, "--config-file", str(stack_file), *options)
 
     def pulumi(self, *arguments: str) -> Ended:
