@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.money import Priced
-from bezel.planner.cost.price_rows import priced_items
+from bezel.planner.base.settings import PriceRow
+from bezel.planner.cost.price_rows import check_own_prices, priced_items
 from bezel_catalog import prices
 from tests.support.planner.l4_stack import with_changes
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE
@@ -92,10 +93,8 @@ def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
     ]
     lowest, most = min(listed, default=priced_items()[item].min_usd), priced_items()[item].max_usd
     for usd in (float(lowest) * share, float(most) * (1 + more)):
-        assert any(
-            problem.key == "bezel:cost.prices.0.usd_per_unit"
-            for problem in refusals(with_row(item=item, usd_per_unit=usd))
-        )
+        row = PriceRow(**ROW | {"item": item, "usd_per_unit": usd})
+        assert [problem.key for problem in check_own_prices([row], today=TODAY)] == ["bezel:cost.prices.0.usd_per_unit"]
 
 
 @pytest.mark.parametrize(
