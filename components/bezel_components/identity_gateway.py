@@ -24,12 +24,17 @@ true (docs of both, November 2026).
 
 Example:
     ```python
+    from bezel_components.container_image import ContainerImage, ContainerImageArgs
+
+    proxy = ContainerImage("proxy", ContainerImageArgs(
+        project="acme-llm", location="us-east5", repository_id="gateway-hub", image=IMAGE, tag=TAG,
+    ))
     gateway = IdentityGateway(
         "gateway",
-        IdentityGatewayArgs(project="acme-llm", location="us-east4", service="chat-tpu", account_id="chat-gateway",
-                            image=image.reference, nodes=("10.64.0.5",), network="bezel-chat",
-                            subnetwork="bezel-chat-us-east4", invokers=("group:chat@acme.example",)),
-        opts=pulumi.ResourceOptions(depends_on=[image]),
+        IdentityGatewayArgs(project="acme-llm", location="us-east5", service="chat-tpu", account_id="chat-gateway",
+                            image=proxy.reference, nodes=("10.64.0.5",), network=network.network,
+                            subnetwork=network.gateway_subnetwork, invokers=("group:chat@acme.example",)),
+        opts=pulumi.ResourceOptions(depends_on=[proxy, network]),
     )
     pulumi.export("gateway", gateway.url)
     ```

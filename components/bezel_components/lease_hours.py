@@ -20,12 +20,24 @@ and go (`NodeNetwork.addresses`).
 
 Example:
     ```python
+    from bezel_components.tpu_lease import TpuLease, TpuLeaseArgs
+
+    terms = {
+        "project": "acme-llm", "name": "bezel-by-day", "stack": "by-day", "back_end": "queued_resource",
+        "body": queued_body("bezel-by-day", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e",
+                            labels=labels("bezel-by-day", "by-day"), metadata=metadata, service_account=identity.email,
+                            network=network.network, tags=(network.tag,), run_seconds=43200),
+    }
+    zone = ZoneChoice("us-east5-a", 7200)
+    windows = (Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin"),)
+    by_day = TpuLease("by-day", TpuLeaseArgs(
+        **terms, zones=(zone,), subnetworks=network.subnetworks, hourly_usd={"us-east5-a": 5.4}, run_seconds=43200,
+        hours=windows, checked="1",
+    ), opts=pulumi.ResourceOptions(depends_on=[network, identity, weights, server]))
     hours = LeaseHours("hours", LeaseHoursArgs(
-        project="acme-llm", location="us-east5", name="bezel-v6e4", stack="v6e4", back_end="queued_resource",
-        zone=ZoneChoice("us-east5-a", 7200), subnetwork=network.subnetworks["us-east5"], body=body,
-        windows=(Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin"),),
-        account=scheduling.email, request=lease.request, checked="1",
-    ), opts=pulumi.ResourceOptions(depends_on=[scheduling, lease]))
+        **terms, location="us-east5", zone=zone, subnetwork=network.subnetworks["us-east5"], windows=windows,
+        account=scheduling.email, request=by_day.request, checked="1",
+    ), opts=pulumi.ResourceOptions(depends_on=[scheduling, by_day]))
     ```
 """
 

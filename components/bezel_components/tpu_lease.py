@@ -9,12 +9,17 @@ Example:
     from bezel.leases.requests import queued_body
     from bezel.leases.names import labels
     from bezel_components.config.node_metadata import node_metadata
+    from bezel_components.container_image import ContainerImage, ContainerImageArgs
 
+    server = ContainerImage("server", ContainerImageArgs(
+        project="acme-llm", location="us-east5", repository_id="tpu-hub", image="vllm/vllm-tpu", tag="v0.32.0",
+        readers=(identity.email,),  # a machine pulls its image itself
+    ), opts=pulumi.ResourceOptions(depends_on=[identity]))
     metadata = node_metadata(
-        image="us-east4-docker.pkg.dev/acme-llm/hub/vllm/vllm-tpu@sha256:…",
+        image=server.reference,
         arguments=("/dev/shm/models/gemma-4-12b-it", "--max-model-len=8192"), environment={}, secrets={},
         weights="gs://acme-llm-models/gemma-4-12b-it", model_folder="/dev/shm/models/gemma-4-12b-it",
-        compile_cache="gs://acme-llm-models/compile-cache/gemma-4-12b-it", port=8000, device="tpu", packages="",
+        compile_cache="", port=8000, device="tpu", packages="",
     )
     body = queued_body("bezel-v6e4", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e",
                        labels=labels("bezel-v6e4", "v6e4"), metadata=metadata, service_account=identity.email,
@@ -24,7 +29,7 @@ Example:
         zones=(ZoneChoice("us-east5-a", 7200), ZoneChoice("europe-west4-a", 7200)),
         subnetworks=network.subnetworks,
         body=body, hourly_usd={"us-east5-a": 5.4, "europe-west4-a": None}, run_seconds=14400,
-    ), opts=pulumi.ResourceOptions(depends_on=[network, identity]))
+    ), opts=pulumi.ResourceOptions(depends_on=[network, identity, weights, server]))
     pulumi.export("lease_ends_at", lease.ends_at)
     ```
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from textwrap import dedent
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -22,6 +23,7 @@ DIGEST = "sha256:" + "0" * 64
 PROJECT = "bezel-local"
 BUCKET = f"{PROJECT}-examples"
 SERVICE_NEEDS = ("runtime_identity", "weights_bucket", "model_files", "container_image", "vllm_container")
+LEASE_NEEDS = ("node_network", "runtime_identity", "weights_bucket")
 APIS = ("artifactregistry", "cloudscheduler", "compute", "iam", "run", "secretmanager", "storage", "tpu")
 ENABLES_APIS = f"""
 from bezel_components.enabled_apis import EnabledApis, EnabledApisArgs
@@ -33,6 +35,7 @@ EnabledApis("all", EnabledApisArgs(project="{PROJECT}", services=services))
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "enabled_apis": (),
     "node_network": (),
+    "identity_gateway": ("node_network",),
     "runtime_identity": (),
     "scheduling_identity": ("runtime_identity",),
     "container_image": (),
@@ -41,6 +44,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "cloud_run_gpu_service": SERVICE_NEEDS,
     "traffic_switch": (*SERVICE_NEEDS, "cloud_run_gpu_service"),
     "scaling_schedule": (*SERVICE_NEEDS, "cloud_run_gpu_service"),
+    "tpu_lease": LEASE_NEEDS,
+    "lease_hours": (*LEASE_NEEDS, "scheduling_identity", "tpu_lease"),
+}
+# A last argument of a service's example -> the same with the service open to deletion.
+UNPROTECTED = {
+    argument: f"{argument}, deletion_protection=False"
+    for argument in ("request_concurrency=16", 'nodes=("10.64.0.5",)')
 }
 
 
@@ -52,26 +62,64 @@ def example(module: str) -> str:
     return f"from bezel_components.{module} import *\n{text}"
 
 
+def unprotected_example(module: str) -> str:
+    """The same, of a service that may be deleted."""
+    text = example(module)
+    for argument, unprotected in UNPROTECTED.items():
+        text = text.replace(argument, unprotected)
+    return text
+
+
 def program_of(module: str) -> str:
-    """A program of a component's example and those that it builds on."""
-    return "\n".join(["import pulumi", *map(example, (*EXAMPLES[module], module))])
+    """A program of a component's example as it stands, and of those that it builds on, which may be deleted."""
+    return "\n".join(["import pulumi", *map(unprotected_example, EXAMPLES[module]), example(module)])
 
 
-@pytest.mark.wide
-@pytest.mark.timeout(900)
-def test_example_of_each_component_is_deployed(rehearsal: Rehearsal, tmp_path: Path) -> None:
+@pytest.fixture
+def shop(rehearsal: Rehearsal, tmp_path: Path) -> Program:
+    """A program on a cloud with a secret and all APIs, which stay enabled."""
     assert rehearsal.local("start").code == 0
     with rehearsal.api() as api:
         make_secret(api, "hf-token")
         add_version(api, "hf-token", "a value")
-    shop = Program.make(tmp_path / "shop", rehearsal, ENABLES_APIS)
-    assert shop.engine("up", "--yes", "--skip-preview").code == 0  # they stay enabled
-    for module in EXAMPLES:
-        shop.write(program_of(module))
+    made = Program.make(tmp_path / "shop", rehearsal, ENABLES_APIS)
+    assert made.engine("up", "--yes", "--skip-preview").code == 0
+    return made
+
+
+def deploy(shop: Program, module: str, text: str) -> None:
+    """Deploy a program: what it no longer has is deleted."""
+    shop.write(text)
+    run = shop.engine("up", "--yes", "--skip-preview")
+    assert run.code == 0, f"{module}:\n{run.text}"
+
+
+def empty_bucket(rehearsal: Rehearsal) -> None:
+    """Delete the objects of the bucket, which is protected by them."""
+    with rehearsal.api() as api:
+        for item in api.get(f"/storage/v1/b/{BUCKET}/o").json()["items"]:
+            assert api.delete(f"/storage/v1/b/{BUCKET}/o/{quote(item['name'], safe='')}").is_success
+
+
+@pytest.mark.wide
+@pytest.mark.timeout(900)
+def test_example_of_each_component_is_deployed(rehearsal: Rehearsal, shop: Program) -> None:
+    for module, earlier in EXAMPLES.items():
         if module == "model_files":  # its bucket is there, from the example before
             for folder in ("gemma", "gemma-4-12b-it"):
                 shop.put_model(BUCKET, folder, "google/gemma-4-E2B-it")
-        made = shop.engine("up", "--yes", "--skip-preview")
-        assert made.code == 0, f"{module}:\n{made.text}"
-    unchanged = shop.engine("preview", "--expect-no-changes")
-    assert unchanged.code == 0, unchanged.text
+        deploy(shop, module, program_of(module))
+        unchanged = shop.engine("preview", "--expect-no-changes")
+        assert unchanged.code == 0, f"{module}:\n{unchanged.text}"
+        if module == "identity_gateway":  # no later example has it
+            unprotected = (unprotected_example(each) for each in (*earlier, module))
+            deploy(shop, module, "\n".join(["import pulumi", *unprotected]))
+    empty_bucket(rehearsal)
+    destroyed = shop.engine("destroy", "--yes", "--skip-preview")
+    assert destroyed.code == 0, destroyed.text
+    assert rehearsal.exists().keys() == {"secrets", "secretVersions", "enabledApis"}
+
+
+def test_every_component_with_an_example_is_deployed() -> None:
+    modules = {file.stem for file in COMPONENTS.glob("*.py") if BLOCK.search(file.read_text(encoding="utf-8"))}
+    assert modules == {*EXAMPLES, "vllm_container"}  # a value, which the service's example holds
