@@ -5,10 +5,11 @@ bezel_base.errors.
 """
 
 from bezel_catalog.accelerators import Accelerator, accelerator, accelerators
+from bezel_catalog.architectures.architecture import Architecture
 from bezel_catalog.likeness import agrees_in_numbers, closest, closest_record
 from bezel_catalog.loader import DataFileError, NotInCatalogueError
 from bezel_catalog.machines import ComparedMachine, GpuMachine, compared_machines, gpu_machine, gpu_machines
-from bezel_catalog.models import Architecture, Model, ids_by_hub_id, model, models, unservable_form
+from bezel_catalog.models import Model, ids_by_hub_id, model, models, unservable_form
 from bezel_catalog.prices import Price, Unpriced, price, prices
 from bezel_catalog.tpus import TpuSlice, tpu, tpus
 from bezel_catalog.vllm.options import (

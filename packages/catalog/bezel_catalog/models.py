@@ -1,67 +1,17 @@
-"""Gemma 4 checkpoints and their architectures, from which memory and speed are computed. Data: models.toml."""
+"""Checkpoints and their architectures, from which memory and speed are computed. Data: models.toml."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bezel_base.errors import Problem
+from bezel_catalog.architectures.rows import read_row
 from bezel_catalog.loader import DataFileError, find, make, read_toml
 
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """The shape of one size of Gemma 4: layer counts, heads, dimensions, window and context in tokens.
-
-    Sliding layers keep the last `window` tokens, full layers all of them; each kind has its own number of key/value
-    heads and its own head dimension. `sliding_layers` and `full_layers` are those with a KV cache of their own; the
-    last `shared_kv_layers` read the caches of earlier ones and keep none. `experts` is 0 for a dense model; with
-    experts, `intermediate_size` is that of the dense MLP beside them. `per_layer_embedding` is the width of
-    the embedding that each layer looks up for itself, 0 where there is none. With `bidirectional_images`, tokens of one
-    image attend to each other in both directions (`use_bidirectional_attention: vision` in config.json).
-    """
-
-    id: str
-    model_type: str
-    parameters: int
-    active_parameters: int
-    hidden_size: int
-    intermediate_size: int
-    attention_heads: int
-    sliding_layers: int
-    full_layers: int
-    sliding_kv_heads: int
-    full_kv_heads: int
-    sliding_head_dim: int
-    full_head_dim: int
-    window: int
-    context: int
-    vocabulary: int
-    modalities: tuple[str, ...]
-    as_of: str
-    source: str
-    experts: int = 0
-    active_experts: int = 0
-    expert_intermediate_size: int = 0
-    shared_kv_layers: int = 0
-    per_layer_embedding: int = 0
-    attention_k_eq_v: bool = False
-    bidirectional_images: bool = False
-
-    @property
-    def layers(self) -> int:
-        """All layers: sliding, full, and those that share a KV cache."""
-        return self.sliding_layers + self.full_layers + self.shared_kv_layers
-
-    @property
-    def lookup_parameters(self) -> int:
-        """Parameters of the per-layer embeddings: resident, but a step reads one row of them for each token."""
-        return self.vocabulary * self.per_layer_embedding * self.layers
-
-    @property
-    def embedding_parameters(self) -> int:
-        """Parameters that every encoding leaves in 16 bits: the tied embedding and the per-layer ones."""
-        return self.vocabulary * self.hidden_size + self.lookup_parameters
+if TYPE_CHECKING:
+    from bezel_catalog.architectures.architecture import Architecture
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +50,7 @@ class Model:
 def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
     data = read_toml("models.toml")
     shapes = {
-        name: make(Architecture, f"models.toml: architecture {name}", row, id=name)
-        for name, row in data["architecture"].items()
+        name: read_row(f"models.toml: architecture {name}", name, row) for name, row in data["architecture"].items()
     }
     records = {}
     for name, row in data["model"].items():

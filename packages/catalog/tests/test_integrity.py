@@ -30,6 +30,12 @@ def with_shape(name, **changes):
     return dataclasses.replace(GOOD, models={name: dataclasses.replace(GOOD.models[name], architecture=shape)})
 
 
+def with_layers(name, **changes):
+    """The catalogue with groups of layers of one model changed, by their kind."""
+    groups = GOOD.models[name].architecture.cache
+    return with_shape(name, cache=tuple(dataclasses.replace(group, **changes.get(group.kind, {})) for group in groups))
+
+
 def with_price(item, region, model, /, **changes):
     """The catalogue with one price row changed."""
     matches = [row for row in GOOD.prices if (row.item, row.region, row.model) == (item, region, model)]
@@ -260,7 +266,7 @@ INCONSISTENT = {
     "a machine that is not known": (lambda: with_record("models", QAT, not_on=(("npu", "x"),)), QAT, "not_on = npu"),
     "a refusal without a reason": (lambda: with_record("models", QAT, not_on=(("tpu", ""),)), QAT, "write the reason"),
     "a cache other than the measured one": (
-        lambda: with_shape(E2B, sliding_layers=28, full_layers=7),
+        lambda: with_layers(E2B, sliding={"count": 28}, full={"count": 7}),
         "E2B bf16, 1 chip",
         "the layers of gemma-4-e2b-it make 43008 B",
     ),
@@ -277,13 +283,13 @@ INCONSISTENT = {
         "kv_tokens = 100",
     ),
     "a speed of nothing": (lambda: with_measured("speed", tokens_per_second=0.0), "measurements", "_second = 0"),
-    "layers that make no pattern": (lambda: with_shape(QAT, sliding_layers=41), "12b", "41 sliding and 8 full"),
+    "layers that make no pattern": (lambda: with_layers(QAT, sliding={"count": 41}), "12b", "41 sliding and 8 full"),
     "heads that share no cache evenly": (lambda: with_shape(QAT, attention_heads=12), "12b", "attention_heads = 12"),
     "no heads": (lambda: with_shape(QAT, attention_heads=0), "12b", "attention_heads = 0"),
-    "no heads of the cache": (lambda: with_shape(QAT, full_kv_heads=0), "12b", "full_kv_heads = 0"),
+    "no heads of the cache": (lambda: with_layers(QAT, full={"kv_heads": 0}), "12b", "full_kv_heads = 0"),
     "active parameters of nothing": (lambda: with_shape(QAT, active_parameters=10**9), "12b", "active_parameters"),
     "a vocabulary beyond the parameters": (lambda: with_shape(QAT, vocabulary=4 * 10**6), "12b", "embeddings alone"),
-    "no window": (lambda: with_shape(QAT, window=0), "12b", "window = 0"),
+    "no window": (lambda: with_layers(QAT, sliding={"window": 0}), "12b", "window = 0"),
     "no text": (lambda: with_shape(QAT, modalities=("image",)), "12b", "add text"),
     "a size without a date": (lambda: with_shape(QAT, as_of="2026"), "architecture", "as_of = 2026"),
     "a comparison without a source": (

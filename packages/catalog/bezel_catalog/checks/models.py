@@ -16,8 +16,9 @@ from bezel_catalog.models import unservable_form
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from bezel_catalog.architectures.architecture import Architecture
     from bezel_catalog.measurements import MeasuredMemory, MeasuredSpeed
-    from bezel_catalog.models import Architecture, Model
+    from bezel_catalog.models import Model
     from bezel_catalog.tpus import TpuSlice
 
 # Bits per parameter without the embeddings: from the encoding with its scales, up to the average of a small model with

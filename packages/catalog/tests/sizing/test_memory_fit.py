@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel_catalog import accelerator, model, models
+from bezel_catalog.architectures.layers import FullLayers, SlidingLayers
 from bezel_catalog.sizing.host_memory import PINNED_FACTOR
 from bezel_catalog.sizing.kv_cache import engine_kv_bytes, heads_of_one, kv_bytes
 from bezel_catalog.sizing.memory import GIB, activation_bytes, host_loading_bytes, memory_fit, sequences_at_a_time
@@ -44,13 +45,10 @@ def test_the_engines_own_reckoning_is_that_of_a_recorded_start():
     # of 2048 tokens one after the other: "Maximum concurrency for 4,096 tokens per request: 48.76x".
     tiny = dataclasses.replace(
         QAT.architecture,
-        sliding_layers=1,
-        full_layers=1,
-        sliding_kv_heads=1,
-        full_kv_heads=1,
-        sliding_head_dim=32,
-        full_head_dim=64,
-        window=128,
+        cache=(
+            SlidingLayers(count=1, kv_heads=1, head_dim=32, window=128),
+            FullLayers(count=1, kv_heads=1, head_dim=64),
+        ),
     )
     needed = engine_kv_bytes(tiny, 4096, element_bytes=2, in_flight=2048, block_tokens=128)
     assert round(64 * 1024**2 / needed, 2) == 48.76
