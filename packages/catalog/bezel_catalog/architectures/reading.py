@@ -1,12 +1,16 @@
-"""Reader of a `config.json`: the architecture of a model, or what of it cannot be computed and why."""
+"""Reader of a `config.json`: the architecture of a model, or what of it cannot be computed and why.
+
+Owns the choice of the module that reads the layers: by the class that vLLM builds for the language model. The modules
+stand beside this one, a family each.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from bezel_catalog.architectures import attention, encoders, hybrids, latent
 from bezel_catalog.architectures.architecture import Architecture
-from bezel_catalog.architectures.attention import attention_heads, layer_count, read_decoder
 from bezel_catalog.architectures.configuration import (
     ConfigError,
     Configuration,
@@ -14,15 +18,65 @@ from bezel_catalog.architectures.configuration import (
     class_names,
     read_configuration,
 )
+from bezel_catalog.architectures.context import read_context
 from bezel_catalog.architectures.layers import Layers, UnknownLayers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["ConfigError", "read_architecture"]
+    Reader = Callable[[Configuration], list[Layers]]
+
+__all__ = ["ConfigError", "merge_layers", "read_architecture"]
 
 _EXPERTS = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
 _ACTIVE = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k")
+_MODALITIES = (("vision_config", "image"), ("audio_config", "audio"), ("encoder_config", "audio"))
+
+_READERS: dict[str, Reader] = {
+    "bailing_hybrid": hybrids.read_bailing,
+    "bailing_moe_linear": hybrids.read_bailing,
+    "falcon_h1": hybrids.read_falcon_h1,
+    "falcon_mamba": hybrids.read_mamba,
+    "granitemoehybrid": hybrids.read_granite_hybrid,
+    "jamba": hybrids.read_jamba,
+    "kimi_linear": hybrids.read_kimi_linear,
+    "lfm2": hybrids.read_short_convolution,
+    "lfm2_moe": hybrids.read_short_convolution,
+    "mamba": hybrids.read_mamba,
+    "mamba2": hybrids.read_mamba2,
+    "nemotron_h": hybrids.read_nemotron_h,
+    "nemotron_h_puzzle": hybrids.read_nemotron_h,
+    "olmo_hybrid": hybrids.read_delta_net,
+    "qwen3_next": hybrids.read_delta_net,
+    "qwen3_5": hybrids.read_delta_net,
+    "qwen3_5_text": hybrids.read_delta_net,
+    "qwen3_5_moe": hybrids.read_delta_net,
+    "qwen3_5_moe_text": hybrids.read_delta_net,
+    "zamba2": hybrids.read_zamba2,
+    "llama4": attention.read_chunked,
+    "llama4_text": attention.read_chunked,
+    "mimo_v2": attention.read_own_windows,
+    "mimo_v2_flash": attention.read_own_windows,
+    "step3p5": attention.read_own_windows,
+    "whisper": encoders.read_whisper,
+    "cohere_asr": encoders.read_decoder_with_encoder,
+    "nemotron_parse": encoders.read_decoder_with_encoder,
+}
+# Models with a cache of their own kind, whose layout no formula here describes.
+_OWN_CACHE = {
+    "deepseek_v4": "compressed and sparse attention with caches of several densities",
+    "deepseek_v41": "compressed and sparse attention with caches of several densities",
+    "dots3_note": "a sparse index beside windows of compressed vectors",
+    "glm5_next": "a sparse index beside delta attention",
+    "glm5_next_text": "a sparse index beside delta attention",
+    "hy_v4": "a cache of its own kind",
+    "inkling": "convolutions beside windows in one cache",
+    "kimi_k3": "a cache of its own kind",
+    "minimax_m3": "a sparse index beside keys and values",
+    "qwen4_exp": "a sparse index and states of several sizes",
+    "qwen4_exp_text": "a sparse index and states of several sizes",
+    "bailing_moe_v3": "delta attention beside compressed vectors",
+}
 
 
 def read_architecture(
@@ -42,30 +96,44 @@ def read_architecture(
     part = read_configuration(config)
     classes = class_names(config)
     model_type = str(config.get("model_type") or part.model_type)
-    try:
-        layers = read_decoder(part)
-    except MissingFieldError as error:
-        layers = [UnknownLayers(count=1, reason=f"config.json gives no {error.args[0]}")]
+    layers = _read_layers(part, classes[0] if classes else "")
     experts = _number(part, _EXPERTS)
     return Architecture(
         id=name or model_type,
         model_type=model_type,
-        hidden_size=_number(part, ("hidden_size",)),
-        intermediate_size=_number(part, ("intermediate_size",)),
-        attention_heads=attention_heads(part),
+        hidden_size=_number(part, ("hidden_size", "d_model")),
+        intermediate_size=_number(part, ("intermediate_size", "ffn_dim", "n_inner", "decoder_ffn_dim")),
+        attention_heads=attention.attention_heads(part),
         cache=merge_layers(layers),
-        context=_number(part, ("max_position_embeddings",)),
+        context=read_context(part),
         vocabulary=_number(part, ("vocab_size",)),
-        modalities=("text",),
+        modalities=_modalities(config),
         as_of=as_of,
         source=source,
         experts=experts,
         active_experts=_number(part, _ACTIVE) if experts else 0,
-        expert_intermediate_size=_number(part, ("moe_intermediate_size",)) if experts else 0,
+        expert_intermediate_size=_expert_width(part) if experts else 0,
         class_name=classes[0] if classes else "",
         hidden_layers=_hidden_layers(part, layers),
         tied_embeddings=bool(part.get("tie_word_embeddings", default=True)),
     )
+
+
+def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
+    if part.model_type in _OWN_CACHE:
+        return [UnknownLayers(count=1, reason=f"{part.model_type} has {_OWN_CACHE[part.model_type]}")]
+    try:
+        return _reader(part, class_name)(part)
+    except MissingFieldError as error:
+        return [UnknownLayers(count=1, reason=f"config.json gives no {error.args[0]}, which {part.model_type} needs")]
+
+
+def _reader(part: Configuration, class_name: str) -> Reader:
+    if encoders.is_encoder(part, class_name):
+        return encoders.read_encoder
+    if part.model_type in _READERS:
+        return _READERS[part.model_type]
+    return latent.read_latent if latent.is_latent(part) else attention.read_decoder
 
 
 def merge_layers(layers: Iterable[Layers]) -> tuple[Layers, ...]:
@@ -85,9 +153,22 @@ def _number(config: Configuration, names: tuple[str, ...]) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
+def _expert_width(config: Configuration) -> int:
+    return _number(config, ("moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size"))
+
+
+def _modalities(config: Mapping[str, Any]) -> tuple[str, ...]:
+    thinker = config.get("thinker_config")
+    values = thinker if isinstance(thinker, dict) else config
+    kinds = ["text", *(kind for key, kind in _MODALITIES if isinstance(values.get(key), dict))]
+    if config.get("model_type") == "whisper":
+        kinds.append("audio")
+    return tuple(dict.fromkeys(kinds))
+
+
 def _hidden_layers(config: Configuration, layers: Iterable[Layers]) -> int:
     try:
-        count = layer_count(config)
+        count = attention.layer_count(config)
     except MissingFieldError:
         return 0
     return 0 if sum(group.count for group in layers) == count else count

@@ -1,0 +1,265 @@
+"""Layout of vLLM's KV cache for any architecture: groups of layers, pages, blocks, and the tokens that it logs.
+
+Source: vLLM 0.32.0. Pages and blocks of a request: `vllm/v1/kv_cache_interface.py` (page_size_bytes and
+max_memory_usage_bytes of each specification). Groups: `vllm/v1/core/kv_cache_utils.py` (get_kv_cache_groups,
+unify_kv_cache_spec_page_size, _get_kv_cache_groups_uniform_page_size). Size of a block beside states:
+`vllm/platforms/interface.py` (_align_hybrid_block_size). Holds where a layer's blocks lie one behind the other, which is
+every backend's default but for models with a cache of their own kind; those are unknown here. Leaves everything beside
+the cache to bezel_catalog.sizing.memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel_catalog.architectures.layers import (
+    AttentionLayers,
+    ChunkedLayers,
+    CrossLayers,
+    FullLayers,
+    LatentLayers,
+    SlidingLayers,
+    StateLayers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel_catalog.architectures.architecture import Architecture
+    from bezel_catalog.architectures.layers import Layers
+
+LATENT_ALIGNMENT = 128
+"""A block of compressed vectors beside states is a multiple of this many tokens."""
+_PADDING_LIMIT = 1.5
+
+
+class UnknownLayoutError(ValueError):
+    """The cache of some layers cannot be computed; the reasons are its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """What the layout depends on beside the architecture.
+
+    `in_flight` are the tokens scheduled and not yet completed: those of a step, twice as many where two steps overlap.
+    `block_tokens` is the size of a block of the attention backend. `element_bytes` is the width of an element of keys
+    and values, `state_bytes` that of the model's own type, in which states are kept. `encoder_tokens` is the largest
+    number of encoder tokens in one step, `draft_tokens` that of speculated tokens. `hybrid` is False where windows
+    are kept at full length (disable-hybrid-kv-cache-manager); None is vLLM's own choice.
+    """
+
+    max_model_len: int
+    in_flight: int
+    block_tokens: int = 16
+    element_bytes: int = 2
+    state_bytes: int = 2
+    prefix_caching: bool = True
+    encoder_tokens: int = 0
+    draft_tokens: int = 0
+    hybrid: bool | None = None
+    shards: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CacheGroup:
+    """Layers that share one table of blocks.
+
+    `page_bytes` is one block of one layer; where the layers differ, of all of them. `request_blocks` are those that a
+    request of full length needs.
+    """
+
+    kind: str
+    layers: int
+    block_tokens: int
+    page_bytes: int
+    request_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLayout:
+    """The groups, and the bytes of one block of the pool that they share. Without groups nothing is kept."""
+
+    groups: tuple[CacheGroup, ...]
+    block_bytes: int
+    max_model_len: int
+
+    @property
+    def request_blocks(self) -> int:
+        """Blocks of one request of full length, over all groups."""
+        return sum(group.request_blocks for group in self.groups)
+
+    @property
+    def request_bytes(self) -> int:
+        """Bytes that are reserved for one request of full length."""
+        return self.request_blocks * self.block_bytes
+
+    def blocks(self, memory_bytes: int) -> int:
+        """Blocks that this memory holds."""
+        return memory_bytes // self.block_bytes if self.groups else 0
+
+    def concurrency(self, memory_bytes: int) -> float:
+        """Requests of full length at a time, as vLLM logs it."""
+        return self.blocks(memory_bytes) / self.request_blocks if self.groups else 0.0
+
+    def tokens(self, memory_bytes: int) -> int:
+        """Size of the cache in tokens, as vLLM logs it."""
+        return int(self.concurrency(memory_bytes) * self.max_model_len)
+
+    def starts(self, memory_bytes: int) -> bool:
+        """Whether vLLM starts: a request of full length fits beside the block that it keeps back."""
+        return memory_bytes - self.block_bytes >= self.request_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """One layer's part: what vLLM compares when it groups layers."""
+
+    group: Layers
+    block: int
+    page: int
+
+    @property
+    def base(self) -> tuple[object, ...]:
+        """Layers with the same need the same number of tokens: vLLM's uniform type."""
+        match self.group:
+            case SlidingLayers(window=window) | LatentLayers(window=int(window)):
+                return type(self.group), window
+            case ChunkedLayers(chunk=chunk):
+                return ChunkedLayers, chunk
+            case StateLayers(checkpoints=checkpoints):
+                return StateLayers, checkpoints, self.page
+            case FullLayers() | LatentLayers():
+                return (FullLayers,)
+        return (type(self.group),)
+
+
+def lay_out(architecture: Architecture, settings: CacheSettings) -> CacheLayout:
+    """The layout of the cache of a model.
+
+    Raises:
+        UnknownLayoutError: the architecture has layers whose memory is unknown.
+    """
+    if architecture.unknown:
+        raise UnknownLayoutError(*architecture.unknown)
+    groups = [dataclasses.replace(group, count=1) for group in architecture.cache for _ in range(group.count)]
+    groups = [group for group in groups if group.keeps_cache]
+    if all(isinstance(group, StateLayers) for group in groups):
+        # Without attention vLLM caches no prefixes.
+        settings = dataclasses.replace(settings, prefix_caching=False)
+    if settings.hybrid is False or (settings.hybrid is None and architecture.groups(ChunkedLayers)):
+        groups = _at_full_length(groups)
+    layers = _specs(groups, settings)
+    if not layers:
+        return CacheLayout((), 0, settings.max_model_len)
+    if len({(spec.base, spec.block) for spec in layers}) == 1:
+        buckets = [layers]
+    else:
+        buckets = _split(_same_pages(layers))
+    made = tuple(_group(bucket, settings) for bucket in buckets)
+    return CacheLayout(made, max(sum(spec.page for spec in bucket) for bucket in buckets), settings.max_model_len)
+
+
+def _at_full_length(groups: Sequence[Layers]) -> list[Layers]:
+    """Windows and chunks kept like full attention, where there is any: `_promote_local_kv_cache_specs`."""
+    if not any(isinstance(group, FullLayers) for group in groups):
+        return list(groups)
+    return [
+        FullLayers(count=1, kv_heads=group.kv_heads, head_dim=group.head_dim, value_dim=group.value_dim)
+        if isinstance(group, SlidingLayers | ChunkedLayers)
+        else group
+        for group in groups
+    ]
+
+
+def _specs(groups: Sequence[Layers], settings: CacheSettings) -> list[_Spec]:
+    states = [group for group in groups if isinstance(group, StateLayers)]
+    attention = [group for group in groups if not isinstance(group, StateLayers)]
+    block, padded = settings.block_tokens, 0
+    if states and attention:
+        state = max(group.state_bytes(settings.state_bytes, settings.shards) for group in states)
+        token = _aligned_token_bytes(attention, settings)
+        align = max(block, LATENT_ALIGNMENT) if isinstance(attention[0], LatentLayers) else block
+        block = max(block, align * -(-state // (align * token)))
+        padded = block * token
+    specs = []
+    for group in groups:
+        if isinstance(group, StateLayers):
+            page = padded or group.state_bytes(settings.state_bytes, settings.shards)
+            specs.append(_Spec(group, block, page))
+        else:
+            specs.append(_Spec(group, block, block * _token_bytes(group, settings)))
+    return specs
+
+
+def _aligned_token_bytes(attention: Sequence[Layers], settings: CacheSettings) -> int:
+    """Bytes of a token by the sizes of the whole model: those of its first full layer."""
+    full = next((group for group in attention if isinstance(group, FullLayers)), attention[0])
+    return _token_bytes(full, settings)
+
+
+def _token_bytes(group: Layers, settings: CacheSettings) -> int:
+    if isinstance(group, LatentLayers):
+        return group.width * (group.element_bytes or settings.element_bytes)
+    if isinstance(group, AttentionLayers):
+        return group.token_elements(settings.shards) * settings.element_bytes * group.states_per_token
+    message = f"{group.kind} layers have no tokens"
+    raise TypeError(message)
+
+
+def _same_pages(layers: Sequence[_Spec]) -> list[_Spec]:
+    """Pages of one size: longer blocks where the largest is a multiple, padding elsewhere."""
+    largest = max(spec.page for spec in layers)
+    result = []
+    for spec in layers:
+        if isinstance(spec.group, StateLayers) or spec.page == largest:
+            result.append(dataclasses.replace(spec, page=largest))
+        elif largest % spec.page == 0:
+            result.append(dataclasses.replace(spec, page=largest, block=spec.block * (largest // spec.page)))
+        elif isinstance(spec.group, LatentLayers):
+            reason = f"pages of {spec.page} and {largest} bytes cannot be made equal: vLLM does not start"
+            raise UnknownLayoutError(reason)
+        else:
+            result.append(dataclasses.replace(spec, page=largest))
+    return result
+
+
+def _split(layers: Sequence[_Spec]) -> list[list[_Spec]]:
+    """Groups of as many layers as the rarest kind has; of the most frequent where the kinds are about as many."""
+    kinds: dict[_Spec, list[_Spec]] = {}
+    for spec in layers:
+        kinds.setdefault(spec, []).append(spec)
+    fewest, most = (pick(len(same) for same in kinds.values()) for pick in (min, max))
+    size = most if most < fewest * _PADDING_LIMIT else fewest
+    result = []
+    for spec, same in kinds.items():
+        # The last group of a kind is filled up with layers that do not exist, so all groups have one size.
+        result += [[spec] * size] * -(-len(same) // size)
+    return result
+
+
+def _group(bucket: Sequence[_Spec], settings: CacheSettings) -> CacheGroup:
+    pages = {spec.page for spec in bucket}
+    return CacheGroup(
+        kind=bucket[0].group.kind,
+        layers=len(bucket),
+        block_tokens=bucket[0].block,
+        page_bytes=pages.pop() if len(pages) == 1 else sum(spec.page for spec in bucket),
+        request_blocks=max(_request_blocks(spec, settings) for spec in bucket),
+    )
+
+
+def _request_blocks(spec: _Spec, settings: CacheSettings) -> int:
+    length, in_flight = settings.max_model_len, settings.in_flight
+    match spec.group:
+        case SlidingLayers(window=window) | LatentLayers(window=int(window)):
+            # One block more: the window rarely begins where a block does.
+            return -(-min(window - 1 + in_flight, length) // spec.block) + 1
+        case ChunkedLayers(chunk=chunk):
+            return -(-min(chunk + in_flight, length) // spec.block)
+        case CrossLayers():
+            return -(-settings.encoder_tokens // spec.block)
+        case StateLayers(checkpoints=checkpoints):
+            return (2 + checkpoints if settings.prefix_caching else 1) + settings.draft_tokens
+    return -(-length // spec.block)
