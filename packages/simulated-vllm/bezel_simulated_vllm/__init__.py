@@ -1,4 +1,4 @@
-"""Simulated vLLM 0.32.0 server, started as `simulated-vllm ARG...`.
+"""Simulated server of a recorded vLLM release, started as `simulated-vllm ARG...`.
 
 Owns everything behind the container's entrypoint: the argument parser, the start with its refusals and its log, the
 engine (batching, KV cache, timing by a roofline of the accelerator) and the HTTP responses. It has parameters of its

@@ -1,9 +1,9 @@
-"""The command `simulated-vllm [serve] ARG...`: `vllm serve ARG...` on a machine without a GPU.
+"""The command `simulated-vllm [--release NAME] [serve] ARG...`: `vllm serve ARG...` on a machine without a GPU.
 
 Environment, beside vLLM's own: LOCALCLOUD_LISTEN (host:port, or unix:PATH:PORT, in place of --host/--port),
-LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED (divides start-up times),
-LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file to which the
-simulated seconds of the start are written), LOCALCLOUD_FAULTS (see `faults.py`).
+LOCALCLOUD_RELEASE (see `release.py`), LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED
+(divides start-up times), LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of
+an open file to which the simulated seconds of the start are written), LOCALCLOUD_FAULTS (see `faults.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from bezel_simulated_vllm.address import Address, listen_address
 from bezel_simulated_vllm.configuration import faults
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
-from bezel_simulated_vllm.configuration.options import VERSION, parse
+from bezel_simulated_vllm.configuration.options import parse
+from bezel_simulated_vllm.release import take_release
 
 if TYPE_CHECKING:
     import argparse
@@ -51,14 +52,17 @@ def main() -> int:
 
     A first word `serve` is left out, so that each command line of `vllm serve` works with the other program's name.
     """
-    arguments = sys.argv[1:]
+    try:
+        release, arguments = take_release(sys.argv[1:], dict(os.environ))
+    except UserError as error:
+        return _refuse(error)
     if arguments[:1] in (["-v"], ["--version"]):
         from importlib.metadata import version
 
-        sys.stdout.write(f"simulated-vllm {version('bezel-simulated-vllm')} (vLLM {VERSION})\n")
+        sys.stdout.write(f"simulated-vllm {version('bezel-simulated-vllm')} (vLLM {release})\n")
         return 0
     try:
-        return run(arguments[1:] if arguments[:1] == ["serve"] else arguments)
+        return _run(arguments[1:] if arguments[:1] == ["serve"] else arguments, release)
     except KeyboardInterrupt:  # of the start; the server itself ends with status 0
         return _INTERRUPTED
 
@@ -67,17 +71,24 @@ def run(arguments: Sequence[str]) -> int:
     """Start, serve, and return the exit status: the real server's, or 2 where the simulation cannot do what is wanted.
 
     Args:
-        arguments: the arguments of `vllm serve`.
+        arguments: the arguments of `vllm serve`, and `--release NAME` among them where no variable names it.
     """
+    try:
+        release, rest = take_release(list(arguments), dict(os.environ))
+    except UserError as error:
+        return _refuse(error)
+    return _run(rest, release)
+
+
+def _run(arguments: Sequence[str], release: str) -> int:
     environment = dict(os.environ)
     try:
         simulation = _simulation(environment)
-        options = parse(arguments, simulation.faults.unknown)
+        options = parse(arguments, simulation.faults.unknown, release)
         _check_model(options, simulation.machine, environment)
         address = _address(environment, options)
     except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
+        return _refuse(error)
     try:
         # As the real server: a taken port is reported before the start. The socket file appears when it serves.
         listener = None if address.path else address.bind()
@@ -85,6 +96,12 @@ def run(arguments: Sequence[str]) -> int:
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
+
+def _refuse(error: UserError) -> int:
+    """Print what the simulation cannot do; return the exit status."""
+    sys.stderr.write(f"{error}\n")
+    return 2
 
 
 def _start_and_serve(

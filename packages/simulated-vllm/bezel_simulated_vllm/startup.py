@@ -15,7 +15,6 @@ from bezel_simulated_vllm.configuration.failures import StartError, refusal
 from bezel_simulated_vllm.configuration.hardware import GIB
 from bezel_simulated_vllm.configuration.hub import hub_models, is_hub_id
 from bezel_simulated_vllm.configuration.logs import log, traceback
-from bezel_simulated_vllm.configuration.options import VERSION
 from bezel_simulated_vllm.configuration.settings import EngineSettings, make_settings
 
 if TYPE_CHECKING:
@@ -57,7 +56,9 @@ def start(
         StartError: the start failed; the lines that the real server logs about it are logged.
     """
     chip = machine.accelerator
-    log("banner", version=VERSION, model=options.model, accelerators=machine.accelerators, accelerator=chip.name)
+    log(
+        "banner", version=options.release, model=options.model, accelerators=machine.accelerators, accelerator=chip.name
+    )
     arguments = {name: value for name, value in vars(options).items() if name in options.given and name != "api_key"}
     log("arguments", given=arguments)
     sleep(IMPORT_SECONDS)
@@ -110,7 +111,7 @@ def _load(
     eager: bool,
 ) -> None:
     memory, chip = settings.memory, settings.machine.accelerator
-    log("engine", version=VERSION, s=settings)
+    log("engine", version=settings.release, s=settings)
     if is_hub_id(settings.model_path):
         downloading = settings.model.weight_bytes / HUB_BYTES_PER_SECOND * ordered.slowness
         sleep(downloading)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from bezel_simulated_vllm.api.validation.recorded import fields
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 from simulated_vllm_support import replayed
 from simulated_vllm_support.generated import BASES, constant_fields, fields_of, generate
 from simulated_vllm_support.shapes import alike, shape_of
@@ -69,7 +70,7 @@ def test_two_thousand_requests_vary_every_field():
 
 @pytest.mark.parametrize(("path", "name"), BODIES.items())
 def test_the_recorded_model_has_the_fields_of_the_published_document(path, name):
-    assert set(fields(name)) == set(fields_of(path))
+    assert set(fields(name, DEFAULT_RELEASE)) == set(fields_of(path))
 
 
 ANSWER = '{"id":"a","choices":[{"text":"b","n":1}]}'

@@ -21,6 +21,7 @@ from bezel_localcloud.processes.variables import passed_on
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.artifact_registry.images import parse_reference
 from bezel_localcloud.services.artifact_registry.registry import find_image
+from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel_localcloud.services.cloud_run.runtime.container_command import Command, ContainerLaunch, serve_arguments
 from bezel_localcloud.services.cloud_run.spec import revision_spec
@@ -234,6 +235,7 @@ class DockerDaemon:
             address=address,
             speed=self._speed,
             faults=self._cloud.faults.container_file,
+            release=release_of(self._cloud, image),
         )
 
     def _environment(self, variables: Mapping[str, str]) -> dict[str, str]:

@@ -6,15 +6,14 @@ routes return the error of a disabled feature (the option that enables them is n
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
+from bezel_catalog.vllm.servers import recorded_server
 from bezel_simulated_vllm.api.bodies import content_of
 from bezel_simulated_vllm.api.errors import api_error, json_response
 
@@ -62,12 +61,9 @@ async def _scale_out(_: Request) -> Response:
 
 
 @cache
-def description(paths: frozenset[str]) -> dict[str, Any]:
-    """Return the release's OpenAPI document, reduced to the paths that are served here and the schemas they use.
-
-    `openapi.json.gz` is the document that the real server of the release sent.
-    """
-    document = json.loads(gzip.decompress(Path(__file__).with_name("openapi.json.gz").read_bytes()))
+def description(paths: frozenset[str], release: str) -> dict[str, Any]:
+    """Return the release's OpenAPI document, reduced to the paths that are served here and the schemas they use."""
+    document = recorded_server(release).document
     served = {path: item for path, item in document["paths"].items() if path in paths}
     schemas, needed, left = document["components"]["schemas"], set[str](), _references(served)
     while left:

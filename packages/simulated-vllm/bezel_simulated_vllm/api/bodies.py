@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from bezel_simulated_vllm.api.errors import api_error, shape_error
 from bezel_simulated_vllm.api.validation.recorded import validator
+from bezel_simulated_vllm.release import answering_release
 
 
 class Body(BaseModel):
@@ -179,7 +180,7 @@ def check(recorded: str, content: object) -> Any:
         ApiError: it does not have that shape, or a rule refuses it.
     """
     try:
-        return validator(recorded).validate_python(content, from_attributes=True)
+        return validator(recorded, answering_release.get()).validate_python(content, from_attributes=True)
     except ValidationError as error:
         raise shape_error([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
 

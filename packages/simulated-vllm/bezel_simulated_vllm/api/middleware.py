@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.api.errors import json_response
+from bezel_simulated_vllm.release import answering_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 
 _GUARDED = ("/v1", "/v2", "/inference", "/cohere")
 _UNCOUNTED = {"/health", "/load", "/ping", "/version", "/server_info"}
+
+
+class OfRelease:
+    """Answers each request as a server of that release."""
+
+    def __init__(self, app: ASGIApp, release: str) -> None:
+        self._app = app
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection's request."""
+        answering_release.set(self._release)
+        await self._app(scope, receive, send)
 
 
 class AddHeader:

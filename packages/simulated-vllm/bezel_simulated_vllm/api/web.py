@@ -29,10 +29,9 @@ from bezel_simulated_vllm.api.chat import answer_chat
 from bezel_simulated_vllm.api.completions import ScoringBody, answer_completion, answer_scoring
 from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, api_error, json_response
 from bezel_simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
-from bezel_simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id
+from bezel_simulated_vllm.api.middleware import AddHeader, Count, OfRelease, RequireKey, request_id
 from bezel_simulated_vllm.api.responses import ResponsesBody, answer_responses
 from bezel_simulated_vllm.configuration.logs import log
-from bezel_simulated_vllm.configuration.options import VERSION
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 from bezel_simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
 from bezel_simulated_vllm.scheduling.tokenizer import decode, token_strings
@@ -124,7 +123,7 @@ class Server:
             app = RequireKey(app, self._settings.api_keys)
         if self._settings.request_id_headers:
             app = AddHeader(app, request_id)
-        return app
+        return OfRelease(app, self._settings.release)
 
     def _mounted_metrics(self) -> Mount:
         """Return the metrics for every method and path that begins like theirs, as the real server mounts them."""
@@ -142,7 +141,7 @@ class Server:
         return Response(status_code=503 if self._engine.died.is_set() else 200)
 
     async def _version(self, _: Request) -> Response:
-        return json_response({"version": VERSION})
+        return json_response({"version": self._settings.release})
 
     async def _server_load(self, _: Request) -> Response:
         return json_response({"server_load": self._load if self._settings.track_load else 0})
@@ -218,7 +217,7 @@ class Server:
         raise api_error("unknown-response", name=request.path_params["response_id"])
 
     async def _description(self, _: Request) -> Response:
-        return json_response(description(self._paths))
+        return json_response(description(self._paths, self._settings.release))
 
     async def _invocations(self, request: Request) -> Response:
         """Dispatch to chat or completions by the body."""

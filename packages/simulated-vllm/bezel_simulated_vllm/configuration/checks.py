@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from bezel_catalog import tpu_variables, vllm_options
 from bezel_simulated_vllm.configuration.failures import StartError, refusal
-from bezel_simulated_vllm.configuration.options import VERSION
 from bezel_simulated_vllm.configuration.relations.loader import check_loader
 from bezel_simulated_vllm.configuration.relations.quantisation import check_online
 
@@ -46,7 +45,7 @@ def check_names(options: argparse.Namespace) -> None:
     Raises:
         StartError: the server knows no parser or backend of that name.
     """
-    registered = vllm_options(VERSION).registered
+    registered = vllm_options(options.release).registered
     if options.sse_keep_alive_interval < 0:
         raise refusal("sse-interval")
     parser, reasoning, backend = options.tool_call_parser, options.reasoning_parser, options.attention_backend
@@ -72,7 +71,7 @@ def check_combinations(options: argparse.Namespace, model: Checkpoint, *, accele
     Raises:
         StartError: the real server would not start.
     """
-    if options.config_format not in vllm_options(VERSION).registered["config-format"]:
+    if options.config_format not in vllm_options(options.release).registered["config-format"]:
         raise refusal("config-format", name=options.config_format)
     if options.config_format == "mistral":
         raise refusal("mistral-format", model=options.model)
@@ -111,7 +110,7 @@ def check_quantisation(options: argparse.Namespace, model: Checkpoint, *, tpu: b
         StartError: with the text of vLLM or of its TPU plugin.
     """
     name, stored = options.quantization, model.quantisation
-    methods = vllm_options(VERSION).registered["quantization"]
+    methods = vllm_options(options.release).registered["quantization"]
     if name and name not in methods:
         raise refusal("quantization", name=name, known=list(methods))
     if tpu and (name or stored) and (name or stored) not in _TPU_QUANTISATIONS:
@@ -163,7 +162,7 @@ def check_load_format(options: argparse.Namespace) -> None:
         StartError: no loader has the format, or it does not fit the model's place.
     """
     options.load_format = name = str(options.load_format).lower()
-    if name not in vllm_options(VERSION).registered["load-format"]:
+    if name not in vllm_options(options.release).registered["load-format"]:
         raise refusal("load-format", name=name)
     streamed = name.startswith("runai_streamer")
     if options.model.startswith("gs://") and not streamed and name not in {"auto", "modelexpress"}:
@@ -191,18 +190,19 @@ def check_sampling_fits(model: Checkpoint, chip: Accelerator, *, sequences: int,
         raise refusal("tpu-memory", size=needed / (1 << 30), free=max(0.0, free) / (1 << 30))
 
 
-def check_variables(environment: Mapping[str, str], *, xla: bool, names: bool) -> None:
+def check_variables(environment: Mapping[str, str], release: str, *, xla: bool, names: bool) -> None:
     """Check the environment: the server reads every variable once at start, whether it uses it or not.
 
     Args:
         environment: the container's environment.
+        release: the release of vLLM.
         xla: whether the variables of the TPU plugin are read, too.
         names: whether unknown names are refused (`--fail-on-environ-validation`).
 
     Raises:
         StartError: the reader of a variable refuses its value, with the reader's own text; or a name is unknown.
     """
-    variables = vllm_options(VERSION).variables
+    variables = vllm_options(release).variables
     readers = {**tpu_variables().variables, **variables} if xla else variables
     for name in (name for name in environment if name in readers):
         try:

@@ -11,7 +11,6 @@ import pydantic
 
 from bezel_catalog import vllm_options
 from bezel_simulated_vllm.configuration.failures import VALIDATION_ERROR, StartError
-from bezel_simulated_vllm.configuration.options import VERSION
 
 if TYPE_CHECKING:
     import argparse
@@ -33,22 +32,22 @@ def check_fields(options: argparse.Namespace, *, multimodal: bool) -> None:
         StartError: a class refuses the value of an option.
     """
     unused = {"LoRAConfig": not options.enable_lora, "MultiModalConfig": not multimodal}
-    for name, schema in vllm_options(VERSION).values.items():
+    for name, schema in vllm_options(options.release).values.items():
         value = getattr(options, name, None)
         if name not in options.given or value is None or unused.get(schema["title"], False):
             continue
         if name == "speculative_config" and isinstance(value, dict):
             continue  # its keys are checked together with the short options for them (speculation.py)
         try:
-            _field(name)(**{name: value})
+            _field(name, options.release)(**{name: value})
         except pydantic.ValidationError as error:
             raise StartError(VALIDATION_ERROR, str(error)) from None
 
 
 @functools.cache
-def _field(name: str) -> Any:
+def _field(name: str, release: str) -> Any:
     """Return the configuration class, with this one field."""
-    schema = vllm_options(VERSION).values[name]
+    schema = vllm_options(release).values[name]
     return pydantic.create_model(schema["title"], **{name: (_type(schema, name), ...)})  # type: ignore[call-overload]
 
 

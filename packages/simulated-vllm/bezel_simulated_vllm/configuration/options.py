@@ -19,13 +19,13 @@ from bezel_base.errors import Problem, UserError
 from bezel_catalog import vllm_options
 from bezel_simulated_vllm.configuration.adapters import parse_modules
 from bezel_simulated_vllm.configuration.relations.option_classes import configuration_error
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bezel_catalog import VllmOption
 
-VERSION = "0.32.0"
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 # The top parser prints its usage, not the subcommand's, when arguments are left over.
 _TOP_USAGE = (
@@ -46,41 +46,45 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> argparse.Namespace:
+def parse(
+    arguments: Sequence[str], unknown: frozenset[str] = frozenset(), release: str = DEFAULT_RELEASE
+) -> argparse.Namespace:
     """Parse the arguments of `vllm serve`.
 
     Args:
         arguments: the container's arguments, e.g. `["/mnt/models/m", "--max-model-len=32768"]`.
         unknown: options of the release that this image's vLLM does not have, e.g. `{"--spec-method"}`.
+        release: the release of vLLM, which is recorded.
 
     Returns:
         One attribute for each option of the release, under the option's `dest`; `given` names those that differ from
-        their default.
+        their default, `release` is the release.
 
     Raises:
         SystemExit: status 2 with a message on stderr, as vLLM's parser does; 0 after `--help`.
         UserError: the file given with `--config` cannot be read.
     """
-    parser = _parser(unknown)
+    parser = _parser(unknown, release)
     space = parser.parse_args(_json_from_dotted(_normalise(_with_config(list(arguments)))))
     if refused := configuration_error(space):
         parser.error(refused)
     space.model = space.model_tag or space.model
     space.lora_modules = parse_modules(space.lora_modules, parser.error)
-    defaults = _defaults(unknown)
+    defaults = _defaults(unknown, release)
     space.given = tuple(name for name, value in vars(space).items() if defaults.get(name) != value)
+    space.release = release
     return space
 
 
 @functools.cache
-def _parser(unknown: frozenset[str]) -> _Parser:
+def _parser(unknown: frozenset[str], release: str) -> _Parser:
     # An unknown option must not be read as the abbreviation of another one.
     parser = _Parser(
         prog="vllm serve", usage="vllm serve [model_tag] [options]", add_help=False, allow_abbrev=not unknown
     )
     parser.add_argument("model_tag", nargs="?", default=None)
     parser.add_argument("-h", "--help", action="help")
-    for option in vllm_options(VERSION).options:
+    for option in vllm_options(release).options:
         if option.dest in {"help", "model_tag"} or not option.flags:
             continue
         if unknown.isdisjoint(option.flags):
@@ -91,10 +95,10 @@ def _parser(unknown: frozenset[str]) -> _Parser:
 
 
 @functools.cache
-def _defaults(unknown: frozenset[str]) -> dict[str, object]:
+def _defaults(unknown: frozenset[str], release: str) -> dict[str, object]:
     """By `dest`: argparse's own look-up walks through all options for each of them."""
-    parser = _parser(unknown)
-    names = ("model_tag", *(option.dest for option in vllm_options(VERSION).options))
+    parser = _parser(unknown, release)
+    names = ("model_tag", *(option.dest for option in vllm_options(release).options))
     return {name: parser.get_default(name) for name in names}
 
 

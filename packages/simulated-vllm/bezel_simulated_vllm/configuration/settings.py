@@ -16,7 +16,6 @@ from bezel_simulated_vllm.configuration.failures import refusal
 from bezel_simulated_vllm.configuration.fields import check_fields
 from bezel_simulated_vllm.configuration.hub import is_hub_id
 from bezel_simulated_vllm.configuration.memory import MemoryUse, memory_use
-from bezel_simulated_vllm.configuration.options import VERSION
 from bezel_simulated_vllm.configuration.relations import option_relations, parsers, start_values, transfers
 from bezel_simulated_vllm.configuration.relations.adapter_options import check_adapters
 from bezel_simulated_vllm.configuration.relations.attention import check_attention, check_attention_options
@@ -26,6 +25,7 @@ from bezel_simulated_vllm.configuration.relations.encoder import check_longest_i
 from bezel_simulated_vllm.configuration.relations.kernels import check_kernels
 from bezel_simulated_vllm.configuration.relations.processor import check_processor
 from bezel_simulated_vllm.configuration.speculation import Speculation, read_model, speculation
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 
 if TYPE_CHECKING:
     import argparse
@@ -79,6 +79,7 @@ class EngineSettings:
     seed: int
     port: int
     adapters: tuple[LoRAModulePath, ...] = field(default=(), kw_only=True)
+    release: str = field(default=DEFAULT_RELEASE, kw_only=True)
     # Excluded from every printed or hashed form of the settings.
     api_keys: tuple[str, ...] = field(repr=False)
 
@@ -90,7 +91,7 @@ class EngineSettings:
     @functools.cached_property
     def fingerprint(self) -> str:
         """The `system_fingerprint` of the responses."""
-        return f"vllm-{VERSION}-{hashlib.sha256(repr(self).encode()).hexdigest()[:8]}"
+        return f"vllm-{self.release}-{hashlib.sha256(repr(self).encode()).hexdigest()[:8]}"
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -118,7 +119,7 @@ def make_settings(
     option_relations.check_command_line(options, environment)
     checks.check_names(options)
     parsers.check_structured_outputs(options)
-    checks.check_variables(environment, xla=bool(chip.xla), names=options.fail_on_environ_validation)
+    checks.check_variables(environment, options.release, xla=bool(chip.xla), names=options.fail_on_environ_validation)
     model = read_model(options.model, machine)
     start_values.check_media(options, multimodal=model.multimodal)
     check_fields(options, multimodal=model.multimodal)
@@ -210,6 +211,7 @@ def make_settings(
         ),
         seed=options.seed or 0,
         port=options.port,
+        release=options.release,
     )
 
 

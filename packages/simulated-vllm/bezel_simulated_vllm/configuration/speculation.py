@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from bezel_catalog import vllm_options
 from bezel_simulated_vllm.configuration.checkpoint import read_checkpoint
 from bezel_simulated_vllm.configuration.failures import refusal
-from bezel_simulated_vllm.configuration.options import VERSION
 from bezel_simulated_vllm.configuration.relations.drafts import check_drafts
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Specu
     config = _merge(options)
     if not config and options.speculative_config is None:
         return None
-    _check_values(config)
+    _check_values(config, options.release)
     check_drafts(config)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
     if method in {"ngram", "ngram_gpu", "suffix"}:
@@ -99,14 +98,14 @@ def _merge(options: argparse.Namespace) -> dict[str, Any]:
     return config
 
 
-def _check_values(config: dict[str, Any]) -> None:
-    schema = vllm_options(VERSION).values["speculative_config"]
+def _check_values(config: dict[str, Any], release: str) -> None:
+    schema = vllm_options(release).values["speculative_config"]
     keys = {key for branch in schema["anyOf"] for key in branch.get("properties", ())} - _OF_ENGINE
     for key in config:
         if key not in keys:
             raise refusal("draft-key", key=key)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
-    option = vllm_options(VERSION).find("--spec-method")
+    option = vllm_options(release).find("--spec-method")
     methods = option[0].choices if option else ()
     if method is not None and method not in methods:
         raise refusal("draft-method-name", known=", ".join(repr(name) for name in methods if name != "None"))

@@ -12,8 +12,6 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from bezel_simulated_vllm.configuration.options import VERSION
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -74,7 +72,7 @@ def _key(settings: EngineSettings, sizes: list[int]) -> str:
     """Return the cache key, a hash of all that determines the graphs: release, chips, model's shape, lengths, types."""
     drafting = settings.speculation
     shape = (
-        VERSION,
+        settings.release,
         settings.machine.accelerator.name,
         settings.tensor_parallel,
         repr(settings.model),

@@ -24,6 +24,7 @@ from bezel_simulated_vllm.configuration.faults import ServingFaults
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
 from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.configuration.settings import make_settings
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 from bezel_simulated_vllm.scheduling.engine import Engine, RealClock
 from bezel_simulated_vllm.synthetic_weights import model_files
 from simulated_vllm_support.process import MODEL
@@ -96,8 +97,11 @@ def environment(mount):
 def settings(environment):
     """Settings from a command line, as at start."""
 
-    def make(*arguments: str, variables: dict[str, str] | None = None, **hardware: object):
-        return make_settings(parse(arguments), machine_from_environment(environment(**hardware)), variables or {})
+    def make(
+        *arguments: str, variables: dict[str, str] | None = None, release: str = DEFAULT_RELEASE, **hardware: object
+    ):
+        parsed = parse(arguments, release=release)
+        return make_settings(parsed, machine_from_environment(environment(**hardware)), variables or {})
 
     return make
 

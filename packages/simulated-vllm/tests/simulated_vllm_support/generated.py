@@ -7,7 +7,6 @@ the values that a schema does not say: usual ones, ones at the edges of what the
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.api import administration
+from bezel_catalog.vllm.servers import recorded_server
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,9 +70,7 @@ def generate(count: int, seed: int = 22) -> list[Generated]:
 
 @cache
 def _schemas() -> dict[str, Any]:
-    file = Path(administration.__file__).with_name("openapi.json.gz")
-    document: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
-    return document
+    return dict(recorded_server(DEFAULT_RELEASE).document)
 
 
 def _resolve(schema: Any) -> Any:

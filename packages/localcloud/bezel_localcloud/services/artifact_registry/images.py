@@ -99,6 +99,23 @@ def upstream_manifest(registry: str, repository: str, version: str) -> Manifest 
     return None if image is None else image.tags.get(version) or image.manifests.get(version)
 
 
+@cache
+def _tags_of_parts() -> dict[str, str]:
+    tags: dict[str, str] = {}
+    for image in _upstream().values():
+        for tag, index in image.tags.items():
+            tags[index.digest] = tag
+            for child in index.children:
+                layers = image.manifests[child["digest"]].body["layers"]
+                tags |= {child["digest"]: tag, **{layer["digest"]: tag for layer in layers}}
+    return tags
+
+
+def upstream_tag(digest: str) -> str:
+    """The tag of an upstream image by the digest of a manifest or a layer of it, "" if no image has that."""
+    return _tags_of_parts().get(digest, "")
+
+
 def programs() -> frozenset[str]:
     """Programs of this machine that stand for images."""
     return frozenset(row["runs"] for row in _table() if "runs" in row)

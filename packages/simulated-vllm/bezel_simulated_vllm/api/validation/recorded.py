@@ -1,4 +1,4 @@
-"""Validators of the recorded request models: pydantic's own, made from `requests.json.gz`.
+"""Validators of the recorded request models of each release: pydantic's own, made from `requests.json.gz`.
 
 The recording (`tools/vllm/recorders/request_models.py`) holds types, bounds, words, defaults and unions of
 vLLM's models, and the names of their functions; `rules.py` has what those functions do. Errors are therefore pydantic's
@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import enum
 import functools
-import gzip
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import SchemaValidator
 
+from bezel_catalog.vllm.servers import recorded_server
 from bezel_simulated_vllm.api.validation.rules import DEFAULTS, RULES
 
 
@@ -31,20 +29,13 @@ class _Nothing:
 
 
 @functools.cache
-def _recording() -> dict[str, Any]:
-    text = gzip.decompress(Path(__file__).with_name("requests.json.gz").read_bytes())
-    recording: dict[str, Any] = json.loads(text)
-    return recording
-
-
-@functools.cache
-def validator(name: str) -> SchemaValidator:
+def validator(name: str, release: str) -> SchemaValidator:
     """Return the validator of the body of that name; a field that passes may be changed in place, as in vLLM."""
-    return SchemaValidator(_build(_recording()["models"][name]))
+    return SchemaValidator(_build(recorded_server(release).models[name]))
 
 
 @functools.cache
-def fields(name: str) -> tuple[str, ...]:
+def fields(name: str, release: str) -> tuple[str, ...]:
     """Return the names of a body's fields; of both branches where it has two."""
     names: list[str] = []
 
@@ -59,7 +50,7 @@ def fields(name: str) -> tuple[str, ...]:
             for branch in part:
                 collect(branch)
 
-    collect(_recording()["models"][name])
+    collect(recorded_server(release).models[name])
     return tuple(names)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from bezel_catalog import vllm_options
 from bezel_simulated_vllm.configuration.failures import refusal
-from bezel_simulated_vllm.configuration.options import VERSION
 from bezel_simulated_vllm.configuration.relations.encoder import longest_item
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def check_processor(options: argparse.Namespace, model: Checkpoint, *, tpu: bool
     if options.mm_processor_cache_type != "shm" and options.mm_shm_cache_max_object_size_mb != 128:
         raise refusal("shm-object-size")
     _check_scales(options)
-    _check_backend(options.mm_encoder_attn_backend)
+    _check_backend(options.mm_encoder_attn_backend, options.release)
     kwargs: dict[str, Any] = options.mm_processor_kwargs or {}
     _check_device(kwargs.get("device"), accelerator="tpu" if tpu else "cuda")
     if longest_item(options, model):
@@ -49,8 +48,8 @@ def _check_scales(options: argparse.Namespace) -> None:
         raise refusal("encoder-scales-both")
 
 
-def _check_backend(name: str | None) -> None:
-    backends = vllm_options(VERSION).registered["attention-backend"]
+def _check_backend(name: str | None, release: str) -> None:
+    backends = vllm_options(release).registered["attention-backend"]
     if name is not None and name.upper() == "XFORMERS":
         raise refusal("xformers")
     if name is not None and name.upper() not in backends:

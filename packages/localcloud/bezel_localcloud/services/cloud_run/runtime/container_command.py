@@ -19,6 +19,7 @@ from bezel_localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel_localcloud.routing.context import Context
 from bezel_localcloud.services.artifact_registry.images import program_of, programs
 from bezel_localcloud.services.artifact_registry.registry import pushed_entrypoint
+from bezel_localcloud.services.artifact_registry.releases import release_of
 from bezel_localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel_localcloud.services.cloud_run.references import resolve_environment, resolve_mounts
 from bezel_localcloud.services.cloud_run.spec import GIB, RevisionSpec
@@ -40,6 +41,7 @@ class ContainerLaunch:
         mounts: Mount path -> folder of this machine.
         address: Path of the socket that stands for the container's port, see sockets.py.
         faults: File with the faults of a simulated server.
+        release: The vLLM release of its image, "" where that is unknown.
     """
 
     args: tuple[str, ...]
@@ -49,6 +51,7 @@ class ContainerLaunch:
     address: str
     speed: float
     faults: Path
+    release: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ def environment_of(container: ContainerLaunch) -> dict[str, str]:
         "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
         "LOCALCLOUD_SPEED": f"{container.speed:g}",
         "LOCALCLOUD_FAULTS": str(container.faults),
+        **({"LOCALCLOUD_RELEASE": container.release} if container.release else {}),
     }
 
 
@@ -122,9 +126,10 @@ def program(container: ContainerLaunch, name: str) -> Command:
 
 
 def simulated_server(container: ContainerLaunch) -> Command:
-    """A simulated vLLM of localcloud, with the unchanged arguments of the container."""
+    """A simulated vLLM of the image's release, with the unchanged arguments of the container."""
     argv = (sys.executable, "-m", "bezel_simulated_vllm", *container.args)
-    return Command(argv, environment_of(container))
+    unknown = f"{container.spec.image} names no release of vLLM: the simulated server is its default release"
+    return Command(argv, environment_of(container), () if container.release else (unknown,))
 
 
 def real(container: ContainerLaunch) -> Command:
@@ -199,6 +204,7 @@ def container_command(
         spec=spec,
         address=address,
         speed=speed,
+        release=release_of(cloud, spec.image),
     )
     command = program(_in_network(cloud, container), runs) if runs else launcher(container)
     return replace(command, notes=(*command.notes, *notes_of_withheld(variables)))

@@ -16,7 +16,8 @@ from pathlib import Path
 from bezel_catalog import vllm_options
 from bezel_simulated_vllm.configuration.checkpoint import Checkpoint, read_checkpoint
 from bezel_simulated_vllm.configuration.kv_layout import kv_layout
-from bezel_simulated_vllm.configuration.options import VERSION, human_int
+from bezel_simulated_vllm.configuration.options import human_int
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 
 _MIB = 1 << 20
 _CACHE_AT_LEAST = 64 * _MIB
@@ -77,7 +78,7 @@ def _table() -> dict[str, dict[str, str]]:
 
 def _parse(args: Sequence[str]) -> tuple[str | None, list[_Option]]:
     """The model's path and the options, each with its values."""
-    options, arguments = vllm_options(VERSION), deque(args)
+    options, arguments = vllm_options(DEFAULT_RELEASE), deque(args)
     path: str | None = None
     parsed: list[_Option] = []
     while arguments:
