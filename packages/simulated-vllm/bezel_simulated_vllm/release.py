@@ -7,8 +7,11 @@ is a variable of its context.
 
 from __future__ import annotations
 
+import functools
 import re
+import tomllib
 from contextvars import ContextVar
+from pathlib import Path
 
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.vllm.servers import recorded_servers
@@ -41,6 +44,26 @@ def check_release(name: str, given_by: str) -> str:
         "choose one of them, or record it: `bezel catalog record-release PYTHON` with the interpreter of that vLLM."
     )
     raise UserError(Problem(given_by, name, consequence, repair))
+
+
+def has_change(name: str) -> bool:
+    """Whether the answering release has a change of `changes.toml`."""
+    return is_since(_changes()[name]["since"])
+
+
+def is_since(release: str) -> bool:
+    """Whether the answering release is this one or a later one; a build that is named otherwise is the latest."""
+    return _order(answering_release.get()) >= _order(release)
+
+
+def _order(release: str) -> tuple[float, ...]:
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
+    return tuple(map(float, numbers.groups())) if numbers else (float("inf"),)
+
+
+@functools.cache
+def _changes() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))
 
 
 def take_release(arguments: list[str], environment: dict[str, str]) -> tuple[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -51,3 +52,63 @@ def test_server_tells_its_release(serve, release):
     with serve("/mnt/models/tiny", release=release) as client:
         assert client.get("/version").json() == {"version": release}
         assert client.get("/openapi.json").json()["info"] == recorded_server(release).document["info"]
+
+
+@pytest.fixture(scope="module", params=recorded_servers())
+def served(request, serve):
+    """The release and the client of a server of it."""
+    with serve("/mnt/models/tiny", "--max-model-len=512", release=request.param, speed=500.0) as client:
+        yield request.param, client
+
+
+CALLS = {
+    "/v1/completions": {"prompt": "a", "max_tokens": 2},
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "a"}], "max_tokens": 2},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CALLS)
+def test_choices_have_versions_of_weights_since_0_33(served, path):
+    release, client = served
+    later = release != "0.32.0"
+    (choice,) = client.post(path, json=CALLS[path]).json()["choices"]
+    assert ("weight_versions" in choice) == later
+    lines = client.post(path, json=CALLS[path] | {"stream": True}).text.split("\n\n")
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+    assert ("kv_transfer_params" in chunks[-1]) == ("weight_versions" in chunks[-1]["choices"][0]) == later
+
+
+@pytest.mark.slow
+def test_a_cut_response_is_incomplete_since_0_33(served):
+    release, client = served
+    later = release != "0.32.0"
+    body = {"input": "a", "max_output_tokens": 3, "prompt_cache_key": "k", "temperature": 0}
+    whole = client.post("/v1/responses", json=body | {"ignore_eos": True}).json()
+    assert whole["status"] == "incomplete"
+    assert {item["status"] for item in whole["output"]} == ({"incomplete"} if later else {"completed"})
+    assert whole.get("prompt_cache_key") == ("k" if later else None)
+    text = client.post("/v1/responses", json=body | {"ignore_eos": True, "stream": True}).text
+    assert ("event: response.incomplete" in text) == later
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "body", "texts"),
+    [
+        ("/v1/messages", {"model": "x", "max_tokens": 1, "messages": []}, ("NotFoundError", "not_found_error")),
+        ("/v1/completions", {"prompt": []}, ('"param":null', "at least one prompt (parameter=prompt)")),
+        ("/is_scaling_elastic_ep", None, ('{"is_scaling_elastic_ep":false}', '"phase":"idle"')),
+    ],
+)
+def test_texts_are_those_of_the_release(served, path, body, texts):
+    release, client = served
+    earlier, later = texts
+    text = client.post(path, json=body).text
+    assert (earlier in text, later in text) == ((True, False) if release == "0.32.0" else (False, True))
+
+
+@pytest.mark.slow
+def test_cache_configuration_has_the_labels_of_the_release(served):
+    release, client = served
+    assert ("simple_cpu_offload_num_blocks" in client.get("/metrics").text) == (release != "0.32.0")

@@ -1,8 +1,8 @@
-"""What the API server of each vLLM release publishes and validates, as it was recorded from a running server.
+"""What the API server of each vLLM release publishes, validates and counts, as recorded from a running server.
 
 Owns the reading of data/vllm/servers/<release>/: `openapi.json.gz` is the document that the server sends,
-`requests.json.gz` holds the pydantic schemas of its request models with the names of their functions. Leaves the
-options of the same release to `options`.
+`requests.json.gz` holds the pydantic schemas of its request models with the names of their functions, `metrics.json`
+has the families of its /metrics with their help. Leaves the options of the same release to `options`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SERVERS = RECORDINGS / "servers"
-DOCUMENT, MODELS = "openapi.json.gz", "requests.json.gz"
+DOCUMENT, MODELS, METRICS = "openapi.json.gz", "requests.json.gz", "metrics.json"
+_FILES = (DOCUMENT, MODELS, METRICS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,18 +33,21 @@ class RecordedServer:
     Attributes:
         release: the release, as the server itself names it.
         document: the OpenAPI document.
-        models: schemas of request bodies, by our own names of them (`request_models.py` of the recorders).
+        models: schemas of request bodies, by our own names of them (`request_recorder`).
+        families: help of the families of /metrics by name; without those of drafting, which a plain server has not.
+        cache_config: labels of `vllm:cache_config_info` with their values.
     """
 
     release: str
     document: Mapping[str, Any]
     models: Mapping[str, Any]
+    families: Mapping[str, str]
+    cache_config: Mapping[str, str]
 
 
 def recorded_servers() -> tuple[str, ...]:
     """Return the releases whose options and whose server are both recorded, sorted by name."""
-    files = (DOCUMENT, MODELS)
-    return tuple(name for name in vllm_versions() if all((SERVERS / name / file).exists() for file in files))
+    return tuple(name for name in vllm_versions() if all((SERVERS / name / file).exists() for file in _FILES))
 
 
 @functools.cache
@@ -55,7 +60,16 @@ def recorded_server(release: str) -> RecordedServer:
     if release not in recorded_servers():
         raise NotInCatalogueError("server of a vLLM release", release, recorded_servers())
     folder = SERVERS / release
-    return RecordedServer(release, _read(folder / DOCUMENT), _read(folder / MODELS)["models"])
+    metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    families, labels = metrics["families"], metrics["cache_config"]
+    return RecordedServer(release, _read(folder / DOCUMENT), _read(folder / MODELS)["models"], families, labels)
+
+
+def metrics_of(text: str) -> dict[str, dict[str, str]]:
+    """Return what is recorded of the text of a server's /metrics."""
+    families = dict(re.findall(r"(?m)^# HELP (vllm:\S+) (.*)$", text))
+    row = re.search(r"(?m)^vllm:cache_config_info\{(.*)\} ", text)
+    return {"families": families, "cache_config": dict(re.findall(r'(\w+)="([^"]*)"', row[1] if row else ""))}
 
 
 def _read(file: Path) -> dict[str, Any]:

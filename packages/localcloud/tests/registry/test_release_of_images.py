@@ -48,6 +48,7 @@ def base_layer(tag):
         (f"{HUB}@{DIGESTS['v0.33.0']}", "0.33.0"),
         (f"docker.io/vllm/vllm-openai@{DIGESTS['v0.32.0']}", "0.32.0"),
         ("vllm/vllm-openai:v0.34.0rc1", "0.34.0rc1"),
+        ("vllm/vllm-openai:v0.33.0-cu130", "0.33.0"),
         ("vllm/vllm-openai:latest", ""),
         ("vllm/vllm-openai@sha256:" + "0" * 64, ""),
         ("no reference", ""),

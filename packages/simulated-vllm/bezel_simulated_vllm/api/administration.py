@@ -15,7 +15,8 @@ from starlette.routing import Route
 
 from bezel_catalog.vllm.servers import recorded_server
 from bezel_simulated_vllm.api.bodies import content_of
-from bezel_simulated_vllm.api.errors import api_error, json_response
+from bezel_simulated_vllm.api.errors import TEMPLATES, api_error, json_response
+from bezel_simulated_vllm.release import has_change
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -49,7 +50,8 @@ async def _scale(request: Request) -> Response:
 
 
 async def _is_scaling(_: Request) -> Response:
-    return json_response({"is_scaling_elastic_ep": False})
+    status = TEMPLATES["scaling_status"] if has_change("scaling-status") else {}
+    return json_response({"is_scaling_elastic_ep": False, **status})
 
 
 async def _kv_event_sources(_: Request) -> Response:

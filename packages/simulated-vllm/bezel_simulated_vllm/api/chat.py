@@ -113,7 +113,7 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
         "finish_reason": finish_reason(body, piece),
         "stop_reason": piece.stop_reason,
         "token_ids": piece.tokens if body.return_token_ids and not _hides(call, body) else None,
-        "routed_experts": None,
+        **call.choice_ends,
     }
 
 
@@ -192,7 +192,7 @@ class ChatStream(streams.OpenAiStream):
                 f'{{"index":{piece.index},"delta":{{"content":{encode_basestring(piece.text)}}},"logprobs":null,'
                 '"finish_reason":null,"token_ids":null}'
             )
-            return self.chunk(text, piece.produced, piece.index)
+            return self.chunk(text, piece.produced, piece.index, self.chunk_ends)
         deltas = list(self._deltas(piece))
         if not deltas and self._plain and piece.finish is None:
             return ""
@@ -207,10 +207,12 @@ class ChatStream(streams.OpenAiStream):
             choice["stop_reason"] = piece.stop_reason
         shows_ids = self._body.return_token_ids and not _hides(self.call, self._body)
         choice["token_ids"] = piece.tokens if shows_ids else None
+        if piece.finish and self.call.weight_versions:
+            choice["weight_versions"] = None
         return "".join([*chunks, self._event(piece, choice, self.finishing() if piece.finish else None)])
 
     def _event(self, piece: Piece, choice: dict[str, Any], extra: dict[str, Any] | None = None) -> str:
-        return self.chunk(compact(choice), piece.produced, piece.index, extra)
+        return self.chunk(compact(choice), piece.produced, piece.index, (extra or {}) | self.chunk_ends)
 
     def _deltas(self, piece: Piece) -> Iterator[dict[str, Any]]:
         if piece.thought and self._body.include_reasoning:

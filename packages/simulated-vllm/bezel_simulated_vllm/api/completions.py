@@ -86,7 +86,7 @@ def _choice(call: Call, body: CompletionBody, piece: Piece) -> dict[str, Any]:
         "token_ids": piece.tokens if body.return_token_ids else None,
         "prompt_logprobs": call.prompt_logprobs(prompt),
         "prompt_token_ids": prompt if body.return_token_ids else None,
-        "routed_experts": None,
+        **call.choice_ends,
     }
 
 
@@ -132,11 +132,13 @@ class CompletionStream(streams.OpenAiStream):
             logprobs = compact(_logprobs(self.call, self._body, piece, before))
         finish = f'"{piece.finish}"' if piece.finish else "null"
         ids = compact(piece.tokens) if self._body.return_token_ids else "null"
+        versions = ',"weight_versions":null' if self.call.weight_versions else ""
         choice = (
             f'{{"index":{piece.index},"text":{text},"logprobs":{logprobs},"finish_reason":{finish},"stop_reason":'
-            f'{compact(piece.stop_reason)},"prompt_token_ids":{compact(echoed)},"token_ids":{ids}}}'
+            f'{compact(piece.stop_reason)},"prompt_token_ids":{compact(echoed)},"token_ids":{ids}{versions}}}'
         )
-        return self.chunk(choice, piece.produced, piece.index, self.finishing() if piece.finish else None)
+        ends = (self.finishing() if piece.finish else None) or {}
+        return self.chunk(choice, piece.produced, piece.index, ends | self.chunk_ends)
 
     def _echo(self, index: int) -> Sequence[int] | None:
         """Return the prompt, once for each choice, where it is echoed or returned as ids."""

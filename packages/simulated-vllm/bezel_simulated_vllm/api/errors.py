@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from bezel_simulated_vllm.release import is_since
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -70,6 +72,8 @@ def invalid(message: str, parameter: str, *value: object) -> ApiError:
 def api_error(name: str, /, **values: object) -> ApiError:
     """Return vLLM's error of that name in `errors.toml`, with the values in its text; `value` is that of `param`."""
     row = _errors()[name]
+    for release, changed in row.get("since", {}).items():  # in the order of the releases
+        row = row | changed if is_since(release) else row
     text, param = row["text"].format(**values), row.get("param", "").format(**values)
     if "named" in row:
         return invalid(text, param, *([values["value"]] if "value" in values else []))

@@ -13,6 +13,7 @@ from bezel_simulated_vllm.api.bodies import ChatBody, CompletionBody
 from bezel_simulated_vllm.api.errors import EngineRefusedError, api_error
 from bezel_simulated_vllm.api.structured import required_tool, scripted_answer
 from bezel_simulated_vllm.api.validation.parameters import check_engine, check_experts, check_sampling
+from bezel_simulated_vllm.release import has_change
 from bezel_simulated_vllm.scheduling.channel import Channel
 from bezel_simulated_vllm.scheduling.detokenize import Choice, prompt_logprobs
 from bezel_simulated_vllm.scheduling.engine import Engine, QueueFullError
@@ -37,6 +38,7 @@ class Call:
         refusal: why the engine refuses the call, reported inside the stream; None where it works on it.
         searches: the beam searches, one for each prompt; none where the engine runs the choices themselves.
         cached_tokens: how many of them came from the prefix cache, known once they have run.
+        weight_versions: whether the release has the versions of weights among the keys of its answers.
     """
 
     engine: Engine
@@ -49,6 +51,7 @@ class Call:
     choices: list[Choice] = field(default_factory=list)
     searches: list[BeamSearch] = field(default_factory=list)
     created: int = field(default_factory=lambda: int(time.time()))
+    weight_versions: bool = field(default_factory=lambda: has_change("weight-versions"))
 
     def __post_init__(self) -> None:
         self.channel = Channel(self.engine.ring)
@@ -112,6 +115,12 @@ class Call:
         created = self.created_tokens if isinstance(self.body, ChatBody) else None
         details = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
         return details if all_keys else {key: value for key, value in details.items() if value is not None}
+
+    @property
+    def choice_ends(self) -> dict[str, object]:
+        """The last keys of a choice of a whole answer: what no model here has."""
+        versions = {"weight_versions": None} if self.weight_versions else {}
+        return {"routed_experts": None, **versions}
 
     def answer(
         self, kind: str, choices: list[dict[str, object]], extra: dict[str, object] | None = None

@@ -15,6 +15,7 @@ from bezel_simulated_vllm.api.bodies import Body, ChatBody, StreamOptions, check
 from bezel_simulated_vllm.api.chat import prompt_tokens, start_chat
 from bezel_simulated_vllm.api.errors import ApiError, api_error, json_response
 from bezel_simulated_vllm.api.structured import required_tool, tool_call_id
+from bezel_simulated_vllm.release import has_change
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 
 if TYPE_CHECKING:
@@ -75,8 +76,26 @@ def refusal(error: ApiError | EngineDeadError) -> Response:
     """Return an error in Anthropic's shape."""
     if isinstance(error, EngineDeadError):
         error = api_error("engine-dead")
+    return json_response({"type": "error", "error": _error(error)}, error.status)
+
+
+_ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+
+
+def _error(error: ApiError) -> dict[str, str]:
+    """Return the error with its type: Anthropic's by the status, or in older releases vLLM's."""
     body = error.body["error"]
-    return json_response({"type": "error", "error": {"type": body["type"], "message": body["message"]}}, error.status)
+    by_status = _ERROR_TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
+    kind = by_status if has_change("anthropic-errors") else str(body["type"])
+    return {"type": kind, "message": str(body["message"])}
 
 
 # Fields with the name and the meaning that they have in a chat body.
@@ -239,11 +258,13 @@ class MessageStream(streams.BlockStream):
 
     def failure_event(self) -> str:
         """Return the error event of a dead engine, in Anthropic's form."""
+        if has_change("anthropic-errors"):
+            return _event("error", error=_error(api_error("engine-dead")))
         return _event("error", error={"type": "internal_error", "message": "Invalid data format received"})
 
-    def refusal_event(self, _: ApiError) -> str:
-        """Return the error event: the real server does not translate a refusal inside a stream."""
-        return self.failure_event()
+    def refusal_event(self, error: ApiError) -> str:
+        """Return the error event; older releases do not translate a refusal inside a stream."""
+        return _event("error", error=_error(error)) if has_change("anthropic-errors") else self.failure_event()
 
     def open_block(self, block: str) -> str:
         """Return the start of a block without content."""

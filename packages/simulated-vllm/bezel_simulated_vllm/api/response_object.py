@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.api.errors import TEMPLATES
 from bezel_simulated_vllm.api.structured import tool_call_id
+from bezel_simulated_vllm.release import has_change
 from bezel_simulated_vllm.scheduling.detokenize import chat_logprobs
 from bezel_simulated_vllm.scheduling.fake_text import THOUGHT
 from bezel_simulated_vllm.scheduling.tokenizer import decode
@@ -22,6 +23,11 @@ _COPIED = (
     *("instructions", "metadata", "background", "user", "max_tool_calls", "service_tier"),
     *("truncation", "text", "reasoning", "tools", "tool_choice"),
 )
+
+# Keys that later releases have after another key: the client's options, which vLLM echoes.
+_AFTER = {"prompt": ("prompt_cache_options", "prompt_cache_key", "prompt_cache_retention")}
+_AFTER["reasoning"] = ("safety_identifier",)
+_CACHE_OPTIONS = ("mode", "ttl", "comparison_response_id")
 
 
 def plain(value: Any) -> Any:
@@ -57,6 +63,7 @@ class ResponseObject:
         self.tool, self.call_id = tool, f"fc_{secrets.token_hex(8)}"
         self._tool_call_id = tool_call_id()
         self._created = int(time.time())
+        self._tells_cut = has_change("incomplete-responses")
 
     def whole(
         self, status: str, output: list[dict[str, Any]], usage: dict[str, Any] | None, incomplete: object = None
@@ -70,7 +77,7 @@ class ResponseObject:
                                   ("frequency_penalty", 0.0), ("parallel_tool_calls", True))
         }  # fmt: skip
         raw = body.enable_response_messages and usage is not None
-        return TEMPLATES["response"] | {
+        return self._template() | {
             "id": self._id,
             "created_at": self._created,
             "incomplete_details": incomplete,
@@ -86,6 +93,21 @@ class ResponseObject:
             "output_messages": [_raw(call.choices[0].tokens)] if raw else None,
         }
 
+    def _template(self) -> dict[str, Any]:
+        """Return the object's keys in their order, with the client's options of caching where the release has them."""
+        template = TEMPLATES["response"]
+        if not self._tells_cut:
+            return template
+        keys: dict[str, Any] = {}
+        for key, value in template.items():
+            keys[key] = value
+            for name in _AFTER.get(key, ()):
+                keys[name] = plain(getattr(self._body, name))
+        options = keys["prompt_cache_options"]
+        if options is not None:
+            keys["prompt_cache_options"] = {name: options[name] for name in _CACHE_OPTIONS}
+        return keys
+
     def whole_of(self, piece: Piece) -> dict[str, Any]:
         """Return the object of a completed answer."""
         choice = self.call.choices[0]
@@ -94,7 +116,7 @@ class ResponseObject:
         if choice.text and self.tool:
             output.append(self.function_call(choice.text))
         elif choice.text:
-            output.append(self.message(choice.text, self.logprobs(0, choice.tokens)))
+            output.append(self.message(choice.text, self.logprobs(0, choice.tokens), self.item_status(piece)))
         if piece.finish == "length":
             return self.whole("incomplete", output, self._usage(), {"reason": "max_output_tokens"})
         return self.whole("completed", output, self._usage())
@@ -106,10 +128,16 @@ class ResponseObject:
         rows: Any = chat_logprobs(self.call.choices[0].request.key, start, tokens, self.top)["content"]
         return [_probability(row, brief=brief) for row in rows]
 
-    def message(self, text: str, logprobs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    def item_status(self, piece: Piece | None) -> str:
+        """Return the status of an item that ends with a piece."""
+        return "incomplete" if self._tells_cut and piece is not None and piece.finish == "length" else "completed"
+
+    def message(
+        self, text: str, logprobs: list[dict[str, Any]] | None = None, status: str = "completed"
+    ) -> dict[str, Any]:
         """Return the item with the text."""
         part: dict[str, Any] = {"annotations": [], "text": text, "type": "output_text", "logprobs": logprobs}
-        return TEMPLATES["response_message"] | {"id": self.message_id, "content": [part]}
+        return TEMPLATES["response_message"] | {"id": self.message_id, "content": [part], "status": status}
 
     def function_call(self, arguments: str) -> dict[str, Any]:
         """Return the item with the call of the function."""

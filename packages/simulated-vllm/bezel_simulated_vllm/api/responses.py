@@ -201,7 +201,8 @@ class ResponseStream(streams.BlockStream):
         """Return the end of the last item and the whole response."""
         closed = self.leave()
         response = {} if self.last is None else self._answer.whole_of(self.last)
-        return closed + self._event("response.completed", response=response)
+        incomplete = self._answer.item_status(self.last) == "incomplete"
+        return closed + self._event(f"response.{'incomplete' if incomplete else 'completed'}", response=response)
 
     def open_block(self, block: str) -> str:
         """Return the start of an item and of its one part; a call has none."""
@@ -226,7 +227,8 @@ class ResponseStream(streams.BlockStream):
             done = self._event("response.function_call_arguments.done", arguments=choice.text, **about)
             return done + self._event("response.output_item.done", item=item, output_index=self.index)
         if block == "text":
-            item = self._answer.message(choice.text, self._answer.logprobs(0, choice.tokens))
+            logprobs = self._answer.logprobs(0, choice.tokens)
+            item = self._answer.message(choice.text, logprobs, self._answer.item_status(self.last))
             done = self._event("response.output_text.done", **place, logprobs=[], text=choice.text)
         else:
             text = choice.thought[len(THOUGHT) :]

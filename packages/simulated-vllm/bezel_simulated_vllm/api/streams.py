@@ -179,6 +179,11 @@ class OpenAiStream(EventStream):
         """Return the extra keys of the chunk that ends a choice; where there is a usage chunk, they are in it."""
         return None if self._usage else {"system_fingerprint": self.call.engine.settings.fingerprint}
 
+    @property
+    def chunk_ends(self) -> dict[str, Any]:
+        """The last keys of a chunk with a piece: what no model here has."""
+        return {"kv_transfer_params": None} if self.call.weight_versions else {}
+
     def last_events(self) -> str:
         """Return the usage, if requested, and the end mark."""
         if not self._usage:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import Counter, Gauge, Histogram, Summary
 
+from bezel_catalog.vllm.servers import recorded_server
+
 if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.settings import EngineSettings
     from bezel_simulated_vllm.scheduling.request import Request
@@ -35,13 +37,18 @@ class EngineMetrics:
         self._settings = settings
         table = _table()
         bounds = {**table["buckets"], "tokens": _one_two_five(settings.max_model_len)}
-        config = _cache_config(settings, table["cache_config"])
+        recorded = recorded_server(settings.release)  # a server on CPU: values that a GPU decides are the table's
+        fixed = {name: table["cache_config"].get(name, value) for name, value in recorded.cache_config.items()}
+        config = _cache_config(settings, fixed)
         self.families: dict[str, Any] = {}
         self._series: dict[tuple[str, ...], Any] = {}
         for row in table["families"]:
             if (row.get("speculative") and not settings.speculation) or (row.get("tools") and not settings.tool_parser):
                 continue
-            self._start(row, bounds)
+            name = f"vllm:{row['name']}"
+            if name not in recorded.families and not row.get("speculative"):
+                continue  # a family of another release
+            self._start(row | {"help": recorded.families.get(name, row["help"])}, bounds)
         info = Gauge("vllm:cache_config_info", "Information of the LLMEngine CacheConfig", [*config], registry=None)
         info.labels(**config).set(1)
         self.families["cache_config_info"] = info

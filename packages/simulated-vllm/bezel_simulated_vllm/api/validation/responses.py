@@ -22,6 +22,11 @@ def image_details(item: Any) -> Any:
     return {**item, "content": parts}
 
 
+def cache_retention(value: Any) -> Any:
+    """Return the retention of cached prompts, as it is written now."""
+    return "in_memory" if value == "in-memory" else value
+
+
 def background(data: Any) -> Any:
     """Check that a response in the background is stored."""
     if isinstance(data, dict) and data.get("background") and not data.get("store", True):

@@ -47,6 +47,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "ResponsesRequest.input_item_parsing": responses.items,
     "ResponsesRequest.validate_background": responses.background,
     "ResponsesRequest.validate_prompt": responses.prompt,
+    "ResponsesRequest._normalize_prompt_cache_retention": responses.cache_retention,
     "_default_input_image_details": responses.image_details,
     "AnthropicContentBlock.validate_tool_change": messages.block,
     "AnthropicCountTokensRequest.validate_model": messages.model,
