@@ -6,9 +6,8 @@ import logging
 from typing import Any
 
 import pulumi
+import pulumi_gcp as gcp  # whole: its parts load at their first use, `compute` takes a second in each worker
 import pytest
-from pulumi_gcp.compute import Network, Subnetwork
-from pulumi_gcp.storage import Bucket
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
 from bezel_services.leased_vllm_service import LeasedVllmService
@@ -35,9 +34,9 @@ def declare_with_outputs(*, preview: bool) -> Declarations:
     """A program whose bucket and network are resources of its own."""
 
     def program() -> None:
-        bucket = Bucket("models", name="acme-made", location="US-EAST4")
-        network = Network("net", name="made-net")
-        subnetwork = Subnetwork("sub", name="made-sub", network=network.id, ip_cidr_range="10.8.0.0/26")
+        bucket = gcp.storage.Bucket("models", name="acme-made", location="US-EAST4")
+        network = gcp.compute.Network("net", name="made-net")
+        subnetwork = gcp.compute.Subnetwork("sub", name="made-sub", network=network.id, ip_cidr_range="10.8.0.0/26")
         VllmService(
             "chat",
             project="acme-llm",
