@@ -14,11 +14,15 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.mark.expression import Expression
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from execnet import XSpec
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,6 +43,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 WHOLE_ENGINE = Path(__file__).parent / "tests" / "e2e"
+WORKER_FORKS = Path(__file__).parent / "tests" / "support" / "worker_forks"
 # The selections of the Makefile's recipes, each with the marks of which a module's text has one.
 FAST = "not slow"
 SELECTIONS = {
@@ -61,6 +66,15 @@ def pytest_configure(config: pytest.Config) -> None:
         memory = os.statvfs(MEMORY)
         if memory.f_bavail * memory.f_frsize >= LEAST_MEMORY and not memory.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list["XSpec"]) -> None:
+    """Let one process collect, of which the workers are forks; not where this file is a copy in another folder."""
+    if WORKER_FORKS.is_dir():
+        from tests.support.worker_forks.group import use_forks
+
+        use_forks(config, specs)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_gcp as gcp  # whole: its parts load at their first use, `compute` takes a second in each worker
@@ -15,6 +15,9 @@ from bezel_services.settings.planning import ServiceRefusedError
 from bezel_services.vllm_service import VllmService
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 from tests.support.policies.harness import POLICIES, example, violations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CHAT: dict[str, Any] = {
     "model": "gemma-4-12b-it-qat-w4a16",
@@ -80,19 +83,28 @@ def test_unknown_names_pass_every_policy_in_the_preview(caplog: pytest.LogCaptur
 
 
 @pytest.mark.parametrize(
-    ("changes", "parts"),
+    ("changes_by", "parts"),
     [
-        ({"region": output()}, ("region = known only after the deploy", "policies judge it")),
-        ({"labels": {"owner": output()}}, ("labels.owner = known only",)),
-        ({"access": {"invokers": [output()]}}, ("access.invokers.0 = known only",)),
-        ({"image": {"digest": output()}}, ("image.digest = known only",)),
-        ({"weights": {"bucket": output(), "loading": "runai-streamer"}}, ("weights.bucket = known only", "argument")),
-        ({"weights": {"bucket": output()}, "rollout": "gated"}, ("weights.bucket = known only", 'rollout="direct"')),
+        (lambda late: {"region": late}, ("region = known only after the deploy", "policies judge it")),
+        (lambda late: {"labels": {"owner": late}}, ("labels.owner = known only",)),
+        (lambda late: {"access": {"invokers": [late]}}, ("access.invokers.0 = known only",)),
+        (lambda late: {"image": {"digest": late}}, ("image.digest = known only",)),
+        (
+            lambda late: {"weights": {"bucket": late, "loading": "runai-streamer"}},
+            ("weights.bucket = known only", "argument"),
+        ),
+        (
+            lambda late: {"weights": {"bucket": late}, "rollout": "gated"},
+            ("weights.bucket = known only", 'rollout="direct"'),
+        ),
     ],
+    ids=("region", "label", "invoker", "digest", "loading", "rollout"),
 )
-def test_output_that_the_plan_judges_is_refused(changes: dict[str, Any], parts: tuple[str, ...]) -> None:
+def test_output_that_the_plan_judges_is_refused(
+    changes_by: Callable[[pulumi.Output[str]], dict[str, Any]], parts: tuple[str, ...]
+) -> None:
     def program() -> None:
-        VllmService("chat", project="acme-llm", **{**CHAT, **changes})
+        VllmService("chat", project="acme-llm", **{**CHAT, **changes_by(output())})
 
     with pytest.raises(ServiceRefusedError) as raised:
         declare(program)
