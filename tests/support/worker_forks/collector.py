@@ -40,4 +40,5 @@ def collect(order: dict[str, Any]) -> None:
             raise
     finally:
         if interactor.gateway is not None:
+            interactor.channel.close()
             interactor.gateway.end()

@@ -8,12 +8,11 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import xdist.remote
 from _pytest.tmpdir import TempPathFactory
-from execnet.gateway_base import Channel, Popen2IO, WorkerGateway, get_execmodel
+from execnet.gateway_base import Channel, Popen2IO, WorkerGateway, WorkerPool, get_execmodel, loads_internal
 
 EXECMODEL = get_execmodel("main_thread_only")
 # How long a worker may take to end after its last message.
@@ -33,33 +32,38 @@ class EarlyEvents:
 
 
 class ForkGateway(WorkerGateway):
-    """A worker's side of execnet, in a thread: the main thread is amidst pytest's session, where it stays."""
+    """A worker's side of execnet, which runs no program in the main thread: that is amidst pytest's session."""
 
     def __init__(self, io: Popen2IO) -> None:
         super().__init__(io=io, id="fork", _startcount=2)
         self.channels: queue.SimpleQueue[Channel | None] = queue.SimpleQueue()
         self._session_ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        # For what `serve` would begin with in the main thread.
+        self._execpool = WorkerPool(EXECMODEL)
+        self._executetask_complete = EXECMODEL.Event()
+        self._executetask_complete.set()
+        self._initreceive()
 
-    def _run(self) -> None:
-        self.serve()
-        self.channels.put(None)
-
-    def executetask(self, item: Any) -> None:
+    def _local_schedulexec(self, channel: Channel, sourcetask: bytes) -> None:
         """Give the channel of xdist's program to the main thread; run other programs, which ask for versions."""
-        channel, (_, file, *_) = item
-        if file != xdist.remote.__file__:
-            super().executetask(item)
-            return
-        self.channels.put(channel)
-        self._session_ended.wait()
-        channel.close()
+        _, file, *_ = loads_internal(sourcetask)
+        if file == xdist.remote.__file__:
+            self.channels.put(channel)
+        else:
+            super()._local_schedulexec(channel, sourcetask)
+
+    def _terminate_execution(self) -> None:
+        """Interrupt the session where it still runs when xdist lets the worker go, or is gone."""
+        self.channels.put(None)
+        if not self._session_ended.wait(5):
+            os.kill(os.getpid(), signal.SIGINT)
+            if not self._session_ended.wait(10):
+                os._exit(1)
 
     def end(self) -> None:
-        """Close the channel after the session, and wait until xdist lets the worker go."""
+        """Wait, after the session, until xdist lets the worker go."""
         self._session_ended.set()
-        self._thread.join()
+        self.join()
 
 
 class ForkInteractor(xdist.remote.WorkerInteractor):
