@@ -162,3 +162,52 @@ def test_a_fork_and_its_launcher_that_end_at_once_end_alone(start: Start) -> Non
     staying.terminate()
     assert staying.wait(30) == -signal.SIGTERM
     ending.wait(30)
+
+
+def test_a_simulated_server_is_forked_and_writes_its_report(tmp_path: Path) -> None:
+    """A container has none of the run's variables, but PYTHONPATH, and an open file of its own."""
+    warm_python.environment(tmp_path / ".venv")
+    socket, packages = tmp_path / "socket", os.pathsep.join(sys.path[1:])
+    variables = {"PYTHONPATH": packages, "LOCALCLOUD_LISTEN": f"unix:{socket}:8000", "LOCALCLOUD_SPEED": "10000"}
+    command = [
+        tmp_path / ".venv" / "bin" / "python",
+        "-m",
+        "bezel_simulated_vllm",
+        "google/gemma-4-12B-it-qat-w4a16-ct",
+    ]
+    with (tmp_path / "report").open("wb") as report:
+        variables["LOCALCLOUD_START_REPORT"] = str(report.fileno())
+        process = subprocess.Popen(
+            command,
+            env=variables,
+            pass_fds=[report.fileno()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "Available routes" in line:
+            break
+    process.terminate()
+    lines += process.communicate(timeout=30)[0].splitlines()
+    assert process.returncode == 0, lines
+    assert lines[0].startswith("(APIServer pid=")
+    assert f"pid={process.pid})" not in lines[0]
+    assert float((tmp_path / "report").read_text()) > 0
+
+
+@pytest.mark.parametrize(
+    ("argument", "code", "text"),
+    [("--no-such-option", 2, "unrecognized arguments: --no-such-option"), ("--help", 0, "usage: vllm serve")],
+)
+def test_a_forked_simulated_server_ends_as_its_command_does(
+    tmp_path: Path, argument: str, code: int, text: str
+) -> None:
+    warm_python.environment(tmp_path / ".venv")
+    command = [tmp_path / ".venv" / "bin" / "python", "-m", "bezel_simulated_vllm", argument]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == code
+    assert text in ended.stdout + ended.stderr

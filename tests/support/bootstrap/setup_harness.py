@@ -48,7 +48,16 @@ class SetupHarness:
     def new(cls, folder: Path) -> SetupHarness:
         """Start a localcloud."""
         directory = folder / "cloud"
-        command = [sys.executable, "-m", "bezel_localcloud", str(directory), "--speed", SPEED, "--emulator"]
+        warm_python.environment(folder / ".venv")
+        command = [
+            str(warm_python.interpreter(folder)),
+            "-m",
+            "bezel_localcloud",
+            str(directory),
+            "--speed",
+            SPEED,
+            "--emulator",
+        ]
         endpoint = control.launch(directory, command)
         environment = {
             **clients.environment(endpoint),
@@ -59,7 +68,6 @@ class SetupHarness:
             "PULUMI_HOME": str(folder / "pulumi"),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         }
-        warm_python.environment(folder / ".venv")
         return cls(folder, endpoint, Client(endpoint), environment)
 
     def stop(self) -> None:

@@ -5,7 +5,7 @@ second to load), the stand-in providers and the language host. In place of the e
 launcher (`environment`): it hands folder, arguments, variables and streams of what it was started for to a server
 (`warm_server`), passes signals on, and ends as the fork ended; a fork whose launcher is gone is killed. Without
 `VARIABLE` the launcher is the interpreter itself, as in every run that is killed and in the first half of the life of a
-stack.
+stack; but a simulated server is forked wherever a localcloud starts it that was started by a launcher.
 
 Leaves out the commands of `bezel`, which are forked by `warm_bezel`.
 """
@@ -29,13 +29,19 @@ LAUNCHER = """#!{system} -IS
 import posix, sys
 place, arguments = posix.environ.get(b"{variable}"), sys.argv[1:]
 kind = None
-if arguments[:1] == ["-u"]:
+if arguments[:2] == ["-m", "bezel_localcloud"]:  # it starts servers as it was started
+    posix.execv("{python}", sys.argv)
+if arguments[:2] == ["-m", "bezel_simulated_vllm"] and {simulated}:  # a container gets none of the variables
+    kind, place = b"simulated", {simulated}
+elif b"PYTHONPATH" in posix.environ:
+    pass
+elif arguments[:1] == ["-u"]:
     kind, arguments = b"sdk", arguments[1:]
 elif arguments[:1] == ["-m"] and arguments[1] in {plugins}:
     kind = b"plugins"
 elif arguments[:1] == ["-IS"] and arguments[1].endswith("/language_host"):
     kind, arguments = b"plugins", arguments[1:]
-if not place or not kind or b"PYTHONPATH" in posix.environ:
+if not place or not kind:
     posix.execv("{python}", ["{python}", *sys.argv[1:]])
 import _signal, _socket
 order = [sys.argv[0], "", str(len(arguments)), *arguments]
@@ -44,7 +50,8 @@ order += [posix.getcwdb(), *(name + b"=" + value for name, value in posix.enviro
 order = b"\\0".join(order)
 server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
 server.connect(place + b"/" + kind)
-streams = b"".join(each.to_bytes(4, sys.byteorder) for each in (0, 1, 2))
+streams = [0, 1, 2, *(int(posix.environ[name]) for name in ({report},) if name in posix.environ)]
+streams = b"".join(each.to_bytes(4, sys.byteorder) for each in streams)
 head = len(order).to_bytes({length}, "big")
 server.sendmsg([head], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 server.sendall(order)
@@ -78,7 +85,8 @@ def environment(venv: Path) -> None:
             (venv / entry.relative_to(prefix)).symlink_to(entry)
     launcher = venv / "bin" / "python"
     python = prefix / "bin" / "python"
-    values = {"variable": VARIABLE, "plugins": PLUGINS, "length": warm_server.LENGTH}
+    values = {"variable": VARIABLE, "plugins": PLUGINS, "length": warm_server.LENGTH, "report": warm_server.REPORT}
+    values["simulated"] = os.fsencode(serve("simulated", shared_place()).parent)
     launcher.write_text(LAUNCHER.format(system=python.resolve(), python=python, **values))
     launcher.chmod(0o755)
 

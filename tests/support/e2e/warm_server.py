@@ -1,9 +1,9 @@
 """Forks processes from one that has loaded what they need: `warm_server.py KIND PLACE DESCRIPTOR` (`KINDS`).
 
-An order names arguments, folder, variables and the three streams. The fork goes on with them as a new interpreter
-would; who ordered learns its process id, then how it ended, and a fork is killed whose order is taken back (the
-connection closed). All workers of a run share the servers: each begins with the first order, serves as long as one of
-the workers lives (`PLACE/alive` is open for writing), and then kills what is left.
+An order names arguments, folder, variables and the three streams, and a file that `REPORT` names. The fork goes on with
+them as a new interpreter would; who ordered learns its process id, then how it ended, and a fork is killed whose order
+is taken back (the connection closed). All workers of a run share the servers: each begins with the first order, serves
+as long as one of the workers lives (`PLACE/alive` is open for writing), and then kills what is left.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gc
 import importlib
 import io
 import os
+import pkgutil
 import runpy
 import selectors
 import shutil
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 LENGTH = 8
+# The variable of a simulated server with the number of an open file, to which it writes how long its start took.
+REPORT = b"LOCALCLOUD_START_REPORT"
 SDK = (
     *("pulumi", "pulumi.dynamic", "pulumi.policy", "pulumi_policy", "pulumi_docker", "dill"),
     *("anyio", "certifi", "encodings.idna", "google.auth.crypt", "google.oauth2.credentials", "google.oauth2.reauth"),
@@ -68,7 +71,18 @@ PLUGINS = (
     *("bezel_pulumi_offline.plugin.server", "bezel_pulumi_offline.language_host.runtime"),
     *("google.auth.transport.requests", "google.oauth2.service_account"),
 )
-KINDS = {"sdk": SDK, "bezel": BEZEL, "plugins": PLUGINS}
+SIMULATED = (
+    *("bezel_simulated_vllm.command", "bezel_simulated_vllm.serving", "bezel_simulated_vllm.startup"),
+    *("bezel_simulated_vllm.synthetic_weights", "httptools", "uvicorn.lifespan.on"),
+    *("uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
+)
+LOCALCLOUD = (
+    *("bezel_base.process_end", "bezel_localcloud.control_api", "bezel_localcloud.daemon", "bezel_localcloud.seed"),
+    *("bezel_localcloud.http.multipart", "bezel_localcloud.routing.batch", "bezel_localcloud.routing.idempotency"),
+    *("bezel_localcloud.routing.operations_api", "bezel_simulated_vllm.synthetic_weights", "encodings.idna"),
+    *("cryptography.hazmat.primitives.ciphers.aead", "uvicorn.lifespan.off", "xml.etree.ElementTree"),
+)
+KINDS = {"sdk": SDK, "bezel": BEZEL, "plugins": PLUGINS, "simulated": SIMULATED, "localcloud": LOCALCLOUD}
 
 
 class Order(NamedTuple):
@@ -87,10 +101,16 @@ def load(kind: str) -> None:
         importlib.import_module("bezel_pulumi_offline.plugin.fast_import").lighten()
     for name in KINDS[kind]:
         importlib.import_module(name)
-    if kind != "plugins":
+    if kind in ("sdk", "bezel"):
         # Reading the catalogue takes ten times as long as a plan.
         settings = {"accelerator": "nvidia-l4", "model": "gemma-4-12b-it-qat-w4a16", "region": "us-east4"}
         importlib.import_module("bezel.planner").make_plan(settings, project="bezel-local", stack="read")
+    if kind == "localcloud":  # the modules of its services load with the first cloud
+        services = importlib.import_module("bezel_localcloud.services")
+        for module in pkgutil.walk_packages(services.__path__, f"{services.__name__}."):
+            importlib.import_module(module.name)
+    if kind == "simulated":
+        importlib.import_module("bezel_simulated_vllm.configuration.options").parse(["model"])  # makes its parser
     if kind == "sdk":
         for module, name in SDK_NAMES.items():
             getattr(importlib.import_module(f"pulumi_gcp.{module}"), name)
@@ -148,7 +168,7 @@ class Server:
         client, _address = self._listening.accept()
         with contextlib.ExitStack() as closing:
             try:
-                head, streams, _flags, _from = socket.recv_fds(client, LENGTH, 3)
+                head, streams, _flags, _from = socket.recv_fds(client, LENGTH, 4)
                 for stream in streams:
                     closing.callback(os.close, stream)
                 order = read_order(client.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
@@ -158,8 +178,10 @@ class Server:
             pid = os.fork()
             if not pid:
                 os.setpgid(0, 0)
-                for number, stream in enumerate(streams):
+                for number, stream in enumerate(streams[:3]):
                     os.dup2(stream, number)
+                for report in streams[3:]:
+                    order.variables[os.fsdecode(REPORT)] = str(os.dup(report))
                 self._close(client)
                 return order
         with contextlib.suppress(PermissionError):  # whichever of the two comes first

@@ -95,7 +95,15 @@ class Pipeline:
     @classmethod
     def _of(cls, folder: Path, checkout: Path) -> "Pipeline":
         directory = folder / "cloud"
-        command = [sys.executable, "-m", "bezel_localcloud", str(directory), "--speed", SPEED, "--emulator"]
+        command = [
+            str(warm_python.interpreter(checkout)),
+            "-m",
+            "bezel_localcloud",
+            str(directory),
+            "--speed",
+            SPEED,
+            "--emulator",
+        ]
         endpoint = control.launch(directory, command)
         cloud = Client(endpoint)
         body = {"name": STATES, "location": "US", "versioning": {"enabled": True}}
