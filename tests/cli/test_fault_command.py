@@ -11,6 +11,7 @@ from bezel_localcloud import control
 from bezel_localcloud.command.fault import add_fault
 from bezel_localcloud.core.paths import Endpoint
 from bezel_localcloud.faults.kinds import KINDS
+from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -35,7 +36,7 @@ def bezel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """`--dir` of a cloud that runs."""
     directory = tmp_path_factory.mktemp("faults") / "cloud"
-    control.start(directory)
+    warm_localcloud.start(directory)
     yield "--dir", str(directory)
     control.stop(directory)
 

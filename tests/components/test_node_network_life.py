@@ -10,6 +10,7 @@ import pytest
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control
+from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +37,7 @@ NodeNetwork("nodes", args, opts=pulumi.ResourceOptions(depends_on=[apis]))
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[control.Endpoint]:
-    yield control.start(tmp_path / "cloud")
+    yield warm_localcloud.start(tmp_path / "cloud")
     control.stop(tmp_path / "cloud")
 
 

@@ -12,6 +12,7 @@ from bezel.planner import make_plan
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
 from localcloud_support.client import Client, until
+from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +25,7 @@ PLACES = 8  # max-num-seqs of the stack
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     directory = tmp_path_factory.mktemp("twin")
-    endpoint = control.start(directory, speed=10_000)
+    endpoint = warm_localcloud.start(directory, "--speed", "10000")
     client = Client(endpoint)
     client.prepare()
     seed.seed(endpoint, "models", PLAN.service.weights.path, synthetic_weights.model_files(PLAN.model))

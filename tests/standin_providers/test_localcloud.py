@@ -17,6 +17,7 @@ from bezel_pulumi_offline.plugin.docker_plugin import digest_of
 from bezel_pulumi_offline.plugin.google_plugin import GooglePlugin
 from pulumi_offline_support.client import FailedError, Provider, ServedProvider, urn
 from pulumi_offline_support.programs import PROGRAMS
+from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +74,7 @@ NUMBERED = {
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     directory: Path = tmp_path_factory.mktemp("localcloud")
-    yield control.environment(control.start(directory))
+    yield control.environment(warm_localcloud.start(directory))
     control.stop(directory)
 
 

@@ -20,6 +20,7 @@ from bezel_localcloud import control
 from localcloud_support.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from simulated_vllm_support.process import MODEL
 from tests.support.bench_jobs.container_engine import install
+from tests.support.e2e import warm_localcloud
 from tests.support.record_results import check_results
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ class Site:
     """A cloud with a service to load, a bucket, an image, and an account that may use them."""
 
     def __init__(self, folder):
-        self.endpoint = control.start(folder / "cloud", speed=10_000)
+        self.endpoint = warm_localcloud.start(folder / "cloud", "--speed", "10000")
         self.client = Client(self.endpoint)
         self.client.prepare()
         self.environment = os.environ | control.environment(self.endpoint)

@@ -9,6 +9,7 @@ from bezel.planner.vllm.loading import LOADINGS
 from bezel_localcloud import control, seed
 from bezel_simulated_vllm import synthetic_weights
 from localcloud_support.client import REGION, SERVICES, Client
+from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ FOLDER = "gemma-4-12B-it-assistant"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     directory = tmp_path_factory.mktemp("loaded")
-    endpoint = control.start(directory, speed=10_000)
+    endpoint = warm_localcloud.start(directory, "--speed", "10000")
     client = Client(endpoint)
     client.prepare()
     for folder, model in (("m", SETTINGS["model"]), (FOLDER, ASSISTANT)):

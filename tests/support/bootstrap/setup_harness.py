@@ -17,7 +17,7 @@ from bezel.engine.run.command import pulumi_cli
 from bezel_localcloud import clients, control
 from bezel_localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint
 from localcloud_support.client import Client
-from tests.support.e2e import warm_bezel, warm_python
+from tests.support.e2e import warm_bezel, warm_localcloud, warm_python
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Run
 
 if TYPE_CHECKING:
@@ -49,16 +49,7 @@ class SetupHarness:
         """Start a localcloud."""
         directory = folder / "cloud"
         warm_python.environment(folder / ".venv")
-        command = [
-            str(warm_python.interpreter(folder)),
-            "-m",
-            "bezel_localcloud",
-            str(directory),
-            "--speed",
-            SPEED,
-            "--emulator",
-        ]
-        endpoint = control.launch(directory, command)
+        endpoint = warm_localcloud.start(directory, "--speed", SPEED, "--emulator")
         environment = {
             **clients.environment(endpoint),
             "HOME": str(folder),

@@ -9,6 +9,7 @@ from pathlib import Path
 from bezel_localcloud import control
 from localcloud_support.client import Client
 from simulated_vllm_support.process import MODEL
+from tests.support.e2e import warm_localcloud
 
 NAME = "tiny"
 _MOUNT = "/mnt/models"
@@ -24,7 +25,7 @@ def service(folder: Path, serving_speed: int = 100) -> Iterator[dict[str, str]]:
     """
     directory, home = folder / "cloud", folder / "home"
     home.mkdir()
-    client = Client(control.start(directory, speed=10_000))
+    client = Client(warm_localcloud.start(directory, "--speed", "10000"))
     try:
         client.prepare()
         for name, content in (("config.json", json.dumps(MODEL).encode()), ("model.safetensors", b"\0" * 400_000)):

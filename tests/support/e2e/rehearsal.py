@@ -19,7 +19,7 @@ import httpx
 from bezel.engine.local.stack_copy import without_keys
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
-from tests.support.e2e import warm_bezel, warm_python
+from tests.support.e2e import warm_bezel, warm_localcloud, warm_python
 from tests.support.stack_files import change_stack_file
 
 ROOT = Path(__file__).parents[3]
@@ -80,7 +80,10 @@ class Rehearsal:
             return Run(code, output_file.read())
 
     def local(self, action: str, *arguments: str) -> Run:
-        """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud."""
+        """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud, which runs already where this is warm."""
+        is_usual = action in ("preview", "up") and not {"--project", "--server"} & {*arguments}
+        if self.warm and is_usual and not control.status(self.cloud):
+            warm_localcloud.start(self.cloud, "--speed", SPEED)
         return self.bezel("local", action, "--dir", str(self.cloud), "--speed", SPEED, *arguments)
 
     def start(self, action: str, *arguments: str) -> "subprocess.Popen[str]":

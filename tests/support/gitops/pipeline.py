@@ -23,7 +23,7 @@ from bezel_localcloud import clients, control, seed
 from bezel_localcloud.core.paths import PROJECT, Endpoint
 from bezel_simulated_vllm import synthetic_weights
 from localcloud_support.client import Client
-from tests.support.e2e import warm_bezel, warm_python
+from tests.support.e2e import warm_bezel, warm_localcloud, warm_python
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Rehearsal, Run
 
 STATES = "states"
@@ -95,16 +95,7 @@ class Pipeline:
     @classmethod
     def _of(cls, folder: Path, checkout: Path) -> "Pipeline":
         directory = folder / "cloud"
-        command = [
-            str(warm_python.interpreter(checkout)),
-            "-m",
-            "bezel_localcloud",
-            str(directory),
-            "--speed",
-            SPEED,
-            "--emulator",
-        ]
-        endpoint = control.launch(directory, command)
+        endpoint = warm_localcloud.start(directory, "--speed", SPEED, "--emulator")
         cloud = Client(endpoint)
         body = {"name": STATES, "location": "US", "versioning": {"enabled": True}}
         assert cloud.post("/storage/v1/b", body, project=PROJECT).status_code == 200

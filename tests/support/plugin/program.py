@@ -20,6 +20,7 @@ from bezel.engine.project.project import Project
 from bezel_localcloud import control, seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
+from tests.support.e2e import warm_localcloud
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "plugin"
@@ -76,7 +77,7 @@ class Program:
         for name, text in files.items():
             made.write(name, text)
         (program / f"Pulumi.{STACK}.yaml").write_text("config: {}\n")
-        endpoint = control.start(cloud, speed=SPEED)
+        endpoint = warm_localcloud.start(cloud, "--speed", f"{SPEED}")
         seed.seed(endpoint, "shop-models", "gemma", model_files(MODEL))
         made._engine(endpoint).prepare(STACK)
         return made
