@@ -1,6 +1,5 @@
 """Comparison with the server that knows the truth: exact figures pass, wrong ones are found, of the real server too."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from bench_support.runs import BEGAN, MS, SECOND, failed_sample, good_sample
 from bezel_bench.result.columns import Columns
 from bezel_bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
+from tests.support.needed_programs import need_program
 from tools.bench.truth.compare import Compared, compare_cell
 from tools.bench.truth.loads import LOADS, TruthLoad
 from tools.bench.truth.server import Record
@@ -137,8 +137,7 @@ def test_an_open_loops_truth_counts_from_the_planned_instant() -> None:
 )
 def test_the_client_counts_what_the_server_did(name: str, sent: tuple[str, ...], tmp_path: Path) -> None:
     """Counts only: latencies of a busy machine are a benchmark's."""
-    if shutil.which("go") is None:
-        pytest.skip("Go, which builds the server, is not on PATH")
+    need_program("go", "builds the server")
     from tools.bench.compare_clients import certificate
     from tools.bench.truth.__main__ import own
 

@@ -14,6 +14,9 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(path.name for path in FOLDER.glob("*.yml"))
 CHECKOUT = re.compile(r"actions/checkout@[0-9a-f]{40}")
+# Languages of tests, for jobs without rights in any cloud; a cache of one job could bring another one's code.
+LANGUAGE = re.compile(r"actions/setup-(go|node)@[0-9a-f]{40}")
+NO_CACHE = {"go": "cache", "node": "package-manager-cache"}
 # A release builds and publishes with what the runner has; everything else is a recipe or a command of the pipeline.
 COMMAND = re.compile(
     r"(make (?:-C \.\./judge )?[\w-]+|\.ci/run|\.ci/first-steps|\.ci/python \"\$VERSION\" make [\w-]+"
@@ -51,6 +54,11 @@ def slips(name: str, workflow: dict[str, Any]) -> Iterator[str]:
 
 
 def step_slips(name: str, step: dict[str, Any]) -> Iterator[str]:
+    language = LANGUAGE.fullmatch(step.get("uses", "")) if name in WITHOUT_LOGIN else None
+    if language:
+        if step.get("with", {}).get(NO_CACHE[language[1]]) is not False:
+            yield f"a cache of {language[1]}"
+        return
     if "uses" in step:
         if not CHECKOUT.fullmatch(step["uses"]):
             yield f"an action other than actions/checkout by its SHA: {step['uses']}"
@@ -78,6 +86,7 @@ def test_a_workflow_holds_commands_and_least_rights(name):
         ("step", {"run": 'echo "$GITHUB_TOKEN"'}, "logic instead"),
         ("step", {"uses": "actions/checkout@v5", "run": ""}, "by its SHA"),
         ("step", {"uses": f"actions/cache@{'0' * 40}", "run": ""}, "other than actions/checkout"),
+        ("step", {"uses": f"actions/setup-go@{'0' * 40}", "with": {"cache": False}}, "other than actions/checkout"),
         ("step", {"uses": f"actions/checkout@{'0' * 40}", "run": ""}, "keeps the token"),
         ("job", {"timeout-minutes": None}, "no time limit"),
         ("job", {"permissions": {"id-token": "write"}}, "an identity without"),
@@ -93,6 +102,39 @@ def test_each_rule_is_noticed(place, change, slip):
     assert list(slips("some.yml", flow)) == []
     {"step": step, "job": job, "flow": flow}[place].update(change)
     assert any(slip in text for text in slips("some.yml", flow))
+
+
+def test_jobs_install_the_languages_of_their_tests_first() -> None:
+    languages = {
+        ".ci/run": {"go", "node"}, '.ci/python "$VERSION" make check': {"go", "node"},
+        "make test-long": {"go", "node"}, "make gitops": {"go"},
+    }  # fmt: skip
+    tried = set()
+    for name in sorted(WITHOUT_LOGIN):
+        for job in content(name)["jobs"].values():
+            installed = set()
+            for step in job["steps"]:
+                if match := LANGUAGE.fullmatch(step.get("uses", "")):
+                    installed.add(match[1])
+                if (command := step.get("run")) in languages:
+                    assert installed == languages[command], (name, command)
+                    tried.add(command)
+    assert tried == {*languages}
+
+
+@pytest.mark.parametrize(
+    ("language", "options", "slip"),
+    [
+        ("go", {"cache": False}, ""),
+        ("node", {"package-manager-cache": False}, ""),
+        ("go", {}, "a cache of go"),
+        ("node", {"cache": False}, "a cache of node"),
+    ],
+)
+def test_a_language_is_installed_without_a_cache(language: str, options: dict[str, object], slip: str) -> None:
+    step = {"uses": f"actions/setup-{language}@{'0' * 40}", "with": options}
+    assert list(step_slips("check.yml", step)) == ([slip] if slip else [])
+    assert list(step_slips("check.yml", {**step, "uses": f"actions/setup-{language}@v7"})) != []
 
 
 @pytest.mark.slow

@@ -1,12 +1,11 @@
 """Outside clients, as tests start them: interpreters and programs from the cache outside the clone."""
 
 import functools
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.support.needed_programs import need_program
 
 ROOT = Path(__file__).parents[3]
 _SCRIPT = ROOT / "tools" / "toolchain" / "clients.py"
@@ -20,31 +19,26 @@ def python(name: str) -> Path:
 
 def npm(name: str) -> Path:
     """The folder whose `node_modules` has the packages of `tests/clients/npm/NAME`; skips where there is no npm."""
-    _needs("npm", f"the npm packages {name}")
+    need_program("npm", f"installs the npm packages {name}")
     return _folder("npm", name)
 
 
 def go_tool(name: str) -> Path:
     """A program of the modules below `tests/clients/go`; skips where it is not built yet and there is no Go."""
-    _needs("go", f"the program {name}")
+    need_program("go", f"builds {name}")
     return _folder("go", name) / name
 
 
 def maven(name: str) -> Path:
     """The class path of the packages of `tests/clients/maven/NAME`; skips where there is no Maven."""
-    _needs("mvn", f"the Maven packages {name}")
+    need_program("mvn", f"installs the Maven packages {name}")
     return _folder("maven", name) / "jars" / "*"
 
 
 def debian(name: str) -> Path:
     """The folder of an unpacked Debian package, `usr/bin/...`; skips where there is no apt-get."""
-    _needs("apt-get", f"the package {name}")
+    need_program("apt-get", f"fetches the package {name}")
     return _folder("debian", name)
-
-
-def _needs(program: str, what: str) -> None:
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not on PATH: it installs {what}")
 
 
 @functools.cache

@@ -1,14 +1,11 @@
 """Programs of the forge, built once from their Go modules (`tools/go`)."""
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.gitops.working_copy import ROOT
+from tests.support.needed_programs import need_program
 
 BUILD_SECONDS = 900
 
@@ -27,8 +24,7 @@ def program_folder(name: str, *, is_shown: bool = False) -> Path:
 
 def program(name: str) -> Path:
     """The folder of a program; skips the test where Go is missing, but not in CI."""
-    if shutil.which("go") is None and not os.environ.get("CI"):
-        pytest.skip("Go is not installed, so neither the forge nor act can be built")
+    need_program("go", f"builds {name}")
     try:
         return program_folder(name)
     except subprocess.CalledProcessError as error:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control, seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.e2e import warm_localcloud
+from tests.support.needed_programs import need_program
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "plugin"
@@ -33,9 +32,8 @@ MODEL = "google/gemma-4-E2B-it"
 
 
 def go_program(name: str) -> Path:
-    """The folder of a program built from Go modules; skips where it is not built yet and there is no Go."""
-    if shutil.which("go") is None:
-        pytest.skip(f"Go is not installed: it builds {name}")
+    """The folder of a program built from Go modules; skips where there is no Go, but not in CI."""
+    need_program("go", f"builds {name}")
     command = [sys.executable, str(ROOT / "tools" / "toolchain" / "go_programs.py"), name]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
     return Path(ended.stdout.strip())
