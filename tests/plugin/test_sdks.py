@@ -49,12 +49,13 @@ def test_the_python_sdk_has_every_resource(tmp_path: Path) -> None:
     written = {each.name for each in pkgutil.iter_modules([str(sdk / "pulumi_bezel")], "pulumi_bezel.")}
     assert written >= set(modules)
     checks = [f"assert hasattr(pulumi_bezel.{t.split(':')[1]}, {t.split(':')[2]!r})" for t in tokens]
-    # The example of the documentation, with an engine of the SDK's own that makes whatever it is asked for.
+    # The examples of the documentation, with an engine of the SDK's own that makes whatever it is asked for.
     mocked = "import pulumi.runtime\nclass Mocks(pulumi.runtime.Mocks):\n"
     mocked += "    def new_resource(self, args): return [args.name, args.inputs]\n"
     mocked += "    def call(self, args): return {}\npulumi.runtime.set_mocks(Mocks())"
     imports = ["import pulumi_bezel", *(f"import {module}" for module in modules)]
-    program = "\n".join([*imports, *checks, mocked, after(DOCUMENT, "package: python")])
+    examples = [after(DOCUMENT, f"package: python{mark}") for mark in ("", " service")]
+    program = "\n".join([*imports, *checks, mocked, *examples])
     run([sys.executable, "-c", program], sdk, PYTHONPATH=str(sdk))
 
 
@@ -79,9 +80,9 @@ def test_the_typescript_sdk_compiles(tmp_path: Path) -> None:
 @pytest.mark.timeout(1200)
 def test_the_go_sdk_compiles(tmp_path: Path) -> None:
     sdk = generate("go", tmp_path / "sdk")
-    example = sdk / "example"
-    example.mkdir()
-    (example / "main.go").write_text(after(DOCUMENT, "package: go"))
+    for folder, mark in (("parts", "package: go"), ("service", "package: go service")):
+        (sdk / "examples" / folder).mkdir(parents=True)
+        (sdk / "examples" / folder / "main.go").write_text(after(DOCUMENT, mark))
     run(["go", "vet", f"-modfile={GO_MODULE / 'go.mod'}", "-mod=readonly", "./..."], sdk)
     text = "".join(file.read_text() for file in sdk.rglob("*.go"))
     assert [token for token in [*COMPONENTS, *CHECKS] if f'"{token}"' not in text] == []
