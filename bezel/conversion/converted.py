@@ -159,7 +159,7 @@ def _stack_of(
     remarks += option_remarks
     weights = choice.weights | ({"loading": loading} if loading else {})
     variables, secrets = variable_settings(server, gpu, from_hub=weights.get("loading") == HUB.id, remarks=remarks)
-    labels, environment = machine.label_settings(server, remarks)
+    labels, environment = machine.label_settings(server, wishes.environment, remarks)
     labels |= _missing_labels(labels, wishes, remarks)
     machine.note_account(server, stack, remarks)
     if (server.gpus or 1) > 1 and leased is None:

@@ -89,7 +89,10 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
     if refusals:
         say(f"{UserError(*refusals, title=f'The limits of {made.environment.name} refuse {stack}')}\n")
     folder = '"$PWD"' if word == "." else shell_word(target.name)
-    export = f"export GOOGLE_PROJECT={shell_word(project)}" if project != cloud_project_of(os.environ) else ""
+    present = cloud_project_of(os.environ) or ""
+    # Of a service that names no project, adoption has to be told which one it is in.
+    named = project or ("" if present else "my-project")
+    export = f"export GOOGLE_PROJECT={shell_word(named)}" if named and named != present else ""
     commands = ("make setup", export, f".venv/bin/bezel adopt {shell_word(stack)}") if adopts else ("make up",)
     for line in _next_lines(folder, stack, commands, refused=bool(refusals or conversion.objections)):
         say(line)

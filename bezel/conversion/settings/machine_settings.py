@@ -168,8 +168,14 @@ def vpc_settings(server: FoundServer) -> dict[str, Any]:
     return settings
 
 
-def label_settings(server: FoundServer, remarks: list[Remark]) -> tuple[dict[str, str], str]:
-    """`bezel:labels` without those that a stack sets itself, and the environment that one of those names."""
+def label_settings(server: FoundServer, chosen: str, remarks: list[Remark]) -> tuple[dict[str, str], str]:
+    """`bezel:labels` without those that a stack sets itself, and the environment that one of those names.
+
+    Args:
+        server: What is converted.
+        chosen: The environment where no label names one; "" for dev.
+        remarks: Where a remark is added.
+    """
     labels = {key: value for key, value in server.labels.items() if not is_own_label(key)}
     for key in [key for key, value in labels.items() if is_secret(key, value)]:
         del labels[key]
@@ -177,7 +183,10 @@ def label_settings(server: FoundServer, remarks: list[Remark]) -> tuple[dict[str
     environment = server.labels.get("environment", "")
     if environment in ("dev", "prod"):
         return labels, environment
-    if server.on_cloud_run:
+    if chosen not in ("", "dev"):
+        reason = "the input does not say it, and the limits of dev allow less; the service is protected from deletion."
+        remarks.append(remark("assumed", "bezel:environment", chosen, reason))
+    elif server.on_cloud_run:
         reason = "the input does not say it: nothing protects the service from deletion, as prod does."
         remarks.append(remark("assumed", "bezel:environment", "dev", reason, "for prod write bezel:environment: prod."))
     return labels, ""

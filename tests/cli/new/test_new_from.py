@@ -158,7 +158,13 @@ def test_the_environment_is_the_first_whose_limits_allow_the_stack(
     assert new("team", "--from", "deploy.sh") == code
     assert Project(here / "team").configuration("chat")["environment"] == environment
     refused = "bezel:scaling.max_instances = 12\n   the limits of prod allow 8 at most.\n   Repair: raise the limits in"
-    assert (refused in capsys.readouterr().out) is (code == 3)
+    shown = capsys.readouterr().out
+    assert (refused in shown) is (code == 3)
+    for text in (shown, (here / "team" / "Pulumi.chat.yaml").read_text()):
+        assert f"bezel:environment: {environment}: the input does not say it" in text
+        assert text.count("bezel:environment: ") - text.count("write bezel:environment: prod") == (
+            2 if "#" in text else 1
+        )
 
 
 def test_a_label_of_the_input_decides_the_environment(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,6 +236,18 @@ def test_the_project_of_the_input_is_named_unless_the_shell_has_it(
         assert ("  export GOOGLE_PROJECT=acme-llm\n" in capsys.readouterr().out) is is_named
         # The stack file names none, so that localcloud can stand for it.
         assert Project(here / f"team{number}").cloud_project("chat", {}) is None
+
+
+@pytest.mark.parametrize(("environment", "named"), [("", "my-project"), ("acme-llm", "")])
+def test_a_service_without_a_project_asks_for_one_unless_the_shell_has_it(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, environment: str, named: str
+) -> None:
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
+    monkeypatch.setenv("GOOGLE_PROJECT", environment)
+    (here / "deploy.sh").write_text(DEPLOY.format(**L4).replace(" --project=acme-llm", ""))
+    assert new("team", "--from", "deploy.sh") == 0
+    exports = [line for line in capsys.readouterr().out.splitlines() if "export GOOGLE_PROJECT" in line]
+    assert exports == ([f"  export GOOGLE_PROJECT={named}"] if named else [])
 
 
 def test_the_limits_of_a_new_project_are_the_shipped_ones(here: Path) -> None:
