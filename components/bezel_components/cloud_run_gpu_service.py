@@ -50,6 +50,7 @@ from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
 from bezel_base.run_facts import tell_fact
 from bezel_components.base.arguments import ComponentArgs, Text
 from bezel_components.base.cloud_run_service import CloudRunServiceArgs, declare_service
+from bezel_components.base.failure_explanation import service_failure_hook
 from bezel_components.config.rollback_end import rollback_end
 from bezel_components.lookups.cloud_run import look_up_service
 from bezel_components.vllm_container import VllmContainer
@@ -113,7 +114,8 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
     """Time limit for a create or an update of the service."""
     hooks: pulumi.ResourceHookBinding | None = None
-    """Run around the operations on the service itself, e.g. to explain a failed one."""
+    """Run around the operations on the service itself; without any a failed operation is explained. An empty
+    binding runs none."""
 
     @model_validator(mode="after")
     def _known_if_gated(self) -> Self:
@@ -153,8 +155,9 @@ class CloudRunGpuService(pulumi.ComponentResource):
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
         self.resource_name = args.resource_name
         inputs = _inputs(args)
+        explaining = pulumi.ResourceHookBinding(on_error=[service_failure_hook(f"{name}-explain-failure")])
         service = declare_service(
-            self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks
+            self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks or explaining
         )
         self.fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
         self.unpins = not args.gated and ROLLBACK_ANNOTATION in inputs.get("annotations", {})

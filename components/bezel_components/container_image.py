@@ -40,10 +40,13 @@ class ContainerImageArgs(ComponentArgs):
     """Path of the image in its registry, e.g. `vllm/vllm-openai`."""
     tag: str
     digest: str = Field("", pattern="^(sha256:[0-9a-f]{64})?$")
-    """`sha256:…`; with it the tag is not looked up, and serves only as documentation."""
+    """`sha256:…`; with it the tag is not looked up, and serves only as documentation. `VllmService` has looked it up
+    for its plan."""
     readers: tuple[str, ...] = ()
-    """E-mail addresses of the service accounts that pull it themselves; Cloud Run pulls by its own agent."""
+    """E-mail addresses of the service accounts that pull it themselves; Cloud Run pulls by its own agent, and
+    `LeasedVllmService` names the account of its machines."""
     labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels of the repository; `VllmService` adds its stack, environment and model."""
 
 
 class ContainerImage(pulumi.ComponentResource):

@@ -30,6 +30,7 @@ class RuntimeIdentityArgs(ComponentArgs):
     account_id: str
     """The part before the @: 6 to 30 characters, unique in the project."""
     description: str = "Runs vLLM"
+    """What the account is for; `VllmService` writes what it runs."""
     secrets: tuple[str, ...] = ()
     """Ids of Secret Manager secrets of the same project whose values the server reads."""
     writes_logs: bool = False

@@ -68,11 +68,12 @@ class TpuLeaseArgs(ComponentArgs):
     renew: bool = False
     """Whether a lease that ended is bought again by the next deploy."""
     provisioning_deadline_seconds: float = 1800.0
-    boot_deadline_seconds: float = 3600.0
+    boot_deadline_seconds: float = 5400.0
     hourly_usd: Mapping[str, float | None]
     """Zone -> price of an hour of its accelerators; None where no price row has one."""
     run_seconds: int | None = None
-    """The longest run duration; None without an end. It is in the body too."""
+    """The longest run duration, the same as in the body; None without an end. `LeasedVllmService` writes its
+    `lease.duration`, 4 hours by default."""
     port: int = 8000
     hours: tuple[Window, ...] = ()
     """Hours in which `LeaseHours` leases it; a deploy then takes it as it is, there or not. Empty without hours."""

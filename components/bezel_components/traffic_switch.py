@@ -31,7 +31,7 @@ class TrafficSwitchArgs(ComponentArgs):
     """Name of the revision to serve: the newest one."""
     template: Text | None = None
     """A fingerprint of the declared template of the revisions: a change of it shows already in the preview, in which
-    the provider still has the old revision."""
+    the provider still has the old revision. `VllmService` writes that of its service, which only it knows."""
     newest: bool = False
     """Whether the traffic goes to the newest revision without its name, as in a direct rollout: after a rollback."""
     deadline_seconds: float = 300.0

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
+from bezel.planner.base.deployment import HEALTH_PATH, LIVENESS, MOUNT_FLAGS
 from bezel_components.base.arguments import ComponentArgs, Text
 
 IMAGE_USER = 1001
@@ -34,9 +35,10 @@ _OWNER = re.compile(r"(uid|gid)=(\d+)")
 class Probe(ComponentArgs):
     """A probe of the container; times in seconds."""
 
-    path: str = ""
-    """Path of an HTTP probe; "" for a connection to the port."""
+    path: str = HEALTH_PATH
+    """Path of an HTTP probe, vLLM's own by default; "" for a connection to the port."""
     initial_delay_seconds: int = 0
+    """Time before the first one; `VllmService` begins the startup probe after 30 seconds."""
     period_seconds: int
     timeout_seconds: int
     failure_threshold: int
@@ -49,7 +51,7 @@ class BucketMount(ComponentArgs):
     """Name of the bucket."""
     path: str
     """Absolute directory in the container."""
-    options: tuple[str, ...] = ("implicit-dirs",)
+    options: tuple[str, ...] = tuple(MOUNT_FLAGS)
     """Flags of gcsfuse without dashes; the owner is added."""
     name: str = "weights"
 
@@ -85,6 +87,7 @@ class VllmContainer(ComponentArgs):
     arguments: tuple[str, ...]
     """Arguments after the image's entrypoint `vllm serve`, the model first."""
     environment: Mapping[str, str] = Field(default_factory=dict)
+    """Plain environment variables, no secrets; `VllmService` sets those that its model and its image need."""
     secrets: Mapping[str, str] = Field(default_factory=dict)
     """Variable -> id of the Secret Manager secret whose latest version it holds; values never pass through here."""
     port: int = 8080
@@ -94,8 +97,11 @@ class VllmContainer(ComponentArgs):
     cpu_boost: bool = False
     """Whether an instance has more CPUs while it starts."""
     startup_probe: Probe
-    liveness_probe: Probe | None = None
+    liveness_probe: Probe | None = Field(default_factory=lambda: Probe.model_validate(LIVENESS))
+    """Probe of a running instance; by default the instance is replaced after three minutes without an answer. None for
+    none."""
     mounts: tuple[BucketMount, ...] = ()
+    """Buckets that the server reads as folders; `VllmService` mounts that of its model."""
 
     @model_validator(mode="after")
     def _one_source_for_each_variable(self) -> "VllmContainer":

@@ -35,12 +35,15 @@ class WeightsBucketArgs(ComponentArgs):
     """Region of the bucket if it is made here; the region of the service, or each cold start pays for egress."""
     create: bool = False
     readers: tuple[str, ...] = ()
-    """E-mail addresses of the service accounts that may read the objects."""
+    """E-mail addresses of the service accounts that may read the objects; `VllmService` names its own."""
     writers: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Folder, at any depth -> e-mail addresses of the service accounts that may write in it, and nowhere else."""
+    """Folder, at any depth -> e-mail addresses of the service accounts that may write in it, and nowhere else;
+    `LeasedVllmService` names the folder of its compile cache."""
     force_destroy: bool = False
-    """Whether a destroy may delete a bucket that still holds objects."""
+    """Whether a destroy may delete a bucket that still holds objects: off, as a component knows no environment;
+    `VllmService` has it on in `dev`."""
     labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels of a bucket that is made here; `VllmService` adds its stack, environment and model."""
 
 
 class WeightsBucket(pulumi.ComponentResource):

@@ -44,7 +44,6 @@ from bezel_services.settings.late_inputs import LateInputs
 from bezel_services.smoke_tests import check_and_measure, template_fingerprint
 from bezel_smoke.benchmark import ShortBenchmark
 from bezel_smoke.health import HealthCheck
-from bezel_smoke.hooks import service_failure_hook
 
 
 @dataclass(frozen=True)
@@ -192,9 +191,6 @@ def _service(
             deletion_protection=planned.deletion_protection,
             labels=planned.labels,
             deadline_seconds=environment.deadline(SERVICE_SECONDS),
-            hooks=pulumi.ResourceHookBinding(
-                on_error=[service_failure_hook(children.name_of("explain-service-failure"))]
-            ),
         ),
         opts=children.after(identity, *bucket, image),
     )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from bezel.rest import url_for_token
-from bezel_base.errors import Problem, UserError
+from bezel_base.errors import UserError
 from bezel_components.base.dynamic import DeployError, Progress, differ
 
 _SERVICE = re.compile("projects/[^/]+/locations/[^/]+/services/[^/]+")
@@ -86,21 +86,3 @@ class SmokeProvider(ResourceProvider):
         finally:
             progress.close()
         return {key: value for key, value in props.items() if key != "__provider"} | outputs
-
-
-def diagnose_failure(service: str, failure: str, errors: tuple[str, ...], *, repeat_errors: bool = True) -> Problem:
-    """The problem of a failed service, with the cause that its conditions and its log show now.
-
-    Args:
-        service: `projects/P/locations/L/services/S`.
-        failure: What failed, as a sentence; "" where the reader has seen it.
-        errors: Errors that are known already.
-        repeat_errors: Whether to show these.
-    """
-    # Late: most runs do not fail.
-    from bezel.diagnosis.diagnosis import explain
-    from bezel.diagnosis.platform import report
-    from bezel.rest import GoogleClient
-
-    with GoogleClient(timeout_seconds=10, deadline_seconds=20) as google:
-        return explain(report(google, service, errors=errors), service, failure, repeat_errors=repeat_errors)

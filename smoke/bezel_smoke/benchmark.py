@@ -14,7 +14,8 @@ import pulumi
 from bezel_base.errors import Problem
 from bezel_components.base.check_resource import CheckResource
 from bezel_components.base.dynamic import Progress, own_urn
-from bezel_smoke.base import SmokeError, SmokeProvider, diagnose_failure
+from bezel_components.base.failure_explanation import diagnose_failure
+from bezel_smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
     from bezel_bench.cell.cell import MeasuredCell
@@ -48,7 +49,8 @@ class ShortBenchmarkArgs:
         audience: As of `HealthCheckArgs`.
         revision: As of `HealthCheckArgs`: a new value runs the benchmark again.
         template: A fingerprint of the declared template of the service's revisions: a change of it shows already in
-            the preview, in which the provider still has the old revision.
+            the preview, in which the provider still has the old revision. `VllmService` writes that of its service,
+            which only it knows.
         service: As of `HealthCheckArgs`; with it the conditions and the log explain a failed benchmark.
         served_model: The model's id at the server.
         requests: Number of requests; fewer than three times `concurrency` is noted in the figures.
@@ -68,7 +70,7 @@ class ShortBenchmarkArgs:
     served_model: pulumi.Input[str]
     requests: pulumi.Input[int] = 24
     concurrency: pulumi.Input[int] = 8
-    prompt_tokens: pulumi.Input[int] = 128
+    prompt_tokens: pulumi.Input[int] = 256
     output_tokens: pulumi.Input[int] = 64
     seed: pulumi.Input[int] = 0
     public: pulumi.Input[bool] = False

@@ -42,10 +42,10 @@ class HealthCheckArgs:
             the same, and the check would not run again). A new value runs the check again.
         served_model: The model's id at the server.
         planned: The declared inputs of the service, as far as the platform returns them. The served state is compared
-            with them field by field.
+            with them field by field. `VllmService` writes those of its service, which only it knows.
         resources: Type and inputs of each resource that the program declares (`bezel_services.declared`): what the
             cloud has of them is compared, as far as it costs money or opens access. Another list alone does not run the
-            check again.
+            check again. `VllmService` notes them while the program runs.
         public: Whether anyone may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
@@ -54,9 +54,10 @@ class HealthCheckArgs:
         deadline_seconds: For the whole check; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
         start: What a start of this revision takes by the plan: `seconds` and `usd`, each as [low, high], None where
-            unknown. Kept with the revision; another one alone does not run the check again.
+            unknown. Kept with the revision; another one alone does not run the check again. `VllmService` writes its
+            plan's.
         leases: The leases behind a gateway, as `bezel_smoke.lease_end` reads them: once none can serve any more, the
-            check ends. Others alone do not run it again.
+            check ends. Others alone do not run it again. `LeasedVllmService` writes its own.
     """
 
     service: pulumi.Input[str]
@@ -67,7 +68,7 @@ class HealthCheckArgs:
     speculative: pulumi.Input[bool] = False
     min_draft_acceptance: pulumi.Input[float] | None = None
     random_weights: pulumi.Input[bool] = False
-    deadline_seconds: pulumi.Input[float] = 900
+    deadline_seconds: pulumi.Input[float] = 2400
     impersonate: pulumi.Input[str] | None = None
     audience: pulumi.Input[str] | None = None
     planned: "pulumi.Input[Mapping[str, Any]] | None" = None

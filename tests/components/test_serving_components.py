@@ -132,7 +132,13 @@ def test_the_weights_are_mounted_read_only_for_the_server_s_user() -> None:
     assert volume["gcs"] == {
         "bucket": "acme-llm-models",
         "readOnly": True,
-        "mountOptions": ["uid=1001", "gid=1001", "implicit-dirs"],
+        "mountOptions": [
+            "uid=1001",
+            "gid=1001",
+            "implicit-dirs",
+            "metadata-cache-ttl-secs=-1",
+            "max-conns-per-host=100",
+        ],
     }
     assert declared["template"]["containers"][0]["volumeMounts"] == [
         {"name": volume["name"], "mountPath": "/mnt/models"}
@@ -195,7 +201,12 @@ def test_probes_ask_the_port_that_the_container_opens() -> None:
         "failureThreshold": 150,
     }
     assert declared["livenessProbe"]["httpGet"] == {"path": "/alive", "port": 9000}
-    assert "livenessProbe" not in block()
+
+
+def test_hung_server_is_replaced_unless_a_program_wants_no_probe() -> None:
+    probe = {"httpGet": {"path": "/health", "port": 8080}, "initialDelaySeconds": 0}
+    assert block()["livenessProbe"] == {**probe, "periodSeconds": 60, "timeoutSeconds": 30, "failureThreshold": 3}
+    assert "livenessProbe" not in block(liveness_probe=None)
 
 
 # The service
@@ -313,14 +324,18 @@ def test_outputs_say_where_it_answers_and_which_revision() -> None:
     }
 
 
-def test_a_failed_operation_on_the_service_is_explained_by_the_given_hook() -> None:
-    def program(*, with_hook: bool) -> None:
-        hook = pulumi.ErrorHook("explain", lambda _: False)
-        hooks = pulumi.ResourceHookBinding(on_error=[hook]) if with_hook else None
-        CloudRunGpuService("service", service_args(hooks=hooks))
+def test_service_has_a_hook_that_explains_a_failure() -> None:
+    hooks = declare(lambda: CloudRunGpuService("service", service_args())).one("cloudrunv2/service:Service").hooks
+    assert hooks == ("service-explain-failure",)
 
-    assert declare(lambda: program(with_hook=True)).one("cloudrunv2/service:Service").hooks
-    assert not declare(lambda: program(with_hook=False)).one("cloudrunv2/service:Service").hooks
+
+def test_service_has_the_given_hooks_instead() -> None:
+    def program(*names: str) -> None:
+        hooks = [pulumi.ErrorHook(name, lambda _: False) for name in names]
+        CloudRunGpuService("service", service_args(hooks=pulumi.ResourceHookBinding(on_error=hooks)))
+
+    assert declare(lambda: program("say-why")).one("cloudrunv2/service:Service").hooks == ("say-why",)
+    assert not declare(program).one("cloudrunv2/service:Service").hooks
 
 
 def test_unknown_bucket_and_network_are_taken_and_refused_if_gated() -> None:

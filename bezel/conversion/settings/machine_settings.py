@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bezel.conversion.inputs.found_server import Remark, remark
-from bezel.planner.assemble.build import LIVENESS
-from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.deployment import HEALTH_PATH, LIVENESS
 from bezel.planner.base.names import ACCOUNT_LENGTH, is_own_label, resource_name
 from bezel.planner.base.settings import ProbeSettings, Scaling
 from bezel_base.text.redaction import is_secret

@@ -1,8 +1,9 @@
 """Messages of the engine as a person reads them: each failure once, and its cause first. Pure.
 
 A failed resource is reported by the provider's log, by the engine's list of errors, and by the check that explains it
-(`bezel_smoke.hooks`): three times the platform's sentence. Owns which of them say the same, and the engine's display of
-them where it is no terminal. Leaves out what a denied permission needs (`bezel.engine.events.denied_permissions`).
+(`bezel_components.base.failure_explanation`): three times the platform's sentence. Owns which of them say the same, and
+the engine's display of them where it is no terminal. Leaves out what a denied permission needs
+(`bezel.engine.events.denied_permissions`).
 """
 
 import re

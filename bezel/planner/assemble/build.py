@@ -12,7 +12,7 @@ from bezel.planner.assemble.lease_validate import validate_lease
 from bezel.planner.assemble.plan import GatewayPlan, LeasePlan, LeaseTerms, NetworkPlan, NodePlan, Plan, ZonePlan
 from bezel.planner.assemble.provenance import origins
 from bezel.planner.assemble.validate import request_concurrency, validate_service
-from bezel.planner.base.deployment import ImagePlan, ServicePlan, WeightsPlan
+from bezel.planner.base.deployment import LIVENESS, MOUNT_FLAGS, ImagePlan, ServicePlan, WeightsPlan
 from bezel.planner.base.hardware import COMPUTE_API, TPU_API, find_leased_hardware
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.base.settings import ProbeSettings
@@ -25,7 +25,6 @@ from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
-from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import Speculation
 from bezel.planner.vllm.start_notes import unchecked_relations
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.settings import Settings
 
-# A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
-LIVENESS = {"initial_delay_seconds": 0, "period_seconds": 60, "timeout_seconds": 30, "failure_threshold": 3}
 # The releases of these images follow vLLM's own; the TPU image is assumed to exist for each.
 IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
 # The proxy's series in Debian 12, so that tests run the same one; see components/bezel_components/identity_gateway.py.

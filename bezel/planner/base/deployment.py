@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import ProbeSettings, Vpc
 
 HEALTH_PATH = "/health"  # of both probes
+# A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
+LIVENESS = {"initial_delay_seconds": 0, "period_seconds": 60, "timeout_seconds": 30, "failure_threshold": 3}
+# Flags of GCS FUSE, each with its reason. Its file cache stays off: it would be in the instance's memory, where the
+# page cache holds the same bytes.
+MOUNT_FLAGS = {
+    "uid=1001": "the container's user must be able to read the files",
+    "gid=1001": "as its group",
+    "implicit-dirs": "folders exist by the names of their objects, however those were copied",
+    "metadata-cache-ttl-secs=-1": "weights never change under a running instance; the default is 60 s",
+    "max-conns-per-host=100": "an object is read in many ranges at a time",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from bezel_catalog import Model
     from bezel_catalog.sizing.roofline import Range
 
-# Flags of GCS FUSE, each with its reason. Its file cache stays off: it would be in the instance's memory, where the
-# page cache holds the same bytes.
-MOUNT_FLAGS = {
-    "uid=1001": "the container's user must be able to read the files",
-    "gid=1001": "as its group",
-    "implicit-dirs": "folders exist by the names of their objects, however those were copied",
-    "metadata-cache-ttl-secs=-1": "weights never change under a running instance; the default is 60 s",
-    "max-conns-per-host=100": "an object is read in many ranges at a time",
-}
 # Host memory that the streamer may use. Its own default of 40 GB is more than most instances have; whatever is set, it
 # uses at least the size of the largest tensor.
 STREAMER_BUFFER_BYTES = 4 * GIB

@@ -35,7 +35,10 @@ class CloudRunServiceArgs(ComponentArgs):
     public: bool = False
     """Whether anyone may call it without an identity."""
     deletion_protection: bool = True
+    """Whether deleting the service is refused: on, as a component knows no environment; `VllmService` has it off in
+    `dev`."""
     labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels of the service and its revisions; `VllmService` adds its stack, environment and model."""
 
     @model_validator(mode="after")
     def _image_by_digest(self) -> Self:

@@ -1,6 +1,6 @@
 """Errors of Google that a user repairs, explained in the engine's log beside Google's own words.
 
-Leaves out the repair of a failed service, which needs its state and its log (smoke/bezel_smoke/hooks.py).
+Leaves out the repair of a failed service, which needs its state and its log (`failure_explanation`).
 """
 
 import pulumi

@@ -54,6 +54,7 @@ class LeaseObservabilityArgs(ComponentArgs):
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
+    """Labels of the alerts; `VllmService` adds its stack, environment and model."""
 
 
 class LeaseObservability(pulumi.ComponentResource):

@@ -60,6 +60,7 @@ class ServiceObservabilityArgs(ComponentArgs):
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
+    """Labels of the alerts; `VllmService` adds its stack, environment and model."""
 
 
 class ServiceObservability(pulumi.ComponentResource):

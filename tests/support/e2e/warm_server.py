@@ -41,7 +41,12 @@ SDK = (
     *("bezel_bench.validity.checks", "bezel_bootstrap.deploy"),
     *("bezel_components.base.dynamic", "bezel_components.dynamic_plugin.unpickling"),
     *("bezel_components.providers.model_files", "bezel_components.providers.traffic_switch"),
-    *("bezel_policies.adapter", "bezel_smoke.checks", "bezel_smoke.health", "bezel_smoke.hooks"),
+    *(
+        "bezel_policies.adapter",
+        "bezel_smoke.checks",
+        "bezel_smoke.health",
+        "bezel_components.base.failure_explanation",
+    ),
     *("bezel_smoke.outside", "bezel_smoke.speculation"),
     *("bezel_services.cloud_run", "bezel_services.vllm_service", "bezel_stacks.dispatch"),
 )

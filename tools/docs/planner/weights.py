@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from bezel.engine.project.project import Project
 from bezel.planner import make_plan
+from bezel.planner.base.deployment import MOUNT_FLAGS
 from bezel.planner.base.money import figure
-from bezel.planner.vllm.loading import LOADINGS, MOUNT_FLAGS
+from bezel.planner.vllm.loading import LOADINGS
 from bezel_catalog.quantities import GIB
 from tools.docs.generated_sections import ROOT, put, table
 

@@ -10,7 +10,7 @@ import pytest
 from pulumi import ErrorHookArgs
 from pulumi.runtime import Settings, configure
 
-from bezel_smoke.hooks import _on_error, service_of
+from bezel_components.base.failure_explanation import _on_error, service_of
 from tests.support.rest.fake_google import PLANTED, Answer
 from tests.support.smoke.fake_service import SERVICE, Project, condition
 from tests.support.smoke.plugin import Engine, engine_listening

@@ -1,4 +1,4 @@
-"""Error hook that explains a deployment's failure at the moment when the platform refuses it.
+"""Explanation of a failed Cloud Run service by its conditions and its log, and the error hook that shows it.
 
 The engine shows the provider's error, which for Cloud Run is mostly "failed to listen on PORT"; this hook adds the
 platform's conditions, the container's last lines, the cause and the repair. It is an explanation and no gate: hooks
@@ -14,8 +14,8 @@ import pulumi
 from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import get_engine
 
+from bezel_base.errors import Problem
 from bezel_base.text.redaction import redact
-from bezel_smoke.base import diagnose_failure
 
 
 def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
@@ -28,6 +28,24 @@ def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorH
         name: The hook's name, unique in a program.
     """
     return pulumi.ErrorHook(name, _on_error)
+
+
+def diagnose_failure(service: str, failure: str, errors: tuple[str, ...], *, repeat_errors: bool = True) -> Problem:
+    """The problem of a failed service, with the cause that its conditions and its log show now.
+
+    Args:
+        service: `projects/P/locations/L/services/S`.
+        failure: What failed, as a sentence; "" where the reader has seen it.
+        errors: Errors that are known already.
+        repeat_errors: Whether to show these.
+    """
+    # Late: most runs do not fail.
+    from bezel.diagnosis.diagnosis import explain
+    from bezel.diagnosis.platform import report
+    from bezel.rest import GoogleClient
+
+    with GoogleClient(timeout_seconds=10, deadline_seconds=20) as google:
+        return explain(report(google, service, errors=errors), service, failure, repeat_errors=repeat_errors)
 
 
 async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
