@@ -13,6 +13,7 @@ import pulumi
 from bezel_base.errors import Problem
 from bezel_components.base.check_resource import camel_case
 from bezel_plugin.construct import InputsError
+from bezel_plugin.schema.file import schema_names
 from bezel_plugin.schema.package import fields_of_row
 from bezel_plugin.table import CHECKS, Check
 
@@ -67,7 +68,7 @@ class CheckCalls:
             return given, failures
         inputs = self._defaults() | self._inside(given)
         checked = self._provider.check(self._inside(olds), {**inputs, **self._added})
-        failures = [(camel_case(each.property), each.reason) for each in checked.failures]
+        failures = [(camel_case(each.property), schema_names().in_text(each.reason)) for each in checked.failures]
         return self._outside(checked.inputs), failures
 
     def differs(self, id_: str, olds: Mapping[str, Any], news: Mapping[str, Any]) -> tuple[bool, list[str]]:

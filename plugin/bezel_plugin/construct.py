@@ -5,9 +5,8 @@ judges must be known in a preview too (`bezel_components.base.arguments`), so an
 stay unknown. What the inputs depend on is what the component's children wait for.
 """
 
-import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -21,9 +20,10 @@ from bezel_base.errors import NOT_SHOWN, Problem, UserError
 from bezel_catalog import closest
 from bezel_components.base.argument_errors import ArgumentsError
 from bezel_components.base.check_resource import camel_case
+from bezel_plugin.schema.file import schema_names
 from bezel_plugin.schema.package import fields_of_row
 from bezel_plugin.schema.types import Field, fields_of, is_object, plain_annotation
-from bezel_plugin.table import COMPONENTS, Component
+from bezel_plugin.table import COMPONENTS, Component, Keyword
 
 
 class InputsError(UserError):
@@ -57,12 +57,10 @@ def construct(request: provider_pb2.ConstructRequest, options: pulumi.ResourceOp
 
 def _make(row: Component, name: str, arguments: Any, options: pulumi.ResourceOptions) -> Any:
     component: Any = row.resource()
-    if not row.settings:
-        return component(name, arguments, options)
     try:
-        return component(name, options, **arguments)
+        return component(name, options, **arguments) if row.settings else component(name, arguments, options)
     except UserError as error:
-        raise InputsError(*(_in_camel_case(each, row) for each in error.problems), title=error.title) from None
+        raise InputsError(*map(schema_names().in_problem, error.problems), title=error.title) from None
 
 
 def arguments_of(row: Component, name: str, inputs: Mapping[str, Any]) -> Any:
@@ -79,7 +77,7 @@ def arguments_of(row: Component, name: str, inputs: Mapping[str, Any]) -> Any:
     reading = _Reading(name)
     model = row.arguments()
     values = reading.fields(fields_of_row(row), inputs, "")
-    reading.texts(row.keywords, values)
+    reading.keywords(row.keywords, values)
     if reading.problems:
         raise InputsError(*reading.problems)
     if row.settings:
@@ -108,11 +106,11 @@ class _Reading:
             if inputs.get(key) is not None
         }
 
-    def texts(self, names: Iterable[str], values: Mapping[str, Any]) -> None:
-        """Note which of the values with these names are no texts: a plan is not asked for them."""
-        for name in names:
-            if values.get(name) is not None and not isinstance(values[name], str):
-                self._note(camel_case(name), values[name], "it is no text, so nothing is made", "write a text")
+    def keywords(self, keywords: Mapping[str, Keyword], values: Mapping[str, Any]) -> None:
+        """Note which of the keywords have values of another type: a plan is not asked for them."""
+        for name, keyword in keywords.items():
+            if values.get(name) is not None and (problem := keyword.problem(values[name])):
+                self._note(camel_case(name), values[name], f"{problem[0]}, so nothing is made", problem[1])
 
     def _value(self, value: Any, annotation: Any, path: str, field: Field) -> Any:
         annotation, takes_unknown = plain_annotation(annotation)
@@ -165,28 +163,6 @@ def _restore_nulls(given: struct_pb2.Struct, inputs: dict[str, Any]) -> None:
             _restore_nulls(value.struct_value, inputs[key])
 
 
-def _in_camel_case(problem: Problem | str, row: Component) -> Problem | str:
-    """A plan's problem, with the settings by their names in the schema."""
-    names = {field.name: field.key for field in _all_fields(fields_of_row(row)) if field.name != field.key}
-    pattern = re.compile(rf"\b({'|'.join(names)})\b")
-
-    def renamed(text: str) -> str:
-        return pattern.sub(lambda match: names[match[1]], text)
-
-    if isinstance(problem, str):
-        return renamed(problem)
-    return Problem(renamed(problem.key), problem.value, renamed(problem.consequence), renamed(problem.repair))
-
-
-def _all_fields(fields: list[Field]) -> Iterator[Field]:
-    """The fields, and those of the objects in them."""
-    for field in fields:
-        yield field
-        for annotation in (field.annotation, *typing.get_args(field.annotation)):
-            if is_object(annotation):
-                yield from _all_fields(fields_of(annotation))
-
-
 def _unknown_output() -> pulumi.Output[Any]:
     """An output that is not known yet."""
     return pulumi.Output.from_input(pulumi.UNKNOWN)
@@ -201,6 +177,6 @@ def _invalid(model: type[Any], name: str, error: Any) -> Problem:
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "value_error":
         # A rule of the model itself: its text has the value, the consequence and the repair.
-        what, _, repair = message.partition("; ")
+        what, _, repair = schema_names().in_text(message).partition("; ")
         return Problem(f"{name}: {path}".rstrip(": "), None, f"{what}.", f"{repair or 'correct the inputs'}.")
     return Problem(f"{name}: {path}", error["input"], f"{message}, so nothing is made.", "correct the value.")

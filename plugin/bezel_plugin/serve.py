@@ -21,12 +21,15 @@ def main() -> None:
 
     guard_async_servers()
     # Late, as everything made from here on is behind the guard.
+    from bezel_components.base.caller_names import use_names
     from bezel_components.base.check_resource import declare_in_package
     from bezel_components.base.dynamic import set_engine_address
+    from bezel_plugin.schema.file import schema_names
 
     engine = sys.argv[1] if len(sys.argv) > 1 else ""
     set_engine_address(engine)
     declare_in_package()
+    use_names(schema_names())
     asyncio.run(_serve(engine))
 
 

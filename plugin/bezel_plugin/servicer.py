@@ -23,7 +23,7 @@ from pulumi.runtime.proto import provider_pb2 as pb
 from bezel_base.errors import UserError
 from bezel_plugin.checks import CheckCalls
 from bezel_plugin.construct import construct
-from bezel_plugin.schema.file import read_schema
+from bezel_plugin.schema.file import read_schema, schema_names
 from bezel_plugin.table import VERSION
 
 _request: ContextVar[pb.ConstructRequest] = ContextVar("request")
@@ -155,6 +155,8 @@ async def _in_thread(context: Any, call: Callable[[], Any]) -> Any:
 
 async def _refuse(context: Any, error: Exception) -> NoReturn:
     """End a call with an error's text; that of a bug has its traceback in the engine's log, at standard error."""
+    if isinstance(error, UserError):
+        error = UserError(*map(schema_names().in_problem, error.problems), title=error.title)
     if isinstance(error, UserError | pulumi.RunError):
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     traceback.print_exception(error)

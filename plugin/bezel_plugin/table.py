@@ -17,6 +17,27 @@ VERSION = "0.1.0"
 
 
 @dataclass(frozen=True)
+class Keyword:
+    """A keyword of a component beside its settings.
+
+    Attributes:
+        description: What it is.
+        annotation: Its type: a text, or a list of texts.
+    """
+
+    description: str
+    annotation: Any = str
+
+    def problem(self, value: Any) -> tuple[str, str] | None:
+        """What is wrong with a value, and what to write instead; None where nothing is."""
+        if self.annotation is str:
+            return None if isinstance(value, str) else ("it is no text", "write a text")
+        # A refused part is None, and has a problem of its own.
+        is_list = isinstance(value, list) and all(each is None or isinstance(each, str) for each in value)
+        return None if is_list else ("it is no list of texts", "write a list, of one text too")
+
+
+@dataclass(frozen=True)
 class Component:
     """A component that programs of every language can use.
 
@@ -26,7 +47,7 @@ class Component:
         name: The class, called with the name, the arguments and the options.
         outputs: Attribute of the class -> type in the schema. Each always has a value.
         settings: `MODULE:NAME` of the TypedDict of its settings, where it takes these by keyword and no model.
-        keywords: Its further keywords, texts that may be left out -> description.
+        keywords: Its further keywords, which may be left out.
     """
 
     token: str
@@ -34,7 +55,7 @@ class Component:
     name: str
     outputs: Mapping[str, str]
     settings: str = ""
-    keywords: Mapping[str, str] = field(default_factory=dict)
+    keywords: Mapping[str, "Keyword"] = field(default_factory=dict)
 
     def resource(self) -> type[pulumi.ComponentResource]:
         """The component's class."""
@@ -123,8 +144,15 @@ _ROWS = (
         },
         settings="bezel_services.settings.types:ServiceSettings",
         keywords={
-            "project": "Google Cloud project; by default that of the provider's configuration (`gcp:project`).",
-            "cloud_name": "Base of the names in Google Cloud; by default the component's name and the stack's.",
+            "project": Keyword(
+                "Google Cloud project; by default that of the provider's configuration (`gcp:project`)."
+            ),
+            "cloud_name": Keyword(
+                "Base of the names in Google Cloud; by default the component's name and the stack's."
+            ),
+            "without": Keyword(
+                "Options of the server whose defaults are left out, without dashes, e.g. `reasoning-parser`.", list[str]
+            ),
         },
     ),
     Component(

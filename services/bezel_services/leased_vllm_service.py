@@ -11,7 +11,7 @@ Example:
     ```
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -21,6 +21,7 @@ from bezel.planner import LeasePlan
 from bezel_services import environment
 from bezel_services.preparation import prepare, refuse, with_limits
 from bezel_services.settings.late_inputs import refuse_outputs
+from bezel_services.settings.left_out import leave_out
 from bezel_services.settings.planning import plan_service, refused_as
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class LeasedVllmService(PlannedLeasedVllmService):
         project: Google Cloud project; by default that of the provider's configuration (`gcp:project`).
         cloud_name: Base of the names in Google Cloud, e.g. of the leases and the gateway; by default the component's
             name and the stack's, as in `chat-dev`.
+        without: Options of the server whose defaults are left out, without dashes, e.g. `reasoning-parser`; the same as
+            None for each in `vllm`.
         settings: The settings of a stack file, e.g. `model`, `accelerator`, `region`, `lease`, `cost`, `labels`.
 
     Raises:
@@ -100,11 +103,13 @@ class LeasedVllmService(PlannedLeasedVllmService):
         *,
         project: str | None = None,
         cloud_name: str | None = None,
+        without: Sequence[str] = (),
         **settings: "Unpack[LeasedServiceSettings]",
     ) -> None:
         with refused_as(f"LeasedVllmService {name} cannot be planned"):
             refuse_outputs(settings)
-            super().__init__(name, plan_service(LeasePlan, name, settings, project, cloud_name), opts)
+            plan = plan_service(LeasePlan, name, leave_out(settings, without), project, cloud_name)
+            super().__init__(name, plan, opts)
 
 
 def _load(plan: LeasePlan, *, is_preview: bool) -> "tuple[ModuleType, QuotaState]":

@@ -10,6 +10,7 @@ import pulumi
 
 from bezel.planner import AnyPlan, PlanError, Problem
 from bezel.planner.base.deployment import ImagePlan
+from bezel_components.base.caller_names import in_caller_words
 from bezel_services.images import FoundImages, look_up_images
 from bezel_services.limits import operation_limits
 
@@ -29,7 +30,7 @@ def prepare(plan: AnyPlan, load: Callable[[], T], *images: ImagePlan) -> tuple[T
     """
     if pulumi.runtime.is_dry_run():
         for warning in plan.warnings:
-            pulumi.log.warn(warning)
+            pulumi.log.warn(in_caller_words(warning))
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(load)
         _start_provider()

@@ -11,7 +11,7 @@ Example:
     ```
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -22,6 +22,7 @@ from bezel_components.base.check_resource import is_in_package
 from bezel_services import environment
 from bezel_services.preparation import prepare, refuse, with_limits
 from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs, check_late_inputs, split_late_inputs
+from bezel_services.settings.left_out import leave_out
 from bezel_services.settings.planning import plan_service, refused_as
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class VllmService(PlannedVllmService):
         project: Google Cloud project; by default that of the provider's configuration (`gcp:project`).
         cloud_name: Base of the names in Google Cloud, e.g. of the service and its account; by default the component's
             name and the stack's, as in `chat-dev`.
+        without: Options of the server whose defaults are left out, without dashes, e.g. `reasoning-parser`; the same as
+            None for each in `vllm`.
         settings: The settings of a stack file, e.g. `model`, `accelerator`, `region`, `vllm`, `cost`, `labels`. The
             bucket of the weights, the network and the subnetwork may be outputs of other resources.
 
@@ -113,10 +116,11 @@ class VllmService(PlannedVllmService):
         *,
         project: str | None = None,
         cloud_name: str | None = None,
+        without: Sequence[str] = (),
         **settings: "Unpack[ServiceSettings]",
     ) -> None:
         with refused_as(f"VllmService {name} cannot be planned"):
-            plan_settings, late = split_late_inputs(settings)
+            plan_settings, late = split_late_inputs(leave_out(settings, without))
             plan = plan_service(Plan, name, plan_settings, project, cloud_name)
             check_late_inputs(plan, late)
             super().__init__(name, plan, opts, late=late)

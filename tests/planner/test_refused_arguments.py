@@ -39,6 +39,12 @@ REFUSED = {
         "unrecognized",
         "max-num-seqs",
     ),
+    "unknown option left out": (
+        {"vllm": {"reasoning-parsr": None}},
+        "bezel:vllm.reasoning-parsr",
+        "no default of it is left out",
+        "reasoning-parser",
+    ),
     "removed option": ({"vllm": {"swap-space": 4}}, "bezel:vllm.swap-space", "no longer", "remove it"),
     "dotted option": (
         {"vllm": {"speculative-config.method": "ngram"}},

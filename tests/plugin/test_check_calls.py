@@ -26,7 +26,7 @@ def health() -> CheckCalls:
 def test_a_check_has_the_defaults_of_its_arguments(health: CheckCalls) -> None:
     inputs, failures = health.check({}, INPUTS)
     assert failures == []
-    assert inputs == {**INPUTS, "public": False, "speculative": False, "randomWeights": False, "deadlineSeconds": 900}
+    assert inputs == {**INPUTS, "public": False, "speculative": False, "randomWeights": False, "deadlineSeconds": 2400}
 
 
 def test_a_preview_has_unknown_results(health: CheckCalls) -> None:

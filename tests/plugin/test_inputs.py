@@ -70,7 +70,7 @@ def test_keys_of_a_map_stay_as_they_are_written() -> None:
         ({**INPUTS, "labels": ["a"]}, "labels", '["a"]', "valid dictionary", "correct the value"),
         ({**INPUTS, "deadlineSeconds": 0.0}, "deadlineSeconds", "0.0", "greater than 0", "correct the value"),
         ({**INPUTS, "image": "vllm:latest"}, "", None, "image vllm:latest has no digest", "look up its tag"),
-        ({**INPUTS, "invokers": ["allUsers"]}, "", None, "anyone could use the accelerator", "list the callers"),
+        ({**INPUTS, "invokers": ["allUsers"]}, "", None, "anyone could use the accelerator", "or set public: true if"),
         ({**INPUTS, "project": SECRET}, "project", NOT_SHOWN, "not be a secret", "Secret Manager"),
         ({**INPUTS, "serviceAccount": UNKNOWN}, "serviceAccount", "(not known yet)", "no policy could judge", "itself"),
         (with_container(cpu=UNKNOWN), "container.cpu", "(not known yet)", "no policy could judge", "itself"),

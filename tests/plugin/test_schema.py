@@ -1,6 +1,7 @@
 """The schema of the package: what programs in other languages may write, and what their SDKs are made of."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,34 @@ def test_the_schema_has_every_row_of_the_table() -> None:
 def test_everything_has_a_description() -> None:
     assert [name for name, value in properties() if len(value["description"]) < 6] == []
     assert [token for token, each in SCHEMA["resources"].items() if not each["description"]] == []
+
+
+def test_constant_defaults_are_in_the_schema() -> None:
+    service = SCHEMA["resources"]["bezel:services:VllmService"]["inputProperties"]
+    assert (service["environment"]["default"], service["rollout"]["default"]) == ("dev", "direct")
+    scaling = SCHEMA["types"]["bezel:services:Scaling"]["properties"]
+    assert (scaling["maxInstances"]["default"], scaling["zonalRedundancy"]["default"]) == (1, False)
+    gateway = SCHEMA["resources"]["bezel:gateway:IdentityGateway"]["inputProperties"]
+    assert gateway["deletionProtection"]["default"] is True
+    assert SCHEMA["resources"]["bezel:smoke:HealthCheck"]["inputProperties"]["deadlineSeconds"]["default"] == 2400
+
+
+def test_defaults_of_a_plan_are_described_alone() -> None:
+    weights = SCHEMA["types"]["bezel:services:Weights"]["properties"]
+    assert "default" not in weights["bucket"]
+    assert "default `<project>-models`" in weights["bucket"]["description"]
+    labels = SCHEMA["resources"]["bezel:storage:WeightsBucket"]["inputProperties"]["labels"]
+    assert "`VllmService` adds" in labels["description"]
+    for token, resource in SCHEMA["resources"].items():
+        required = {key for key in resource["requiredInputs"] if "default" in resource["inputProperties"][key]}
+        assert not required, token
+        assert not [key for key, each in resource["properties"].items() if "default" in each], token
+
+
+def test_descriptions_name_properties_as_the_schema_does() -> None:
+    uptime = SCHEMA["types"]["bezel:services:Observability"]["properties"]["uptime"]["description"]
+    assert "needs `minInstances` above 0" in uptime
+    assert not [name for name, value in properties() if re.search(r"\bmin_instances\b|=True", value["description"])]
 
 
 def test_a_hook_is_no_input() -> None:

@@ -47,7 +47,7 @@ from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loadi
 from bezel.planner.vllm.loading_checks import check_loading
 from bezel.planner.vllm.model.model_relations import check_model_relations
 from bezel.planner.vllm.model.multimodal_checks import check_longest_item
-from bezel.planner.vllm.option_checks import check_fields, check_options, check_spellings
+from bezel.planner.vllm.option_checks import check_fields, check_left_out, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
 from bezel_base.errors import NOT_SET, Problem
@@ -148,6 +148,7 @@ class Validation:
         self.arguments = merge(defaults, self.chosen, options)
         self.problems += check_spellings(settings.vllm, options)
         self.problems += check_options(self.arguments, options)
+        self.problems += check_left_out(self.chosen, defaults, options)
         self.problems += check_risks(settings, self.arguments, options)
         self.problems += check_serving(self.values, settings, leased=leased)
         self.problems += check_process(self.arguments, settings.variables, leased=leased)

@@ -135,6 +135,23 @@ def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> Itera
             yield of_option(name, names, consequence, f"keep one of them, written as {name}.")
 
 
+def check_left_out(
+    chosen: Mapping[str, Argument | None], defaults: Mapping[str, object], options: VllmOptions
+) -> Iterator[Problem]:
+    """Refuse a null for an option that neither the release nor the plan has: it would remove no default.
+
+    Args:
+        chosen: the stack file's options, None for each null.
+        defaults: the plan's own options; the release may lack one.
+        options: the recorded list of the pinned release.
+    """
+    for name, argument in chosen.items():
+        if argument is None and name not in defaults and not options.find(f"--{name}"):
+            near = closest(name, options.names())
+            consequence = f"vLLM {options.version} does not have this option, so no default of it is left out."
+            yield of_option(name, None, consequence, f"did you mean {near}?" if near else "remove it.")
+
+
 def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
     base, _, inner = name.partition(".")
     variable = name.replace("-", "_").upper()

@@ -6,6 +6,7 @@ Leaves out the repair of a failed service, which needs its state and its log (`f
 import pulumi
 
 from bezel_base.errors import Problem
+from bezel_components.base.caller_names import problem_in_caller_words
 
 REFUSED = ("denied", "permission", "forbidden")
 """Words of Google's refusals, of which each API has others."""
@@ -22,7 +23,7 @@ def explaining(name: str, parts: tuple[str, ...], problem: Problem) -> pulumi.Re
 
     def explain(failed: pulumi.ErrorHookArgs) -> bool:
         if any(word in error.lower() for error in failed.errors for word in parts):
-            pulumi.log.error(str(problem))
+            pulumi.log.error(str(problem_in_caller_words(problem)))
         return False  # no retry: the same error would follow
 
     return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(name, explain)])

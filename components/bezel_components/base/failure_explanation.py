@@ -16,6 +16,7 @@ from pulumi.runtime.settings import get_engine
 
 from bezel_base.errors import Problem
 from bezel_base.text.redaction import redact
+from bezel_components.base.caller_names import problem_in_caller_words
 
 
 def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
@@ -57,7 +58,7 @@ async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
                 problem = await asyncio.to_thread(
                     diagnose_failure, service, "", tuple(args.errors), repeat_errors=False
                 )
-                _log(args.urn, str(problem))
+                _log(args.urn, str(problem_in_caller_words(problem)))
         except Exception as error:  # noqa: BLE001 - a failure here must not hide the original one
             _log(args.urn, f"the cause could not be looked up: {redact(str(error))}")
     return False

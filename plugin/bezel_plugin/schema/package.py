@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from bezel_components.base.caller_names import SchemaNames
 from bezel_components.base.check_resource import camel_case
 from bezel_plugin.schema.descriptions import describe_fields, describe_outputs, summary_of
+from bezel_plugin.schema.file import names_of
 from bezel_plugin.schema.types import ANY, Field, fields_of, properties_of
 from bezel_plugin.table import CHECKS, COMPONENTS, PACKAGE, VERSION, Check, Component
 
@@ -22,7 +24,7 @@ def fields_of_row(row: Component | Check) -> list[Field]:
     """The arguments of a component or a check that a program sets."""
     fields = fields_of(row.arguments(), always_unknown=isinstance(row, Check))
     if isinstance(row, Component):
-        fields += [Field(name, str, False, False, description) for name, description in row.keywords.items()]
+        fields += [Field(key, each.annotation, False, False, each.description) for key, each in row.keywords.items()]
     return fields
 
 
@@ -31,6 +33,9 @@ def package_schema() -> dict[str, Any]:
     objects: dict[str, Any] = {}
     rows: dict[str, Component | Check] = {**COMPONENTS, **CHECKS}
     resources = {token: _resource(row, objects) for token, row in rows.items()}
+    names = names_of(objects, resources)
+    for each in (*objects.values(), *resources.values()):
+        _describe_by_names(each, names)
     return {
         "name": PACKAGE,
         "displayName": "Bezel",
@@ -47,6 +52,13 @@ def package_schema() -> dict[str, Any]:
         "types": dict(sorted(objects.items())),
         "resources": dict(sorted(resources.items())),
     }
+
+
+def _describe_by_names(described: dict[str, Any], names: SchemaNames) -> None:
+    """Have the descriptions of a type or a resource name its properties as the schema does."""
+    parts = [*described.get("properties", {}).values(), *described.get("inputProperties", {}).values()]
+    for part in (described, *parts):
+        part["description"] = names.in_text(part["description"])
 
 
 def _resource(row: Component | Check, objects: dict[str, Any]) -> dict[str, Any]:
@@ -68,4 +80,8 @@ def _resource(row: Component | Check, objects: dict[str, Any]) -> dict[str, Any]
         return {**made, "isComponent": True, "properties": outputs, "required": sorted(outputs)}
     # The state of a check has its inputs beside its result.
     required = sorted({*given["required"], *outputs})
-    return {**made, "properties": {**given["properties"], **outputs}, "required": required}
+    state = {
+        key: {part: value for part, value in each.items() if part != "default"}
+        for key, each in given["properties"].items()
+    }
+    return {**made, "properties": {**state, **outputs}, "required": required}

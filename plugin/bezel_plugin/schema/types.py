@@ -1,11 +1,13 @@
 """Types of the schema for Python's annotations: `tuple[str, ...]` is an array of strings.
 
 A model or a TypedDict within another becomes an object type of the package, in the module of the component that first
-has it. An annotation that has no type in the schema raises `TypeError`: the model has to change.
+has it. An annotation that has no type in the schema raises `TypeError`: the model has to change. A default that is a
+text, a number or a switch is in the schema, and SDKs send it; what depends on a plan is in the description.
 """
 
 import collections.abc
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Awaitable, Iterator, Mapping
@@ -66,7 +68,7 @@ def fields_of(model: type[Any], *, always_unknown: bool = False) -> list[Field]:
         inner, takes_unknown = plain_annotation(annotation)
         if inner in HIDDEN:
             continue
-        shown = f" Default: {default}." if _is_told(default) else ""
+        shown = f" Default: {_written(default)}." if _is_told(default) else ""
         if typing.get_origin(inner) is typing.Literal:
             shown = f" One of {', '.join(typing.get_args(inner))}.{shown}"
         description = f"{described.get(name, '').rstrip('.')}.{shown}"
@@ -77,7 +79,14 @@ def fields_of(model: type[Any], *, always_unknown: bool = False) -> list[Field]:
 
 def _is_told(default: Any) -> bool:
     """Whether a default says something that its absence does not."""
-    return isinstance(default, str | int | float) and bool(default)
+    return isinstance(default, str | int | float | tuple) and bool(default)
+
+
+def _written(default: str | float | tuple[Any, ...]) -> str:
+    """A default in a description: a switch and a list as JSON has them, a text without quotes."""
+    return (
+        default if isinstance(default, str) else f"{default:g}" if isinstance(default, float) else json.dumps(default)
+    )
 
 
 def _declared(model: type[Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -91,11 +100,22 @@ def _declared(model: type[Any]) -> Iterator[tuple[str, Any, Any]]:
     names = {"Mapping": Mapping, "Sequence": collections.abc.Sequence, "Output": pulumi.Output, "T": Any}
     hints = typing.get_type_hints(model, localns=names)
     if typing.is_typeddict(model):
-        required: frozenset[str] = getattr(model, "__required_keys__")  # noqa: B009 - mypy knows no such attribute
-        yield from ((name, hint, REQUIRED if name in required else None) for name, hint in hints.items())
+        yield from ((name, hint, _default_setting(model, name)) for name, hint in hints.items())
         return
     for field in dataclasses.fields(model):
         yield field.name, hints[field.name], REQUIRED if field.default is dataclasses.MISSING else field.default
+
+
+def _default_setting(model: type[Any], name: str) -> Any:
+    """The default of a key of a TypedDict of settings, as a stack file writes it.
+
+    The class of a section has the TypedDict's name; the settings of a service are settings of a stack file.
+    """
+    from bezel.planner.base import settings  # late: the components need none of it
+
+    section: type[BaseModel] = getattr(settings, model.__name__, settings.Settings)
+    field = section.model_fields[name]
+    return REQUIRED if field.is_required() else settings.default_as_written(field)
 
 
 def is_object(annotation: Any) -> bool:
@@ -165,6 +185,11 @@ def _object_type(model: type[Any], module: str, objects: dict[str, Any]) -> str:
 def properties_of(fields: list[Field], module: str, objects: dict[str, Any]) -> dict[str, Any]:
     """`properties` and `required` of an object with these fields."""
     described = {
-        field.key: {**type_of(field.annotation, module, objects), "description": field.description} for field in fields
+        field.key: {
+            **type_of(field.annotation, module, objects),
+            "description": field.description,
+            **({"default": field.default} if isinstance(field.default, str | bool | int | float) else {}),
+        }
+        for field in fields
     }
     return {"properties": described, "required": sorted(field.key for field in fields if field.required)}
