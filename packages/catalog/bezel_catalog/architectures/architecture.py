@@ -26,7 +26,8 @@ class Architecture:
 
     `cache` holds the groups of layers of one kind and size in the order in which the model has them. `hidden_layers` is
     the number of layers where a layer stands in more than one group, or in none; 0 where the groups add up. `experts`
-    is 0 for a dense model; with experts, `intermediate_size` is that of the dense MLP beside them.
+    is 0 for a dense model; with experts, `intermediate_size` is that of the dense MLP beside them, and `expert_layers`
+    the number of layers that have any, 0 where all have.
     `per_layer_embedding` is the width of the embedding that each layer looks up for itself, 0 where there is none. With
     `bidirectional_images`, tokens of one image attend to each other in both directions
     (`use_bidirectional_attention: vision` in config.json). `class_name` is the first of `architectures` in config.json,
@@ -54,6 +55,7 @@ class Architecture:
     bidirectional_images: bool = False
     class_name: str = ""
     hidden_layers: int = 0
+    expert_layers: int = 0
     tied_embeddings: bool = True
 
     def groups(self, kind: type[Kind]) -> tuple[Kind, ...]:

@@ -1,8 +1,8 @@
 """Decoders with keys and values for each token: full attention, a window, a chunk, or several of them by layer.
 
 Source: vLLM 0.32.0, `vllm/transformers_utils/model_arch_config_convertor.py` (heads and head dimension),
-`vllm/model_executor/layers/attention/attention.py` (Attention.get_kv_cache_spec), `vllm/engine/arg_utils.py` (a window of
-the whole model only where no layer is full) and the models named beside a rule. Bytes of a token in a layer: (head
+`vllm/model_executor/layers/attention/attention.py` (Attention.get_kv_cache_spec), `vllm/engine/arg_utils.py` (a window
+of the whole model only where no layer is full) and the models named beside a rule. Bytes of a token in a layer: (head
 dimension of keys + that of values) x KV heads x bytes of an element.
 """
 
@@ -138,12 +138,10 @@ def attention_layer(heads: Heads, window: int | None) -> Layers:
     return FullLayers(count=1, kv_heads=heads.kv_heads, head_dim=heads.head_dim, value_dim=heads.value_dim)
 
 
-def read_full_decoder(config: Configuration) -> list[Layers]:
-    """Layers of a decoder whose class reads no window by layer: full, or all with the window of the whole model."""
-    count = layer_count(config)
-    kinds = set(layer_types(config, count))
-    window = sliding_window(config) if not kinds or kinds == {SLIDING} else None
-    return [attention_layer(own, window) for own in heads_by_layer(config, count)]
+def read_split_heads(config: Configuration) -> list[Layers]:
+    """MiniCPM 3 (minicpm3.py): compressed in the weights only; keys and values are kept whole, both as wide as keys."""
+    width = config.number("qk_nope_head_dim") + config.number("qk_rope_head_dim")
+    return [FullLayers(count=layer_count(config), kv_heads=attention_heads(config), head_dim=width)]
 
 
 def read_chunked(config: Configuration) -> list[Layers]:

@@ -58,12 +58,16 @@ class Configuration:
         self._parts: Mapping[str, str] = row.get("parts", {})
 
     def get(self, *names: str, default: Any = None) -> Any:
-        """The first of these fields that is set (null is not), in the file before the defaults of the class."""
-        for source in (self.values, self._defaults):
-            for name in names:
-                for spelling in (name, self._names.get(name)):
-                    if spelling is not None and source.get(spelling) is not None:
-                        return source[spelling]
+        """The first of these fields that the file sets; else that of its class, unless the file sets one to null."""
+        spellings = [spelling for name in names for spelling in (name, self._names.get(name)) if spelling is not None]
+        written = [self.values[spelling] for spelling in spellings if spelling in self.values]
+        for value in written:
+            if value is not None:
+                return value
+        if not written:
+            for spelling in spellings:
+                if self._defaults.get(spelling) is not None:
+                    return self._defaults[spelling]
         return default
 
     def number(self, *names: str, default: int | None = None) -> int:

@@ -26,6 +26,7 @@ _KEYS = (
     "max_seq_length",
     "seq_len",
 )
+_EMBEDDING_GEMMA_2 = 8192  # vllm/model_executor/models/config.py
 # Kinds of scaling whose factor the written length already includes.
 _SCALED = ("su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling")
 
@@ -34,6 +35,8 @@ def read_context(config: Configuration) -> int:
     """Tokens of the longest sequence that vLLM serves unless it is told another length."""
     lengths = [value for key in _KEYS if isinstance(value := config.get(key), int | float) and value > 0]
     length = config.get("model_max_length") or min(lengths, default=DEFAULT_CONTEXT)
+    if config.model_type.startswith("embedding_gemma2"):
+        length = min(length, _EMBEDDING_GEMMA_2)
     kinds = list(_rope_parameters(config))
     factor: float = 1
     if "gemma3" not in config.model_type:

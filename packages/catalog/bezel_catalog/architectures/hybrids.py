@@ -7,6 +7,7 @@ Source: vLLM 0.32.0, the model of the same name under `vllm/model_executor/model
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel_catalog.architectures.attention import (
@@ -68,7 +69,7 @@ def _attention(config: Configuration, window: int | None = None) -> Layers:
 def read_mamba(config: Configuration) -> list[Layers]:
     """Mamba and Falcon Mamba: no attention at all (mamba.py)."""
     state = mamba1(config.number("intermediate_size"), config.number("state_size"), config.number("conv_kernel"))
-    return [state] * layer_count(config)
+    return [replace(state, cached_prefixes=False)] * layer_count(config)
 
 
 def read_mamba2(config: Configuration) -> list[Layers]:
@@ -81,7 +82,7 @@ def read_mamba2(config: Configuration) -> list[Layers]:
         state=config.number("state_size"),
         kernel=config.number("conv_kernel"),
     )
-    return [state] * layer_count(config)
+    return [replace(state, cached_prefixes=False)] * layer_count(config)
 
 
 def read_jamba(config: Configuration) -> list[Layers]:

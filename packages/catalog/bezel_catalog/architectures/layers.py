@@ -107,13 +107,15 @@ class StateLayers(Layers):
     """Layers with a state of fixed size for each sequence (MambaSpec): state-space models, linear attention.
 
     `form` is the kind of state in vLLM's words, e.g. mamba2 or gdn_attention. `checkpoints` are the blocks more that
-    vLLM reserves for each sequence where it caches prefixes.
+    vLLM reserves for each sequence where it caches prefixes; `cached_prefixes` is false where it never does, as in
+    models without attention.
     """
 
     kind: ClassVar[str] = "state"
     form: str
     arrays: tuple[StateArray, ...]
     checkpoints: int = 0
+    cached_prefixes: bool = True
 
     def state_bytes(self, element_bytes: int, shards: int = 1) -> int:
         """Bytes of one sequence in one layer on one of `shards` devices."""

@@ -53,6 +53,7 @@ _READERS: dict[str, Reader] = {
     "qwen3_5_moe": hybrids.read_delta_net,
     "qwen3_5_moe_text": hybrids.read_delta_net,
     "zamba2": hybrids.read_zamba2,
+    "minicpm3": attention.read_split_heads,
     "llama4": attention.read_chunked,
     "llama4_text": attention.read_chunked,
     "mimo_v2": attention.read_own_windows,
@@ -71,6 +72,7 @@ _OWN_CACHE = {
     "glm5_next_text": "a sparse index beside delta attention",
     "hy_v4": "a cache of its own kind",
     "inkling": "convolutions beside windows in one cache",
+    "inkling_mm_model": "convolutions beside windows in one cache",
     "kimi_k3": "a cache of its own kind",
     "minimax_m3": "a sparse index beside keys and values",
     "qwen4_exp": "a sparse index and states of several sizes",
@@ -120,8 +122,9 @@ def read_architecture(
 
 
 def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
-    if part.model_type in _OWN_CACHE:
-        return [UnknownLayers(count=1, reason=f"{part.model_type} has {_OWN_CACHE[part.model_type]}")]
+    for model_type in (part.model_type, str(part.whole.get("model_type"))):
+        if model_type in _OWN_CACHE:
+            return [UnknownLayers(count=1, reason=f"{model_type} has {_OWN_CACHE[model_type]}")]
     try:
         return _reader(part, class_name)(part)
     except MissingFieldError as error:

@@ -1,13 +1,25 @@
-"""Bytes and parameters of a checkpoint from the types and shapes of its tensors, as safetensors headers give them."""
+"""Bytes and parameters of a checkpoint from the types and shapes of its tensors, as safetensors headers give them.
+
+Owns what a tensor is: a weight, a packed one with the bits of its form, a scale beside one, a part that vLLM does not
+load with the model (a tied head that is stored all the same, layers of multi-token prediction). Leaves the form of
+quantised weights to bezel_catalog.architectures.quantisation.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bezel_base.errors import Problem, UserError
+from bezel_catalog.architectures.configuration import read_configuration
+from bezel_catalog.architectures.quantisation import read_form
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from bezel_catalog.architectures.configuration import Configuration
 
 # Bits of one element by the name of its type in a safetensors header.
 ELEMENT_BITS = {
@@ -16,6 +28,8 @@ ELEMENT_BITS = {
     "I8": 8,
     "F8_E5M2": 8,
     "F8_E4M3": 8,
+    "F8_E5M2FNUZ": 8,
+    "F8_E4M3FNUZ": 8,
     "F8_E8M0": 8,
     "F4": 4,
     "F6_E2M3": 6,
@@ -32,21 +46,40 @@ ELEMENT_BITS = {
     "U64": 64,
     "C64": 64,
 }
+_SERVED_BITS = 16
+"""Bits of a weight that a file holds in more: vLLM serves float32 in 16 bits unless it is told otherwise."""
+_WIDE = ("F32", "F64")
+_EXPERT = re.compile(r"(?:^|\.)experts\.|(?:^|\.)(?:moe|ffn|feed_forward)\.(?:gate|up|down)_proj\.weight$")
+_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
+_DRAFT = re.compile(r"^(?:model\.)?mtp(?:_layers|_block)?\.|^(?:model\.)?mtp\b|\.mtp\.")
+_LOOKED_UP = "embed_tokens_per_layer"
+_HEAD = re.compile(r"^(?:language_model\.|model\.)?lm_head\.weight$")
+
+
+class TensorError(UserError, ValueError):
+    """The tensors of a checkpoint cannot be weighed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What the tensors of a checkpoint weigh.
 
-    `bytes` are those of the tensors in the files. `parameters` counts the numbers that they stand for, packed ones
-    unpacked, scales left out; `active_parameters` those that one token passes through. `encoding` is the form of most
-    of them, e.g. bf16, fp8 or w4a16.
+    `bytes` are those of the tensors that vLLM loads, as the files hold them; `draft_bytes` those of its layers of
+    multi-token prediction, which are loaded only to draft, and `skipped_bytes` those that nothing loads. `parameters`
+    counts the numbers that the loaded tensors stand for, packed ones unpacked, scales left out; `active_parameters`
+    those that one token passes through. `resident_bytes` is what the loaded tensors take once they are served, since
+    float32 is served in 16 bits. `encoding` is the form of most of them, e.g. bf16, fp8 or w4a16, and `method` the name
+    of the quantisation in the configuration.
     """
 
     bytes: int
     parameters: int
     active_parameters: int
     encoding: str
+    method: str | None = None
+    draft_bytes: int = 0
+    skipped_bytes: int = 0
+    resident_bytes: int = 0
 
 
 def weigh(config: Mapping[str, Any], tensors: Mapping[str, tuple[str, Sequence[int]]]) -> Weights:
@@ -57,14 +90,74 @@ def weigh(config: Mapping[str, Any], tensors: Mapping[str, tuple[str, Sequence[i
         tensors: type and shape of each tensor by its name, as in the headers of all its safetensors files.
 
     Raises:
-        ValueError: a type is none of safetensors'.
+        ConfigError: it is not the configuration of a model.
+        TensorError: there is no tensor, or one of a type that safetensors does not have.
     """
-    total = sum(_tensor_bytes(*tensor) for tensor in tensors.values())
-    parameters = sum(math.prod(shape) for _, shape in tensors.values())
-    return Weights(total, parameters, parameters, str(config.get("torch_dtype") or config.get("dtype") or "unknown"))
+    part, form = read_configuration(config), read_form(config)
+    if not tensors:
+        raise TensorError(Problem("tensors", None, "no file lists any, so nothing can be loaded.", "copy the files."))
+    loaded = drafts = skipped = resident = parameters = active = 0
+    bytes_by_type: dict[str, int] = {}
+    share = _active_share(part)
+    for name, (kind, shape) in tensors.items():
+        size = tensor_bytes(name, kind, shape)
+        if _is_draft(part, name):
+            drafts += size
+            continue
+        if _HEAD.search(name) and part.get("tie_word_embeddings", default=False) is True:
+            skipped += size
+            continue
+        loaded += size
+        numbers = form.numbers(name, kind, math.prod(shape), ELEMENT_BITS[kind])
+        wide = kind in _WIDE and bool(numbers) and not form.method
+        resident += math.prod(shape) * _SERVED_BITS // 8 if wide else size
+        parameters += numbers
+        if _LOOKED_UP not in name:
+            active += round(numbers * share) if _EXPERT.search(name) else numbers
+        if numbers:
+            bytes_by_type[kind] = bytes_by_type.get(kind, 0) + size
+    most = max(bytes_by_type, key=lambda kind: bytes_by_type[kind], default="")
+    return Weights(
+        bytes=loaded,
+        parameters=parameters,
+        active_parameters=active,
+        encoding=form.encoding(most),
+        method=form.method or None,
+        draft_bytes=drafts,
+        skipped_bytes=skipped,
+        resident_bytes=resident,
+    )
 
 
-def _tensor_bytes(kind: str, shape: Sequence[int]) -> int:
+def tensor_bytes(name: str, kind: str, shape: Sequence[int]) -> int:
+    """Bytes of one tensor.
+
+    Raises:
+        TensorError: safetensors has no such type.
+    """
     if kind not in ELEMENT_BITS:
-        raise ValueError(kind)
-    return math.prod(shape) * ELEMENT_BITS[kind] // 8
+        repair = f"choose a checkpoint whose tensors are of {', '.join(ELEMENT_BITS)}."
+        raise TensorError(Problem(f"tensor {name}", kind, "safetensors has no such type.", repair))
+    return -(-math.prod(shape) * ELEMENT_BITS[kind] // 8)
+
+
+def _active_share(part: Configuration) -> float:
+    """Share of the experts that one token passes through; 1 without experts."""
+    experts = part.get("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
+    chosen = part.get("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k")
+    if isinstance(experts, list):
+        experts = max(experts, default=0)
+    if isinstance(chosen, list):
+        chosen = max(chosen, default=0)
+    return min(1.0, chosen / experts) if experts and chosen else 1.0
+
+
+def _is_draft(part: Configuration, name: str) -> bool:
+    """Whether a tensor belongs to multi-token prediction: its own name, or a layer behind the last one."""
+    if _DRAFT.search(name):
+        return True
+    layer = _LAYER.search(name)
+    if layer is None or not part.values.get("num_nextn_predict_layers"):
+        return False
+    count = part.get("num_hidden_layers")
+    return isinstance(count, int) and int(layer[1]) >= count

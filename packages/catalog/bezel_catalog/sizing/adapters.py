@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel_catalog.architectures.layers import AttentionLayers
 from bezel_catalog.vllm.typed_values import integer
 
 if TYPE_CHECKING:
@@ -40,18 +41,15 @@ def read_adapters(values: Mapping[str, Any]) -> Adapters:
 def adapter_bytes(shape: Architecture, adapters: Adapters, *, shards: int = 1) -> int:
     """Bytes on each device. One matrix of each pair is split over the devices, as its layer is.
 
-    Layers that share a cache are counted with sliding heads, as most of them have those.
+    Counted are the linear layers of attention, those of layers that share a cache included, and of the MLPs; those of
+    a state or of compressed vectors are not.
     """
     hidden, heads = shape.hidden_size, shape.attention_heads
-    kinds = (
-        (shape.sliding_layers + shape.shared_kv_layers, shape.sliding_kv_heads, shape.sliding_head_dim),
-        (shape.full_layers, shape.full_kv_heads, shape.full_head_dim),
-    )
-    total = 0
-    for layers, kv_heads, head_dim in kinds:
-        queries, keys = heads * head_dim, kv_heads * head_dim
-        attention = 3 * hidden + (queries + 2 * keys) // shards + queries // shards + hidden
-        total += layers * (attention + _mlp(hidden, shape.intermediate_size, shards))
+    total = shape.layers * _mlp(hidden, shape.intermediate_size, shards)
+    for group in shape.cache:
+        if isinstance(group, AttentionLayers):
+            queries, keys = heads * group.head_dim, group.kv_heads * group.head_dim
+            total += group.count * (3 * hidden + (queries + 2 * keys) // shards + queries // shards + hidden)
     total += shape.layers * shape.experts * _mlp(hidden, shape.expert_intermediate_size, shards)
     return total * adapters.count * adapters.rank * 2
 

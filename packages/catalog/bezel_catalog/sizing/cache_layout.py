@@ -3,17 +3,19 @@
 Source: vLLM 0.32.0. Pages and blocks of a request: `vllm/v1/kv_cache_interface.py` (page_size_bytes and
 max_memory_usage_bytes of each specification). Groups: `vllm/v1/core/kv_cache_utils.py` (get_kv_cache_groups,
 unify_kv_cache_spec_page_size, _get_kv_cache_groups_uniform_page_size). Size of a block beside states:
-`vllm/platforms/interface.py` (_align_hybrid_block_size). Holds where a layer's blocks lie one behind the other, which is
-every backend's default but for models with a cache of their own kind; those are unknown here. Leaves everything beside
-the cache to bezel_catalog.sizing.memory.
+`vllm/platforms/interface.py` (_align_hybrid_block_size). Holds where a layer's blocks lie one behind the other, which
+is every backend's default but for models with a cache of their own kind; those are unknown here. Leaves everything
+beside the cache to bezel_catalog.sizing.memory.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel_base.errors import Problem, UserError
 from bezel_catalog.architectures.layers import (
     AttentionLayers,
     ChunkedLayers,
@@ -35,8 +37,18 @@ LATENT_ALIGNMENT = 128
 _PADDING_LIMIT = 1.5
 
 
-class UnknownLayoutError(ValueError):
-    """The cache of some layers cannot be computed; the reasons are its arguments."""
+class UnknownLayoutError(UserError, ValueError):
+    """The cache of some layers cannot be computed.
+
+    Attributes:
+        reasons: why not, one for each kind of layers.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        self.reasons = reasons
+        consequence = "the memory of these layers is unknown, and is not guessed."
+        repair = "choose a model whose layers are known, or measure this one."
+        super().__init__(*(Problem("layers", reason, consequence, repair) for reason in reasons))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +59,7 @@ class CacheSettings:
     `block_tokens` is the size of a block of the attention backend. `element_bytes` is the width of an element of keys
     and values, `state_bytes` that of the model's own type, in which states are kept. `encoder_tokens` is the largest
     number of encoder tokens in one step, `draft_tokens` that of speculated tokens. `hybrid` is False where windows
-    are kept at full length (disable-hybrid-kv-cache-manager); None is vLLM's own choice.
+    are kept at full length (disable-hybrid-kv-cache-manager).
     """
 
     max_model_len: int
@@ -58,7 +70,7 @@ class CacheSettings:
     prefix_caching: bool = True
     encoder_tokens: int = 0
     draft_tokens: int = 0
-    hybrid: bool | None = None
+    hybrid: bool = True
     shards: int = 1
 
 
@@ -143,22 +155,15 @@ def lay_out(architecture: Architecture, settings: CacheSettings) -> CacheLayout:
     """
     if architecture.unknown:
         raise UnknownLayoutError(*architecture.unknown)
-    groups = [dataclasses.replace(group, count=1) for group in architecture.cache for _ in range(group.count)]
-    groups = [group for group in groups if group.keeps_cache]
-    if all(isinstance(group, StateLayers) for group in groups):
-        # Without attention vLLM caches no prefixes.
-        settings = dataclasses.replace(settings, prefix_caching=False)
-    if settings.hybrid is False or (settings.hybrid is None and architecture.groups(ChunkedLayers)):
+    groups = [group for group in architecture.cache if group.keeps_cache]
+    if not settings.hybrid:
         groups = _at_full_length(groups)
     layers = _specs(groups, settings)
     if not layers:
         return CacheLayout((), 0, settings.max_model_len)
     if len({(spec.base, spec.block) for spec in layers}) == 1:
-        buckets = [layers]
-    else:
-        buckets = _split(_same_pages(layers))
-    made = tuple(_group(bucket, settings) for bucket in buckets)
-    return CacheLayout(made, max(sum(spec.page for spec in bucket) for bucket in buckets), settings.max_model_len)
+        return _one_group(layers, settings)
+    return _equal_groups(_same_pages(layers), settings)
 
 
 def _at_full_length(groups: Sequence[Layers]) -> list[Layers]:
@@ -166,14 +171,15 @@ def _at_full_length(groups: Sequence[Layers]) -> list[Layers]:
     if not any(isinstance(group, FullLayers) for group in groups):
         return list(groups)
     return [
-        FullLayers(count=1, kv_heads=group.kv_heads, head_dim=group.head_dim, value_dim=group.value_dim)
+        FullLayers(count=group.count, kv_heads=group.kv_heads, head_dim=group.head_dim, value_dim=group.value_dim)
         if isinstance(group, SlidingLayers | ChunkedLayers)
         else group
         for group in groups
     ]
 
 
-def _specs(groups: Sequence[Layers], settings: CacheSettings) -> list[_Spec]:
+def _specs(groups: Sequence[Layers], settings: CacheSettings) -> Counter[_Spec]:
+    """Number of layers of each part."""
     states = [group for group in groups if isinstance(group, StateLayers)]
     attention = [group for group in groups if not isinstance(group, StateLayers)]
     block, padded = settings.block_tokens, 0
@@ -183,14 +189,14 @@ def _specs(groups: Sequence[Layers], settings: CacheSettings) -> list[_Spec]:
         align = max(block, LATENT_ALIGNMENT) if isinstance(attention[0], LatentLayers) else block
         block = max(block, align * -(-state // (align * token)))
         padded = block * token
-    specs = []
+    layers: Counter[_Spec] = Counter()
     for group in groups:
         if isinstance(group, StateLayers):
             page = padded or group.state_bytes(settings.state_bytes, settings.shards)
-            specs.append(_Spec(group, block, page))
         else:
-            specs.append(_Spec(group, block, block * _token_bytes(group, settings)))
-    return specs
+            page = block * _token_bytes(group, settings)
+        layers[_Spec(dataclasses.replace(group, count=1), block, page)] += group.count
+    return layers
 
 
 def _aligned_token_bytes(attention: Sequence[Layers], settings: CacheSettings) -> int:
@@ -208,46 +214,49 @@ def _token_bytes(group: Layers, settings: CacheSettings) -> int:
     raise TypeError(message)
 
 
-def _same_pages(layers: Sequence[_Spec]) -> list[_Spec]:
+def _same_pages(layers: Counter[_Spec]) -> Counter[_Spec]:
     """Pages of one size: longer blocks where the largest is a multiple, padding elsewhere."""
     largest = max(spec.page for spec in layers)
-    result = []
-    for spec in layers:
-        if isinstance(spec.group, StateLayers) or spec.page == largest:
-            result.append(dataclasses.replace(spec, page=largest))
-        elif largest % spec.page == 0:
-            result.append(dataclasses.replace(spec, page=largest, block=spec.block * (largest // spec.page)))
-        elif isinstance(spec.group, LatentLayers):
-            reason = f"pages of {spec.page} and {largest} bytes cannot be made equal: vLLM does not start"
-            raise UnknownLayoutError(reason)
-        else:
-            result.append(dataclasses.replace(spec, page=largest))
+    result: Counter[_Spec] = Counter()
+    for spec, count in layers.items():
+        block = spec.block
+        if not isinstance(spec.group, StateLayers) and spec.page != largest:
+            if largest % spec.page == 0:
+                block *= largest // spec.page
+            elif isinstance(spec.group, LatentLayers):
+                reason = f"pages of {spec.page} and {largest} bytes cannot be made equal, so vLLM does not start"
+                raise UnknownLayoutError(reason)
+        result[dataclasses.replace(spec, page=largest, block=block)] += count
     return result
 
 
-def _split(layers: Sequence[_Spec]) -> list[list[_Spec]]:
-    """Groups of as many layers as the rarest kind has; of the most frequent where the kinds are about as many."""
-    kinds: dict[_Spec, list[_Spec]] = {}
-    for spec in layers:
-        kinds.setdefault(spec, []).append(spec)
-    fewest, most = (pick(len(same) for same in kinds.values()) for pick in (min, max))
-    size = most if most < fewest * _PADDING_LIMIT else fewest
-    result = []
-    for spec, same in kinds.items():
-        # The last group of a kind is filled up with layers that do not exist, so all groups have one size.
-        result += [[spec] * size] * -(-len(same) // size)
-    return result
-
-
-def _group(bucket: Sequence[_Spec], settings: CacheSettings) -> CacheGroup:
-    pages = {spec.page for spec in bucket}
-    return CacheGroup(
-        kind=bucket[0].group.kind,
-        layers=len(bucket),
-        block_tokens=bucket[0].block,
-        page_bytes=pages.pop() if len(pages) == 1 else sum(spec.page for spec in bucket),
-        request_blocks=max(_request_blocks(spec, settings) for spec in bucket),
+def _one_group(layers: Counter[_Spec], settings: CacheSettings) -> CacheLayout:
+    """All layers need the same number of tokens, though their sizes may differ."""
+    first = next(iter(layers))
+    pages = sum(spec.page * count for spec, count in layers.items())
+    group = CacheGroup(
+        kind=first.group.kind,
+        layers=layers.total(),
+        block_tokens=first.block,
+        page_bytes=first.page if len(layers) == 1 else pages,
+        request_blocks=max(_request_blocks(spec, settings) for spec in layers),
     )
+    return CacheLayout((group,), pages, settings.max_model_len)
+
+
+def _equal_groups(layers: Counter[_Spec], settings: CacheSettings) -> CacheLayout:
+    """Groups of as many layers as the rarest kind has; of the most frequent where the kinds are about as many.
+
+    The last group of a kind is filled up with layers that do not exist, so all groups have one size.
+    """
+    fewest, most = min(layers.values()), max(layers.values())
+    size = most if most < fewest * _PADDING_LIMIT else fewest
+    groups = [
+        CacheGroup(spec.group.kind, size, spec.block, spec.page, _request_blocks(spec, settings))
+        for spec, count in layers.items()
+        for _ in range(-(-count // size))
+    ]
+    return CacheLayout(tuple(groups), size * groups[0].page_bytes, settings.max_model_len)
 
 
 def _request_blocks(spec: _Spec, settings: CacheSettings) -> int:
@@ -261,5 +270,6 @@ def _request_blocks(spec: _Spec, settings: CacheSettings) -> int:
         case CrossLayers():
             return -(-settings.encoder_tokens // spec.block)
         case StateLayers(checkpoints=checkpoints):
-            return (2 + checkpoints if settings.prefix_caching else 1) + settings.draft_tokens
+            cached = settings.prefix_caching and spec.group.cached_prefixes
+            return (2 + checkpoints if cached else 1) + settings.draft_tokens
     return -(-length // spec.block)

@@ -66,7 +66,7 @@ class HostPart:
 def layer_bytes(model: Model, shards: int) -> int:
     """Average weights of one layer on one GPU; the embeddings are in no layer."""
     shape = model.architecture
-    return max(0, model.weight_bytes - 2 * shape.embedding_parameters) // shape.layers // shards
+    return max(0, model.weight_bytes - 2 * shape.embedding_parameters) // max(1, shape.layers) // shards
 
 
 def host_parts(model: Model, options: HostOptions, *, offloaded_bytes: int, shards: int) -> tuple[HostPart, ...]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bezel_catalog.sizing.kv_cache import kv_bytes
+from bezel_catalog.architectures.layers import ChunkedLayers, EncoderLayers, FullLayers, LatentLayers, SlidingLayers
+from bezel_catalog.sizing.kv_cache import kept_tokens, kv_bytes
 
 if TYPE_CHECKING:
     from bezel_catalog import Accelerator, Architecture, Model, TpuSlice
+    from bezel_catalog.architectures.layers import Layers
 
 Range = tuple[float, float]
 Verdict = Literal["below", "within", "above"]
@@ -175,11 +177,22 @@ def step_seconds(
 def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
     """Computation of one prompt: that of its tokens, and the attention among them."""
     shape = model.architecture
-    full = shape.full_layers * shape.full_head_dim * tokens / 2
-    sliding = shape.sliding_layers * shape.sliding_head_dim * min(tokens / 2, shape.window)
-    work = tokens * (token_flops(shape) + 4 * shape.attention_heads * (full + sliding))
+    attention = sum(_attended_width(group, tokens) for group in shape.cache)
+    work = tokens * (token_flops(shape) + 4 * shape.attention_heads * attention)
     low, high = (work / peaks.flops / peaks.chips / share for share in reversed(PREFILL_EFFICIENCY))
     return low, high
+
+
+def _attended_width(group: Layers, tokens: int) -> float:
+    """Numbers of one head that a token is multiplied with, on average over a prompt, in all layers of a group."""
+    match group:
+        case EncoderLayers():
+            return group.count * group.head_dim * tokens
+        case FullLayers() | SlidingLayers() | ChunkedLayers():
+            return group.count * group.head_dim * min(tokens / 2, kept_tokens(group) or tokens)
+        case LatentLayers(indexer=False):
+            return group.count * group.width * min(tokens / 2, group.window or tokens)
+    return 0
 
 
 def token_flops(shape: Architecture) -> int:
@@ -204,7 +217,8 @@ def read_weight_bytes(model: Model, tokens: int) -> float:
         return read
     tied = _EMBEDDING_BYTES * shape.vocabulary * shape.hidden_size
     parameters = shape.parameters - shape.embedding_parameters
-    experts = 3 * shape.layers * shape.experts * shape.hidden_size * shape.expert_intermediate_size
+    layers = shape.expert_layers or shape.layers
+    experts = min(3 * layers * shape.experts * shape.hidden_size * shape.expert_intermediate_size, parameters)
     touched = 1 - (1 - shape.active_experts / shape.experts) ** tokens
     return tied + (read - tied) / parameters * (parameters - experts + experts * touched)
 
