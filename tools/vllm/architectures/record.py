@@ -3,10 +3,10 @@
     PYTHON tools/vllm/architectures/record.py OUT [NAME ...]
 
 PYTHON is the interpreter of any vLLM, one for CPUs as well. For each model of models.json beside this file a folder
-with its config.json is made (weights are not needed: vLLM fills them in), the engine is configured as `vllm serve`
-does it, the model is built, and its layers are asked for their cache. Blocks, groups and tokens are those of vLLM's own
-functions. OUT is the JSON file of results; with names, only those models are laid out again. Imports nothing of this
-project.
+with its config.json is made, the engine is configured as vLLM's `LLM` does it, the model is built, and its layers are
+asked for their cache. Blocks, groups and tokens are those of vLLM's own functions. Weights are not needed: vLLM fills
+them in; for the models that are marked so, the tensors that transformers saves are listed. OUT is the JSON file of
+results; with names, only those models are laid out again. Imports nothing of this project.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MODELS = Path(os.environ.get("MODELS") or Path(__file__).with_name("models.json"))
+MODELS = Path(__file__).with_name("models.json")
 CACHE_BYTES = 64 << 20
 ATTRIBUTES = ("num_kv_heads", "head_size", "head_size_v", "sliding_window", "attention_chunk_size", "mamba_type")
 
@@ -41,6 +41,19 @@ def make_config(row: dict[str, Any]) -> dict[str, Any]:
         made.save_pretrained(folder)
         content: dict[str, Any] = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
     return {**content, "architectures": [row["class"]]}
+
+
+def saved_tensors(row: dict[str, Any]) -> dict[str, Any]:
+    """Type and shape of each tensor of a model with random weights, as transformers saves it."""
+    transformers: Any = importlib.import_module("transformers")
+    torch: Any = importlib.import_module("torch")
+    made = getattr(transformers, row["config"])(**row["fields"])
+    model = getattr(transformers, row["class"])(made).to(torch.bfloat16)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        content = (Path(folder) / "model.safetensors").read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return {name: [each["dtype"], each["shape"]] for name, each in header.items() if name != "__metadata__"}
 
 
 def describe(group: Any) -> dict[str, Any]:
@@ -124,6 +137,7 @@ def lay_out(folder: Path, arguments: dict[str, Any], device: str) -> dict[str, A
         cache = utilities.get_kv_cache_configs(config, [found], [given["kv_cache_memory_bytes"]])[0]
     row = {
         "class": config.model_config.architecture,
+        "memory": given["kv_cache_memory_bytes"],
         "max_model_len": config.model_config.max_model_len,
         "batched": config.scheduler_config.max_num_batched_tokens,
         "in_flight": config.max_in_flight_tokens,
@@ -150,9 +164,11 @@ def attempt(name: str, row: dict[str, Any]) -> dict[str, Any]:
     handler = logging.StreamHandler(log)
     logging.getLogger("vllm").addHandler(handler)
     started = time.monotonic()
-    result: dict[str, Any] = {"name": name}
+    result: dict[str, Any] = {"arguments": row.get("arguments", {})}
     try:
         result["config"] = make_config(row)
+        if row.get("tensors"):
+            result["tensors"] = saved_tensors(row)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)
             (path / "config.json").write_text(json.dumps(result["config"]), encoding="utf-8")
@@ -174,6 +190,28 @@ def attempt(name: str, row: dict[str, Any]) -> dict[str, Any]:
         compilation.compilation.CompilationConfig.static_forward_context = {}
     gc.collect()
     return result
+
+
+def shorten(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without what only its encoders of images and sound read, and without labels."""
+    short = {}
+    for key, value in config.items():
+        if key.startswith(("id2label", "label2id")):
+            continue
+        if isinstance(value, dict) and key.startswith(
+            ("vision", "audio", "encoder_config", "talker", "code2wav", "vq")
+        ):
+            short[key] = {"model_type": value.get("model_type", "")}
+        else:
+            short[key] = shorten(value) if isinstance(value, dict) else value
+    return short
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write the results, a line for each model."""
+    head = json.dumps({key: value for key, value in content.items() if key != "models"})
+    rows = (f" {json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(content["models"].items()))
+    path.write_text(f'{head[:-1]}, "models": {{\n' + ",\n".join(rows) + "\n}}\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -201,7 +239,7 @@ def main() -> None:
     content["cache_bytes"] = CACHE_BYTES
     for name in names or rows:
         content["models"][name] = attempt(name, rows[name])
-        out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write(out, content)
 
 
 if __name__ == "__main__":

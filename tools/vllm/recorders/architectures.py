@@ -4,7 +4,8 @@
 
 PYTHON is the interpreter of any vLLM, one for CPUs as well: nothing is loaded on a device. Two files are written into
 FOLDER, the catalogue's `vllm/architectures`: RELEASE.json, the release as the installed vLLM states it, with each
-architecture's kinds of tasks, its module and what its class says of itself; and configurations.json, by `model_type`
+architecture's kinds of tasks, its module and what its class says of itself, the classes of transformers that it serves
+without one of its own, and its methods of quantisation; and configurations.json, by `model_type`
 the defaults and other names of the fields that a memory plan reads. Imports nothing of this project.
 """
 
@@ -13,7 +14,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,32 @@ KINDS = {
     "_TRANSFORMERS_BACKEND_MODELS": "transformers",
 }
 TRAITS = ("is_hybrid", "is_attention_free", "is_text_generation_model", "is_pooling_model", "supports_multimodal")
-FIELD = re.compile(
-    r"layer|head|kv|window|chunk|hidden|intermediate|ffn|dim|d_model|rank|state|conv|mamba|expan|group|expert|topk|"
-    r"top_k|interval|pattern|block|period|offset|vocab|position|tie|max_|n_|seq|attention|index|ratio|kernel|parallel|"
-    r"multi_query|sinks|pool|inner|size|types|moe|causal|decoder"
-)
-IGNORED = re.compile(
-    r"^_|dropout|output_|chunk_size_feed|_token_id|_act$|activation|initializer|_std|bias|softcap|scalar|eps|loss|"
-    r"image_|video_|audio_|vision_|problem_type|is_encoder|resid|scale"
-)
+_FIELDS = """
+_sliding_window_pattern attention_chunk_size attention_head_dim attention_other_setting attn_config
+attn_layer_offset attn_layer_period conv_L_cache conv_dim conv_kernel d_kv d_model decoder_attention_heads
+decoder_ffn_dim decoder_layers decoder_num_attention_heads decoder_num_hidden_layers
+decoder_num_key_value_heads decoder_sparse_step emb_dim embed_dim encoder_attention_heads encoder_ffn_dim
+encoder_layers encoder_num_attention_heads expand expert_ffn_hidden_size expert_layer_offset
+expert_layer_period ffn_config ffn_dim ffn_hidden_size full_attn_idxs global_attn_every_n_layers
+global_head_dim head_dim hidden_dim hidden_size hidden_size_per_head hybrid_layer_pattern index_head_dim
+index_topk interleave_moe_layer_step intermediate_size is_causal is_decoder kv_channels kv_lora_rank
+layer_group_size layer_types layers_block_type linear_attn_config linear_conv_kernel_dim linear_key_head_dim
+linear_num_key_heads linear_num_value_heads linear_value_head_dim mamba_d_conv mamba_d_head mamba_d_ssm
+mamba_d_state mamba_expand mamba_head_dim mamba_n_groups mamba_n_heads mamba_ngroups mamba_num_heads
+mamba_ssm_cache_dtype mamba_ssm_dtype max_position_embeddings max_seq_len max_sequence_length
+max_target_positions max_window_layers mlp_layer_types moe_intermediate_size moe_k moe_layer_freq
+moe_layer_start_index moe_layers moe_num_experts moe_top_k moe_topk multi_query multi_query_group_num n_embd
+n_groups n_head n_head_kv n_heads n_inner n_layer n_layers n_mamba_heads n_positions n_routed_experts
+new_decoder_architecture no_rope_layer_interval no_rope_layers num_attention_groups num_attention_heads
+num_dense_layers num_encoder_attention_heads num_experts num_experts_per_tok num_experts_per_token
+num_global_key_value_heads num_heads num_hidden_layers num_key_value_heads num_kv_heads num_kv_shared_layers
+num_layers num_local_experts num_nextn_predict_layers original_max_position_embeddings pooling
+qk_nope_head_dim qk_rope_head_dim seq_len seq_length sliding_window sliding_window_pattern
+sliding_window_size ssm_state_size state_size swa_head_dim swa_num_key_value_heads swa_v_head_dim
+tgt_vocab_size tie_word_embeddings top_k_experts use_bidirectional_attention use_sliding_window v_head_dim
+vocab_size window_size
+"""
+FIELDS = frozenset(_FIELDS.split())
 
 
 def architectures(registry: Any) -> dict[str, Any]:
@@ -60,6 +77,23 @@ def architectures(registry: Any) -> dict[str, Any]:
         row["traits"] = [trait for trait in TRAITS if getattr(info, trait)]
         row["attention"] = info.attn_type
     return dict(sorted(rows.items()))
+
+
+def fallbacks() -> list[str]:
+    """Classes of transformers that a vLLM without a class of its own serves: their attention can be exchanged."""
+    transformers: Any = importlib.import_module("transformers")
+    model: Any = importlib.import_module("vllm.config.model")
+    suffixes = tuple(suffix for suffix, _ in model.iter_architecture_defaults())
+    names = {name for name in dir(transformers) if name.endswith(suffixes) and not name.startswith(("TF", "Flax"))}
+    served = []
+    for name in sorted(names):
+        try:
+            kind = getattr(transformers, name)
+            if kind.is_backend_compatible() or kind._can_set_attn_implementation():  # noqa: SLF001 - as vLLM asks
+                served.append(name)
+        except Exception as error:  # noqa: BLE001 - a class of a package that is not installed
+            print(name, type(error).__name__, str(error)[:100], file=sys.stderr)
+    return served
 
 
 def configurations() -> dict[str, Any]:
@@ -83,15 +117,26 @@ def configuration(kind: Any) -> dict[str, Any]:
     """Defaults, parts and attribute map of one configuration class."""
     values = vars(kind())
     row = {
-        "defaults": {
-            key: value
-            for key, value in values.items()
-            if FIELD.search(key) and not IGNORED.search(key) and plain(value)
-        },
+        "defaults": {key: value for key, value in values.items() if key in FIELDS and plain(value)},
         "parts": {key: part.model_type for key, part in values.items() if hasattr(part, "model_type")},
-        "names": dict(kind.attribute_map),
+        "names": {key: name for key, name in kind.attribute_map.items() if key in FIELDS},
     }
     return {key: value for key, value in row.items() if value}
+
+
+def quantisations() -> dict[str, Any]:
+    """Methods of quantisation: the least compute capability of a GPU, times ten, and the types of activations."""
+    module: Any = importlib.import_module("vllm.model_executor.layers.quantization")
+    rows: dict[str, Any] = {}
+    for method in sorted(module.QUANTIZATION_METHODS):
+        try:
+            kind = module.get_quantization_config(method)
+            least, types = kind.get_min_capability(), kind.get_supported_act_dtypes(kind)
+        except Exception as error:  # noqa: BLE001 - a method of another platform
+            print(method, type(error).__name__, str(error)[:100], file=sys.stderr)
+            continue
+        rows[method] = {"capability": least, "types": [str(each).removeprefix("torch.") for each in types]}
+    return rows
 
 
 def plain(value: Any) -> bool:
@@ -111,11 +156,15 @@ def main() -> None:
     registry._run_in_subprocess = lambda function: function()  # noqa: SLF001 - a process each takes half an hour
     release = vllm.__version__.partition("+")[0]
     transformers = importlib.import_module("transformers").__version__
+    defaults: Any = importlib.import_module("vllm.config.model")
     content = {
         "vllm": release,
         "architectures": architectures(registry),
         "removed": registry._PREVIOUSLY_SUPPORTED_MODELS,  # noqa: SLF001
         "plugins": registry._OOT_SUPPORTED_MODELS,  # noqa: SLF001
+        "suffixes": [suffix for suffix, _ in defaults.iter_architecture_defaults()],
+        "transformers": fallbacks(),
+        "quantisations": quantisations(),
     }
     (folder / f"{release}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     read = {"transformers": transformers, "configurations": configurations()}

@@ -19,6 +19,7 @@ from bezel_catalog.architectures.layers import (
     Layers,
     SharedLayers,
     SlidingLayers,
+    UnknownLayers,
 )
 
 if TYPE_CHECKING:
@@ -118,11 +119,16 @@ def read_decoder(config: Configuration) -> list[Layers]:
         kinds = [SLIDING if window else FULL] * count
     if window and config.model_type in _ONE_MORE:
         window += 1
+    if config.model_type == "qwen2" and len(set(kinds)) > 1:
+        # qwen2.py ends with an error.
+        return [UnknownLayers(count=count, reason="vLLM serves a Qwen 2 with a window in every layer or in none")]
     heads = heads_by_layer(config, count)
     shared = count - config.number("num_kv_shared_layers", default=0)
     result: list[Layers] = []
     for number, (kind, own) in enumerate(zip(kinds, heads, strict=False)):
-        if number >= shared > 0:
+        if kind not in (FULL, SLIDING):
+            result.append(UnknownLayers(count=1, reason=f"{config.model_type} has layers of kind {kind!r}"))
+        elif number >= shared > 0:
             result.append(SharedLayers(count=1, kv_heads=own.kv_heads, head_dim=own.head_dim))
         else:
             result.append(attention_layer(own, window if kind == SLIDING else None))

@@ -19,7 +19,9 @@ from bezel_catalog.architectures.configuration import (
     read_configuration,
 )
 from bezel_catalog.architectures.context import read_context
+from bezel_catalog.architectures.experts import read_experts
 from bezel_catalog.architectures.layers import Layers, UnknownLayers
+from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfigError", "merge_layers", "read_architecture"]
 
-_EXPERTS = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
-_ACTIVE = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k")
 _MODALITIES = (("vision_config", "image"), ("audio_config", "audio"), ("encoder_config", "audio"))
 
 _READERS: dict[str, Reader] = {
@@ -99,7 +99,8 @@ def read_architecture(
     classes = class_names(config)
     model_type = str(config.get("model_type") or part.model_type)
     layers = _read_layers(part, classes[0] if classes else "")
-    experts = _number(part, _EXPERTS)
+    hidden_layers = _hidden_layers(part, layers)
+    experts = read_experts(part, hidden_layers or sum(group.count for group in layers))
     return Architecture(
         id=name or model_type,
         model_type=model_type,
@@ -112,11 +113,12 @@ def read_architecture(
         modalities=_modalities(config),
         as_of=as_of,
         source=source,
-        experts=experts,
-        active_experts=_number(part, _ACTIVE) if experts else 0,
-        expert_intermediate_size=_expert_width(part) if experts else 0,
+        experts=experts.count,
+        active_experts=experts.chosen,
+        expert_intermediate_size=experts.width,
+        expert_layers=experts.layers,
         class_name=classes[0] if classes else "",
-        hidden_layers=_hidden_layers(part, layers),
+        hidden_layers=hidden_layers,
         tied_embeddings=bool(part.get("tie_word_embeddings", default=True)),
     )
 
@@ -125,10 +127,26 @@ def _read_layers(part: Configuration, class_name: str) -> list[Layers]:
     for model_type in (part.model_type, str(part.whole.get("model_type"))):
         if model_type in _OWN_CACHE:
             return [UnknownLayers(count=1, reason=f"{model_type} has {_OWN_CACHE[model_type]}")]
+    if reason := _unserved(part, class_name):
+        return [UnknownLayers(count=1, reason=reason)]
     try:
         return _reader(part, class_name)(part)
     except MissingFieldError as error:
         return [UnknownLayers(count=1, reason=f"config.json gives no {error.args[0]}, which {part.model_type} needs")]
+
+
+def _unserved(part: Configuration, class_name: str) -> str | None:
+    """Why no recorded release of vLLM serves a model, None where one does."""
+    if not class_name:
+        return "config.json names no architecture in `architectures`, so vLLM does not know what to build"
+    releases = recorded_releases()
+    reasons = [refusal(class_name, release) for release in releases]
+    if all(reasons):
+        return reasons[-1]
+    known = [architecture for release in releases if (architecture := known_architecture(class_name, release))]
+    if all(not architecture.base for architecture in known) and part.whole.get("is_encoder_decoder"):
+        return f"vLLM serves {class_name} by transformers' class, and no decoder with an encoder in this way"
+    return None
 
 
 def _reader(part: Configuration, class_name: str) -> Reader:
@@ -149,15 +167,9 @@ def merge_layers(layers: Iterable[Layers]) -> tuple[Layers, ...]:
 
 
 def _number(config: Configuration, names: tuple[str, ...]) -> int:
-    """A number of the configuration, 0 where it gives none; lists give their largest."""
+    """A number of the configuration, 0 where it gives none."""
     value = config.get(*names)
-    if isinstance(value, list):
-        value = max((item for item in value if isinstance(item, int)), default=0)
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _expert_width(config: Configuration) -> int:
-    return _number(config, ("moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size"))
 
 
 def _modalities(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
-"""What a release of vLLM knows: its architectures, those that it dropped, and those of its plugins.
+"""What a release of vLLM serves: its architectures, those of transformers without a class in vLLM, those it dropped.
 
-Recorded by tools/vllm/recorders/architectures.py into data/vllm/architectures/RELEASE.json.
+Recorded by tools/vllm/recorders/architectures.py into data/vllm/architectures/RELEASE.json. The order of the look-ups
+is that of vLLM's `vllm/model_executor/models/registry.py` (inspect_model_cls): its own classes, one of another ending
+that is converted, transformers' own class.
 """
 
 from __future__ import annotations
@@ -13,20 +15,22 @@ from typing import Any
 from bezel_catalog.loader import DATA, NotInCatalogueError
 
 _FOLDER = DATA / "vllm" / "architectures"
-_FIRST = "0.32.0"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownArchitecture:
-    """An architecture of a release.
+    """An architecture that a release serves.
 
     `kinds` are the tables of the registry that it stands in: text, multimodal, embedding, classification,
-    token-classification, reward, late-interaction, draft, transformers. `module` is where its class is defined.
+    token-classification, reward, late-interaction, draft, transformers. `module` is where its class is defined. `base`
+    is the architecture whose class serves it where it has none of its own: the same by another ending, or empty where
+    transformers' class does.
     """
 
     name: str
     kinds: tuple[str, ...]
     module: str
+    base: str
     hybrid: bool = False
     attention_free: bool = False
     generates: bool = False
@@ -41,43 +45,74 @@ def _recording(release: str) -> dict[str, Any]:
     return content
 
 
+@functools.cache
 def recorded_releases() -> tuple[str, ...]:
     """Releases of vLLM whose registry is recorded, oldest first."""
     names = (path.stem for path in _FOLDER.glob("[0-9]*.json"))
     return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
 
 
-def known_architecture(name: str, release: str = _FIRST) -> KnownArchitecture | None:
-    """The architecture of that name in a release of vLLM, None where its registry has none.
+def known_architecture(name: str, release: str) -> KnownArchitecture | None:
+    """The architecture of that name in a release of vLLM, None where the release serves none of this name.
 
     Raises:
         NotInCatalogueError: the registry of the release is not recorded.
     """
-    row = _recording(release)["architectures"].get(name)
-    if row is None:
+    recording = _recording(release)
+    base = _base(name, recording)
+    if base is None:
         return None
+    if not base:
+        return KnownArchitecture(name, ("transformers",), "transformers", "")
+    row = recording["architectures"][base]
     traits = row.get("traits", ())
     return KnownArchitecture(
         name,
         tuple(row["kinds"]),
         row["module"],
+        base,
         hybrid="is_hybrid" in traits,
         attention_free="is_attention_free" in traits,
         generates="is_text_generation_model" in traits,
     )
 
 
-def unknown_reason(name: str, release: str = _FIRST) -> str | None:
-    """Why a release of vLLM has no class for an architecture, None where it has one.
+def _base(name: str, recording: dict[str, Any]) -> str | None:
+    """The architecture whose class serves this one; empty where transformers' class does, None where none does."""
+    rows = recording["architectures"]
+    if name in rows:
+        return name
+    if name in recording["transformers"]:
+        return ""
+    suffixes = recording["suffixes"]
+    ending = next((suffix for suffix in suffixes if name.endswith(suffix)), "")
+    if ending:
+        stem = name.removesuffix(ending)
+        return next((stem + suffix for suffix in suffixes if stem + suffix in rows), None)
+    return None
+
+
+def refusal(name: str, release: str) -> str | None:
+    """Why a release of vLLM serves no model of an architecture, None where it serves it.
 
     Raises:
         NotInCatalogueError: the registry of the release is not recorded.
     """
     recording = _recording(release)
-    if name in recording["architectures"]:
+    if _base(name, recording) is not None:
         return None
     if last := recording["removed"].get(name):
-        return f"vLLM dropped {name}: {last} was the last release with it"
+        return f"vLLM {last} was the last release with {name}"
     if plugin := recording["plugins"].get(name):
         return f"vLLM serves {name} by a plugin only ({plugin})"
-    return f"{name} is not in the registry of vLLM {release}"
+    return f"{name} is not in the registry of vLLM {release}, and transformers' own class cannot stand in for it"
+
+
+def least_capability(method: str, release: str) -> float | None:
+    """Least compute capability of a GPU for a method of quantisation, e.g. 7.5; None where it is not known.
+
+    Raises:
+        NotInCatalogueError: the registry of the release is not recorded.
+    """
+    row = _recording(release)["quantisations"].get(method)
+    return row["capability"] / 10 if row else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.architectures.configuration import read_configuration
+from bezel_catalog.architectures.experts import read_experts
 from bezel_catalog.architectures.quantisation import read_form
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def weigh(config: Mapping[str, Any], tensors: Mapping[str, tuple[str, Sequence[i
         raise TensorError(Problem("tensors", None, "no file lists any, so nothing can be loaded.", "copy the files."))
     loaded = drafts = skipped = resident = parameters = active = 0
     bytes_by_type: dict[str, int] = {}
-    share = _active_share(part)
+    share = read_experts(part, 1).active_share
     for name, (kind, shape) in tensors.items():
         size = tensor_bytes(name, kind, shape)
         if _is_draft(part, name):
@@ -139,17 +140,6 @@ def tensor_bytes(name: str, kind: str, shape: Sequence[int]) -> int:
         repair = f"choose a checkpoint whose tensors are of {', '.join(ELEMENT_BITS)}."
         raise TensorError(Problem(f"tensor {name}", kind, "safetensors has no such type.", repair))
     return -(-math.prod(shape) * ELEMENT_BITS[kind] // 8)
-
-
-def _active_share(part: Configuration) -> float:
-    """Share of the experts that one token passes through; 1 without experts."""
-    experts = part.get("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
-    chosen = part.get("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k")
-    if isinstance(experts, list):
-        experts = max(experts, default=0)
-    if isinstance(chosen, list):
-        chosen = max(chosen, default=0)
-    return min(1.0, chosen / experts) if experts and chosen else 1.0
 
 
 def _is_draft(part: Configuration, name: str) -> bool:
