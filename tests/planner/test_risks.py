@@ -33,6 +33,7 @@ RISKY = {
     "VLLM_ALLOW_INSECURE_SERIALIZATION": {"variables": {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"}},
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING": {"variables": {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}},
     "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": {"variables": {"VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "true"}},
+    "VLLM_USE_RUST_FRONTEND": {"variables": {"VLLM_USE_RUST_FRONTEND": "1"}},
     "allowed-local-media-path": {"vllm": {"allowed-local-media-path": "/"}},
     "trust-remote-code": {"vllm": {"trust_remote_code": True}},
     "trust-request-chat-template": {"vllm": {"trust-request-chat-template": True}},
@@ -118,7 +119,7 @@ def test_every_recorded_risk_is_one_of_a_release():
             assert option
             assert not parts or f'"{parts[0]}"' in json.dumps(options.values[option[0].dest])
         assert risk.when in ("on", "set")
-    assert set(RISKY) == set(vllm_risks())
+    assert {*RISKY, "grpc-port"} == set(vllm_risks())  # that port needs another risk, and has a test of its own
 
 
 @pytest.mark.parametrize("version", vllm_versions())
@@ -230,6 +231,14 @@ def test_a_danger_is_named_and_has_to_be_accepted_by_its_name(name, changes):
     assert problem.consequence == f"{vllm_risks()[name].consequence}."
     assert f"`bezel:access: {{accepted_risks: [{name}]}}`" in problem.repair
     assert make_plan(with_changes({**changes, "access": {"accepted_risks": [name]}}), project="p", stack="s")
+
+
+def test_port_for_grpc_is_a_risk_beside_the_program_that_opens_it():
+    names = ["VLLM_USE_RUST_FRONTEND", "grpc-port"]
+    changes = {"vllm": {"grpc-port": 9000}, "variables": {"VLLM_USE_RUST_FRONTEND": "1"}}
+    consequences = {f"{vllm_risks()[name].consequence}." for name in names}
+    assert {problem.consequence for problem in problems_of(changes)} == consequences
+    assert make_plan(with_changes({**changes, "access": {"accepted_risks": names}}), project="p", stack="s")
 
 
 @pytest.mark.parametrize("name", RISKY)

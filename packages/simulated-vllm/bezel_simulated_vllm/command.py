@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bezel_simulated_vllm.configuration.hardware import SimulatedMachine
     from bezel_simulated_vllm.configuration.settings import EngineSettings
 
+_RUST = "VLLM_USE_RUST_FRONTEND"
 _INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -85,6 +86,7 @@ def _run(arguments: Sequence[str], release: str) -> int:
     try:
         simulation = _simulation(environment)
         options = parse(arguments, simulation.faults.unknown, release)
+        _check_program(options, environment)
         _check_model(options, simulation.machine, environment)
         address = _address(environment, options)
     except UserError as error:
@@ -179,6 +181,26 @@ def _simulation(environment: Mapping[str, str]) -> _Simulation:
     if problems:
         raise UserError(*problems)
     return _Simulation(**values)
+
+
+def _check_program(options: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    """Check that vLLM's own HTTP server is wanted, the one program that is simulated.
+
+    Raises:
+        UserError: another one would answer, or none.
+    """
+    switches = {"--grpc": options.grpc, "--headless": options.headless}
+    rust = environment.get(_RUST, "0")
+    problems = [
+        Problem(name, None, "no HTTP server answers then, and no other one is simulated.", "remove it.")
+        for name, given in switches.items()
+        if given
+    ]
+    if rust.isdigit() and int(rust):
+        consequence = "a program in Rust answers in place of vLLM's own server, and it is not simulated."
+        problems.append(Problem(_RUST, rust, consequence, "remove it, or set it to 0."))
+    if problems:
+        raise UserError(*problems)
 
 
 def _check_model(options: argparse.Namespace, machine: SimulatedMachine, environment: Mapping[str, str]) -> None:

@@ -84,6 +84,27 @@ def test_command_refuses_an_option_in_the_words_of_vllm(
     assert output.out == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "variables", "name"),
+    [
+        (["--grpc"], {}, "--grpc"),
+        (["--headless"], {}, "--headless"),
+        ([], {"VLLM_USE_RUST_FRONTEND": "1"}, "VLLM_USE_RUST_FRONTEND"),
+    ],
+)
+def test_another_program_than_the_http_server_is_refused_by_name(
+    words: list[str],
+    variables: dict[str, str],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    assert call(monkeypatch, MODEL, *HERE, *words) == 2
+    assert name in capsys.readouterr().err
+
+
 def test_word_serve_is_a_model_where_a_container_gives_it() -> None:
     assert parse(["serve"]).model == "serve"
 
