@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.loopback.listeners import free_port
-from bezel_simulated_vllm.api import administration
+from bezel_catalog.vllm import request_recorder
+from bezel_catalog.vllm.servers import DOCUMENT, MODELS, SERVERS
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 from simulated_vllm_support import replayed
 from simulated_vllm_support.generated import BASES, constant_fields, generate
 from simulated_vllm_support.process import simulated_vllm
@@ -86,16 +88,16 @@ def main() -> int:
 
 def _record_schema(folder: Path, port: int) -> None:
     """Write the document that the server publishes, where it is another one, and the models behind it."""
-    api = Path(administration.__file__).parent
+    recording = SERVERS / DEFAULT_RELEASE
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/openapi.json", timeout=_SECONDS) as response:
         text = response.read()
-    file = api / "openapi.json.gz"
+    file = recording / DOCUMENT
     if gzip.decompress(file.read_bytes()) != text:
         file.write_bytes(gzip.compress(text, mtime=0))
     line = [
         folder / "venv/bin/python",
-        ROOT / "tools/vllm/recorders/request_models.py",
-        api / "validation/requests.json.gz",
+        Path(request_recorder.__file__),
+        recording / MODELS,
     ]
     subprocess.run(line, env=environment(folder), check=True, timeout=_SECONDS * 5)
 

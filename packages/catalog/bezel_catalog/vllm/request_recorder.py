@@ -1,12 +1,12 @@
-"""Recorder of the request models of an installed vLLM: what its API server validates in a body.
+"""Recorder of the request models of an installed vLLM: what its API server validates in a body, and its architectures.
 
-    PYTHON tools/vllm/recorders/request_models.py FILE     PYTHON: the interpreter of the installed vLLM
+    PYTHON request_recorder.py FILE     PYTHON: the interpreter of the installed vLLM
 
 Writes FILE, gzipped JSON. Runs in vLLM's own environment and imports nothing of bezel. vLLM's published document
 (/openapi.json) names the fields, types and bounds of the same models, but not which values are converted, which lists
 are read only later, nor the names of a union's branches in an error; pydantic's schema behind that document says so. A
-function in it (a validator) is recorded by name: what it does is written in
-packages/simulated-vllm/bezel_simulated_vllm/validation.
+function in it (a validator) is recorded by name: what it does is written in bezel_simulated_vllm.api.validation. A
+model that the release does not have is left out. The architectures are those of its registry of models.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The bodies of the endpoints that the simulated server serves, by our own names.
+# The bodies of the endpoints that the simulated server serves and parts of messages, by our own names.
 MODELS = {
     "chat": ("vllm.entrypoints.openai.chat_completion.protocol", "ChatCompletionRequest"),
     "completion": ("vllm.entrypoints.openai.completion.protocol", "CompletionRequest"),
@@ -32,6 +32,13 @@ MODELS = {
     "tokenize": ("vllm.entrypoints.serve.tokenize.protocol", "TokenizeRequest"),
     "detokenize": ("vllm.entrypoints.serve.tokenize.protocol", "DetokenizeRequest"),
     "scoring": ("vllm.entrypoints.generate.generative_scoring.serving", "GenerativeScoringRequest"),
+    "chat_batch": ("vllm.entrypoints.openai.chat_completion.protocol", "BatchChatCompletionRequest"),
+    "system_one": ("vllm.entrypoints.generate.structured_decisions.protocol", "StructuredDecisionRequest"),
+    "decisions": ("vllm.entrypoints.openai.decisions.protocol", "DecisionRequest"),
+    "image_url": ("vllm.renderers.chat_utils", "ChatCompletionContentPartImageParam"),
+    "audio_url": ("vllm.renderers.chat_utils", "ChatCompletionContentPartAudioParam"),
+    "video_url": ("vllm.renderers.chat_utils", "ChatCompletionContentPartVideoParam"),
+    "input_image": ("openai.types.responses", "ResponseInputImageParam"),
 }
 # For serialization, documentation and Python callers only.
 _DROPPED = {
@@ -79,17 +86,27 @@ _WRITTEN: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def architectures() -> list[str]:
+    """Return the names of the model classes that the release serves."""
+    registry = importlib.import_module("vllm.model_executor.models.registry").ModelRegistry
+    return sorted(registry.get_supported_archs())
+
+
 def main(file: str) -> None:
     """Write the recording."""
     pydantic = importlib.import_module("pydantic")
     models: dict[str, Any] = {}
     for name, (module, attribute) in MODELS.items():
-        adapter = pydantic.TypeAdapter(getattr(importlib.import_module(module), attribute))
-        models[name] = record_schema(adapter.core_schema, {})
+        try:
+            model = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError):
+            continue
+        models[name] = record_schema(pydantic.TypeAdapter(model).core_schema, {})
     content = {
         "vllm": importlib.import_module("importlib.metadata").version("vllm").partition("+")[0],
         "pydantic": pydantic.VERSION,
         "models": models,
+        "architectures": architectures(),
     }
     text = json.dumps(content, separators=(",", ":"))
     Path(file).write_bytes(gzip.compress(text.encode(), mtime=0))

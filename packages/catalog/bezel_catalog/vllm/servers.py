@@ -36,6 +36,7 @@ class RecordedServer:
         models: schemas of request bodies, by our own names of them (`request_recorder`).
         families: help of the families of /metrics by name; without those of drafting, which a plain server has not.
         cache_config: labels of `vllm:cache_config_info` with their values.
+        architectures: names of the model classes that the release serves.
     """
 
     release: str
@@ -43,6 +44,7 @@ class RecordedServer:
     models: Mapping[str, Any]
     families: Mapping[str, str]
     cache_config: Mapping[str, str]
+    architectures: tuple[str, ...]
 
 
 def recorded_servers() -> tuple[str, ...]:
@@ -59,10 +61,21 @@ def recorded_server(release: str) -> RecordedServer:
     """
     if release not in recorded_servers():
         raise NotInCatalogueError("server of a vLLM release", release, recorded_servers())
-    folder = SERVERS / release
+    return read_server(release, SERVERS / release)
+
+
+def read_server(release: str, folder: Path) -> RecordedServer:
+    """Return the recording in a folder."""
     metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-    families, labels = metrics["families"], metrics["cache_config"]
-    return RecordedServer(release, _read(folder / DOCUMENT), _read(folder / MODELS)["models"], families, labels)
+    recorded = _read(folder / MODELS)
+    return RecordedServer(
+        release=release,
+        document=_read(folder / DOCUMENT),
+        models=recorded["models"],
+        families=metrics["families"],
+        cache_config=metrics["cache_config"],
+        architectures=tuple(recorded["architectures"]),
+    )
 
 
 def metrics_of(text: str) -> dict[str, dict[str, str]]:

@@ -26,6 +26,16 @@ class Body(BaseModel):
 
     recorded: ClassVar[str] = ""
     _validated: Any = None
+    _parallel_rank: int | None = None
+
+    @property
+    def parallel_rank(self) -> int | None:
+        """The engine that a header of the request names; a server with one engine has number 0."""
+        return self._parallel_rank
+
+    @parallel_rank.setter
+    def parallel_rank(self, rank: int | None) -> None:
+        self._parallel_rank = rank
 
     @property
     def validated_body(self) -> Any:
@@ -166,7 +176,15 @@ def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
     Raises:
         ApiError: it is not JSON, or does not have that shape.
     """
-    content = content_of(content_type, raw)
+    return body_of(kind, content_of(content_type, raw))
+
+
+def body_of(kind: type[BodyT], content: Any) -> BodyT:
+    """Return the body of the requested kind.
+
+    Raises:
+        ApiError: the content does not have that shape.
+    """
     validated = check(kind.recorded, content)
     body = kind.model_validate(content)
     body._validated = validated  # noqa: SLF001 - the field of the base class
@@ -201,7 +219,7 @@ def content_of(content_type: str, raw: bytes) -> object:
     except json.JSONDecodeError as error:
         row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise shape_error([{**row, "ctx": {"error": error.msg}}]) from None
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, RecursionError):
         raise HTTPException(400, "There was an error parsing the body") from None
     if content is None:
         raise shape_error([missing])

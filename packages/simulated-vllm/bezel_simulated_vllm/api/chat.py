@@ -39,7 +39,7 @@ async def answer_chat(engine: Engine, body: ChatBody, receive: Receive) -> Respo
             "prompt_token_ids": prompt if body.return_token_ids else None,
             "prompt_text": decode(prompt) if body.return_prompt_text else None,
         }
-        return call.answer("chat.completion", [_choice(call, body, piece) for piece in pieces], extra)
+        return call.answer("chat.completion", [chat_choice(call, body, piece) for piece in pieces], extra)
 
     stream = ChatStream(call, body) if body.stream else None
     return await streams.respond(call, receive, stream, completion)
@@ -95,7 +95,8 @@ def _check_tools(engine: Engine, body: ChatBody) -> None:
         raise api_error("tool-parser", choice=shown)
 
 
-def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
+def chat_choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
+    """Return the choice of a whole answer."""
     tool = required_tool(body)
     # With a parser of tools or thoughts, the content of an answer without text is null.
     content = "" if tool else piece.text or (None if parses(call) else "")
@@ -152,7 +153,13 @@ def _logprobs(call: Call, body: ChatBody, piece: Piece) -> dict[str, object] | N
         return None
     key, start = call.choices[piece.index].request.key, piece.produced - len(piece.tokens)
     as_ids, labels = bool(body.return_tokens_as_token_ids), body.logprob_token_ids or ()
-    return chat_logprobs(key, start, piece.tokens, body.top_logprobs or 0, labels, as_ids=as_ids)
+    logprobs = chat_logprobs(key, start, piece.tokens, body.top_logprobs or 0, labels, as_ids=as_ids)
+    return _of_beam(logprobs) if body.use_beam_search else logprobs
+
+
+def _of_beam(logprobs: dict[str, Any]) -> dict[str, object]:
+    """Return the probabilities as a beam search has them: neither bytes nor other tokens."""
+    return {**logprobs, "content": [row | {"bytes": None, "top_logprobs": []} for row in logprobs["content"]]}
 
 
 class ChatStream(streams.OpenAiStream):

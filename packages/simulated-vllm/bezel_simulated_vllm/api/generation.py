@@ -276,6 +276,8 @@ def _refusal(
             check_experts(body.routed_experts_prompt_start, len(prompt))
     except EngineRefusedError as error:
         return error
+    if body.parallel_rank not in (None, 0) and not body.use_beam_search:
+        return EngineRefusedError(api_error("parallel-rank", rank=body.parallel_rank))
     return None
 
 

@@ -49,6 +49,7 @@ async def answer_messages(engine: Engine, body: MessagesBody, receive: Receive) 
         EngineDeadError: the engine died during the call.
     """
     chat = _chat(body)
+    chat.parallel_rank = body.parallel_rank
     call = start_chat(engine, chat, "max_completion_tokens")
 
     def message(pieces: list[Piece]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import ValidationError
 
 from bezel_simulated_vllm.api.errors import ApiError, api_error
+from bezel_simulated_vllm.api.validation.recorded import validator
 from bezel_simulated_vllm.scheduling.tokenizer import encode
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ _MEDIA = {
     *("input_image", "image_url", "image_embeds", "audio_embeds", "video_embeds", "prompt_embeds", "image_pil"),
     *("audio_url", "input_audio", "video_url"),
 }
+
+# Media whose form is validated before anything else of them.
+_VALIDATED_MEDIA = {"image_url", "input_image", "audio_url", "video_url"}
+_OPTIONAL_TEXTS = {"text", "refusal"}
+_SKIPPED = object()
 
 
 def check_template(body: ChatBody | TokenizeBody) -> None:
@@ -92,25 +98,45 @@ def _content(content: object, settings: EngineSettings) -> str:
     except ValidationError as error:
         # The parts of a list are validated when they are read, and the error is reported as it is.
         raise ApiError(str(error)) from None
-    return "".join(_part(part, settings) for part in parts)
+    read = (_part(part, settings) for part in parts)
+    return "".join(text.strip() for text in _check_texts([text for text in read if text is not _SKIPPED]))
 
 
-def _part(part: object, settings: EngineSettings) -> str:
+def _check_texts(texts: list[Any]) -> list[str]:
+    """Return the texts of a message's parts, which the real server joins.
+
+    Raises:
+        ApiError: one is no text.
+    """
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise api_error("no-text", place=place, kind=type(text).__name__)
+    return texts
+
+
+def _part(part: object, settings: EngineSettings) -> Any:
+    """Return the text of a part, whatever the client has in its place; _SKIPPED for a part without any."""
     if not isinstance(part, dict):
-        return str(part).strip()
+        return part
     kind = part.get("type")
     if kind is None:
         kind = next((name for name in part if name in _MEDIA), None)
         if kind is None:
             raise api_error("part-untyped")
     if kind in _TEXTS:
-        return str(part.get(_TEXTS[kind]) or "").strip()
+        text = part.get(_TEXTS[kind])
+        return _SKIPPED if text is None and kind in _OPTIONAL_TEXTS else text
     if kind == "tool_reference":
-        return str(part.get("name") or "")
+        return part.get("name")
     if kind not in _MEDIA:
         raise api_error(
             "part-type", kind=kind, known=", ".join(sorted({*_TEXTS, *_MEDIA, "tool_reference"})), value=kind
         )
+    if kind in _VALIDATED_MEDIA and part.get("type") is not None and part.get("uuid") is None:
+        try:
+            validator(kind, settings.release).validate_python(part)
+        except ValidationError as error:
+            raise ApiError(str(error)) from None
     if not settings.model.multimodal:
         raise api_error("no-media", model=settings.served_names[0])
     return "<|image|>" * _IMAGE_TOKENS if "image" in kind else "<|audio|>" * _AUDIO_TOKENS

@@ -16,6 +16,7 @@ from bezel_simulated_vllm.api.errors import api_error
 from bezel_simulated_vllm.api.response_object import ResponseObject, plain
 from bezel_simulated_vllm.api.structured import required_tool
 from bezel_simulated_vllm.api.validation.responses import SEPARATOR
+from bezel_simulated_vllm.release import has_change
 from bezel_simulated_vllm.scheduling.fake_text import THOUGHT
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
         raise api_error("unknown-response", name=asked.previous_response_id)
     top = asked.top_logprobs if _LOGPROBS in (asked.include or ()) else None
     chat = _chat(asked, top, calls_tools=engine.settings.tool_parser is not None)
+    chat.parallel_rank = body.parallel_rank if has_change("parallel-responses") else None
     call = start_chat(engine, chat, "max_output_tokens")
     # The real server fails on null in these once it makes its response object.
     broken = next((name for name in ("background", "truncation") if getattr(asked, name) is None), None)

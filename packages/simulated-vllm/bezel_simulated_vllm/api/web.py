@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
@@ -15,6 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 
+from bezel_catalog.vllm.servers import recorded_server
 from bezel_simulated_vllm.api import rendering
 from bezel_simulated_vllm.api.administration import administration_routes, description
 from bezel_simulated_vllm.api.bodies import (
@@ -31,6 +33,14 @@ from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, api_error, json
 from bezel_simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
 from bezel_simulated_vllm.api.middleware import AddHeader, Count, OfRelease, RequireKey, request_id
 from bezel_simulated_vllm.api.responses import ResponsesBody, answer_responses
+from bezel_simulated_vllm.api.routes.batches import BatchBody, answer_batch
+from bezel_simulated_vllm.api.routes.decisions import (
+    DecisionBody,
+    SystemOneBody,
+    answer_decisions,
+    answer_system_one,
+)
+from bezel_simulated_vllm.api.routes.documents import page_routes
 from bezel_simulated_vllm.configuration.logs import log
 from bezel_simulated_vllm.scheduling.engine import EngineDeadError
 from bezel_simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
@@ -44,6 +54,8 @@ if TYPE_CHECKING:
 
     from bezel_simulated_vllm.scheduling.engine import Engine
 
+# Paths of FastAPI, which take HEAD.
+_WITH_HEAD = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}
 # What Python says of a body of /invocations that is no object.
 _NO_OBJECT = {
     type(None): "argument of type 'NoneType' is not iterable",
@@ -80,6 +92,8 @@ class Server:
             Route("/detokenize", self._detokenize, methods=["POST"]),
             Route("/v1/completions", self._generating(CompletionBody, answer_completion), methods=["POST"]),
             Route("/v1/chat/completions", self._generating(ChatBody, answer_chat), methods=["POST"]),
+            Route("/v1/chat/completions/batch", self._generating(BatchBody, answer_batch), methods=["POST"]),
+            Route("/v1/systemone", self._generating(SystemOneBody, answer_system_one), methods=["POST"]),
             Route("/v1/messages", self._anthropic, methods=["POST"]),
             Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
             Route("/v1/responses", self._generating(ResponsesBody, answer_responses), methods=["POST"]),
@@ -88,15 +102,19 @@ class Server:
             Route("/invocations", self._invocations, methods=["POST"]),
             Route("/generative_scoring", self._generating(ScoringBody, answer_scoring), methods=["POST"]),
             Route("/openapi.json", self._description, methods=["GET"]),
+            *page_routes(),
             *administration_routes(),
         ]
+        if "/v1/decisions" in recorded_server(self._settings.release).document["paths"]:
+            routes.append(Route("/v1/decisions", self._generating(DecisionBody, answer_decisions), methods=["POST"]))
         self._paths = frozenset(route.path for route in routes)
         self.routes = tuple((route.path, tuple(sorted(route.methods or ()))) for route in routes)
         for route in routes:
-            # Starlette adds HEAD to GET; the real server returns 405.
-            if route.methods:
+            # Starlette adds HEAD to GET; vLLM's own routes answer 405.
+            if route.methods and route.path not in _WITH_HEAD:
                 route.methods.discard("HEAD")
         handlers: dict[Any, Any] = {
+            **dict.fromkeys((ValueError, TypeError, OverflowError), _client_error),
             ApiError: _api_error,
             EngineDeadError: self._engine_dead,
             HTTPException: _http_error,
@@ -251,7 +269,10 @@ class Server:
             self._load -= 1
 
     async def _read(self, kind: type[BodyT], request: Request) -> BodyT:
-        return read(kind, request.headers.get("content-type", ""), await request.body())
+        body = read(kind, request.headers.get("content-type", ""), await request.body())
+        with suppress(ValueError):
+            body.parallel_rank = int(request.headers.get("x-data-parallel-rank", ""))
+        return body
 
     async def _body(self, kind: type[BodyT], request: Request) -> BodyT:
         """Read a body of the requested kind, for a model that is served."""
@@ -278,6 +299,11 @@ class Server:
 
 async def _api_error(_: Request, error: ApiError) -> Response:
     return error.response()
+
+
+async def _client_error(_: Request, error: Exception) -> Response:
+    """Return an exception that the real server, too, takes for the fault of the client."""
+    return ApiError(str(error)).response()
 
 
 async def _server_error(_: Request, error: Exception) -> Response:

@@ -25,6 +25,36 @@ def messages(data: Any) -> Any:
     return data
 
 
+def tool_calls(body: Any) -> Any:
+    """Read the tool calls of the messages: each is validated then."""
+    for message in body.messages:
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        if calls is not None and not isinstance(calls, list):
+            message["tool_calls"] = list(calls)
+    return body
+
+
+def batch(data: Any) -> Any:
+    """Check what a batch of conversations leaves out."""
+    if not isinstance(data, dict):
+        return data
+    if data.get("use_beam_search"):
+        raise api_error("batch-beam")
+    if data.get("logprob_token_ids") and not data.get("logprobs"):
+        raise api_error("batch-label-ids")
+    transfer = data.get("kv_transfer_params")
+    if isinstance(transfer, dict) and transfer.get("prompt_token_ids") is not None:
+        raise api_error("batch-prompt-ids")
+    form = data.get("response_format")
+    if isinstance(form, dict) and form.get("type") == "structural_tag":
+        shared.response_format(data)
+    if isinstance(data.get("structured_outputs"), dict):
+        shared.structural_tag(data)
+    if data.get("n", 1) not in (None, 1):
+        raise api_error("batch-n", value=data["n"])
+    return data
+
+
 def system_messages(data: Any) -> Any:
     """Look at the messages as vLLM does to warn of media in them: what cannot be looped over fails."""
     items = data.get("messages", []) if isinstance(data, dict) else []
@@ -93,10 +123,12 @@ def _check_named_tool(choice: dict[str, Any], tools: Any) -> None:
     name = function["name"]
     if not isinstance(name, str) or not name:
         raise api_error("tool-name", name=name)
-    for tool in tools:
+    try:
         # The real server looks at the tools before it checks their form.
-        if not isinstance(tool, dict) or not isinstance(tool.get("function"), dict):
-            raise api_error("python-500", text="'function'")
-        if tool["function"].get("name") == name:
+        if any(tool["function"]["name"] == name for tool in tools):
             return
+    except TypeError as error:
+        raise api_error("python", text=error) from None
+    except KeyError as error:
+        raise api_error("python-500", text=error) from None
     raise api_error("unknown-tool")

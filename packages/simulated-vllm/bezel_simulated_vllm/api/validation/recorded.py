@@ -1,6 +1,6 @@
 """Validators of the recorded request models of each release: pydantic's own, made from `requests.json.gz`.
 
-The recording (`tools/vllm/recorders/request_models.py`) holds types, bounds, words, defaults and unions of
+The recording (`bezel_catalog.vllm.request_recorder`) holds types, bounds, words, defaults and unions of
 vLLM's models, and the names of their functions; `rules.py` has what those functions do. Errors are therefore pydantic's
 own, in vLLM's order. A model is built at its first use.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.api.validation import chat, completion, messages, responses, shared
+from bezel_simulated_vllm.api.validation import chat, completion, decisions, messages, responses, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "RepetitionDetectionParams": shared.repetition,
     "GenerativeScoringRequest.check_cache_salt_support": shared.cache_salt,
     "TokenizeChatRequest.check_generation_prompt": shared.generation_prompt,
-    "ChatCompletionRequest._materialize_tool_calls_after": shared.same,
+    "ChatCompletionRequest._materialize_tool_calls_after": chat.tool_calls,
     "ChatCompletionRequest._normalize_messages_before": chat.messages,
     "ChatCompletionRequest.apply_return_mm_kwargs_alias": shared.same,
     "ChatCompletionRequest.check_cache_salt_support": shared.cache_salt,
@@ -30,6 +30,12 @@ RULES: dict[str, Callable[..., Any]] = {
     "ChatCompletionRequest.drop_prompt_token_ids_with_media": shared.same,
     "ChatCompletionRequest.validate_response_format": shared.response_format,
     "ChatCompletionRequest.validate_stream_options": shared.stream_options,
+    "BatchChatCompletionRequest.check_batch_mode": chat.batch,
+    "StructuredDecisionRequest.check_cache_salt_support": shared.cache_salt,
+    "DecisionRequest.check_cache_salt_support": shared.cache_salt,
+    "DecisionInputMessage.reject_images": decisions.no_images,
+    "QuestionBase.validate_name": decisions.name,
+    "ChoiceQuestion.validate_choices": decisions.choices,
     "ChatCompletionToolsParam._propagate_defer_loading": shared.same,
     "CompletionRequest.apply_return_mm_kwargs_alias": shared.same,
     "CompletionRequest.check_cache_salt_support": shared.cache_salt,
