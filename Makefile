@@ -1,6 +1,7 @@
 # Each recipe is a command that you can also type yourself. `make help` lists them.
 # As a variable of the environment: a recipe's shell reads no name as code.
 export STACK ?= l4-qat
+export VLLM ?= real-vllm
 SERVER ?= sim
 PROVIDER ?= stand-in
 # Prefer the distribution's Python: one built from source, as pyenv does, usually lacks profile-guided optimization, and
@@ -19,7 +20,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview outputs down recover check test test-wide test-long clients lint types reports forge forge-down gitops truth
+.PHONY: help setup setup-dev up preview outputs down recover check test test-wide test-long clients contract lint types reports forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -73,6 +74,9 @@ test-long: setup-dev ## run tests that take minutes each: more stacks, many kill
 
 clients: setup-dev ## run Google's, OpenAI's and other clients on the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
+
+contract: setup-dev ## compare the simulated server with the real vLLM in the folder VLLM
+	@nice .venv/bin/python -m tools.vllm.contract "$$VLLM"
 
 reports: setup-dev ## regenerate docs/fidelity.md and reliability.md from results
 	@.venv/bin/python -m tools.docs.reports

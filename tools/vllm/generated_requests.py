@@ -26,13 +26,12 @@ import tools.package_tests  # noqa: F401 - it finds the helpers
 from bezel_base.loopback.listeners import free_port
 from bezel_catalog.vllm import request_recorder
 from bezel_catalog.vllm.servers import DOCUMENT, MODELS, SERVERS
-from bezel_simulated_vllm.release import DEFAULT_RELEASE
 from simulated_vllm_support import replayed
 from simulated_vllm_support.generated import BASES, constant_fields, generate
 from simulated_vllm_support.process import simulated_vllm
 from simulated_vllm_support.servers import CONFIGURATIONS
 from simulated_vllm_support.shapes import alike, shape_of
-from tools.vllm.real_server import command, end_at_exit, environment, log_file, until_healthy
+from tools.vllm.real_server import command, end_at_exit, environment, log_file, served_release, until_healthy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,13 +55,14 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder.resolve()
     with _real(folder) as port:
+        release = served_release(port)
         if options.record:
-            _record_schema(folder, port)
-        requests = generate(options.count, options.seed)
+            _record_schema(folder, port, release)
+        requests = generate(options.count, options.seed, release)
         theirs = [_ask(port, request) for request in requests]
     with (
         tempfile.TemporaryDirectory() as models,
-        simulated_vllm(Path(models), *CONFIGURATIONS["generated"].arguments, serving_speed=500) as url,
+        simulated_vllm(Path(models), *arguments(release), serving_speed=500) as url,
     ):
         ours = [_ask(int(url.rpartition(":")[2]), request) for request in requests]
     pairs = [(shape_of(*one), shape_of(*other)) for one, other in zip(theirs, ours, strict=True)]
@@ -77,18 +77,23 @@ def main() -> int:
     print(
         f"generated: {len(pairs)} requests, {answered} answered 200, {same} the same, {wrong} unexplained", flush=True
     )
-    missing = list(constant_fields(requests))
+    missing = list(constant_fields(requests, release))
     print(*(f"not varied: {name}" for name in missing), sep="\n", end="")
     if options.record:
-        text = json.dumps(_table(requests, pairs), indent=1, ensure_ascii=False)
+        text = json.dumps(_table(requests, pairs, release), indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
         replayed.write(list(zip(requests, [real for real, _ in pairs], strict=True)))
     return 1 if wrong or missing else 0
 
 
-def _record_schema(folder: Path, port: int) -> None:
+def arguments(release: str) -> tuple[str, ...]:
+    """Arguments of the simulated server of a release."""
+    return (*CONFIGURATIONS["generated"].arguments, f"--release={release}")
+
+
+def _record_schema(folder: Path, port: int, release: str) -> None:
     """Write the document that the server publishes, where it is another one, and the models behind it."""
-    recording = SERVERS / DEFAULT_RELEASE
+    recording = SERVERS / release
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/openapi.json", timeout=_SECONDS) as response:
         text = response.read()
     file = recording / DOCUMENT
@@ -129,7 +134,7 @@ def _ask(port: int, request: Generated) -> tuple[int, str]:
         return response.status, text.decode()
 
 
-def _table(requests: list[Generated], pairs: list[tuple[list[Any], list[Any]]]) -> dict[str, Any]:
+def _table(requests: list[Generated], pairs: list[tuple[list[Any], list[Any]]], release: str) -> dict[str, Any]:
     """Return the section of the document on fidelity: a row for each endpoint."""
     tried: Counter[str] = Counter()
     answered: Counter[str] = Counter()
@@ -156,13 +161,13 @@ def _table(requests: list[Generated], pairs: list[tuple[list[Any], list[Any]]]) 
         "document": "fidelity",
         "order": 31,
         "about": (
-            "Requests made from the published request schema of vLLM 0.32.0, each field of each endpoint varied with "
-            "usual, extreme and wrong values, to a real vLLM and to the simulated one. Compared: the status; of an "
-            "answer every key and the type of its value, event by event in a stream; of a refusal its type, parameter "
-            "and message."
+            f"Requests made from the published request schema of vLLM {release}, each field of each endpoint varied "
+            "with usual, extreme and wrong values, to a real vLLM and to the simulated one. Compared: the status; of "
+            "an answer every key and the type of its value, event by event in a stream; of a refusal its type, "
+            "parameter and message."
         ),
         "command": ".venv/bin/python -m tools.vllm.generated_requests FOLDER --record",
-        "stamp": {"commit": commit.stdout.strip(), **replayed.today()},
+        "stamp": {"commit": commit.stdout.strip(), **replayed.today(release)},
         "columns": ["endpoint", "fields", "answered 200", "compared", "equal", "explained", "fields with a difference"],
         "rows": rows,
         "notes": replayed.NOTES,

@@ -1,12 +1,13 @@
 """Process of a real vLLM from a folder, on loopback: shared by the tools that compare with one.
 
-The folder holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
+The folder holds a real vLLM of any release and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
 `models/tiny-gemma4-assistant`. Every wait has a limit, and every started process is ended.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -78,6 +79,20 @@ def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> lis
         answers += [] if status in answers else [status]
         time.sleep(0.1)
     return answers
+
+
+def served_release(port: int) -> str:
+    """The release that a server itself tells, without the name of its build."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/version", timeout=30) as response:
+        return str(json.loads(response.read())["version"]).partition("+")[0]
+
+
+def installed_release(folder: Path) -> str:
+    """The release in the folder's environment, of which no server need be started."""
+    code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
+    line = [str(folder / "venv/bin/python"), "-c", code]
+    result = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+    return result.stdout.strip().partition("+")[0]
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -19,11 +19,12 @@ BENCH = "The real client's load test of the simulated server: nothing fails, its
 _PROMPTS, _OUTPUT = 60, 16
 
 
-def bench_against_simulated(folder: Path, environment: dict[str, str]) -> list[str]:
+def bench_against_simulated(folder: Path, environment: dict[str, str], release: str) -> list[str]:
     """Run the client; what is wrong with its result."""
     port, model = free_port(), folder / "models" / "tiny-gemma4"
     drafting = ["--spec-method=mtp", f"--spec-model={model}-assistant", "--spec-tokens=3"]
-    server = [sys.executable, "-m", "bezel_simulated_vllm", str(model), "--served-model-name=tiny-gemma4", *drafting]
+    named = ["--served-model-name=tiny-gemma4", f"--release={release}"]
+    server = [sys.executable, "-m", "bezel_simulated_vllm", str(model), *named, *drafting]
     speed = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SPEED": "100000"}
     with (
         tempfile.TemporaryDirectory() as out,

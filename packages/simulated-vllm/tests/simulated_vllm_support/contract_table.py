@@ -82,7 +82,6 @@ def _rows() -> dict[str, Row]:
             server,
             compared=False,
             tests=("test_the_description_is_the_recorded_one_for_what_is_served",),
-            why="The simulated server leaves out /v1/systemone and /v1/chat/completions/batch.",
         )
         rows[f"{folder}metrics"] = Row(server, compared=False, tests=(*_METRICS, *(_GROWTH if not folder else ())))
     rows["metrics-ngram"] = Row(
@@ -126,7 +125,9 @@ def _rows() -> dict[str, Row]:
         tests=("test_every_option_of_the_release_is_parsed",),
         why="The real parser's options: the simulated parser is made of the same list.",
     )
-    rows["serve-args-0.33.0"] = Row(None, compared=False, why="Another release than the simulated one.")
+    rows["serve-args-0.33.0"] = Row(
+        None, compared=False, why="Options alone: this release is compared by requests of clients."
+    )
     rows["serve-help-all"] = Row(None, compared=False, why="The text of --help; the simulated parser prints its own.")
     for name in ("output", "mtp-output", "mtp-output0", "mtp-output1", "help"):
         rows[f"bench-serve-{name}"] = Row(None, compared=False, why=_BENCH)

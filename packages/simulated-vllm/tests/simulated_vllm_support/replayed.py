@@ -58,8 +58,8 @@ def read() -> list[tuple[Generated, list[Any]]]:
     return [(Generated(path, field, body), shape) for path, field, body, shape in rows]
 
 
-def today() -> dict[str, str]:
+def today(release: str) -> dict[str, str]:
     return {
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
-        "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4",
+        "machine": f"vLLM {release} on {platform.machine()} (CPU), tiny Gemma 4",
     }

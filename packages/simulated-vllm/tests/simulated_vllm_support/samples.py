@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
+SAMPLES_RELEASE = "0.32.0"
 # Recorded three times, the same to the byte; kept once.
 _SAME = {"engine-dead/openapi": "openapi", "ngram-apikey/openapi": "openapi"}
 
