@@ -39,6 +39,11 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "tests" / "results" / "vllm-releases.json"
 _SECONDS = 120
 _MOST_DIFFERENT = 0.02
+_NOTE = {
+    "what": "a stop sequence in /v1/messages",
+    "why": "whether a text has it: the simulated text is another one",
+    "evidence": 'the request of kind "message" that differs in each release',
+}
 _MACHINE = "each release on a CPU, tiny Gemma 4"
 
 
@@ -129,6 +134,7 @@ def _record(release: str, asked: list[Asked], same: Counter[str]) -> None:
         | {"machine": "each release on a CPU, tiny Gemma 4"},
         "columns": ["vLLM", "requests", "alike", "different", "different by kind"],
         "rows": rows,
+        "notes": [_NOTE],
     }
     RESULTS.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
