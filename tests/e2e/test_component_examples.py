@@ -78,7 +78,7 @@ def program_of(module: str) -> str:
 @pytest.fixture
 def shop(rehearsal: Rehearsal, tmp_path: Path) -> Program:
     """A program on a cloud with a secret and all APIs, which stay enabled."""
-    assert rehearsal.local("start").code == 0
+    rehearsal.start_cloud()
     with rehearsal.api() as api:
         make_secret(api, "hf-token")
         add_version(api, "hf-token", "a value")

@@ -180,7 +180,7 @@ def test_what_exists_already_is_adopted_only_when_asked_for(grounds: KillHarness
         assert leftovers(rehearsal) == []
 
         # Somebody else's is left alone, and there when the stack is gone.
-        assert rehearsal.local("start").code == 0
+        rehearsal.start_cloud()
         with rehearsal.api() as api:
             assert api.post(ACCOUNTS, json={"accountId": "bezel-l4-qat", "serviceAccount": {}}).is_success
         refused = rehearsal.local("up", "l4-qat")
@@ -189,7 +189,7 @@ def test_what_exists_already_is_adopted_only_when_asked_for(grounds: KillHarness
         assert (asked.code, "left alone" in asked.text) == (0, True), asked.text
         down = rehearsal.local("down", "l4-qat")
         assert down.code == 0, down.text
-        assert rehearsal.local("start").code == 0
+        rehearsal.start_cloud()
         with rehearsal.api() as api:
             assert api.get(f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com").is_success
     finally:

@@ -62,7 +62,7 @@ TABLE = {
 def stage(tmp_path: Path) -> Iterator[LeaseFaultHarness]:
     rehearsal = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
-    assert rehearsal.local("start").code == 0
+    rehearsal.start_cloud()
     yield LeaseFaultHarness(rehearsal, "", seats=64)
     rehearsal.local("stop")
 
@@ -82,7 +82,7 @@ def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: Lease
         last = stage.rehearsal.local(command, STACK)
         assert last.code == 0, last.text
         if command == "down":
-            assert stage.rehearsal.local("start").code == 0
+            stage.rehearsal.start_cloud()
         after = stage.there()
         for point, text in zip(LIFE[name], [*texts[1:], last.text], strict=True):
             call = point.boundary

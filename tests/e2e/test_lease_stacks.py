@@ -164,7 +164,7 @@ def test_a_chip_is_leased_with_the_secret_in_no_file_and_no_text(checkout: Rehea
     checkout.set("lease.back_end", "flex_start_vm", stack)
     checkout.set("network", {"nat": True}, stack)
     checkout.set("secrets", {"HF_TOKEN": "hf-token"}, stack)
-    assert checkout.local("start").code == 0
+    checkout.start_cloud()
     with checkout.api() as api:
         make_secret(api, "hf-token")
         add_version(api, "hf-token", PLANTED)

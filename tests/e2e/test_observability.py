@@ -55,7 +55,7 @@ def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehear
 
     gone = rehearsal.local("down", "l4-qat")
     assert gone.code == 0, gone.text
-    assert rehearsal.local("start").code == 0
+    rehearsal.start_cloud()
     assert not {*KINDS, "services"} & set(rehearsal.exists())
 
 
@@ -92,7 +92,7 @@ def test_a_lease_has_an_alert_before_its_end_that_matches_its_notice(rehearsal: 
 
     gone = rehearsal.local("down", LEASE)
     assert gone.code == 0, gone.text
-    assert rehearsal.local("start").code == 0
+    rehearsal.start_cloud()
     assert not {*KINDS, "queuedResources", "nodes", "services"} & set(rehearsal.exists())
     with rehearsal.api() as api:
         policies = api.post("/crm/v1/projects/bezel-local:getIamPolicy", json={}).json()

@@ -31,7 +31,7 @@ VllmService(
 def test_program_of_five_lines_serves_a_model(rehearsal: Rehearsal, tmp_path: Path) -> None:
     (text,) = blocks(ROOT / "services/README.md", "python")
     assert len([line for line in text.splitlines() if line]) <= 5
-    assert rehearsal.local("start").code == 0
+    rehearsal.start_cloud()
     shop = Program.make(tmp_path / "shop", rehearsal, text)
     shop.put_model(BUCKET, MODEL, f"google/{MODEL}")
 

@@ -28,19 +28,20 @@ from bezel.engine.local.engine import LocalEngine
 from bezel.engine.project.project import Project
 from bezel_localcloud import control
 from bezel_localcloud.core.paths import Endpoint
-folder = Path(sys.argv[1])
+folder, sys.executable = Path(sys.argv[1]), sys.argv[2]  # by which the engine starts what it starts
 engine = LocalEngine(Project(Path.cwd()), folder, control.environment(Endpoint.read(folder)))
 engine.prepare("dev")
-sys.exit(engine.run(sys.argv[2], "dev", sys.argv[3:]).end.code)
+sys.exit(engine.run(sys.argv[3], "dev", sys.argv[4:]).end.code)
 """
 
 
 @dataclass(frozen=True)
 class Program:
-    """The folder of a program, and the folder of the cloud that it is run on."""
+    """The folder of a program, the folder of the cloud that it is run on, and what starts it: a launcher."""
 
     folder: Path
     cloud: Path
+    python: Path
 
     @classmethod
     def make(cls, folder: Path, rehearsal: Rehearsal, text: str) -> Program:
@@ -54,7 +55,7 @@ class Program:
         }
         (folder / "Pulumi.yaml").write_text(json.dumps(project))
         (folder / "Pulumi.dev.yaml").write_text("config: {}\n")
-        made = cls(folder, rehearsal.cloud)
+        made = cls(folder, rehearsal.cloud, warm_python.interpreter(rehearsal.folder))
         made.write(text)
         return made
 
@@ -68,7 +69,16 @@ class Program:
 
     def engine(self, command: str, *options: str) -> Run:
         """Run the engine on the program's one stack."""
-        arguments = [sys.executable, "-c", _RUN, str(self.cloud), command, "--non-interactive", *options]
+        arguments = [
+            sys.executable,
+            "-c",
+            _RUN,
+            str(self.cloud),
+            str(self.python),
+            command,
+            "--non-interactive",
+            *options,
+        ]
         variables = os.environ | {"BEZEL_SIMULATED": "1", warm_python.VARIABLE: warm_python.serving()}
         answer = subprocess.run(
             arguments, cwd=self.folder, env=variables, capture_output=True, text=True, timeout=SECONDS, check=False

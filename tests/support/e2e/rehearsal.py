@@ -81,10 +81,14 @@ class Rehearsal:
 
     def local(self, action: str, *arguments: str) -> Run:
         """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud, which runs already where this is warm."""
-        is_usual = action in ("preview", "up") and not {"--project", "--server"} & {*arguments}
-        if self.warm and is_usual and not control.status(self.cloud):
-            warm_localcloud.start(self.cloud, "--speed", SPEED)
+        if self.warm and action in ("preview", "up") and not {"--project", "--server"} & {*arguments}:
+            self.start_cloud()
         return self.bezel("local", action, "--dir", str(self.cloud), "--speed", SPEED, *arguments)
+
+    def start_cloud(self) -> None:
+        """Start this rehearsal's cloud unless it runs."""
+        if not control.status(self.cloud):
+            warm_localcloud.start(self.cloud, "--speed", SPEED)
 
     def start(self, action: str, *arguments: str) -> "subprocess.Popen[str]":
         """Start what `local` runs, without waiting for its end."""

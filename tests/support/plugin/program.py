@@ -18,7 +18,7 @@ from bezel.engine.project.project import Project
 from bezel_localcloud import control, seed
 from bezel_localcloud.core.paths import Endpoint
 from bezel_simulated_vllm.synthetic_weights import model_files
-from tests.support.e2e import warm_localcloud
+from tests.support.e2e import warm_localcloud, warm_python
 from tests.support.needed_programs import need_program
 
 ROOT = Path(__file__).parents[3]
@@ -39,14 +39,14 @@ def go_program(name: str) -> Path:
     return Path(ended.stdout.strip())
 
 
-def copy_plugin(folder: Path) -> Path:
+def copy_plugin(folder: Path, environment: Path = Path(sys.prefix)) -> Path:
     """The package's folder, with this environment in place of the one that the engine would make for it."""
     folder.mkdir()
     shutil.copy(PLUGIN / "__main__.py", folder)
     text = (PLUGIN / "PulumiPlugin.yaml").read_text()
     option = "virtualenv: .venv"
     assert text.count(option) == 1
-    (folder / "PulumiPlugin.yaml").write_text(text.replace(option, f"virtualenv: {sys.prefix}"))
+    (folder / "PulumiPlugin.yaml").write_text(text.replace(option, f"virtualenv: {environment}"))
     return folder
 
 
@@ -70,7 +70,8 @@ class Program:
     def make(cls, folder: Path, files: Mapping[str, str], *path: Path) -> "Program":
         """Write the program, in which `@plugin@` is the package's folder, and start its cloud with a model."""
         program, cloud = folder / "program", folder / "cloud"
-        copy_plugin(folder / "plugin")
+        warm_python.environment(folder / ".venv")
+        copy_plugin(folder / "plugin", folder / ".venv")
         made = cls(program, cloud, path)
         for name, text in files.items():
             made.write(name, text)
@@ -104,6 +105,7 @@ class Program:
     def pulumi(self, *arguments: str) -> Ended:
         """`pulumi ARGUMENTS` in the program's folder."""
         variables = os.environ | self._engine(Endpoint.read(self.cloud)).environment()
+        variables |= warm_python.variables(self.folder.parent)
         variables["PATH"] = os.pathsep.join([*map(str, self.path), variables["PATH"]])
         command = [str(PULUMI), *arguments, "--non-interactive"]
         ended = subprocess.run(
