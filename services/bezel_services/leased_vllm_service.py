@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pulumi
 
 from bezel.planner import LeasePlan
-from bezel_services import environment
 from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.served_model import ServedModel
 from bezel_services.settings.late_inputs import refuse_outputs
 from bezel_services.settings.left_out import leave_out
 from bezel_services.settings.planning import plan_service, refused_as
@@ -33,33 +33,19 @@ if TYPE_CHECKING:
 TOKEN = "bezel:services:LeasedVllmService"  # noqa: S105 - a type token
 
 
-class PlannedLeasedVllmService(pulumi.ComponentResource):
+class PlannedLeasedVllmService(ServedModel):
     """Leased machines and their gateway, from a plan that the program has made itself.
 
+    It has the attributes of `ServedModel`, of which `url` is the address of the gateway, and one more.
+
     Attributes:
-        url: Address of the gateway.
         leases: Name of each lease -> its state, zone, end, cost and hours.
-        image: Reference of the server's image, by digest.
-        model: The model's id at the server.
-        arguments: Arguments of the server.
-        plan: Fit, weights, start, expected speed and cost, as `LeasePlan.as_output` has them.
-        verdict: Verdict of the health check.
-        figures: Figures of the short benchmark.
-        simulated: Whether the server is a simulated one, so that no figure is a measurement.
 
     Raises:
         PlanError: The cloud has no room for the leases, or a registry no such image; nothing is declared.
     """
 
-    url: pulumi.Output[str]
     leases: Mapping[str, Mapping[str, Any]]
-    image: str
-    model: str
-    arguments: list[str]
-    plan: Mapping[str, Any]
-    verdict: pulumi.Output[dict[str, Any]]
-    figures: pulumi.Output[dict[str, Any]]
-    simulated: bool
 
     def __init__(self, name: str, plan: LeasePlan, opts: pulumi.ResourceOptions | None = None) -> None:
         load = partial(_load, plan, is_preview=pulumi.runtime.is_dry_run())
@@ -68,17 +54,12 @@ class PlannedLeasedVllmService(pulumi.ComponentResource):
         resources = lease.DeclaredResources()
         super().__init__(TOKEN, name, None, with_limits(opts))
         declared = lease.declare(plan, lease.Children(self, name, opts), images, resources)
-        self.url, self.leases = declared.gateway.url, declared.leases
-        self.image, self.model = declared.image, plan.served_model
-        self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
-        self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
-        self.simulated = environment.is_simulated()
-        outputs = ("url", "leases", "image", "model", "arguments", "verdict", "figures", "simulated")
-        self.register_outputs({key: getattr(self, key) for key in outputs})
+        self.leases = declared.leases
+        self._register(plan, declared.gateway.url, declared, leases=self.leases)
 
 
 class LeasedVllmService(PlannedLeasedVllmService):
-    """A model on vLLM on leased machines; its attributes are those of `PlannedLeasedVllmService`.
+    """A model on vLLM on leased machines, with the attributes of `PlannedLeasedVllmService`.
 
     Args:
         name: Name of the component; the names of its children begin with it.

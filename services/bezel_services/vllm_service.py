@@ -11,16 +11,16 @@ Example:
     ```
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import pulumi
 
 from bezel.planner import Plan
 from bezel_components.base.check_resource import is_in_package
-from bezel_services import environment
 from bezel_services.preparation import prepare, refuse, with_limits
+from bezel_services.served_model import ServedModel
 from bezel_services.settings.late_inputs import NOTHING_LATE, LateInputs, check_late_inputs, split_late_inputs
 from bezel_services.settings.left_out import leave_out
 from bezel_services.settings.planning import plan_service, refused_as
@@ -34,33 +34,17 @@ if TYPE_CHECKING:
 TOKEN = "bezel:services:VllmService"  # noqa: S105 - a type token
 
 
-class PlannedVllmService(pulumi.ComponentResource):
-    """A service from a plan that the program has made itself.
+class PlannedVllmService(ServedModel):
+    """A service from a plan that the program has made itself, with the attributes of `ServedModel` and one more.
 
     Attributes:
-        url: Address of the service.
         revision: Name of the revision that serves, once it has passed its checks.
-        image: Reference of the server's image, by digest.
-        model: The model's id at the server.
-        arguments: Arguments of the server.
-        plan: Fit, weights, start, expected speed and cost, as `Plan.as_output` has them.
-        verdict: Verdict of the health check.
-        figures: Figures of the short benchmark.
-        simulated: Whether the server is a simulated one, so that no figure is a measurement.
 
     Raises:
         PlanError: The cloud has no room for the service, or its registry no such image; nothing is declared.
     """
 
-    url: pulumi.Output[str]
     revision: pulumi.Output[str]
-    image: str
-    model: str
-    arguments: list[str]
-    plan: Mapping[str, Any]
-    verdict: pulumi.Output[dict[str, Any]]
-    figures: pulumi.Output[dict[str, Any]]
-    simulated: bool
 
     def __init__(
         self,
@@ -77,20 +61,15 @@ class PlannedVllmService(pulumi.ComponentResource):
         resources = None if is_in_package() else cloud_run.DeclaredResources()
         super().__init__(TOKEN, name, None, with_limits(opts))
         declared = cloud_run.declare(plan, cloud_run.Children(self, name, opts), images, resources, late)
-        self.url, self.revision = declared.service.url, declared.revision
-        self.image, self.model = declared.image, plan.served_model
-        self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
-        self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
-        self.simulated = environment.is_simulated()
-        outputs = ("url", "revision", "image", "model", "arguments", "verdict", "figures", "simulated")
-        self.register_outputs({key: getattr(self, key) for key in outputs})
+        self.revision = declared.revision
+        self._register(plan, declared.service.url, declared, revision=self.revision)
 
 
 class VllmService(PlannedVllmService):
     """A model on vLLM on a GPU of Cloud Run: planned, deployed, checked and measured as one resource.
 
     Attributes:
-        See `PlannedVllmService`.
+        See `ServedModel` and `PlannedVllmService`.
 
     Args:
         name: Name of the component; the names of its children begin with it.

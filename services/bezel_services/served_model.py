@@ -1,0 +1,63 @@
+"""Base of the components that serve a model: the outputs that both kinds have."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pulumi
+
+from bezel_services import environment
+
+if TYPE_CHECKING:
+    from bezel.planner import AnyPlan
+    from bezel_smoke.benchmark import ShortBenchmark
+    from bezel_smoke.health import HealthCheck
+
+
+class DeclaredServer(Protocol):
+    """What both kinds of children hold."""
+
+    @property
+    def image(self) -> str:
+        """Reference of the server's image, by digest."""
+
+    @property
+    def health(self) -> "HealthCheck":
+        """The health check."""
+
+    @property
+    def benchmark(self) -> "ShortBenchmark":
+        """The short benchmark."""
+
+
+class ServedModel(pulumi.ComponentResource):
+    """A model on vLLM, checked and measured.
+
+    Attributes:
+        url: Address for requests.
+        image: Reference of the server's image, by digest.
+        model: The model's id at the server.
+        arguments: Arguments of the server.
+        plan: Fit, weights, start, expected speed and cost, as `as_output` of the plan has them.
+        verdict: Verdict of the health check.
+        figures: Figures of the short benchmark.
+        simulated: Whether the server is a simulated one, so that no figure is a measurement.
+    """
+
+    url: pulumi.Output[str]
+    image: str
+    model: str
+    arguments: list[str]
+    plan: Mapping[str, Any]
+    verdict: pulumi.Output[dict[str, Any]]
+    figures: pulumi.Output[dict[str, Any]]
+    simulated: bool
+
+    def _register(self, plan: "AnyPlan", url: pulumi.Output[str], declared: DeclaredServer, **further: Any) -> None:
+        """Set the outputs from the plan and the children, and register them with further ones of a kind."""
+        self.url = url
+        self.image, self.model = declared.image, plan.served_model
+        self.arguments, self.plan = list(plan.server.arguments), plan.as_output()
+        self.verdict, self.figures = declared.health.verdict, declared.benchmark.figures
+        self.simulated = environment.is_simulated()
+        outputs = ("url", "image", "model", "arguments", "verdict", "figures", "simulated")
+        self.register_outputs({**{key: getattr(self, key) for key in outputs}, **further})
