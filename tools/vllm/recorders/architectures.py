@@ -11,7 +11,9 @@ the defaults and other names of the fields that a memory plan reads. Imports not
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -82,9 +84,11 @@ def architectures(registry: Any) -> dict[str, Any]:
 def fallbacks() -> list[str]:
     """Classes of transformers that a vLLM without a class of its own serves: their attention can be exchanged."""
     transformers: Any = importlib.import_module("transformers")
-    model: Any = importlib.import_module("vllm.config.model")
-    suffixes = tuple(suffix for suffix, _ in model.iter_architecture_defaults())
-    names = {name for name in dir(transformers) if name.endswith(suffixes) and not name.startswith(("TF", "Flax"))}
+    tables: Any = importlib.import_module("transformers.models.auto.modeling_auto")
+    names = {name for name in dir(transformers) if name.endswith(("ForCausalLM", "ForConditionalGeneration"))}
+    for table in ("MODEL_MAPPING_NAMES", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"):
+        for value in getattr(tables, table).values():
+            names.update([value] if isinstance(value, str) else value)
     served = []
     for name in sorted(names):
         try:
@@ -115,27 +119,33 @@ def configurations() -> dict[str, Any]:
 
 def configuration(kind: Any) -> dict[str, Any]:
     """Defaults, parts and attribute map of one configuration class."""
-    values = vars(kind())
+    parts = {key: part.model_type for key, part in vars(kind()).items() if hasattr(part, "model_type")}
     row = {
-        "defaults": {key: value for key, value in values.items() if key in FIELDS and plain(value)},
-        "parts": {key: part.model_type for key, part in values.items() if hasattr(part, "model_type")},
+        "defaults": {key: value for key, value in declared(kind).items() if key in FIELDS and plain(value)},
+        "parts": parts,
         "names": {key: name for key, name in kind.attribute_map.items() if key in FIELDS},
     }
     return {key: value for key, value in row.items() if value}
 
 
-def quantisations() -> dict[str, Any]:
-    """Methods of quantisation: the least compute capability of a GPU, times ten, and the types of activations."""
+def declared(kind: Any) -> dict[str, Any]:
+    """Defaults that a class declares. What it derives from other fields when it is made is none."""
+    if dataclasses.is_dataclass(kind):
+        return {field.name: field.default for field in dataclasses.fields(kind) if field.default is not None}
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    return {each.name: each.default for each in parameters if each.default is not None}
+
+
+def quantisations() -> dict[str, int | None]:
+    """Methods of quantisation: the least compute capability of a GPU, times ten; null where the class says nothing."""
     module: Any = importlib.import_module("vllm.model_executor.layers.quantization")
-    rows: dict[str, Any] = {}
+    rows: dict[str, int | None] = {}
     for method in sorted(module.QUANTIZATION_METHODS):
         try:
-            kind = module.get_quantization_config(method)
-            least, types = kind.get_min_capability(), kind.get_supported_act_dtypes(kind)
+            rows[method] = module.get_quantization_config(method).get_min_capability()
         except Exception as error:  # noqa: BLE001 - a method of another platform
             print(method, type(error).__name__, str(error)[:100], file=sys.stderr)
-            continue
-        rows[method] = {"capability": least, "types": [str(each).removeprefix("torch.") for each in types]}
+            rows[method] = None
     return rows
 
 

@@ -17,7 +17,6 @@ FULL, SLIDING, LINEAR = "full_attention", "sliding_attention", "linear_attention
 _EVERY: dict[str, tuple[int, tuple[str, ...]]] = {
     "afmoe": (4, ("global_attn_every_n_layers",)),
     "cohere2": (4, ("sliding_window_pattern",)),
-    "cohere_compass": (4, ("sliding_window_pattern",)),
     "cohere2_moe": (4, ("sliding_window_pattern",)),
     "diffusion_gemma_text": (6, ("sliding_window_pattern",)),
     "embedding_gemma2_text": (6, ("sliding_window_pattern",)),
@@ -51,8 +50,7 @@ _LINEAR: dict[str, tuple[int, tuple[str, ...]]] = dict.fromkeys(
     (4, ("full_attention_interval",)),
 )
 _LAST_IS_FULL = ("diffusion_gemma_text", "embedding_gemma2_text", "gemma4", "gemma4_text", "gemma4_unified_text")
-_SWITCHED = ("use_sliding_window",)
-"""Fields that switch the window off although its size is written, as in every Qwen."""
+_ALL_FULL = ("cohere_compass", "laguna", "mellum")
 
 
 def layer_types(config: Configuration, count: int) -> list[str]:
@@ -71,6 +69,8 @@ def layer_types(config: Configuration, count: int) -> list[str]:
             every = _number(config, *rules[kind])
             kinds = [other if every and (layer + 1) % every else FULL for layer in range(count)]
             return [*kinds[:-1], FULL] if kind in _LAST_IS_FULL and kinds else kinds
+    if kind in _ALL_FULL:
+        return [FULL] * count
     if kind in _FROM_FIRST:
         every = _number(config, *_FROM_FIRST[kind])
         return [FULL if layer % max(every, 1) == 0 else SLIDING for layer in range(count)]

@@ -14,6 +14,8 @@ from typing import Any
 
 from bezel_catalog.loader import DATA, NotInCatalogueError
 
+# Names of a method in a configuration that vLLM takes for another.
+_METHODS = {"auto-round": "inc", "mxfp4": "gpt-oss-mxfp4"}
 _FOLDER = DATA / "vllm" / "architectures"
 
 
@@ -109,10 +111,21 @@ def refusal(name: str, release: str) -> str | None:
 
 
 def least_capability(method: str, release: str) -> float | None:
-    """Least compute capability of a GPU for a method of quantisation, e.g. 7.5; None where it is not known.
+    """Least compute capability of a GPU for a method of quantisation, e.g. 7.5; None where its class names none.
+
+    Raises:
+        LookupError: the release has no such method.
+        NotInCatalogueError: the registry of the release is not recorded.
+    """
+    rows = {name.replace("_", "-"): least for name, least in _recording(release)["quantisations"].items()}
+    least = rows[_METHODS.get(method, method)]
+    return None if least is None else least / 10
+
+
+def known_quantisations(release: str) -> tuple[str, ...]:
+    """Methods of quantisation that a release loads.
 
     Raises:
         NotInCatalogueError: the registry of the release is not recorded.
     """
-    row = _recording(release)["quantisations"].get(method)
-    return row["capability"] / 10 if row else None
+    return tuple(_recording(release)["quantisations"])
