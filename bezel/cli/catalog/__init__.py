@@ -1,1 +1,1 @@
-"""The `bezel catalog` commands: show, check, refresh, record-options."""
+"""The `bezel catalog` commands: show, check, refresh, record-release, record-options."""

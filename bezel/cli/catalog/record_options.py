@@ -1,7 +1,8 @@
 """`bezel catalog record-options`: records the options of an installed vLLM in the catalogue under its image's name.
 
-Owns running the recorder in that vLLM's environment, and the writing of the file. Leaves to bezel_catalog what is
-recorded (`recorder`) and what a recording must contain (`checks`).
+The first step of `record-release`, for a machine on which no server of that vLLM starts. Owns running the recorder in
+that vLLM's environment, and the writing of the file. Leaves to bezel_catalog what is recorded (`recorder`) and what a
+recording must contain (`checks`).
 """
 
 import argparse
@@ -47,15 +48,46 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
     Raises:
         UserError: Nothing was recorded; the text says why.
     """
+    check_python(python, name, folder, replace=replace)
+    data, installed = record_data(python)
+    chosen, file = free_file(name, installed, folder, replace=replace)
+    options = write_options(chosen, installed, data, file)
+    sys.stdout.write(
+        f"Recorded {len(options.options)} options and {len(options.variables)} variables of vLLM {installed} as "
+        f'{chosen}.\nA stack file uses them with `bezel:image: {{options: "{chosen}"}}`, beside its tag or digest.\n'
+    )
+    return 0
+
+
+def check_python(python: str, name: str | None, folder: Path, *, replace: bool) -> None:
+    """Check what can be checked before a vLLM is imported.
+
+    Raises:
+        UserError: There is no such interpreter, or no recording of that name may be written.
+    """
     if shutil.which(python) is None:
         repair = "choose the interpreter of an environment in which `import vllm` works."
         raise UserError(Problem("PYTHON", python, "there is no such program.", repair))
     if name is not None:
         _free(name, folder, replace=replace)
-    recorded = _record(python)
-    installed = str(recorded.pop("installed"))
+
+
+def free_file(name: str | None, installed: str, folder: Path, *, replace: bool) -> tuple[str, Path]:
+    """Return the recording's name, and its file, which may be written.
+
+    Raises:
+        UserError: The name is not that of the installed vLLM, or the file exists and may not be overwritten.
+    """
     chosen = _name(name, installed)
-    file = _free(chosen, folder, replace=replace)
+    return chosen, _free(chosen, folder, replace=replace)
+
+
+def write_options(chosen: str, installed: str, recorded: dict[str, Any], file: Path) -> VllmOptions:
+    """Write a recording that contains what one must, and return its options.
+
+    Raises:
+        UserError: It is incomplete, or the file cannot be written.
+    """
     data = {
         **recorded,
         "version": chosen,
@@ -64,11 +96,7 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
     }
     options = _check_options(chosen, data)
     write_output("--name", file, as_text(data))
-    sys.stdout.write(
-        f"Recorded {len(options.options)} options and {len(options.variables)} variables of vLLM {installed} as "
-        f'{chosen}.\nA stack file uses them with `bezel:image: {{options: "{chosen}"}}`, beside its tag or digest.\n'
-    )
-    return 0
+    return options
 
 
 def as_text(data: dict[str, Any]) -> str:
@@ -111,8 +139,12 @@ def _free(name: str, folder: Path, *, replace: bool) -> Path:
     return file
 
 
-def _record(python: str) -> dict[str, Any]:
-    """The output of the recorder, run in the environment of an interpreter."""
+def record_data(python: str) -> tuple[dict[str, Any], str]:
+    """Return the output of the recorder, run in the environment of an interpreter, and the version of its vLLM.
+
+    Raises:
+        UserError: The recorder failed.
+    """
     try:
         result = subprocess.run(
             [python, str(Path(recorder.__file__))],
@@ -133,7 +165,7 @@ def _record(python: str) -> dict[str, Any]:
     recorded: dict[str, Any] = json.loads(result.stdout)
     for name, reason in recorded.pop(recorder.UNKNOWN_VALUES).items():
         note(f"the values of {name} are not recorded: {reason}")
-    return recorded
+    return recorded, str(recorded.pop("installed"))
 
 
 def _check_options(name: str, data: dict[str, Any]) -> VllmOptions:

@@ -119,7 +119,10 @@ def _start_and_serve(
         phases.append(seconds)
         time.sleep(seconds / simulation.speed)
 
+    from bezel_simulated_vllm.api.validation.recorded import check_rules
     from bezel_simulated_vllm.startup import start  # late: a refused command line and the help need no engine
+
+    check_rules(options.release)
 
     try:
         settings = start(options, simulation.machine, environment, sleep, simulation.faults)

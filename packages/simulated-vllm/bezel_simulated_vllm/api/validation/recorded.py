@@ -14,6 +14,8 @@ from typing import Any
 
 from pydantic_core import SchemaValidator
 
+from bezel_base.errors import Problem, UserError
+from bezel_catalog.vllm.release_changes import functions
 from bezel_catalog.vllm.servers import recorded_server
 from bezel_simulated_vllm.api.validation.rules import DEFAULTS, RULES
 
@@ -32,6 +34,18 @@ class _Nothing:
 def validator(name: str, release: str) -> SchemaValidator:
     """Return the validator of the body of that name; a field that passes may be changed in place, as in vLLM."""
     return SchemaValidator(_build(recorded_server(release).models[name]))
+
+
+def check_rules(release: str) -> None:
+    """Check that every function of the release's request models is written here.
+
+    Raises:
+        UserError: some are not, so that bodies would be validated otherwise than by that release.
+    """
+    if missing := sorted(functions(recorded_server(release).models) - RULES.keys()):
+        consequence = f"its server runs functions on bodies that this one does not know: {', '.join(missing)}."
+        repair = "write them in bezel_simulated_vllm/api/validation/rules.py, or choose another release."
+        raise UserError(Problem("--release", release, consequence, repair))
 
 
 @functools.cache
