@@ -12,7 +12,12 @@ from bezel_simulated_vllm.api.beam_search import BeamSearch
 from bezel_simulated_vllm.api.bodies import ChatBody, CompletionBody
 from bezel_simulated_vllm.api.errors import EngineRefusedError, api_error
 from bezel_simulated_vllm.api.structured import required_tool, scripted_answer
-from bezel_simulated_vllm.api.validation.parameters import check_engine, check_experts, check_sampling
+from bezel_simulated_vllm.api.validation.parameters import (
+    check_compilation,
+    check_engine,
+    check_experts,
+    check_sampling,
+)
 from bezel_simulated_vllm.release import has_change
 from bezel_simulated_vllm.scheduling.channel import Channel
 from bezel_simulated_vllm.scheduling.detokenize import Choice, prompt_logprobs
@@ -207,7 +212,7 @@ def start_call(
     check_sampling(body, min(limits))
     for prompt in prompts:
         rendering.check_ids(prompt)
-    refusal = _refusal(body, settings, prompts)
+    refusal = _refusal(body, engine, prompts)
     if refusal is not None and not body.stream:
         raise refusal
     if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
@@ -266,14 +271,16 @@ def start_call(
 
 
 def _refusal(
-    body: ChatBody | CompletionBody, settings: EngineSettings, prompts: Sequence[Sequence[int]]
+    body: ChatBody | CompletionBody, engine: Engine, prompts: Sequence[Sequence[int]]
 ) -> EngineRefusedError | None:
     """Return why the engine refuses a call, None where it does not."""
+    settings = engine.settings
     labels, parses = bool(body.logprob_token_ids), settings.reasoning_parser is not None
     try:
-        check_engine(body, settings.model.vocabulary, labels=labels, thinks=parses)
+        check_engine(body, settings.model.vocabulary, labels=labels, thinks=parses, judge=engine.judge)
         for prompt in prompts:
             check_experts(body.routed_experts_prompt_start, len(prompt))
+        check_compilation(body, engine.judge)
     except EngineRefusedError as error:
         return error
     if body.parallel_rank not in (None, 0) and not body.use_beam_search:

@@ -80,6 +80,7 @@ class EngineSettings:
     port: int
     adapters: tuple[LoRAModulePath, ...] = field(default=(), kw_only=True)
     release: str = field(default=DEFAULT_RELEASE, kw_only=True)
+    grammar_backend: str = field(default="auto", kw_only=True)
     # Excluded from every printed or hashed form of the settings.
     api_keys: tuple[str, ...] = field(repr=False)
 
@@ -212,6 +213,7 @@ def make_settings(
         seed=options.seed or 0,
         port=options.port,
         release=options.release,
+        grammar_backend=(options.structured_outputs_config or {}).get("backend") or "auto",
     )
 
 

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from bezel_simulated_vllm.configuration.logs import log
+from bezel_simulated_vllm.grammars.judge import Judge
 from bezel_simulated_vllm.scheduling.engine_metrics import EngineMetrics
 from bezel_simulated_vllm.scheduling.scheduler import Scheduler, Step
 
@@ -60,6 +61,7 @@ class Engine:
     """One engine of one server.
 
     Attributes:
+        judge: what the server's libraries say of constraints of answers.
         died: set when the engine's process has ended by itself.
         death_reported: set when a client has got the error about it.
     """
@@ -74,6 +76,7 @@ class Engine:
         self.clock = clock
         self.scheduler = Scheduler(settings)
         self.metrics = EngineMetrics(settings)
+        self.judge = Judge(settings.grammar_backend)
         self.prompt_tokens = 0
         self.generated_tokens = 0
         self.died = asyncio.Event()

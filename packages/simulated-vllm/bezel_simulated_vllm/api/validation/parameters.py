@@ -11,11 +11,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bezel_simulated_vllm.api.errors import ApiError, EngineRefusedError, api_error, invalid
-from bezel_simulated_vllm.api.validation import grammars
 from bezel_simulated_vllm.api.validation.shared import one_kind
+from bezel_simulated_vllm.configuration.logs import log
+from bezel_simulated_vllm.grammars.constraint import request_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from bezel_simulated_vllm.grammars.judge import Judge
 
 _MOST_SEQUENCES = 16384
 _MOST_LOGPROBS = 20
@@ -81,7 +84,7 @@ def check_sampling(body: Any, max_tokens: int) -> None:
         raise api_error("greedy-n", n=body.n)
 
 
-def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool) -> None:
+def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool, judge: Judge) -> None:
     """Check what the engine checks: numbers of log probabilities, ids of tokens, constraints of the answer.
 
     Args:
@@ -89,6 +92,7 @@ def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool) -> N
         vocabulary: how many ids the model has.
         labels: whether the log probabilities of given ids are requested.
         thinks: whether the server knows thoughts, and so can limit them.
+        judge: what says whether the server's libraries take a constraint.
 
     Raises:
         EngineRefusedError: 400 with the refused parameter.
@@ -101,7 +105,7 @@ def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool) -> N
         _check_probabilities(body, vocabulary, labels=labels)
         _check_tokens(body, vocabulary)
         if (outputs := constraint(body)) is not None:
-            grammars.check(outputs)
+            _check_constraint(outputs, judge)
             if body.allowed_token_ids is not None:
                 raise api_error("engine")  # hardly any allowed token fits a form, and the engine fails without one
         if body.thinking_token_budget not in (None, -1) and not thinks:
@@ -111,6 +115,27 @@ def check_engine(body: Any, vocabulary: int, *, labels: bool, thinks: bool) -> N
                 raise api_error("overflow")
     except ApiError as error:
         raise EngineRefusedError(error) from None
+
+
+def check_compilation(body: Any, judge: Judge) -> None:
+    """Check that the engine compiles the constraint of a call that it is about to begin.
+
+    Raises:
+        EngineRefusedError: 500; one library took the constraint, and the engine's does not compile it.
+    """
+    outputs = None if body.use_beam_search else constraint(body)
+    if outputs is not None and not judge.compiles(outputs, judge.judge(outputs).backend):
+        raise EngineRefusedError(api_error("engine"))
+
+
+def _check_constraint(outputs: dict[str, Any], judge: Judge) -> None:
+    if error := request_error(outputs):
+        raise api_error(error[0], **error[1])
+    verdict = judge.judge(outputs)
+    if verdict.unknown:
+        log("grammar-not-judged", reason=verdict.unknown)
+    if verdict.refusal:
+        raise ApiError(verdict.refusal)
 
 
 def _check_probabilities(body: Any, vocabulary: int, *, labels: bool) -> None:

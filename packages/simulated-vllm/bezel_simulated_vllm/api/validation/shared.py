@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import PydanticCustomError
 
 from bezel_simulated_vllm.api.errors import api_error
-from bezel_simulated_vllm.api.validation.grammars import check_tag
+from bezel_simulated_vllm.grammars.judge import is_structural_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def response_format(data: Any) -> Any:
         return data
     if form.get("type") == "json_schema" and form.get("json_schema") is None:
         raise api_error("no-schema")
-    if form.get("type") == "structural_tag" and not check_tag(form):
+    if form.get("type") == "structural_tag" and not is_structural_tag(form):
         raise api_error("tag", parameter="response_format")
     return data
 
@@ -98,7 +98,7 @@ def constraints(data: dict[str, Any]) -> int:
 def structural_tag(data: dict[str, Any]) -> None:
     """Check the structural tag of a body's structured outputs."""
     tag = data["structured_outputs"].get("structural_tag")
-    if tag is not None and not check_tag(tag):
+    if tag is not None and not is_structural_tag(tag):
         raise api_error("tag", parameter="structured_outputs")
 
 
