@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bezel.weights.retry import Watch
 import base64
 import hashlib
+import json
 
 # Keys of an object's custom metadata under which a verified hash is stored.
 SHA256 = "bezel-sha256"
@@ -79,6 +80,9 @@ PUBLIC = "https://huggingface.co"
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _REDIRECTS = 5
 _TIMEOUT_SECONDS = 60.0
+_LONGEST_PAGE = 16 * 1024 * 1024  # of the list of files; the hub sends 1000 rows a page
+_MOST_PAGES = 1000
+_TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +124,18 @@ class Hub:
         watch: The deadline.
         token: Returns the token when the hub first requires one; "" for none.
         environ: The environment; HF_ENDPOINT in it replaces the public hub.
+        purpose: What the caller does with a model, for messages: "copied" or "read".
     """
 
     def __init__(
-        self, watch: Watch, token: Callable[[], str] = lambda: "", environ: Mapping[str, str] = os.environ
+        self,
+        watch: Watch,
+        token: Callable[[], str] = lambda: "",
+        environ: Mapping[str, str] = os.environ,
+        purpose: str = "copied",
     ) -> None:
         self.base = url_for_token(environ.get("HF_ENDPOINT", "").strip() or PUBLIC, "HF_ENDPOINT").rstrip("/")
+        self._purpose = purpose
         self._watch = watch
         self._read_token = token
         self._token: str | None = None
@@ -152,14 +162,20 @@ class Hub:
         commit = str(self._json(f"{self.base}/api/models/{repository.id}/revision/{revision}", repository)[0]["sha"])
         url = f"{self.base}/api/models/{repository.id}/tree/{commit}?recursive=true"
         files: list[HubFile] = []
-        while url:
+        for _ in range(_MOST_PAGES):
             page, url = self._json(url, repository)
-            files += [_file(row, repository) for row in page if row.get("type") == "file"]
-        return commit, files
+            files += [self._file(row, repository) for row in page if row.get("type") == "file"]
+            if not url:
+                return commit, files
+        raise self._not_a_hub(f"its list of the files of {repository} does not end")
 
     @contextmanager
-    def open(self, repository: Repository, commit: str, path: str, begin: int) -> Iterator[Iterator[bytes]]:
+    def open(
+        self, repository: Repository, commit: str, path: str, begin: int, end: int | None = None
+    ) -> Iterator[Iterator[bytes]]:
         """Yields the bytes of a file from `begin` on, in a single attempt, which may break off anywhere.
+
+        Only those before `end` are requested, but a server that ignores ranges sends the rest too.
 
         Raises:
             WeightsError: The file does not exist, or may not be read.
@@ -168,11 +184,12 @@ class Hub:
         import httpx
 
         url = f"{self.base}/{repository.id}/resolve/{commit}/{quote(path)}"
-        headers = {"Range": f"bytes={begin}-"} if begin else {}
+        last = "" if end is None else end - 1
+        headers = {"Range": f"bytes={begin}-{last}"} if begin or end is not None else {}
         try:
             response = self._follow(url, headers | {"Accept-Encoding": "identity"}, stream=True)
             try:
-                _raise_for(response, repository, path)
+                self._raise_for(response, repository, path)
                 yield _from(response, begin)
             finally:
                 response.close()
@@ -186,16 +203,30 @@ class Hub:
         budget = RetryBudget(self._watch)
         while True:
             try:
-                response = self._follow(url, {}, stream=False)
-                _raise_for(response, repository, "")
+                response = self._follow(url, {}, stream=True)
+                try:
+                    self._raise_for(response, repository, "")
+                    content = self._whole(response)
+                finally:
+                    response.close()
                 following = response.links.get("next", {}).get("url", "")
-                return response.json(), self._own(urljoin(url, following)) if following else ""
+                return json.loads(content), self._own(urljoin(url, following)) if following else ""
             except httpx.HTTPError as error:
                 budget.note_failure(self._unreachable(error))
             except BusyError as error:
                 budget.note_failure(error, error.retry_after)
             except ValueError:
                 raise self._not_a_hub("its response is not JSON") from None
+
+    def _whole(self, response: httpx.Response) -> bytes:
+        """The body of a response, up to the longest that the hub's API sends."""
+        content = bytearray()
+        for piece in response.iter_bytes():
+            self._watch.check()
+            content += piece
+            if len(content) > _LONGEST_PAGE:
+                raise self._not_a_hub(f"its response is longer than {_LONGEST_PAGE} bytes")
+        return bytes(content)
 
     def _follow(self, url: str, headers: Mapping[str, str], *, stream: bool) -> httpx.Response:
         for _ in range(_REDIRECTS):
@@ -205,7 +236,8 @@ class Hub:
                 return response
             response.close()
             url = url_for_token(urljoin(url, response.headers["location"]), "the address that the hub redirects to")
-        raise UnreachableError("the hub redirects too often")
+        text = f"the hub redirects more than {_REDIRECTS} times, so the model was not {self._purpose}."
+        raise UnreachableError(Problem(self.base, None, text, "check the address, and any proxy in front of it."))
 
     def _send(self, url: str, headers: Mapping[str, str], *, stream: bool) -> httpx.Response:
         """Sends one request; reads the token when the hub's own host first refuses a request without one."""
@@ -220,20 +252,68 @@ class Hub:
                 return self._send(url, headers, stream=stream)
         return response
 
+    def _file(self, row: Mapping[str, Any], repository: Repository) -> HubFile:
+        path, stored = str(row["path"]), row.get("lfs")
+        if path.startswith("/") or any(part in {"", ".", ".."} for part in path.split("/")):
+            text = f"lists a file {path!r}, which would be outside the model's folder, so nothing was {self._purpose}."
+            raise WeightsError(Problem(str(repository), None, text, "use another source."))
+        if stored:
+            return HubFile(path, Expected(SHA256, str(stored["oid"]), int(stored["size"])))
+        return HubFile(path, Expected(GIT_BLOB, str(row["oid"]), int(row["size"])))
+
     def _own(self, url: str) -> str:
         if _origin(url) != _origin(self.base):
-            text = "its list of files continues on another host, which could get the token, so nothing was copied."
+            text = (
+                "its list of files continues on another host, which could get the token, so nothing was "
+                f"{self._purpose}."
+            )
             raise WeightsError(Problem("HF_ENDPOINT", self.base, text, "set it to the address of the hub."))
         return url
 
     def _unreachable(self, error: Exception) -> UnreachableError:
         text = f"the hub does not respond ({type(error).__name__}), so nothing of it was read."
-        repair = "check this machine's network, and HF_ENDPOINT if it is set; a repeated copy continues."
+        again = " a repeated copy continues." if self._purpose == "copied" else " then run the same command again."
+        repair = f"check this machine's network, and HF_ENDPOINT if it is set;{again}"
         return UnreachableError(Problem(self.base, None, text, repair))
 
     def _not_a_hub(self, cause: str) -> WeightsError:
         text, repair = f"{cause}, so the model's files are unknown.", "check the address, and any proxy in front of it."
         return WeightsError(Problem("HF_ENDPOINT", self.base, text, repair))
+
+    def _raise_for(self, response: httpx.Response, repository: Repository, path: str) -> None:
+        status = response.status_code
+        if response.is_success:
+            return
+        code, name = response.headers.get("x-error-code", ""), f"{repository}{f' {path}' if path else ''}"
+        if is_retryable(status, idempotent=True) or status == 408:
+            raise BusyError(f"{name}: the hub responds {status}", retry_delay(response.headers.get("retry-after")))
+        text, repair = f"the hub responds {status} {code}".rstrip(), "try again later."
+        if status == 403 or code == "GatedRepo":
+            page = f"{self.base}/{repository.id}"
+            text = f"is gated ({status}): only accounts that accepted its terms can read it"
+            if response.request.headers.get("Authorization"):
+                text += ", and the account of this token is not among them"
+            repair = (
+                f"accept the terms at {page}, and set HF_TOKEN to a token of that account (or name a secret: "
+                "bezel:secrets.HF_TOKEN)."
+            )
+        elif status == 401 and response.request.headers.get("Authorization"):
+            text = f"was refused with this token ({status})"
+            repair = f"set HF_TOKEN to a token that is valid: {_TOKENS_PAGE} lists them. Check the model's name too."
+        elif status == 401:
+            text = f"does not exist, or is private ({status})"
+            repair = (
+                "correct the name; for a private model set HF_TOKEN (or name a secret: bezel:secrets.HF_TOKEN) to a "
+                "token that may read it."
+            )
+        elif status in {404, 410}:
+            text, repair = (
+                f"does not exist ({code or status})",
+                "correct the name or the revision: hf:OWNER/NAME[@REVISION].",
+            )
+            if path:
+                repair = "run the same command again: the model changed meanwhile."
+        raise WeightsError(Problem(name, None, f"{text}, so it was not {self._purpose}.", repair))
 
 
 class BusyError(UnreachableError):
@@ -249,16 +329,6 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _file(row: Mapping[str, Any], repository: Repository) -> HubFile:
-    path, stored = str(row["path"]), row.get("lfs")
-    if path.startswith("/") or any(part in {"", ".", ".."} for part in path.split("/")):
-        text = f"lists a file {path!r}, which would be outside the model's folder, so nothing was copied."
-        raise WeightsError(Problem(str(repository), None, text, "use another source."))
-    if stored:
-        return HubFile(path, Expected(SHA256, str(stored["oid"]), int(stored["size"])))
-    return HubFile(path, Expected(GIT_BLOB, str(row["oid"]), int(row["size"])))
-
-
 def _from(response: httpx.Response, begin: int) -> Iterator[bytes]:
     """Yield the body from `begin` on, also where the server ignored the Range."""
     started = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
@@ -266,34 +336,3 @@ def _from(response: httpx.Response, begin: int) -> Iterator[bytes]:
     for piece in response.iter_raw():
         yield piece[max(0, begin - at) :] if at < begin else piece
         at += len(piece)
-
-
-def _raise_for(response: httpx.Response, repository: Repository, path: str) -> None:
-    status = response.status_code
-    if response.is_success:
-        return
-    code, name = response.headers.get("x-error-code", ""), f"{repository}{f' {path}' if path else ''}"
-    if is_retryable(status, idempotent=True) or status == 408:
-        raise BusyError(f"{name}: the hub responds {status}", retry_delay(response.headers.get("retry-after")))
-    text, repair = f"the hub responds {status} {code}".rstrip(), "try again later."
-    if status == 403 or code == "GatedRepo":
-        page = f"{response.request.url.scheme}://{response.request.url.host}/{repository.id}"
-        text = f"is gated ({status}): only accounts that accepted its terms can read it"
-        repair = (
-            f"accept the terms at {page}, and set HF_TOKEN to a token of that account (or name a secret: "
-            "bezel:secrets.HF_TOKEN)."
-        )
-    elif status == 401:
-        text = f"does not exist, or is private ({status})"
-        repair = (
-            "correct the name; for a private model set HF_TOKEN (or name a secret: bezel:secrets.HF_TOKEN) to a token "
-            "that may read it."
-        )
-    elif status in {404, 410}:
-        text, repair = (
-            f"does not exist ({code or status})",
-            "correct the name or the revision: hf:OWNER/NAME[@REVISION].",
-        )
-        if path:
-            repair = "run the same command again: the model changed during the copy."
-    raise WeightsError(Problem(name, None, f"{text}, so it was not copied.", repair))

@@ -24,6 +24,7 @@ class Watch:
         backoff: The waits between two attempts.
         clock: A monotonic clock, in seconds.
         cancelled: Set by the caller to give the copy up.
+        overdue: What the user is told after the deadline; by default that of a copy.
     """
 
     def __init__(
@@ -32,11 +33,12 @@ class Watch:
         backoff: Backoff | None = None,
         clock: Callable[[], float] = time.monotonic,
         cancelled: threading.Event | None = None,
+        overdue: Problem | None = None,
     ) -> None:
         self.backoff = backoff or Backoff()
         self._clock = clock
-        self._seconds = seconds
         self._end = clock() + seconds
+        self._overdue = overdue or _of_copy(seconds)
         self._stopped = threading.Event()
         self._cancelled = cancelled or threading.Event()
 
@@ -54,11 +56,7 @@ class Watch:
         if self._stopped.is_set() or self._cancelled.is_set():
             raise StoppedError("stopped")
         if self._clock() >= self._end:
-            text = "the copy took longer and was ended; copied files stay, and the next run resumes open uploads."
-            problem = Problem(
-                "--deadline", f"{self._seconds:g}", text, "run the same command again, or raise --deadline."
-            )
-            raise WeightsError(problem)
+            raise WeightsError(self._overdue)
 
     def wait(self, seconds: float) -> None:
         """Waits, but not beyond the deadline or a stop."""
@@ -68,6 +66,11 @@ class Watch:
             self.check()
             left -= _LOOK_SECONDS
         self.check()
+
+
+def _of_copy(seconds: float) -> Problem:
+    text = "the copy took longer and was ended; copied files stay, and the next run resumes open uploads."
+    return Problem("--deadline", f"{seconds:g}", text, "run the same command again, or raise --deadline.")
 
 
 class RetryBudget:
