@@ -117,8 +117,8 @@ class Bucket:
             raise
 
     @contextmanager
-    def open(self, name: str) -> Iterator[Iterator[bytes]]:
-        """Yields the bytes of an object, in a single attempt.
+    def open(self, name: str, begin: int = 0, end: int | None = None) -> Iterator[Iterator[bytes]]:
+        """Yields the bytes of an object from `begin` to before `end`, in a single attempt.
 
         Raises:
             UnreachableError: The download broke off.
@@ -126,9 +126,9 @@ class Bucket:
         """
         import httpx
 
-        request = self._raw.build_request(
-            "GET", self._url(name), params={"alt": "media"}, headers=self._credentials.headers()
-        )
+        part = {} if end is None else {"Range": f"bytes={begin}-{end - 1}"}
+        headers = {**self._credentials.headers(), **part}
+        request = self._raw.build_request("GET", self._url(name), params={"alt": "media"}, headers=headers)
         try:
             response = self._raw.send(request, stream=True)
             try:

@@ -100,7 +100,8 @@ class Repository:
             WeightsError: The text has neither form.
         """
         name, _, revision = text.partition("@")
-        if not _ID.fullmatch(name) or (not revision and "@" in text):
+        # No name and no reference of git has two periods in a row, which a URL takes as the folder above.
+        if not _ID.fullmatch(name) or ".." in text or revision == "." or (not revision and "@" in text):
             repair = "write hf:OWNER/NAME or hf:OWNER/NAME@REVISION, e.g. hf:google/gemma-4-12b-it."
             raise WeightsError(Problem(f"hf:{text}", None, "is not the name of a model.", repair))
         return cls(name, revision or "main")
