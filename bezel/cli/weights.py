@@ -27,7 +27,9 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0, 1]:
         UserError: The stack cannot be planned, or its bucket cannot be used.
     """
     stack = options.stack
-    plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
+    plan = make_plan(
+        project.configuration(stack), project=project.cloud_project(stack), stack=stack, models=project.models()
+    )
     if plan.weights.bucket is None:
         consequence = "with this setting the stack reads nothing from a bucket."
         repair = "choose another one, e.g. fuse-prefetch."

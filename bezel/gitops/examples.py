@@ -87,7 +87,7 @@ def check_examples(project: Project, pipeline: Pipeline, today: date) -> Example
 
 def _checked_plan(project: Project, stack: str, today: date) -> Example:
     try:
-        make_plan(project.configuration(stack), project=_PLACEHOLDER, stack=stack, today=today)
+        make_plan(project.configuration(stack), project=_PLACEHOLDER, stack=stack, today=today, models=project.models())
     except UserError as error:
         unpriced = [problem for problem in error.problems if isinstance(problem, UnpricedProblem)]
         others = [problem for problem in error.problems if not isinstance(problem, UnpricedProblem)]

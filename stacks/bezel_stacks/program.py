@@ -26,6 +26,7 @@ def run() -> None:
     from bezel.planner import make_plan
     from bezel_base.errors import UserError
     from bezel_base.process_end import skip_last_collection
+    from bezel_catalog.project_models import read_project_models
     from bezel_services.environment import google_project
     from bezel_stacks import config
     from bezel_stacks.dispatch import deploy
@@ -34,8 +35,8 @@ def run() -> None:
     try:
         stack = pulumi.get_stack()
         config.check_stack_file(stack, Path.cwd(), pulumi.get_project())
-        today = datetime.now(UTC).date()
-        plan = make_plan(config.settings(), project=google_project(), stack=stack, today=today)
+        today, models = datetime.now(UTC).date(), read_project_models(Path.cwd())
+        plan = make_plan(config.settings(), project=google_project(), stack=stack, today=today, models=models)
         for name, value in deploy(plan).items():
             pulumi.export(name, value)
     except (UserError, pulumi.RunError) as error:

@@ -23,7 +23,9 @@ def record_of(project: Project, stack: str, outputs: Mapping[str, Any]) -> Recor
     Raises:
         PlanError: The stack cannot be planned.
     """
-    plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
+    plan = make_plan(
+        project.configuration(stack), project=project.cloud_project(stack), stack=stack, models=project.models()
+    )
     if isinstance(plan, LeasePlan):
         return Record(*_of_lease(plan, outputs), plan.model)
     return Record(*_of_service(plan, outputs), plan.model)

@@ -216,7 +216,9 @@ class Local:
 
         project = self.project.cloud_project(stack, control.environment(endpoint))
         try:
-            return make_plan(self.project.configuration(stack), project=project, stack=stack)
+            return make_plan(
+                self.project.configuration(stack), project=project, stack=stack, models=self.project.models()
+            )
         except PlanError:
             if required:
                 raise

@@ -25,6 +25,7 @@ from bezel_base.atomic_write import write_whole
 from bezel_base.console import say
 from bezel_base.errors import ENCRYPTED, NOT_SET, Problem, WrongValueError
 from bezel_base.text.shell import shell_word
+from bezel_catalog import Model
 
 _PROJECT = "my-project"  # a plan needs one; nothing that is written names it
 _RESTART = re.compile(rf"^ *{NAMESPACE}:restarted_at:.*\n", re.MULTILINE)
@@ -52,7 +53,7 @@ def make_stack(names: list[str], source: str, options: argparse.Namespace) -> No
         repair = "write at most 32 lower-case letters, digits and hyphens, with a letter first."
         raise WrongValueError(Problem("--environment", environment, consequence, repair))
     text = copied_text(project, source, environment)
-    _check_plan(text, name)
+    _check_plan(text, name, project.models())
     edits = dict(pipeline_edits(project, name, environment, str(_environment_of(project, source))))
     edits = {path: content for path, content in edits.items() if path != FILE} | {
         f"Pulumi.{name}.yaml": text,
@@ -129,7 +130,7 @@ def _environment_of(project: Project, stack: str) -> object:
     return project.configuration(stack).get("environment") or "dev"
 
 
-def _check_plan(text: str, name: str) -> None:
+def _check_plan(text: str, name: str, own: Mapping[str, Model]) -> None:
     """Plan the stack as a preview does; its own project or a stand-in names what a plan names by it."""
     content, _ = read_stack_file(text, f"Pulumi.{name}.yaml")
     values: Mapping[str, Any] = (content or {}).get("config") or {}
@@ -139,7 +140,7 @@ def _check_plan(text: str, name: str) -> None:
         for key, value in values.items()
         if key.startswith(prefix)
     }
-    make_plan(configuration, project=str(values.get("gcp:project") or _PROJECT), stack=name)
+    make_plan(configuration, project=str(values.get("gcp:project") or _PROJECT), stack=name, models=own)
 
 
 def _encrypted_keys(content: Any, path: str = "") -> Iterator[str]:

@@ -175,7 +175,7 @@ def _stack_differences(project: Project, stack: str) -> Iterator[Difference]:
     if release != newest:
         yield Difference(name, f"-{setting('vllm_version')}: {release}\n+{setting('vllm_version')}: {newest}")
     try:
-        make_plan(configuration, project=project.cloud_project(stack) or _PROJECT, stack=stack)
+        make_plan(configuration, project=project.cloud_project(stack) or _PROJECT, stack=stack, models=project.models())
     except PlanError as error:
         yield Difference(name, f"  the installed catalogue and planner refuse it:\n{error}")
 

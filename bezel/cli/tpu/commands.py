@@ -84,7 +84,9 @@ def find_zones(project: Project, options: argparse.Namespace) -> Literal[0]:
         consequence = f"a probe waits from 1s to {duration_text(MAX_PROBE_SECONDS)}."
         raise UserError(Problem("--wait", options.wait, consequence, "write e.g. 2m."))
     cloud_project = checked_cloud_project(options.project or project.cloud_project(options.stack))
-    plan = make_plan(project.configuration(options.stack), project=cloud_project, stack=options.stack)
+    plan = make_plan(
+        project.configuration(options.stack), project=cloud_project, stack=options.stack, models=project.models()
+    )
     if not isinstance(plan, LeasePlan):
         consequence = "the stack leases nothing: Cloud Run owns its accelerator."
         raise UserError(Problem("stack", options.stack, consequence, "choose a stack with `bezel:lease`."))

@@ -15,6 +15,7 @@ from bezel.planner.base.money import Priced
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel_base.errors import UserError
+from bezel_catalog import Model
 
 MAX_INSTANCES = setting("scaling.max_instances")
 _MAX_HOURLY = setting("cost.max_hourly_usd")
@@ -77,7 +78,9 @@ def _is_number(limit: object) -> bool:
     return isinstance(limit, int | float) and not isinstance(limit, bool)
 
 
-def instance_hourly(configuration: Mapping[str, object], stack: str) -> Decimal | None:
+def instance_hourly(
+    configuration: Mapping[str, object], stack: str, models: Mapping[str, Model] | None = None
+) -> Decimal | None:
     """Cost of one running instance of a stack's service in USD per hour, whatever may be spent; None for a lease.
 
     Also None where the price is unknown, or the stack cannot be planned for another reason than its cost and scaling.
@@ -86,7 +89,7 @@ def instance_hourly(configuration: Mapping[str, object], stack: str) -> Decimal 
     own_prices = {"prices": cost["prices"]} if isinstance(cost, Mapping) and "prices" in cost else {}
     one = {**configuration, "scaling": {"max_instances": 1}, "cost": own_prices}
     try:
-        plan = make_plan(one, project="any-project", stack=stack)
+        plan = make_plan(one, project="any-project", stack=stack, models=models)
     except UserError:
         return None
     hourly = plan.cost.hourly_at_max

@@ -26,6 +26,7 @@ from bezel.planner.base.repairs import lowest_numbers, within
 from bezel.resource_cost.price_line import unpriced_problem
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel_base.errors import UserError
+from bezel_catalog import Model
 
 ADVISORY_PACKS = ("price",)
 
@@ -87,8 +88,17 @@ def preview_on(
     configuration = engine.project.configuration(engine.stack)
     report.settings = setting_changes(deployed_settings(state), configuration)
     if report.verdict == "failed":
-        keep_to_limits(report, configuration, map(Path, configurations(engine.pack_options(packs))))
+        files = map(Path, configurations(engine.pack_options(packs)))
+        keep_to_limits(report, configuration, files, _models_of(engine.project))
     return Previewed(report, plan if plan.is_file() else None, run.events.outputs or {})
+
+
+def _models_of(project: Project) -> Mapping[str, Model]:
+    """The project's own models; none where their file has problems, which the preview has shown."""
+    try:
+        return project.models()
+    except UserError:
+        return {}
 
 
 def judge(report: ChangeReport, run: EngineRun) -> None:
@@ -137,17 +147,23 @@ def with_one_repair(violations: Sequence[Violation]) -> tuple[Violation, ...]:
     return tuple(replace(item, message=within(item.message, lowest[item.urn])) for item in violations)
 
 
-def keep_to_limits(report: ChangeReport, configuration: Mapping[str, object], files: Iterable[Path]) -> None:
+def keep_to_limits(
+    report: ChangeReport,
+    configuration: Mapping[str, object],
+    files: Iterable[Path],
+    models: Mapping[str, Model] | None = None,
+) -> None:
     """Let the repairs of a plan that failed keep to the limits that the packs compare next.
 
     Args:
         report: of the preview.
         configuration: of the stack.
         files: the packs' configurations.
+        models: the project's own models.
     """
     environment = configuration.get("environment")
     if limits := limits_in(files, environment):
-        bounds = bounds_of(limits, instance_hourly(configuration, report.stack))
+        bounds = bounds_of(limits, instance_hourly(configuration, report.stack, models))
         report.problems = [within(text, bounds) for text in report.problems]
         report.notes.append(limits_line(limits, environment))
 

@@ -16,7 +16,8 @@ from bezel.planner.base.names import is_project_id
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
 from bezel_base.errors import NOT_SET, Problem, UserError, WrongValueError
-from bezel_catalog import closest
+from bezel_catalog import Model, closest
+from bezel_catalog.project_models import read_project_models
 
 STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
 _SHOWN = 100  # characters of a wrong name that a message repeats
@@ -100,6 +101,14 @@ class Project:
         """The settings that the stack's file has, without the prefix of their namespace."""
         prefix = f"{NAMESPACE}:"
         return frozenset(key.removeprefix(prefix) for key in self._stack_values(stack) if key.startswith(prefix))
+
+    def models(self) -> Mapping[str, Model]:
+        """The project's own models by id: the rows of its `catalog.toml`.
+
+        Raises:
+            UserError: The file cannot be read; holds every problem of its rows.
+        """
+        return read_project_models(self.folder)
 
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
         """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""

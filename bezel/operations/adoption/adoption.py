@@ -49,7 +49,9 @@ def write_adoption(context: Context, stack: str) -> Adoption:
         RestError: Cloud Run could not be asked.
     """
     project = context.cloud_project(stack)
-    plan = make_plan(context.project.configuration(stack), project=project, stack=stack)
+    plan = make_plan(
+        context.project.configuration(stack), project=project, stack=stack, models=context.project.models()
+    )
     if not isinstance(plan, Plan):
         consequence = "it leases machines: a service of Cloud Run is adopted by a stack that deploys one."
         raise UserError(Problem("STACK", stack, consequence, "choose a stack with an accelerator of Cloud Run."))

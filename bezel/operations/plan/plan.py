@@ -69,7 +69,9 @@ def plan_of(context: Context, stack: str) -> tuple[AnyPlan, str]:
     if named is None:
         context.show(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.")
     today = datetime.now(UTC).date()
-    made = make_plan(project.configuration(stack), project=named or PROJECT, stack=stack, today=today)
+    made = make_plan(
+        project.configuration(stack), project=named or PROJECT, stack=stack, today=today, models=project.models()
+    )
     # The plan itself cannot distinguish a default of Pulumi.yaml from the same value in the stack's file.
     written = {key: STACK_FILE for key in project.given_keys(stack) if key in made.origins}
     return replace(made, origins={**made.origins, **written}), named or PROJECT

@@ -27,6 +27,7 @@ from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, planned_options, typed_values
 from bezel.planner.vllm.speculation_checks import Speculation
 from bezel.planner.vllm.start_notes import unchecked_relations
+from bezel_catalog.models import using_models
 from bezel_catalog.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel_catalog.sizing.memory import sequences_at_a_time
 from bezel_catalog.sizing.roofline import Peaks, estimate, gpu_peaks, tpu_peaks
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.lease_validate import ValidatedLease
     from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.settings import Settings
+    from bezel_catalog import Model
 
 # The releases of these images follow vLLM's own; the TPU image is assumed to exist for each.
 IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
@@ -64,7 +66,12 @@ BUDGETS = "billingbudgets.googleapis.com"  # only where it has a budget
 
 
 def make_plan(
-    config: Mapping[str, object], *, project: str | None, stack: str, today: date | None = None
+    config: Mapping[str, object],
+    *,
+    project: str | None,
+    stack: str,
+    today: date | None = None,
+    models: Mapping[str, Model] | None = None,
 ) -> Plan | LeasePlan:
     """Plan a stack: of a Cloud Run service, or of leased machines where its accelerator is leased hardware.
 
@@ -73,10 +80,18 @@ def make_plan(
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
         today: latest possible date of the stack file's price rows; None without a clock.
+        models: the project's own models by id; None for those that are in use (`using_models`), else none.
 
     Raises:
         PlanError: the stack cannot work as it is set; holds every problem.
     """
+    with using_models(models):
+        return _make_plan(config, project=project, stack=stack, today=today)
+
+
+def _make_plan(
+    config: Mapping[str, object], *, project: str | None, stack: str, today: date | None
+) -> Plan | LeasePlan:
     if hardware := find_leased_hardware(str(config.get("accelerator", "")).strip()):
         return _lease_plan(validate_lease(config, hardware, project=project, stack=stack, today=today))
     return _service_plan(validate_service(config, project=project, stack=stack, today=today))
@@ -110,6 +125,8 @@ def _common_fields(
         "project": stack.project,
         "environment": settings.environment,
         "model": stack.model.id,
+        "weight_bytes": stack.model.weight_bytes,
+        "assistant_bytes": stack.model.assistant_bytes,
         "served_model": stack.engine.served_model,
         "settings": settings,
         "smoke": smoke,
@@ -182,12 +199,12 @@ def _service(stack: ValidatedService) -> ServicePlan:
 
 
 def _weights(stack: ValidatedService) -> WeightsPlan:
-    chosen, loading, source = stack.settings.weights, stack.loading, stack.model.hub_id or ""
+    chosen, loading, source = stack.settings.weights, stack.loading, stack.model.repository
     bucket = bucket_of(chosen, stack.project)
     path, prefix = (chosen.path or stack.model.folder or "").strip("/"), loading.folder_prefix(bucket)
     return WeightsPlan(
         loading=loading.id,
-        model=f"{prefix}/{path}" if loading.in_bucket else source,
+        model=f"{prefix}/{path}" if loading.in_bucket else stack.model.hub_id or "",
         bucket=bucket if loading.in_bucket else None,
         path=path if loading.in_bucket else "",
         mount_path=prefix if loading.mounted else None,
@@ -289,7 +306,7 @@ def _node(stack: ValidatedLease) -> NodePlan:
             mount_path=None,
             mount_options=(),
             create=settings.weights.create,
-            source=stack.model.hub_id or "",
+            source=stack.model.repository,
             drafts={},
             adapters={},
         ),

@@ -16,7 +16,7 @@ from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
 from bezel.planner.vllm.late_values import unchecked_packages
-from bezel_catalog import accelerator, model
+from bezel_catalog import accelerator
 from bezel_catalog.quantities import GIB
 from bezel_catalog.vllm.typed_values import integer
 
@@ -41,15 +41,17 @@ if TYPE_CHECKING:
 class _StackPlan:
     """What the plans of both kinds of stacks have in common.
 
-    `gain` is None without speculative decoding. `origins` has the origin of each planned value: "stack file",
-    "catalogue default" or "computed". `cost` is that of all machines, `fit` that of one. `unchecked` are sentences
-    about relations of vLLM's options that no plan can judge.
+    `weight_bytes` and `assistant_bytes` are those of the model. `gain` is None without speculative decoding. `origins`
+    has the origin of each planned value: "stack file", "catalogue default" or "computed". `cost` is that of all
+    machines, `fit` that of one. `unchecked` are sentences about relations of vLLM's options that no plan can judge.
     """
 
     stack: str
     project: str
     environment: str
     model: str
+    weight_bytes: int
+    assistant_bytes: int
     served_model: str
     settings: Settings
     smoke: SmokePlan
@@ -95,8 +97,7 @@ class _StackPlan:
         made_in, regions, servers = self._readers
         if place is None and weights.create:
             place = BucketPlace(made_in)
-        loaded = model(self.model)
-        read = loaded.weight_bytes + (loaded.assistant_bytes if weights.drafts else 0)
+        read = self.weight_bytes + (self.assistant_bytes if weights.drafts else 0)
         return Transfer(weights.bucket, place, regions, read / GIB, servers)
 
     @property

@@ -51,6 +51,7 @@ from bezel.planner.vllm.option_checks import check_fields, check_left_out, check
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
 from bezel_base.errors import NOT_SET, Problem
+from bezel_base.text.shell import shell_word
 from bezel_catalog import (
     NotInCatalogueError,
     Price,
@@ -62,6 +63,7 @@ from bezel_catalog import (
     unservable_form,
     vllm_options,
 )
+from bezel_catalog.project_models import FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -117,7 +119,11 @@ class Validation:
             known_names = sorted((*error.known, *leased_hardware())) if key == "accelerator" else error.known
             near = closest_record(name, known_names, ids_by_hub_id() if key == "model" else None)
             consequence = f"it is not in the catalogue: {consequence}"
-            self.problems.append(Problem(setting(key), name, consequence, one_of(known_names, near)))
+            repair = one_of(known_names, near)
+            if key == "model" and "/" in name:
+                command = f"`bezel catalog add-model {shell_word(name)}`"
+                repair = f"{command} reads the model's own files and writes its row into {FILE}; or {repair}"
+            self.problems.append(Problem(setting(key), name, consequence, repair))
             return None
 
     def _look_up_options(self) -> VllmOptions | None:

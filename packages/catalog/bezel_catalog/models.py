@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,28 @@ from bezel_catalog.architectures.rows import read_row
 from bezel_catalog.loader import DataFileError, find, make, read_toml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from bezel_catalog.architectures.architecture import Architecture
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """What a model's own files say, as JSON texts, and which files it brings.
+
+    Attributes:
+        config: of config.json.
+        generation: of generation_config.json; `{}` without one.
+        processor: of the processor's configuration; `{}` without one.
+        tokenizer: whether it brings one.
+        chat_template: whether it brings one.
+    """
+
+    config: str
+    generation: str
+    processor: str
+    tokenizer: bool
+    chat_template: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +45,9 @@ class Model:
     where `weight_bytes` is arithmetic and not a measurement. `assistant` is the hub id of the draft model for
     multi-token prediction and `assistant_bytes` its size. `not_on` holds pairs of a machine ("tpu" or an accelerator's
     id) and the reason why the checkpoint does not run there.
+
+    Of a project's own model, `files` is what its files say, `commit` that of its repository, `revision` the branch, tag
+    or commit that it was asked for, and `bucket_folder` the folder of a bucket that it was read from.
     """
 
     id: str
@@ -35,11 +61,25 @@ class Model:
     assistant_bytes: int = 0
     derived: bool = False
     not_on: tuple[tuple[str, str], ...] = ()
+    commit: str = ""
+    revision: str = ""
+    bucket_folder: str = ""
+    files: ModelFiles | None = None
 
     @property
     def folder(self) -> str | None:
         """The folder of the checkpoint in a bucket, unless a stack names another: the hub id without its owner."""
-        return self.hub_id.rsplit("/", 1)[-1] if self.hub_id else None
+        return self.hub_id.rsplit("/", 1)[-1] if self.hub_id else self.bucket_folder or None
+
+    @property
+    def repository(self) -> str:
+        """Its name on the hub, with the commit where it is pinned to one; "" for an unpublished form."""
+        return f"{self.hub_id}@{self.commit}" if self.hub_id and self.commit else self.hub_id or ""
+
+    def is_named(self, name: str) -> bool:
+        """Whether `OWNER/NAME` or `OWNER/NAME@REVISION` means this checkpoint of a project."""
+        hub_id, _, revision = name.partition("@")
+        return bool(self.files) and hub_id == self.hub_id and revision in ("", self.revision, self.commit)
 
     def refused_on(self, machine: str) -> str | None:
         """Return why the checkpoint does not run on a machine ("tpu" or an accelerator's id); None if none is known."""
@@ -63,18 +103,41 @@ def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
     return records, tuple((row["pattern"], row["reason"]) for row in data["unservable"])
 
 
-def models() -> dict[str, Model]:
-    """Return every checkpoint of the catalogue by id."""
+_project_models: ContextVar[Mapping[str, Model]] = ContextVar("project_models", default={})  # noqa: B039 - never written
+
+
+def catalogue_models() -> dict[str, Model]:
+    """Return every checkpoint of the catalogue's own by id."""
     return _read()[0]
 
 
+@contextmanager
+def using_models(own: Mapping[str, Model] | None) -> Iterator[None]:
+    """While the block runs, look-ups know a project's models beside the catalogue's; None changes nothing."""
+    if own is None:
+        yield
+        return
+    token = _project_models.set(own)
+    try:
+        yield
+    finally:
+        _project_models.reset(token)
+
+
+def models() -> dict[str, Model]:
+    """Return every checkpoint by id: those of the catalogue, then the project's (`using_models`)."""
+    own = _project_models.get()
+    return {**catalogue_models(), **own} if own else catalogue_models()
+
+
 def model(name: str) -> Model:
-    """Return the checkpoint of that id.
+    """Return the checkpoint of that id; one of the project also by `OWNER/NAME`, or `OWNER/NAME@REVISION`.
 
     Raises:
-        NotInCatalogueError: no checkpoint has the id.
+        NotInCatalogueError: no checkpoint has the name.
     """
-    return find("model", name, models())
+    own = next((each for each in _project_models.get().values() if each.is_named(name)), None)
+    return own or find("model", name, models())
 
 
 def ids_by_hub_id() -> dict[str, str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypeVar
 
 import pulumi
@@ -13,6 +14,7 @@ from bezel.planner.base.hardware import find_leased_hardware
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import UserError
+from bezel_catalog.project_models import read_project_models
 from bezel_services.environment import google_project
 
 PlanKind = TypeVar("PlanKind", Plan, LeasePlan)
@@ -60,8 +62,8 @@ def plan_service(
         fit = "LeasedVllmService, in a program in Python"
         raise PlanError(_other_kind(accelerator, "hardware that is leased", fit))
     base = cloud_name or f"{name}-{pulumi.get_stack()}"
-    today = datetime.now(UTC).date()
-    plan = make_plan(settings, project=project or google_project(), stack=base, today=today)
+    today, models = datetime.now(UTC).date(), read_project_models(Path.cwd())
+    plan = make_plan(settings, project=project or google_project(), stack=base, today=today, models=models)
     if not isinstance(plan, kind):
         raise PlanError(_other_kind(accelerator, "a GPU of Cloud Run, which is not leased", "VllmService"))
     return plan

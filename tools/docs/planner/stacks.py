@@ -41,7 +41,7 @@ def table() -> str:
     for stack in project.stacks():
         configuration = project.configuration(stack)
         try:
-            rows.append(_row(make_plan(configuration, project="my-project", stack=stack)))
+            rows.append(_row(make_plan(configuration, project="my-project", stack=stack, models=project.models())))
         except PlanError:
             # The only reason allowed for a stack file of ours: the user has to add its price.
             start = (f"`{stack}`", f"`{configuration['model']}`", str(configuration["accelerator"]))
