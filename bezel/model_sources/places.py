@@ -70,7 +70,8 @@ class HubPlace:
     def __init__(self, hub: Hub, repository: Repository, watch: Watch) -> None:
         self._hub, self._watch = hub, watch
         self.repository = repository
-        self._commit = ""
+        self.base = hub.base
+        self._listing: Listing | None = None
 
     @property
     def name(self) -> str:
@@ -83,8 +84,10 @@ class HubPlace:
         Raises:
             RestError: The hub refuses, or does not respond.
         """
-        self._commit, files = self._hub.files(self.repository)
-        return Listing({file.path: file.expected.size for file in files[:_MOST_FILES]}, self._commit)
+        if self._listing is None:
+            commit, files = self._hub.files(self.repository)
+            self._listing = Listing({file.path: file.expected.size for file in files[:_MOST_FILES]}, commit)
+        return self._listing
 
     def part(self, file: str, begin: int, end: int) -> bytes:
         """Read a part, with a bounded number of retries.
@@ -92,10 +95,10 @@ class HubPlace:
         Raises:
             RestError: The hub refuses, or does not respond.
         """
-        budget = RetryBudget(self._watch)
+        budget, commit = RetryBudget(self._watch), self.listing().version
         while True:
             try:
-                with self._hub.open(self.repository, self._commit, file, begin, end) as pieces:
+                with self._hub.open(self.repository, commit, file, begin, end) as pieces:
                     return _first_bytes(pieces, end - begin, self._watch)
             except BusyError as error:
                 budget.note_failure(error, error.retry_after)

@@ -29,7 +29,6 @@ _LONGEST_FILE = 32 * 1024 * 1024
 _LONGEST_INDEX = 64 * 1024 * 1024
 MOST_BYTES = 512 * 1024 * 1024
 """Bytes that are read of one model at most: the headers of the largest models of the hub take a tenth of it."""
-_FIRST_PART = 64 * 1024
 _AT_A_TIME = 8
 _MOST_DIGITS = 22
 _GENERATION = "generation_config.json"
@@ -181,10 +180,8 @@ def _tensors(reader: _Reader, weights: Sequence[str], indexed: Collection[str]) 
 def _header(reader: _Reader, file: str) -> dict[str, Tensor]:
     size = reader.files[file]
     try:
-        start = reader.part(file, 0, _FIRST_PART)
-        end = header_end(start, size)
-        rest = reader.part(file, len(start), end) if end > len(start) else b""
-        return read_header((start + rest)[LENGTH_BYTES:end], size - end)
+        end = header_end(reader.part(file, 0, LENGTH_BYTES), size)
+        return read_header(reader.part(file, LENGTH_BYTES, end), size - end)
     except HeaderError as error:
         consequence = f"{error}: vLLM could not load it, and nothing was written."
         where = f"{reader.place.name}: {file}"

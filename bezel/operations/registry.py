@@ -286,6 +286,16 @@ OPERATIONS: tuple[Operation, ...] = (
         touches=Touches("records"),
     ),
     Operation(
+        "catalog_add_model",
+        "catalog.add_model:plan_add_model",
+        "changing",
+        "write the row of a model of a hub, a folder or a bucket into the project's catalog.toml",
+        "catalog add-model",
+        apply="catalog.add_model:apply_add_model",
+        touches=Touches("project"),
+        exit_codes=_OF_CHANGE,
+    ),
+    Operation(
         "doctor",
         "doctor.doctor:doctor",
         "reading",

@@ -36,6 +36,8 @@ _WORDS = {
     "traffic": "where the traffic goes",
     "newest": "the newest revision",
     "checks": "the revisions that passed their check",
+    "catalogue": "catalog.toml",
+    "model": "the model's files",
     "target": "the revision that gets the traffic",
 }
 

@@ -5,7 +5,6 @@ weights are read from: the first of those that it names and that this identity m
 `bezel.weights`.
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Iterator
@@ -13,8 +12,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from bezel.operations.context import Context
+from bezel.operations.weights.hub_token import hub_token
 from bezel.planner import AnyPlan
-from bezel.rest import ApiError, RestError
+from bezel.rest import RestError
 from bezel.rest.vertex_ai import garden_folders
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, ModelSource
@@ -24,10 +24,8 @@ from bezel.weights.retry import Watch
 from bezel.weights.transfer import Journal, Transfer
 from bezel_base.errors import Problem, UserError, one_line
 from bezel_base.state_folder import state_folder
-from bezel_base.text.shell import shell_word
 
 HUB, GARDEN, CLOUD_STORAGE = "hf:", "garden:", "gs://"
-_TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name
 _GARDEN_MODEL = re.compile(r"([a-z0-9][a-z0-9-]{0,62})/([A-Za-z0-9][\w.-]{0,126}(?:@[\w.-]{1,126})?)")
 _FORMS = "hf:OWNER/NAME[@REVISION], gs://BUCKET/PATH or garden:PUBLISHER/MODEL@VERSION"
 
@@ -75,7 +73,7 @@ def open_source(
             yield garden_source
     else:
         repository = Repository.of(origin.removeprefix(HUB))
-        with closing(Hub(watch, lambda: _token(context, plan), context.environ)) as hub:
+        with closing(Hub(watch, lambda: hub_token(context, plan.secrets, plan.project), context.environ)) as hub:
             commit, files = hub.files(repository)
             source = HubSource(Transfer(hub, repository, commit, target, journal, watch, progress), files)
             yield Opened(f"{repository} (commit {commit[:12]})", commit, source)
@@ -118,21 +116,3 @@ def _garden_folder(context: Context, origin: str, watch: Watch) -> str:
     consequence = f"none of its folders can be read, so nothing was copied: {'; '.join(refused)}"
     repair = "accept the model's terms in Model Garden, or copy from the hub."
     raise UserError(Problem("--from", origin, consequence, repair))
-
-
-def _token(context: Context, plan: AnyPlan) -> str:
-    """The hub's token, from the environment, else from the secret that the stack names; "" for none."""
-    if token := context.environ.get(_TOKEN, "").strip():
-        return token
-    secret = plan.secrets.get(_TOKEN)
-    if secret is None:
-        return ""
-    url = f"{context.address('SECRET_MANAGER')}projects/{plan.project}/secrets/{secret}/versions/latest:access"
-    try:
-        return base64.b64decode(context.google.get(url)["payload"]["data"]).decode().strip()
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        consequence = "the stack names this secret for the hub's token, and it has no value."
-        repair = f"set it: `bezel secret set {shell_word(secret)}`."
-        raise UserError(Problem(f"bezel:secrets.{_TOKEN}", secret, consequence, repair)) from None

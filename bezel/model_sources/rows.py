@@ -1,0 +1,88 @@
+"""Row of a project's catalogue from a model's description: what vLLM can load of it, and its figures. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.model_sources.places import ModelRefusedError
+from bezel_base.errors import Problem
+from bezel_catalog.architectures import ConfigError, read_architecture
+from bezel_catalog.architectures.weights import weigh
+from bezel_catalog.project_models.row import ModelRow
+from bezel_catalog.project_models.text import json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    from bezel.model_sources.description import Description
+
+LONGEST_CONFIG = 512 * 1024
+_LABELS = ("id2label", "label2id")
+_FORMS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+
+
+def row_of(description: Description, name: str, today: date) -> ModelRow:
+    """The row of a model.
+
+    Args:
+        description: What its files say.
+        name: The row's id.
+        today: The day of the reading.
+
+    Raises:
+        ModelRefusedError: No plan can be made for it.
+    """
+    config = _without_labels(description.config)
+    text = json_text(config)
+    where = f"{description.source}: config.json"
+    if len(text) > LONGEST_CONFIG:
+        consequence = f"it has {len(text)} bytes, too many for a row that people read; nothing was written."
+        raise ModelRefusedError(Problem(where, None, consequence, "shorten its lists."))
+    try:
+        read_architecture(config)
+        weights = weigh(config, description.tensors)
+    except ConfigError as error:
+        raise ModelRefusedError(*error.problems) from None
+    return ModelRow(
+        id=name,
+        source=description.source,
+        as_of=today.isoformat(),
+        encoding=_FORMS.get(weights.encoding, weights.encoding),
+        weight_bytes=weights.bytes,
+        parameters=weights.parameters,
+        active_parameters=weights.active_parameters,
+        config=text,
+        hub_id=description.hub_id,
+        commit=description.commit,
+        revision=description.revision,
+        tokenizer=bool(description.tokenizer.get("files")),
+        chat_template=bool(description.tokenizer.get("chat_template")),
+        generation=json_text(description.generation) if description.generation else "",
+        processor=json_text(description.processor) if description.processor else "",
+    )
+
+
+def notes_of(description: Description, row: ModelRow) -> list[str]:
+    """What a user is to know of a model before its row is written."""
+    config = description.config
+    files = f"{description.weight_file_bytes:,} bytes of files, whose headers alone were read"
+    notes = [f"read {description.read_bytes:,} bytes; the weights are {row.weight_bytes:,} bytes in {files}"]
+    if description.hub_id and description.revision != description.commit:
+        notes.append(f"{description.revision} is commit {description.commit} now, and the row stays at it")
+    shape = read_architecture(config)
+    notes += [f"its memory cannot be planned: {reason}" for reason in shape.unknown]
+    if not row.tokenizer:
+        notes.append("it brings no tokenizer: the server does not start without `vllm: {tokenizer: ...}` of another")
+    elif not row.chat_template:
+        notes.append("it brings no chat template: /v1/chat/completions refuses without `vllm: {chat-template: ...}`")
+    if "auto_map" in config:
+        notes.append("it has code of its own (auto_map), which the server does not run: vLLM's own classes load it")
+    return notes
+
+
+def _without_labels(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with the number of its labels in place of their names."""
+    labels = config.get(_LABELS[0])
+    counted = {"num_labels": len(labels)} if isinstance(labels, dict) and "num_labels" not in config else {}
+    return {key: value for key, value in config.items() if key not in _LABELS} | counted
