@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 120.0
+_BACKOFF = Backoff(first=0.2, longest=2.0)  # people wait for the answer
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _FORMAT = "1"  # of the files that are kept
 
@@ -56,7 +57,7 @@ def describe(
     """
     consequence = "reading the model's description took longer and was ended; nothing was written."
     overdue = Problem("time limit", f"{SECONDS:g} s", consequence, "run the same command again.")
-    watch = Watch(SECONDS, backoff, cancelled=cancelled, overdue=overdue)
+    watch = Watch(SECONDS, backoff or _BACKOFF, cancelled=cancelled, overdue=overdue)
     try:
         with open_place(source, revision, watch, token, environ) as place:
             if not isinstance(place, HubPlace):

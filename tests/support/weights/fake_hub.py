@@ -30,6 +30,10 @@ class FakeHub:
         models: id -> path -> content.
         gated: ids that want TOKEN.
         forbidden: ids that no token opens.
+        refused_tokens: tokens that are none of any account.
+        commits: id -> its commit; COMMIT without one.
+        endless: files whose content does not end, and ids whose list of files does not.
+        loops: ids whose files are sent on for ever.
         faults: path of a file -> what happens to its next downloads: a status, or ("cut", BYTES), ("lie", CONTENT).
         busy: statuses for the next requests of the API.
         requests: (path, authorization) as they came.
@@ -41,6 +45,10 @@ class FakeHub:
         self.models: dict[str, dict[str, bytes]] = {}
         self.gated: set[str] = set()
         self.forbidden: set[str] = set()
+        self.refused_tokens: set[str] = set()
+        self.commits: dict[str, str] = {}
+        self.endless: set[str] = set()
+        self.loops: set[str] = set()
         self.faults: dict[str, list] = defaultdict(list)
         self.busy: list[int] = []
         self.page = 2
@@ -87,11 +95,13 @@ class _Handler(BaseHTTPRequestHandler):
         if refusal := self._refusal(model, revision, authorization):
             return self._json(*refusal)
         if kind == "revision":
-            return self._json(200, {"id": model, "sha": COMMIT})
+            return self._json(200, {"id": model, "sha": hub.commits.get(model, COMMIT)})
         if kind == "tree":
             return self._tree(model, parts.query)
         if file not in hub.models[model]:
             return self._json(404, {"error": "no such entry"}, {"X-Error-Code": "EntryNotFound"})
+        if model in hub.loops:
+            return self._json(302, {}, {"Location": f"{hub.base}{parts.path}?again"})
         owner, _, name = model.partition("/")
         quoted = parts.path.partition(f"/resolve/{revision}/")[2]
         port = self.server.server_port
@@ -99,21 +109,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refusal(self, model, revision, authorization):
         hub = self.hub
+        if authorization.removeprefix("Bearer ") in hub.refused_tokens:
+            return 401, {"error": "Invalid credentials in Authorization header"}, {}
         if model not in hub.models:
             return 401, {"error": "Invalid username or password."}, {"X-Error-Code": "RepoNotFound"}
         if model in hub.forbidden:
             return 403, {"error": "not on the list"}, {"X-Error-Code": "GatedRepo"}
         if model in hub.gated and authorization != f"Bearer {TOKEN}":
             return 401, {"error": "restricted"}, {"X-Error-Code": "GatedRepo"}
-        if revision not in {"main", "v1", COMMIT}:
+        if revision not in {"main", "v1", hub.commits.get(model, COMMIT)}:
             return 404, {"error": "Invalid rev id"}, {"X-Error-Code": "RevisionNotFound"}
         return None
 
     def _tree(self, model, query):
+        if model in self.hub.endless:
+            return self._endless(b"[" + b" " * 65536)
         rows = self.hub.tree(self.hub.models[model])
         start = int((re.search(r"cursor=(\d+)", query) or [0, 0])[1])
         end = start + self.hub.page
-        more = f"{self.hub.base}/api/models/{model}/tree/{COMMIT}?recursive=true&cursor={end}"
+        commit = self.hub.commits.get(model, COMMIT)
+        more = f"{self.hub.base}/api/models/{model}/tree/{commit}?recursive=true&cursor={end}"
         return self._json(200, rows[start:end], {"Link": f'<{more}>; rel="next"'} if end < len(rows) else {})
 
     def _content(self, owner, name, path):
@@ -123,7 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(fault, {"error": "fault"}, {"Retry-After": "0"})
         if fault and fault[0] == "lie":
             content = fault[1]
-        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")) if hub.heeds_ranges else None
+        if path in hub.endless:
+            return self._endless(content)
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")) if hub.heeds_ranges else None
+        if asked and asked[2]:
+            content = content[: int(asked[2]) + 1]
         begin = int(asked[1]) if asked else 0
         self.send_response(206 if asked else 200)
         if asked:
@@ -139,6 +158,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content[begin:end])
         self.close_connection = end < len(content)
         return None
+
+    def _endless(self, piece):
+        """Send the same piece until the client is gone."""
+        self.send_response(200)
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while True:
+                self.wfile.write(piece)
+        except OSError:
+            return
 
     def _json(self, status, body, headers=None):
         text = json.dumps(body).encode()
