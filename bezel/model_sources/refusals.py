@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bezel.model_sources.places import ModelRefusedError
 from bezel.weights.adapter import ADAPTER_CONFIG
 from bezel_base.errors import Problem
+from bezel_catalog.architectures.configuration import recorded_configurations
+from bezel_catalog.architectures.registry import known_architecture, recorded_releases, unknown_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +87,36 @@ def check_config(name: str, config: Mapping[str, Any]) -> None:
         consequence = f"it names no architecture, by which vLLM chooses how to load the weights; {_NOTHING}"
         repair = 'add the class of the model, e.g. "architectures": ["LlamaForCausalLM"].'
         raise ModelRefusedError(Problem(f"{where}: architectures", architectures, consequence, repair))
+
+
+def check_class(where: str, config: Mapping[str, Any]) -> None:
+    """Refuse a model that no class of vLLM loads, or that needs code of its own.
+
+    Args:
+        where: Of the configuration, for messages.
+        config: Of config.json.
+
+    Raises:
+        ModelRefusedError: No recorded release of vLLM has a class for it, or its own code reads its configuration.
+    """
+    names = [str(name) for name in config["architectures"]]
+    releases = recorded_releases()
+    has_code = isinstance(config.get("auto_map"), dict)
+    known = [name for name in names if any(known_architecture(name, release) for release in releases)]
+    if not known:
+        reason = unknown_reason(names[0], releases[-1])
+        code = ", and it brings code of its own (auto_map), which is not run (trust_remote_code)" if has_code else ""
+        consequence = f"{reason}{code}: the server would not start; {_NOTHING}"
+        repair = "name a model of an architecture that vLLM has, or one converted to it."
+        raise ModelRefusedError(Problem(f"{where}: architectures", ", ".join(names), consequence, repair))
+    model_type = str(config.get("model_type") or "")
+    if has_code and "AutoConfig" in config["auto_map"] and model_type not in recorded_configurations():
+        consequence = (
+            f"its configuration is read by code of the repository (model_type {model_type or 'none'}), which vLLM runs "
+            f"with trust_remote_code only: anyone who changes the repository runs code on the server; {_NOTHING}"
+        )
+        repair = "name a copy of the model in the form of the transformers library (without auto_map)."
+        raise ModelRefusedError(Problem(f"{where}: auto_map", config["auto_map"]["AutoConfig"], consequence, repair))
 
 
 def is_outside(name: str) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bezel.model_sources.places import ModelRefusedError
+from bezel.model_sources.refusals import check_class
 from bezel_base.errors import Problem
 from bezel_catalog.architectures import ConfigError, read_architecture
 from bezel_catalog.architectures.weights import weigh
-from bezel_catalog.project_models.row import ModelRow
+from bezel_catalog.models import catalogue_models
+from bezel_catalog.project_models.reading import FILE
+from bezel_catalog.project_models.row import ModelRow, row_id
 from bezel_catalog.project_models.text import json_text
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ def row_of(description: Description, name: str, today: date) -> ModelRow:
     config = _without_labels(description.config)
     text = json_text(config)
     where = f"{description.source}: config.json"
+    check_class(where, config)
     if len(text) > LONGEST_CONFIG:
         consequence = f"it has {len(text)} bytes, too many for a row that people read; nothing was written."
         raise ModelRefusedError(Problem(where, None, consequence, "shorten its lists."))
@@ -61,6 +65,41 @@ def row_of(description: Description, name: str, today: date) -> ModelRow:
         generation=json_text(description.generation) if description.generation else "",
         processor=json_text(description.processor) if description.processor else "",
     )
+
+
+class Placed(Protocol):
+    """A row, or a model: what tells whether it is of the same place."""
+
+    @property
+    def hub_id(self) -> str | None:
+        """Its name on a hub."""
+
+    @property
+    def source(self) -> str:
+        """Where its files were read."""
+
+
+def free_id(description: Description, rows: Mapping[str, Placed]) -> str:
+    """The id of a model's row: that of an earlier row of it, else one that is free.
+
+    Args:
+        description: What its files say.
+        rows: The project's rows, or its models, by id.
+
+    Raises:
+        ModelRefusedError: Every id that its name gives is taken.
+    """
+    place = description.hub_id or description.source
+    for name, row in rows.items():
+        if place == (row.hub_id or row.source):
+            return name
+    name = place.removeprefix("folder ")
+    for candidate in (row_id(name), row_id(name.replace("/", "-"))):
+        if candidate not in rows and candidate not in catalogue_models():
+            return candidate
+    consequence = "its name gives an id that another model has, so nothing was written."
+    repair = f"rename the folder, or the other row in {FILE}."
+    raise ModelRefusedError(Problem("MODEL", name, consequence, repair))
 
 
 def notes_of(description: Description, row: ModelRow) -> list[str]:

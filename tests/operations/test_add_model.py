@@ -122,6 +122,13 @@ def test_file_that_changed_since_the_plan_is_not_written(place: Place) -> None:
     assert (place.folder / FILE).read_text() == "# another hand\n"
 
 
+def test_code_of_its_own_that_vllm_needs_not_is_told(place: Place) -> None:
+    place.hub.models[MODEL] = llama(auto_map={"AutoConfig": "mine.LlamaConfig"})
+    plan = plan_add_model(place.context(), AddModelArguments(model=MODEL))
+    assert any("auto_map" in note for note in plan.notes)
+    assert not plan.refusals
+
+
 def test_models_of_one_name_get_ids_that_differ(place: Place) -> None:
     place.hub.models["other/tiny-llama"] = llama()
     place.add()
@@ -177,6 +184,21 @@ FOLDERS: dict[str, tuple[Callable[[], Files], str, str]] = {
         "transformers library",
     ),
     "no architecture": (_with(config__json=b'{"model_type": "llama"}'), "names no architecture", "add the class"),
+    "unknown architecture": (
+        lambda: llama(architectures=["MineForCausalLM"]),
+        "MineForCausalLM is not in the registry of vLLM",
+        "that vLLM has",
+    ),
+    "code of its own in place of a class": (
+        lambda: llama(architectures=["MineForCausalLM"], auto_map={"AutoConfig": "mine.MineConfig"}),
+        "not run (trust_remote_code)",
+        "that vLLM has",
+    ),
+    "code of its own for its configuration": (
+        lambda: llama(model_type="mine", auto_map={"AutoConfig": "mine.MineConfig"}),
+        "with trust_remote_code only",
+        "without auto_map",
+    ),
     "missing shard": (
         lambda: {n: c for n, c in sharded_llama().items() if "00002-of" not in n},
         "1 weight files are missing: model-00002-of-00002.safetensors",

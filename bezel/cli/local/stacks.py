@@ -239,6 +239,7 @@ class Local:
         weights = plan.weights
         if weights.bucket is None or weights.create:
             return
+        from bezel_catalog.models import using_models
         from bezel_localcloud import seed
         from bezel_simulated_vllm import synthetic_weights
 
@@ -249,7 +250,9 @@ class Local:
             address = f"gs://{weights.bucket}/{path}"
             if address in done:
                 continue
-            seed.seed(endpoint, weights.bucket, path, synthetic_weights.model_files(model))
+            with using_models(self.project.models()):
+                files = synthetic_weights.model_files(model)
+            seed.seed(endpoint, weights.bucket, path, files)
             say(f"copied synthetic weights of {model} to {address}")
             done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)

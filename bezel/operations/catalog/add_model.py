@@ -6,7 +6,6 @@ text to bezel_catalog.project_models.
 
 import difflib
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -16,7 +15,7 @@ from pydantic import Field
 from bezel.model_sources.cached import describe
 from bezel.model_sources.description import Description
 from bezel.model_sources.places import CLOUD_STORAGE, ModelRefusedError, is_folder, repository_of
-from bezel.model_sources.rows import notes_of, row_of
+from bezel.model_sources.rows import free_id, notes_of, row_of
 from bezel.operations.arguments.model import Arguments, Option, Reach, Word
 from bezel.operations.catalog.stack_token import stack_token
 from bezel.operations.changes.basis import check, check_place, place_of
@@ -26,7 +25,7 @@ from bezel_base.atomic_write import write_whole
 from bezel_base.errors import Problem, UserError
 from bezel_catalog.models import catalogue_models
 from bezel_catalog.project_models.reading import FILE, read_rows
-from bezel_catalog.project_models.row import ModelRow, model_of, row_id
+from bezel_catalog.project_models.row import ModelRow, model_of
 from bezel_catalog.project_models.text import with_row
 
 NAME = "catalog_add_model"
@@ -118,7 +117,7 @@ def _read(context: Context, arguments: AddModelArguments) -> tuple[str, ModelRow
         show=context.show,
         cancelled=context.cancelled,
     )
-    row = row_of(description, _id_of(description, rows), datetime.now(UTC).date())
+    row = row_of(description, free_id(description, rows), datetime.now(UTC).date())
     model_of(row, f"{FILE}: {row.id}")
     return text, row, description
 
@@ -141,26 +140,6 @@ def _text(context: Context) -> str:
     except (OSError, UnicodeDecodeError) as error:
         consequence = f"it cannot be read: {error}, so no row was added."
         raise UserError(Problem(FILE, None, consequence, "make it a readable file in UTF-8.")) from None
-
-
-def _id_of(description: Description, rows: Mapping[str, ModelRow]) -> str:
-    """The id of a model's row: that of an earlier row of it, else one that is free.
-
-    Raises:
-        ModelRefusedError: Every id that its name gives is taken.
-    """
-    place = description.hub_id or description.source
-    for row in rows.values():
-        if place == (row.hub_id or row.source):
-            return row.id
-    name = place.removeprefix("folder ")
-    taken = {*catalogue_models(), *rows}
-    for candidate in (row_id(name), row_id(name.replace("/", "-"))):
-        if candidate not in taken:
-            return candidate
-    consequence = "its name gives an id that another model has, so nothing was written."
-    repair = f"rename the folder, or the other row in {FILE}."
-    raise ModelRefusedError(Problem("MODEL", name, consequence, repair))
 
 
 def _same(earlier: ModelRow, row: ModelRow) -> bool:

@@ -1,8 +1,11 @@
 """Plan of a stack: what it deploys, needs and costs, and where each value comes from. Asks no cloud.
 
+A model that has no row is read from its hub (`unwritten_model`).
+
 Leaves out how a plan is computed: see `bezel.planner`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,9 +15,11 @@ from pydantic import Field
 from bezel.operations.arguments.model import Arguments
 from bezel.operations.arguments.shared import Stack
 from bezel.operations.context import Context
+from bezel.operations.plan.unwritten_model import unwritten_model
 from bezel.operations.results import Result
 from bezel.planner import AnyPlan, make_plan, plan_summary
 from bezel.planner.assemble.provenance import STACK_FILE
+from bezel_catalog import Model
 from bezel_localcloud.core.paths import PROJECT
 
 
@@ -35,10 +40,11 @@ class PlanReport(Result):
     arguments: tuple[str, ...] = Field(description="vLLM's arguments")
     warnings: tuple[str, ...] = Field(description="what is to be known before a deploy, and refuses none")
     summary: str = Field(description="every value with its origin, as text")
+    read: str | None = Field(None, description="what was read of a hub, for a model without a row in catalog.toml")
 
     def text(self) -> str:
-        """The summary."""
-        return f"{self.summary}\n"
+        """The summary, and what was read for it."""
+        return f"{self.summary}\n" + (f"\n{self.read}\n" if self.read else "")
 
 
 def plan(context: Context, arguments: PlanArguments) -> PlanReport:
@@ -46,8 +52,12 @@ def plan(context: Context, arguments: PlanArguments) -> PlanReport:
 
     Raises:
         PlanError: The stack cannot be planned; holds every problem.
+        UserError: It names a model of a hub that cannot be read.
     """
-    made, project = plan_of(context, arguments.stack)
+    own = context.project.models()
+    unwritten = unwritten_model(context, arguments.stack, own)
+    models = {**own, unwritten[0].id: unwritten[0]} if unwritten else own
+    made, project = plan_of(context, arguments.stack, models)
     return PlanReport(
         stack=arguments.stack,
         project=project,
@@ -55,11 +65,17 @@ def plan(context: Context, arguments: PlanArguments) -> PlanReport:
         arguments=tuple(made.server.arguments),
         warnings=made.warnings,
         summary=plan_summary(made),
+        read=unwritten[1] if unwritten else None,
     )
 
 
-def plan_of(context: Context, stack: str) -> tuple[AnyPlan, str]:
+def plan_of(context: Context, stack: str, models: Mapping[str, Model] | None = None) -> tuple[AnyPlan, str]:
     """The plan of a stack, and the project that it is for.
+
+    Args:
+        context: The context.
+        stack: The stack's name.
+        models: The project's models; None for the rows of its `catalog.toml`.
 
     Raises:
         PlanError: The stack cannot be planned; holds every problem.
@@ -69,9 +85,8 @@ def plan_of(context: Context, stack: str) -> tuple[AnyPlan, str]:
     if named is None:
         context.show(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.")
     today = datetime.now(UTC).date()
-    made = make_plan(
-        project.configuration(stack), project=named or PROJECT, stack=stack, today=today, models=project.models()
-    )
+    own = project.models() if models is None else models
+    made = make_plan(project.configuration(stack), project=named or PROJECT, stack=stack, today=today, models=own)
     # The plan itself cannot distinguish a default of Pulumi.yaml from the same value in the stack's file.
     written = {key: STACK_FILE for key in project.given_keys(stack) if key in made.origins}
     return replace(made, origins={**made.origins, **written}), named or PROJECT

@@ -87,7 +87,10 @@ def validate_lease(
     rules.check_platform(planned)
     reserved = planned | _machine_variables(tpu=tpu, offline=offline)
     problems += check_environment(settings, reserved, options, rules.chosen, tpu=tpu, leased=True)
-    rules.check_options(leased_options(checkpoint, devices=hardware.chips, tpu=tpu) if checkpoint else {}, leased=True)
+    defaults = leased_options(checkpoint, devices=hardware.chips, tpu=tpu) if checkpoint else {}
+    if checkpoint and checkpoint.commit and not offline:
+        defaults |= {"revision": checkpoint.commit}
+    rules.check_options(defaults, leased=True)
     copies_at = (TPU_MODELS if tpu else GPU_MODELS) if offline else ""
     engine = rules.check_engine(hardware.id, hardware.refused_as, environment, copies_at, devices=hardware.chips)
     cost = _cost(settings, hardware, rules) if lease.zones else None

@@ -70,7 +70,7 @@ def check_conflicts(
     yield from _lengths(arguments.get("max-model-len"), model, environment)
     yield from _batches(values)
     yield from _parallelism(values, accelerator, devices) if accelerator else ()
-    yield from _needs(values)
+    yield from _needs(values, model)
     yield from _without(values, model)
     yield from _quantization(values, model)
     yield from check_values(
@@ -174,13 +174,13 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> I
         )
 
 
-def _needs(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _needs(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     if values.get("enable-auto-tool-choice") is True and not values.get("tool-call-parser"):
         yield of_option(
             "enable-auto-tool-choice",
             True,
             "it needs tool-call-parser; vLLM exits with a TypeError.",
-            "set tool-call-parser: gemma4, or enable-auto-tool-choice: false.",
+            f"set tool-call-parser{': gemma4' if model.is_gemma4 else ''}, or enable-auto-tool-choice: false.",
         )
     for name, other in NEEDS.items():
         if values.get(name) and not values.get(other):
@@ -192,10 +192,10 @@ def _without(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     """Options for a capability that the model lacks, or whose name is empty."""
     if values.get("enable-expert-parallel") is True and not model.architecture.experts:
         yield of_option("enable-expert-parallel", True, f"{model.id} has no experts; {EXITS}", "remove it.")
-    if values.get("disable-sliding-window") is True:
+    if values.get("disable-sliding-window") is True and model.is_gemma4:
         consequence = f"Gemma 4 cannot be configured without its window; {EXITS}"
         yield of_option("disable-sliding-window", True, consequence, "remove it.")
-    if values.get("config-format") == "mistral":
+    if values.get("config-format") == "mistral" and model.files is None:
         consequence = f"{model.id} has a config.json and no params.json; {EXITS}"
         yield of_option("config-format", "mistral", consequence, "remove it.")
     halves = "enable-dbo" if values.get("enable-dbo") is True else "ubatch-size"
@@ -219,8 +219,9 @@ def _quantization(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     stored = "remove it, or choose a checkpoint that is stored so."
     if (config := values.get("quantization-config")) is not None:
         yield of_option("quantization-config", config, unplanned, stored)
-    written, stored_method = values.get("quantization"), _QUANTIZATION.get(model.encoding)
-    if written is None or written == stored_method:
+    written, stored_method = values.get("quantization"), _stored_method(model)
+    # A method may have several kernels: vLLM serves weights of `awq` as `awq_marlin`, too.
+    if written is None or written == stored_method or (model.files and str(written).startswith(f"{stored_method}_")):
         return
     if stored_method:
         consequence = f"{model.id} is stored as {stored_method}; the engine refuses another method."
@@ -229,6 +230,15 @@ def _quantization(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     else:
         consequence = unplanned
     yield of_option("quantization", written, consequence, stored)
+
+
+def _stored_method(model: Model) -> str | None:
+    """The method by which the checkpoint is quantized, as its configuration names it; None for a plain one."""
+    if model.files is None:
+        return _QUANTIZATION.get(model.encoding)
+    quantization = model.config.get("quantization_config")
+    method = quantization.get("quant_method") if isinstance(quantization, dict) else None
+    return str(method) if method else None
 
 
 def named_models(values: Mapping[str, Any]) -> dict[str, str]:

@@ -27,6 +27,12 @@ DEFAULT_MODEL_LEN = 32_768
 DEFAULT_UTILIZATION = 0.92
 DEFAULT_SEQS = 8
 DEFAULT_BATCHED_TOKENS = 4096
+_GEMMA4 = {
+    "disable-chunked-mm-input": True,
+    "enable-auto-tool-choice": True,
+    "tool-call-parser": "gemma4",
+    "reasoning-parser": "gemma4",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class Argument:
 
 
 def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object]:
-    """Default options of a Gemma 4 on a leased machine; the stack file overrides them.
+    """Default options of a model on a leased machine; the stack file overrides them.
 
     Args:
         model: the checkpoint.
@@ -57,12 +63,16 @@ def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object
     """
     options = default_options(model, loading={}) | {"port": NODE_PORT, "tensor-parallel-size": devices}
     if tpu:
-        del options["reasoning-parser"], options["fail-on-environ-validation"]
+        options.pop("reasoning-parser", None)
+        del options["fail-on-environ-validation"]
     return options
 
 
 def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str, object]:
-    """Default options of a Gemma 4 on one GPU; the stack file overrides them.
+    """Default options of a model on one GPU; the stack file overrides them.
+
+    The parsers are those of Gemma 4: which ones another model needs depends on its chat template, and with a wrong one
+    the server does not start, or returns no text.
 
     Args:
         model: the checkpoint.
@@ -71,19 +81,21 @@ def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str,
     return {
         "port": PORT,
         "served-model-name": model.id,
-        "dtype": "bfloat16",
+        "dtype": _dtype(model),
         "max-model-len": min(DEFAULT_MODEL_LEN, model.architecture.context),
         "gpu-memory-utilization": DEFAULT_UTILIZATION,
         "max-num-seqs": DEFAULT_SEQS,
         "max-num-batched-tokens": DEFAULT_BATCHED_TOKENS,
         **loading,
-        "disable-chunked-mm-input": True,
-        "enable-auto-tool-choice": True,
-        "tool-call-parser": "gemma4",
-        "reasoning-parser": "gemma4",
+        **(_GEMMA4 if model.is_gemma4 else {}),
         # An unknown VLLM_* variable becomes an error instead of a warning that is easily missed.
         "fail-on-environ-validation": True,
     }
+
+
+def _dtype(model: Model) -> str:
+    """The number format that the layers compute in: float16 where the model was made in it, as many of AWQ are."""
+    return "float16" if "float16" in (model.config.get("dtype"), model.config.get("torch_dtype")) else "bfloat16"
 
 
 def chosen_arguments(chosen: Mapping[str, object], options: VllmOptions) -> dict[str, Argument | None]:

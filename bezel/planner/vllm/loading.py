@@ -130,7 +130,9 @@ def loading_options(
         values: of the stack file's own options, by option name.
     """
     if chosen is not None:
-        return LOADINGS[chosen].options
+        # A model that is pinned to a commit is downloaded from it.
+        pinned = {"revision": model.commit} if chosen == HUB.id and model.commit else {}
+        return {**LOADINGS[chosen].options, **pinned}
     needed = host_loading_bytes(model.weight_bytes, strategy="prefetch")
     offloaded = min(max(0, int(offloaded_gib(values or {}) * GIB)), model.weight_bytes)
     parts = host_parts(model, read_host_options(values or {}), offloaded_bytes=offloaded, shards=1)

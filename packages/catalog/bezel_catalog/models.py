@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import json
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel_base.errors import Problem
 from bezel_catalog.architectures.rows import read_row
@@ -70,6 +71,17 @@ class Model:
     def folder(self) -> str | None:
         """The folder of the checkpoint in a bucket, unless a stack names another: the hub id without its owner."""
         return self.hub_id.rsplit("/", 1)[-1] if self.hub_id else self.bucket_folder or None
+
+    @property
+    def is_gemma4(self) -> bool:
+        """Whether it is of the family for which processors, parsers and attention backends are recorded."""
+        return self.architecture.model_type.startswith("gemma4")
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Content of its config.json; {} for a model of the catalogue."""
+        content: dict[str, Any] = json.loads(self.files.config) if self.files else {}
+        return content
 
     @property
     def repository(self) -> str:

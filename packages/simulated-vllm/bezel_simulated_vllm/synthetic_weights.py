@@ -29,7 +29,7 @@ def model_files(model_id: str) -> dict[str, bytes]:
     """Return the files of a checkpoint of the catalogue, or of the assistant that belongs to one.
 
     Args:
-        model_id: an id of the catalogue, a hub id, or the hub id of an assistant.
+        model_id: an id of the catalogue or of the project's own models, a hub id, or the hub id of an assistant.
 
     Returns:
         File name -> content; the weights are a few bytes, their real size is in the index's metadata.
@@ -41,7 +41,10 @@ def model_files(model_id: str) -> dict[str, bytes]:
         if model_id == row.assistant:
             return _files(_assistant_config(row), row.assistant_bytes)
     row = next((row for row in models().values() if model_id == row.hub_id), None) or model(model_id)
-    return _files(_config(row), row.weight_bytes)
+    if row.files is None:
+        return _files(_config(row), row.weight_bytes)
+    files = _files(row.config, row.weight_bytes)
+    return files | {"generation_config.json": _json(json.loads(row.files.generation))}
 
 
 def _files(config: dict[str, Any], size: int) -> dict[str, bytes]:

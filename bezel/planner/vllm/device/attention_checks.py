@@ -75,6 +75,8 @@ def check_attention(
         consequence = f"attention-config sets backend too; vLLM refuses both together (mutually exclusive). {EXITS}"
         yield of_option(_OPTION, values[_OPTION], consequence, "remove one of them.")
         return
+    if not model.is_gemma4:
+        return  # what each backend serves is recorded for the heads and layers of Gemma 4
     backends = attention_backends()
     if unknown := list(_unknown(config)):
         yield from unknown

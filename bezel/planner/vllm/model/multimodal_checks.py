@@ -61,10 +61,14 @@ def takes_items_whole(values: Mapping[str, Any], model: Model, *, tpu: bool) -> 
 def item_tokens(values: Mapping[str, Any], model: Model) -> dict[str, int]:
     """Return the tokens of the longest item of each modality that the arguments leave to the model; {} for text only.
 
+    Also {} where the tokens of an item are not recorded: those of other families depend on their processors.
+
     Args:
         values: of the options, by option name.
         model: the checkpoint.
     """
+    if not model.is_gemma4:
+        return {}
     modalities, table = model.architecture.modalities, multimodal_tokens()
     tokens = {}
     if "image" in modalities:  # a video is a row of images

@@ -105,6 +105,8 @@ def _twice(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _other_models(values: Mapping[str, Any], model: Model, *, tpu: bool) -> Iterator[Problem]:
+    if not model.is_gemma4:
+        return
     for option, cause in _OF_OTHER_MODELS.items():
         if values.get(option) not in (None, False):
             yield _refusal(option, values[option], cause, "remove it.")

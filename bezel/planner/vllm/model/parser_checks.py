@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bezel_base.errors import Problem
+    from bezel_catalog import Model
 
 _REASONING, _TOOL, _MODE, _TEMPLATE = "reasoning-parser", "tool-call-parser", "tokenizer-mode", "chat-template"
 _MAPS, _KEY = ("structured-outputs-config", "reasoning-config"), "reasoning_parser"
@@ -43,12 +44,16 @@ _LACKING_MODES = {
 _MODES = ("auto", "hf")
 
 
-def check_parsers(values: Mapping[str, Any]) -> Iterator[Problem]:
-    """Refuse parsers, modes and templates of other families.
+def check_parsers(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
+    """Refuse parsers, modes and templates of other families than Gemma 4; for another model, unknown names only.
 
     Args:
         values: of the options, by option name.
+        model: the checkpoint.
     """
+    if not model.is_gemma4:
+        yield from _unknown_reasoning(values)
+        return
     reasoning, tool = reasoning_parser(values), tool_parser(values)
     # These two are combined by their names, even where tool calls are off.
     named = str(values.get(_TOOL) or "") if reasoning or tool else ""

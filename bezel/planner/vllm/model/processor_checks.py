@@ -42,7 +42,7 @@ def check_processor(
         return  # vLLM reads none of these options for a text model
     kwargs = values.get(_KWARGS)
     kwargs = kwargs if isinstance(kwargs, dict) else {}
-    if item_tokens(values, model):
+    if model.is_gemma4 and item_tokens(values, model):
         profiled = not tpu and values.get("skip-mm-profiling") is not True
         # The length of audio is asked of the processor, which is therefore made in any case.
         yield from _soft_tokens(kwargs, profiled=profiled, made=profiled or "audio" in model.architecture.modalities)
