@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from bezel.gitops.changed.import_closure import UnparsedError, closures, modules_of
 from bezel.gitops.changed.report import ChangedReport
-from bezel.gitops.changed.rules import Concerned, FileChange, Program, Reason, find_concerned, needs_plans
+from bezel.gitops.changed.rules import (
+    Concerned,
+    FileChange,
+    Program,
+    Reason,
+    find_concerned,
+    needs_plans,
+    needs_program,
+)
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Program(
@@ -50,6 +58,8 @@ def stacks(*changes: tuple[str, str]) -> set[str]:
         ("__main__.py", EVERY),
         ("bezel/diagnosis/failure_patterns.toml", {"l4", "broken"}),
         ("packages/catalog/bezel_catalog/data/prices.csv", {"l4"}),
+        ("catalog.toml", {"l4"}),
+        ("sub/catalog.toml", EVERY),
         ("Pulumi.tpu.yaml", {"tpu"}),
         ("Pulumi.yaml", EVERY),
         ("pyproject.toml", EVERY),
@@ -100,6 +110,9 @@ def test_plans_are_compared_only_where_the_catalogue_alone_changed() -> None:
     assert needs_plans([stack], PROGRAM) == []
     assert needs_plans([prices, stack], PROGRAM) == ["tpu", "broken"]
     assert needs_plans([prices, FileChange("M", "uv.lock")], PROGRAM) == []
+    own_models = FileChange("A", "catalog.toml")
+    assert needs_plans([own_models, stack], PROGRAM) == ["tpu", "broken"]
+    assert needs_program([own_models])
 
 
 KNOWN = (

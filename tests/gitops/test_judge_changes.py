@@ -52,6 +52,13 @@ def between(path: str, old: str | None, new: str | None, modes: tuple[str, str] 
             ["package.httpx.version 0.28 → 0.29"],
         ),
         ("Pulumi.yaml", "name: p\nruntime: python\n", "name: p\nruntime: go\nmain: x\n", None),
+        (
+            "catalog.toml",
+            "[model.m]\nweight_bytes = 9\nconfig = '''\n{\"layers\": 4,\n \"x\": null}'''\n",
+            "[model.m]\nweight_bytes = 8\nconfig = '''\n{\"layers\": 2,\n \"x\": null}'''\n",
+            ["model.m.weight_bytes 9 → 8", "model.m.config.layers 4 → 2"],
+        ),
+        ("catalog.toml", "[model.m]\nconfig = '{\"a\": 1}'\n", "[model.m]\nconfig = '{a'\n", ["is changed"]),
         ("policies/a.json", '{"a": 1}', '{"a":  1}', ["is changed"]),
         ("policies/a.json", '{"a": 1}', '{"a": ', ["is changed"]),
         ("policies/a.json", None, '{"a": 1}', ["is new"]),

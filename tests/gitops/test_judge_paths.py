@@ -29,6 +29,7 @@ JUDGING = [
     "requirements.txt",
     ".python-version",
     "bezel.toml",
+    "catalog.toml",
     "Pulumi.yaml",
     "Pulumi.yml",
     "Pulumi.dev.yml",

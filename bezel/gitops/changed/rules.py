@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from bezel.gitops.changed.import_closure import package_of
 
 CATALOGUE = "packages/catalog/bezel_catalog/data/"
+PROJECT_CATALOGUE = "catalog.toml"  # the project's own models
 STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Folders and files of which nothing is part of a deploy.
 _MEMBER = r"(?:packages/[^/]+|bootstrap|components|policies|services|smoke|stacks)"
@@ -126,7 +127,7 @@ def _concerned_by(change: FileChange, program: Program) -> tuple[dict[str, str] 
         return {file["stack"]: "the stack's own file" + (" is new" if change.status == "A" else "")}, ""
     if _APART.match(path) or _SCRIPTS.match(path) or _EARLIER_FOUNDATION.fullmatch(path):
         return {}, ""
-    if path.startswith(CATALOGUE):
+    if _is_catalogue(path):
         return {stack: f"its plan differs ({parts})" for stack, parts in program.differing.items()}, ""
     if _LANGUAGE_HOST.match(path):
         return None, "runs the program and the policy packs"
@@ -156,14 +157,21 @@ def needs_program(changes: Iterable[FileChange]) -> bool:
     return any(_is_program(change.path) for change in changes)
 
 
+def _is_catalogue(path: str) -> bool:
+    """Whether plans are made from a file: it concerns the stacks whose plans differ."""
+    return path.startswith(CATALOGUE) or path == PROJECT_CATALOGUE
+
+
 def _is_program(path: str) -> bool:
-    return path == "__main__.py" or package_of(path) is not None or bool(_PACK_FILE.fullmatch(path))
+    return (
+        path == "__main__.py" or _is_catalogue(path) or package_of(path) is not None or bool(_PACK_FILE.fullmatch(path))
+    )
 
 
 def needs_plans(changes: Iterable[FileChange], program: Program) -> list[str]:
     """Stacks whose plans have to be compared: the catalogue has changed, and nothing else concerns them yet."""
     changes = list(changes)
-    if not any(change.path.startswith(CATALOGUE) for change in changes):
+    if not any(_is_catalogue(change.path) for change in changes):
         return []
     affected = find_concerned(changes, Program(program.stacks, program.closures))
     return [stack for stack in program.stacks if stack not in affected.reasons]

@@ -19,6 +19,7 @@ from bezel.engine.project.git import GitError, git
 from bezel.engine.project.project import Project
 from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.changed.import_closure import import_roots
+from bezel.gitops.changed.rules import PROJECT_CATALOGUE
 from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.own_code import CODE, second_checkout
@@ -209,4 +210,5 @@ def _uncommitted_files(folder: Path) -> list[str]:
 
 def _may_count(path: str) -> bool:
     is_environment = path.startswith(f"{_VENV}/")
-    return not is_environment and ("/" in path or is_loaded(path) or bool(STACK_FILE.match(path)))
+    is_input = bool(STACK_FILE.match(path)) or path == PROJECT_CATALOGUE
+    return not is_environment and ("/" in path or is_loaded(path) or is_input)

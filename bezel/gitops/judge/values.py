@@ -30,7 +30,7 @@ def values_of(path: str, content: bytes) -> dict[str, str] | None:
         path: Its ending names the format.
         content: The file's content.
     """
-    read = _READERS.get(path.rpartition(".")[2]) or _READERS.get(path.rpartition("/")[2])
+    read = _READERS.get(path.rpartition("/")[2]) or _READERS.get(path.rpartition(".")[2])
     if read is None or len(content) > _LONGEST_FILE:
         return None
     try:
@@ -95,6 +95,13 @@ def _toml(text: str) -> Iterator[tuple[str, str]]:
     return flat(tomllib.loads(text))
 
 
+def _catalogue(text: str) -> Iterator[tuple[str, str]]:
+    """Values of a project's own models; of their files, which are JSON in texts, each value too."""
+    for key, value in _toml(text):
+        content = json.loads(value) if value.startswith("{") else None
+        yield from [(key, value)] if content is None else flat(content, key)
+
+
 def _yaml(text: str) -> Iterator[tuple[str, str]]:
     return flat(read_stack_file(text, "file")[0])
 
@@ -109,4 +116,12 @@ def _csv(text: str) -> Iterator[tuple[str, str]]:
                 yield f"{key} {name}", _text(row[name])
 
 
-_READERS = {"json": _json, "toml": _toml, "lock": _toml, "yaml": _yaml, "yml": _yaml, "csv": _csv}
+_READERS = {
+    "catalog.toml": _catalogue,
+    "json": _json,
+    "toml": _toml,
+    "lock": _toml,
+    "yaml": _yaml,
+    "yml": _yaml,
+    "csv": _csv,
+}
