@@ -5,6 +5,7 @@ import argparse
 from bezel.cli.bench.stack_targets import StackTargets
 from bezel.engine.project.project import Project
 from bezel_bench.commands.main import run_command
+from bezel_catalog.models import using_models
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -13,4 +14,5 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: It failed.
     """
-    return run_command(StackTargets(project), options)
+    with using_models(project.models()):
+        return run_command(StackTargets(project), options)

@@ -25,6 +25,7 @@ from bezel_bench.result.records import Client
 from bezel_bench.result.sample import Measured
 from bezel_bench.sweep.wording import format_count
 from bezel_catalog import Price, price
+from bezel_catalog.models import using_models
 
 
 def run(project: Project, options: argparse.Namespace) -> Literal[0, 1, 130]:
@@ -41,7 +42,8 @@ def run(project: Project, options: argparse.Namespace) -> Literal[0, 1, 130]:
         for planned in (load, *([warm_up_of(load, options.warmup)] if options.warmup else [])):
             sender.check(planned)
     note(f"  {_cost(fleet)}")
-    return run_load(StackTargets(project), options, sender)
+    with using_models(project.models()):
+        return run_load(StackTargets(project), options, sender)
 
 
 class _ByTasks:

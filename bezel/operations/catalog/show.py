@@ -5,9 +5,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bezel.operations.arguments.model import Arguments, Reach, Word
-from bezel.operations.catalog.tables import SECTIONS, section
+from bezel.operations.catalog.tables import SECTIONS, table
 from bezel.operations.context import Context
 from bezel.operations.results import Result
+from bezel_catalog.models import using_models
+from bezel_catalog.project_models import read_project_models
 
 Section = Literal["accelerators", "tpus", "machines", "models", "prices", "vllm", "comparison", "measurements"]
 
@@ -32,21 +34,26 @@ class Catalogue(Result):
 
     def text(self) -> str:
         """The sections as tables."""
-        return "\n\n".join(section(each.section) for each in self.sections) + "\n"
+        return "\n\n".join(table(each.section, each.rows) for each in self.sections) + "\n"
 
 
-def show(_: Context, arguments: ShowArguments) -> Catalogue:
-    """The catalogue's records."""
+def show(context: Context, arguments: ShowArguments) -> Catalogue:
+    """The catalogue's records, with the project's own models.
+
+    Raises:
+        UserError: The project's `catalog.toml` has problems.
+    """
     names = [arguments.section] if arguments.section else [*SECTIONS]
-    return Catalogue(
-        sections=tuple(
-            Records(
-                section=name,
-                rows=tuple(
-                    {key: value if isinstance(value, int) else str(value) for key, value in row.items()}
-                    for row in SECTIONS[name]()
-                ),
+    with using_models(read_project_models(context.folder)):
+        return Catalogue(
+            sections=tuple(
+                Records(
+                    section=name,
+                    rows=tuple(
+                        {key: value if isinstance(value, int) else str(value) for key, value in row.items()}
+                        for row in SECTIONS[name]()
+                    ),
+                )
+                for name in names
             )
-            for name in names
         )
-    )

@@ -1,6 +1,7 @@
 """Sections of the catalogue as rows and as text tables, each row with its date and source."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bezel_base.console import align_columns
 from bezel_catalog import (
@@ -18,11 +19,11 @@ from bezel_catalog.measurements import measured_memory, measured_speed
 
 Row = dict[str, object]
 _BASIS = "as of, source"
+_KINDS = {"shared": "without a cache"}
 
 
-def section(name: str) -> str:
-    """Render one section as an aligned table; the last and longest column holds date and source."""
-    rows = list(SECTIONS[name]())
+def table(name: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """Render a section as an aligned table; the last and longest column holds date and source."""
     lines = align_columns([*rows[0]], [[*row.values()] for row in rows])
     return "\n".join((f"{name}:", *(f"  {line}" for line in lines)))
 
@@ -72,14 +73,15 @@ def _machines() -> Iterator[Row]:
 def _models() -> Iterator[Row]:
     for model in models().values():
         shape = model.architecture
-        layers = f"{shape.sliding_layers} sliding + {shape.full_layers} full"
-        layers += f" + {shape.shared_kv_layers} without a cache" if shape.shared_kv_layers else ""
+        kinds: Counter[str] = Counter()
+        for group in shape.cache:
+            kinds[_KINDS.get(group.kind, group.kind)] += group.count
         yield {
             "id": model.id,
             "encoding": model.encoding,
             "weights GB": _giga(model.weight_bytes) + (" (derived)" if model.derived else ""),
             "parameters, active": f"{shape.parameters / 1e9:g}B, {shape.active_parameters / 1e9:g}B",
-            "layers": layers,
+            "layers": " + ".join(f"{count} {kind}" for kind, count in kinds.items()),
             "hub id": model.hub_id or "(not published)",
             "assistant": model.assistant or "-",
             _BASIS: _basis(model) + "".join(f"; not on {machine}: {reason}" for machine, reason in model.not_on),

@@ -29,6 +29,8 @@ from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
 from bezel_base.errors import Problem, UserError
 from bezel_catalog import Model, closest_record, ids_by_hub_id, unservable_form
+from bezel_catalog.models import using_models
+from bezel_catalog.project_models import read_project_models
 from bezel_catalog.sizing.roofline import round_range
 
 Kind = Literal["estimate", "list price", "derived", "unknown"]
@@ -128,12 +130,17 @@ class Comparison(Result):
         return "".join(f"{line}\n" for line in self.lines)
 
 
-def compare(_: Context, arguments: CompareArguments) -> Comparison:
-    """A family or checkpoint on every machine.
+def compare(context: Context, arguments: CompareArguments) -> Comparison:
+    """A family or checkpoint on every machine; one of the project's own models too.
 
     Raises:
         UserError: The model is unknown, or the context out of its range.
     """
+    with using_models(read_project_models(context.folder)):
+        return _comparison(arguments)
+
+
+def _comparison(arguments: CompareArguments) -> Comparison:
     name = arguments.model
     context = DEFAULT_CONTEXT if arguments.context is None else arguments.context
     models = checkpoints(name)

@@ -1,5 +1,7 @@
 """Checkpoints and hardware of the catalogue: what each is, what it runs on, and why not elsewhere."""
 
+import json
+
 from bezel.operations.explain.entry import Entry, facts, list_text
 from bezel.operations.results import format_count
 from bezel.planner.base.hardware import LeasedHardware, leased_hardware
@@ -7,6 +9,8 @@ from bezel.planner.base.problems import setting
 from bezel_catalog import Model, accelerators, models, unservable_form
 
 _GIB = 1 << 30
+# vLLM 0.32.0, config/model.py (get_diff_sampling_param): the fields that it takes.
+_SAMPLING = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "max_new_tokens")
 
 
 def names() -> list[str]:
@@ -18,7 +22,9 @@ def names() -> list[str]:
 def entries(subject: str) -> list[Entry]:
     """What the catalogue says about a checkpoint or hardware."""
     name = subject.strip().removeprefix("hf:")
-    checkpoint_entries = [_checkpoint(each) for each in models().values() if name in (each.id, each.hub_id)]
+    checkpoint_entries = [
+        _checkpoint(each) for each in models().values() if name in (each.id, each.hub_id) or each.is_named(name)
+    ]
     checkpoint_entries += [_draft(name)] if any(each.assistant == name for each in models().values()) else []
     if not checkpoint_entries and "/" in name and (reason := unservable_form(name)):
         why = (f"vLLM does not serve it: {reason}.",)
@@ -43,6 +49,9 @@ def _checkpoint(model: Model) -> Entry:
         "modalities": list_text(shape.modalities),
         "hub id": model.hub_id or "not published: a stack names its own folder (bezel:weights.path)",
         "draft model": model.assistant,
+        "commit": model.commit or None,
+        "sampling": _sampling(model),
+        "chat template": _template(model),
         "not refused on": list_text(machine for machine, reason in refusals.items() if not reason),
         "written as": f"{setting('model')}: {model.id}",
     }
@@ -57,6 +66,19 @@ def _checkpoint(model: Model) -> Entry:
         ),
         source=f"{model.source}, {model.as_of}",
     )
+
+
+def _sampling(model: Model) -> str | None:
+    """What the server samples by where a request says nothing, by the model's generation_config.json."""
+    values = json.loads(model.files.generation) if model.files else {}
+    texts = [f"{name} {values[name]}" for name in _SAMPLING if name in values]
+    return f"{', '.join(texts)} (generation_config.json)" if texts else None
+
+
+def _template(model: Model) -> str | None:
+    if model.files is None:
+        return None
+    return "its own" if model.files.chat_template else "none: /v1/chat/completions needs vllm: {chat-template: ...}"
 
 
 def _draft(name: str) -> Entry:

@@ -17,6 +17,8 @@ from bezel.operations.results import Result
 from bezel.planner.base.settings import Settings
 from bezel_base.errors import Problem, WrongValueError
 from bezel_catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
+from bezel_catalog.models import using_models
+from bezel_catalog.project_models import read_project_models
 
 _MOST_NEAR = 5
 _LIKENESS = 0.6
@@ -66,6 +68,11 @@ def explain(context: Context, arguments: ExplainArguments) -> Explanation:
         consequence = "no options of this release are recorded."
         repair = f"choose one of {', '.join(vllm_versions())}."
         raise WrongValueError(Problem("--vllm-version", version, consequence, repair))
+    with using_models(read_project_models(context.folder)):
+        return _explanation(context, subject, version)
+
+
+def _explanation(context: Context, subject: str, version: str) -> Explanation:
     try:
         entries = [
             *policies.entries(subject, context.folder),
