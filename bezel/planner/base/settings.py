@@ -408,7 +408,10 @@ class Settings(_Section):
         description="when deleting the service is refused: outside of `dev`, always, or never; to delete a protected "
         "one: `never`, `up`, then `down`",
     )
-    model: str = Field(description="checkpoint from the catalogue", examples=["gemma-4-12b-it-qat-w4a16"])
+    model: str = Field(
+        description="checkpoint of the catalogue or of catalog.toml; `bezel plan` also takes OWNER/NAME of a hub",
+        examples=["gemma-4-12b-it-qat-w4a16"],
+    )
     accelerator: str = Field(
         description="accelerator from the catalogue; TPU slices and machines with several GPUs are leased",
         examples=["nvidia-l4"],

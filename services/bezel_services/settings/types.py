@@ -263,7 +263,7 @@ class ServiceSettings(TypedDict, total=False):
     """When deleting the service is refused: outside of `dev`, always, or never; to delete a protected one: `never`,
     `up`, then `down`."""
     model: Required[str]
-    """Checkpoint from the catalogue."""
+    """Checkpoint of the catalogue or of catalog.toml; `bezel plan` also takes OWNER/NAME of a hub."""
     accelerator: Required[str]
     """Accelerator from the catalogue; TPU slices and machines with several GPUs are leased."""
     region: Required[str]
