@@ -11,7 +11,7 @@ from bezel.model_sources.places import ModelRefusedError
 from bezel.weights.adapter import ADAPTER_CONFIG
 from bezel_base.errors import Problem
 from bezel_catalog.architectures.configuration import recorded_configurations
-from bezel_catalog.architectures.registry import known_architecture, recorded_releases, unknown_reason
+from bezel_catalog.architectures.registry import known_architecture, recorded_releases, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +104,7 @@ def check_class(where: str, config: Mapping[str, Any]) -> None:
     has_code = isinstance(config.get("auto_map"), dict)
     known = [name for name in names if any(known_architecture(name, release) for release in releases)]
     if not known:
-        reason = unknown_reason(names[0], releases[-1])
+        reason = refusal(names[0], releases[-1])
         code = ", and it brings code of its own (auto_map), which is not run (trust_remote_code)" if has_code else ""
         consequence = f"{reason}{code}: the server would not start; {_NOTHING}"
         repair = "name a model of an architecture that vLLM has, or one converted to it."

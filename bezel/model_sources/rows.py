@@ -8,7 +8,7 @@ from bezel.model_sources.places import ModelRefusedError
 from bezel.model_sources.refusals import check_class
 from bezel_base.errors import Problem
 from bezel_catalog.architectures import ConfigError, read_architecture
-from bezel_catalog.architectures.weights import weigh
+from bezel_catalog.architectures.weights import TensorError, weigh
 from bezel_catalog.models import catalogue_models
 from bezel_catalog.project_models.reading import FILE
 from bezel_catalog.project_models.row import ModelRow, row_id
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST_CONFIG = 512 * 1024
 _LABELS = ("id2label", "label2id")
-_FORMS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 
 def row_of(description: Description, name: str, today: date) -> ModelRow:
@@ -46,14 +45,14 @@ def row_of(description: Description, name: str, today: date) -> ModelRow:
     try:
         read_architecture(config)
         weights = weigh(config, description.tensors)
-    except ConfigError as error:
+    except (ConfigError, TensorError) as error:
         raise ModelRefusedError(*error.problems) from None
     return ModelRow(
         id=name,
         source=description.source,
         as_of=today.isoformat(),
-        encoding=_FORMS.get(weights.encoding, weights.encoding),
-        weight_bytes=weights.bytes,
+        encoding=weights.encoding,
+        weight_bytes=weights.resident_bytes,
         parameters=weights.parameters,
         active_parameters=weights.active_parameters,
         config=text,
