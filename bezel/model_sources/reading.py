@@ -30,7 +30,7 @@ _LONGEST_INDEX = 64 * 1024 * 1024
 MOST_BYTES = 512 * 1024 * 1024
 """Bytes that are read of one model at most: the headers of the largest models of the hub take a tenth of it."""
 _AT_A_TIME = 8
-_MOST_DIGITS = 22
+_MOST_DIGITS = 100  # transformers writes a length without a limit as 1000000000000000019884624838656
 _GENERATION = "generation_config.json"
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json")
 _TOKENIZER_CONFIG = "tokenizer_config.json"

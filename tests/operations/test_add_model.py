@@ -164,6 +164,11 @@ FOLDERS: dict[str, tuple[Callable[[], Files], str, str]] = {
     "no config": (_without("config.json"), "has no config.json", "beside the weights"),
     "invalid JSON": (_with(config__json=b'{"a": '), "it is not valid JSON", "correct the file"),
     "a list as JSON": (_with(config__json=b"[]"), "it is not a JSON object", "correct the file"),
+    "a number of 200 digits": (
+        _with(config__json=b'{"a": ' + b"9" * 200 + b"}"),
+        "a whole number of 200 digits",
+        "correct the file",
+    ),
     "deep JSON": (_with(config__json=b'{"a":' * 2000 + b"1" + b"}" * 2000), "not valid JSON", "correct the file"),
     "a GGUF": (_only("model-Q4_K_M.gguf"), "has its weights in GGUF", "in safetensors"),
     "only .bin": (_only("pytorch_model.bin"), "can run code when it is loaded", "convert it"),

@@ -80,7 +80,7 @@ def llama(**changes: object) -> dict[str, bytes]:
         "config.json": as_json({**LLAMA, **changes}),
         "generation_config.json": as_json(GENERATION),
         "tokenizer.json": as_json(TOKENIZER),
-        "tokenizer_config.json": as_json({"chat_template": "{{ messages }}"}),
+        "tokenizer_config.json": as_json({"chat_template": "{{ messages }}", "model_max_length": int(1e30)}),
         "model.safetensors": safetensors(llama_tensors()),
     }
 
