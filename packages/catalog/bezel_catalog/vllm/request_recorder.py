@@ -55,7 +55,7 @@ def record_schema(core: Any, references: dict[str, str]) -> Any:
         return [record_schema(part, references) for part in core]
     if not isinstance(core, dict):
         return core
-    content = {}
+    content: dict[str, Any] = {}
     for key, value in core.items():
         if key in _DROPPED or (value is None and key != "default"):
             continue

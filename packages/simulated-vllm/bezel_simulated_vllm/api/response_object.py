@@ -25,8 +25,10 @@ _COPIED = (
 )
 
 # Keys that later releases have after another key: the client's options, which vLLM echoes.
-_AFTER = {"prompt": ("prompt_cache_options", "prompt_cache_key", "prompt_cache_retention")}
-_AFTER["reasoning"] = ("safety_identifier",)
+_AFTER: dict[str, tuple[str, ...]] = {
+    "prompt": ("prompt_cache_options", "prompt_cache_key", "prompt_cache_retention"),
+    "reasoning": ("safety_identifier",),
+}
 _CACHE_OPTIONS = ("mode", "ttl", "comparison_response_id")
 
 
