@@ -1,6 +1,5 @@
 """A rehearsal for a test, with its cloud stopped afterwards, whatever happened."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,10 @@ import pytest
 from tests.support.e2e.fault_harness import FaultHarness
 from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import BOTH_PACKS, Rehearsal, Run
+from tests.support.run_folder import run_folder
+from tests.support.tools.fresh_environment import wheels
+
+__all__ = ["wheels"]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -57,6 +60,4 @@ def stage(deployed_stage: FaultHarness) -> Iterator[FaultHarness]:
 @pytest.fixture(scope="session")
 def grounds(tmp_path_factory: pytest.TempPathFactory) -> KillHarness:
     """Where rehearsals begin, made once for all workers."""
-    folder = tmp_path_factory.getbasetemp()
-    # Each worker of xdist has a folder of its own in that of the whole run.
-    return KillHarness((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")
+    return KillHarness(run_folder(tmp_path_factory) / "grounds")

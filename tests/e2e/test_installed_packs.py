@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels, without_this_clone
+from tests.support.tools.fresh_environment import FreshEnvironment, without_this_clone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,9 +72,8 @@ class Shop:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+def shop(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Shop:
     top = tmp_path_factory.mktemp("shop")
-    wheels = build_wheels(top / "wheels")
     environment = FreshEnvironment.make(top / "environment", wheels, "bezel-policies", "bezel-components")
     environment.add_pulumi()
     folder = top / "program"

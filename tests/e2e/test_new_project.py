@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels, without_this_clone
+from tests.support.tools.fresh_environment import FreshEnvironment, without_this_clone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +49,9 @@ class Team:
 
 
 @pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+def team(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Iterator[Team]:
     top = tmp_path_factory.mktemp("team")
-    wheels = build_wheels(top / "wheels")
+    (top / "wheels").symlink_to(wheels)
     environment = FreshEnvironment.make(top / "environment", wheels, "bezel", "bezel-policies", "bezel-stacks")
     environment.add_pulumi()
     command = [environment.folder / "bin" / "bezel", "new", "chat", "--yes", "--packages", "wheels"]

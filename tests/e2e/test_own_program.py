@@ -9,7 +9,7 @@ import pytest
 
 from bezel_components.dynamic_plugin.unpickling import load_provider
 from bezel_smoke.health import HealthCheckProvider
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels
+from tests.support.tools.fresh_environment import FreshEnvironment
 from tests.support.tools.own_program import FOLDERS, OwnProgram, renamed_pickle
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ HEALTH = "gASVMQAAAAAAAACMEmJlemVsX3Ntb2tlLmhlYWx0aJSME0hlYWx0aENoZWNrUHJvdmlkZX
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[OwnProgram]:
-    wheels = build_wheels(tmp_path / "wheels")
+def shop(tmp_path: Path, wheels: Path) -> Iterator[OwnProgram]:
     environment = FreshEnvironment.make(tmp_path / "environment", wheels, "bezel-smoke")
     made = OwnProgram.make(tmp_path, environment)
     made.start()

@@ -12,17 +12,13 @@ from shutil import copytree
 
 import pytest
 
-from tests.support.tools.fresh_environment import build_wheels
+from tests.support.tools.fresh_environment import wheels
 from tests.support.tools.toolchain_clone import FAKE_APT, FAKE_DPKG, FAKE_GO, FAKE_UV, Clone
+
+__all__ = ["wheels"]
 
 ROOT = Path(__file__).parent.parent.parent
 VERSION = "3.274.1"
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the wheel of each distribution of the workspace, built once."""
-    return build_wheels(tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.fixture

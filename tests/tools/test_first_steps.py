@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.docs.markdown import PACKAGES, ROOT
-from tests.support.tools.fresh_environment import FreshEnvironment, build_wheels
+from tests.support.tools.fresh_environment import FreshEnvironment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,14 +71,13 @@ def pytest_in(clone: Path, environment: FreshEnvironment, *arguments: str) -> su
 @pytest.mark.wide
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_clone_without_set_up_runs_the_rules_tests(tmp_path: Path) -> None:
+def test_clone_without_set_up_runs_the_rules_tests(tmp_path: Path, wheels: Path) -> None:
     clone = tmp_path / "clone"
     clone.mkdir()
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     archive = ["tar", "-C", str(ROOT), "--null", "--files-from=-", "--ignore-failed-read", "-c"]
     packed = subprocess.run(archive, input=tracked, capture_output=True, check=True).stdout
     subprocess.run(["tar", "-C", str(clone), "-x"], input=packed, check=True)
-    wheels = build_wheels(tmp_path / "wheels")
     environment = FreshEnvironment.make(tmp_path / "environment", wheels, "bezel", *installed_by_uv_run(read_project()))
     for folder in FOLDERS:
         run = pytest_in(clone, environment, "--collect-only", folder)

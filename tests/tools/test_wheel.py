@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import subprocess
-import sys
 import tomllib
 import zipfile
 from dataclasses import dataclass, field
@@ -87,12 +86,9 @@ class Wheel:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Wheel]:
+def wheels(wheels: Path) -> dict[str, Wheel]:
     """Package -> its wheel."""
-    folder = tmp_path_factory.mktemp("wheels")
-    tool = str(ROOT / "tools" / "release" / "wheel.py")
-    subprocess.run([sys.executable, tool, str(folder)], check=True, capture_output=True, timeout=120)
-    return {path.name.partition("-")[0]: Wheel.read(path) for path in folder.glob("*.whl")}
+    return {path.name.partition("-")[0]: Wheel.read(path) for path in wheels.glob("*.whl")}
 
 
 def tracked_files(member: Member) -> set[str]:

@@ -4,6 +4,7 @@ The project's own distributions come from their wheels. What they need of others
 tests, distribution by distribution, so that nothing is there that no metadata asks for.
 """
 
+import fcntl
 import os
 import re
 import subprocess
@@ -18,7 +19,10 @@ from functools import cache
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
+
+from tests.support.run_folder import run_folder
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 120
@@ -33,11 +37,18 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
 """
 
 
-def build_wheels(folder: Path) -> Path:
-    """Build the wheel of each distribution of the workspace into a folder; return it."""
-    tool = str(ROOT / "tools" / "release" / "wheel.py")
-    subprocess.run([sys.executable, tool, str(folder)], check=True, capture_output=True, timeout=SECONDS)
-    return folder
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the wheel of each distribution of the workspace, built once for all workers of a run."""
+    top = run_folder(tmp_path_factory)
+    with (top / "wheels.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (top / "wheels").exists():
+            tool = str(ROOT / "tools" / "release" / "wheel.py")
+            command = [sys.executable, tool, str(top / "wheels.part")]
+            subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+            (top / "wheels.part").rename(top / "wheels")
+    return top / "wheels"
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class ForkInteractor(xdist.remote.WorkerInteractor):
     def __init__(self, config: pytest.Config, control: socket.socket) -> None:
         self._early = EarlyEvents()
         self._control = control
+        control.set_inheritable(False)
         self.gateway: ForkGateway | None = None
         super().__init__(config, self._early)
 
@@ -95,7 +96,7 @@ class ForkInteractor(xdist.remote.WorkerInteractor):
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the workers answer it, and xdist
         self._control.send(b"ready")
         while True:
-            request, descriptors, *_ = socket.recv_fds(self._control, 20, 2)
+            request, descriptors, *_ = socket.recv_fds(self._control, 20, 2, socket.MSG_CMSG_CLOEXEC)
             if not request:
                 _end(workers)
             pid = os.fork()
