@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import grpc
+import httpx
 import pytest
 
 import bezel_pulumi_offline
@@ -167,8 +168,8 @@ def test_a_fork_and_its_launcher_that_end_at_once_end_alone(start: Start) -> Non
 def test_a_simulated_server_is_forked_and_writes_its_report(tmp_path: Path) -> None:
     """A container has none of the run's variables, but PYTHONPATH, and an open file of its own."""
     warm_python.environment(tmp_path / ".venv")
-    socket, packages = tmp_path / "socket", os.pathsep.join(sys.path[1:])
-    variables = {"PYTHONPATH": packages, "LOCALCLOUD_LISTEN": f"unix:{socket}:8000", "LOCALCLOUD_SPEED": "10000"}
+    socket, packages = f"{tmp_path}/socket:8000", os.pathsep.join(sys.path[1:])
+    variables = {"PYTHONPATH": packages, "LOCALCLOUD_LISTEN": f"unix:{socket}", "LOCALCLOUD_SPEED": "10000"}
     command = [
         tmp_path / ".venv" / "bin" / "python",
         "-m",
@@ -191,6 +192,8 @@ def test_a_simulated_server_is_forked_and_writes_its_report(tmp_path: Path) -> N
         lines.append(line)
         if "Available routes" in line:
             break
+    with httpx.Client(transport=httpx.HTTPTransport(uds=socket), timeout=30) as client:
+        assert client.get("http://server/health").status_code == 200
     process.terminate()
     lines += process.communicate(timeout=30)[0].splitlines()
     assert process.returncode == 0, lines

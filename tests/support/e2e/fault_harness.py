@@ -210,7 +210,7 @@ def _prepare(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("secrets", {"HF_TOKEN": "hf-token"})
     rehearsal.set("cost.max_hourly_usd", 2)
-    assert rehearsal.local("start").code == 0
+    rehearsal.start_cloud()
     with rehearsal.api() as api:
         make_secret(api, "hf-token")
         add_version(api, "hf-token", "a value")

@@ -100,7 +100,7 @@ class KillHarness:
         shutil.copytree(self._folder / name, to, symlinks=True, dirs_exist_ok=True)
         _give_own_ports(to / "cloud")
         rehearsal = Rehearsal(to / "checkout", to / "cloud")
-        assert rehearsal.local("start").code == 0
+        rehearsal.start_cloud()
         return rehearsal
 
     def make(self) -> None:
@@ -285,7 +285,7 @@ def _aftermath(rehearsal: Rehearsal, printed_text: str) -> Outcome:
 def leftovers(rehearsal: Rehearsal) -> list[str]:
     """What is left of a stack after its `down`, in the cloud and on this machine; its cloud is stopped then."""
     rest_texts = []
-    rehearsal.local("start")
+    rehearsal.start_cloud()
     left = {kind: names for kind, names in rehearsal.exists().items() if kind not in {"enabledApis", "objects"}}
     if left != {"buckets": ["bezel-local-models"]}:
         rest_texts.append(f"down leaves {left}")

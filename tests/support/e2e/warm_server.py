@@ -287,8 +287,10 @@ class _End:
 def _main() -> None:
     end = _End()
     kind, place, descriptor = sys.argv[1:]
+    # Before it loads: that all workers are gone it hears only if one was there when it began.
+    server = Server(Path(place), kind, socket.socket(fileno=int(descriptor)))
     load(kind)
-    order = Server(Path(place), kind, socket.socket(fileno=int(descriptor))).serve()
+    order = server.serve()
     if order:
         try:
             _become(kind, order)
