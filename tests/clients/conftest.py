@@ -3,14 +3,15 @@ import os
 import pytest
 
 from bezel_localcloud import control
-from localcloud_support.client import Client, start_daemon
+from localcloud_support.client import Client
+from tests.support.e2e import warm_localcloud
 
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory):
     """A localcloud with fake containers, of one module's own."""
     directory = tmp_path_factory.mktemp("cloud")
-    yield start_daemon(directory)
+    yield warm_localcloud.start_fake(directory)
     control.stop(directory)
 
 

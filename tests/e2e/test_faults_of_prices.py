@@ -9,7 +9,8 @@ import pytest
 from bezel.cli.catalog.commands import refresh
 from bezel_catalog.prices import PRICES
 from bezel_localcloud import control
-from localcloud_support.client import Client, start_daemon
+from localcloud_support.client import Client
+from tests.support.e2e import warm_localcloud
 from tests.support.e2e.fault_harness import check_golden
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ STATE = "prices.csv is unchanged, nothing pending"
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     directory: Path = tmp_path_factory.mktemp("prices")
-    client = Client(start_daemon(directory))
+    client = Client(warm_localcloud.start_fake(directory))
     client.enable("cloudbilling")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in control.environment(client.endpoint).items():

@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 import bezel_pulumi_offline
-from tests.support.e2e import warm_python
+from bezel_localcloud import control
+from tests.support.e2e import warm_localcloud, warm_python
 
 Start = Callable[..., "subprocess.Popen[str]"]
 LANGUAGE_HOST = Path(bezel_pulumi_offline.__file__).parent / "language_host"
@@ -214,3 +215,16 @@ def test_a_forked_simulated_server_ends_as_its_command_does(
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == code
     assert text in ended.stdout + ended.stderr
+
+
+def test_a_forked_localcloud_is_stopped_as_any_other(tmp_path: Path) -> None:
+    endpoint = warm_localcloud.start(tmp_path / "cloud", "--speed", "10000")
+    assert control.status(tmp_path / "cloud") == endpoint
+    assert "services" not in control.inventory(endpoint)
+    control.stop(tmp_path / "cloud")
+    assert control.status(tmp_path / "cloud") is None
+
+
+def test_a_localcloud_that_ends_at_once_is_named_with_its_log(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="unrecognized arguments: --no-such-option"):
+        warm_localcloud.start(tmp_path / "cloud", "--no-such-option")

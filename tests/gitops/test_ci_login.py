@@ -14,8 +14,9 @@ from bezel_localcloud import control
 from bezel_localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel_pulumi_offline.google.errors import ProviderError
 from bezel_pulumi_offline.google.tokens import Tokens
-from localcloud_support.client import PARENT, Client, start_daemon
+from localcloud_support.client import PARENT, Client
 from localcloud_support.issuer import REQUEST_TOKEN, Issuer
+from tests.support.e2e import warm_localcloud
 
 pytestmark = pytest.mark.slow  # a daemon
 
@@ -38,7 +39,7 @@ def issuer():
 def cloud(tmp_path_factory, issuer):
     """A localcloud with a pool that trusts the issuer, and an account that jobs of the repository may act as."""
     directory = tmp_path_factory.mktemp("cloud")
-    client = Client(start_daemon(directory))
+    client = Client(warm_localcloud.start_fake(directory))
     client.enable("iam", "iamcredentials", "sts")
     client.finish("iam/v1", client.post(POOLS, {}, workloadIdentityPoolId="pipeline"))
     provider = {

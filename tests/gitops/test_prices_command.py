@@ -13,7 +13,8 @@ from bezel.engine.project.project import Project
 from bezel.gitops.prices.pull_request import BRANCH
 from bezel.gitops.prices.stack_effects import PRICE_FILE
 from bezel_localcloud import control
-from localcloud_support.client import Client, start_daemon
+from localcloud_support.client import Client
+from tests.support.e2e import warm_localcloud
 from tests.support.gitops.fake_forge import fake_forge
 from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
 
@@ -29,7 +30,7 @@ STACKS = ("Pulumi.l4-qat.yaml", "Pulumi.v6e1-12b.yaml", "Pulumi.yaml")
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    client = Client(start_daemon(tmp_path / "cloud"))
+    client = Client(warm_localcloud.start_fake(tmp_path / "cloud"))
     client.enable("cloudbilling")
     for name, value in control.environment(client.endpoint).items():
         monkeypatch.setenv(name, value)

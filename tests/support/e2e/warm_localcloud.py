@@ -8,10 +8,12 @@ import functools
 import os
 import select
 import socket
+import sys
 import time
 from pathlib import Path
 
 from bezel_localcloud.core.paths import Endpoint, Paths
+from localcloud_support.client import FAKE_DAEMON
 from localcloud_support.made_keys import write_keys
 from tests.support.e2e import warm_python
 from tests.support.e2e.warm_server import LENGTH, Order, write_order
@@ -28,12 +30,20 @@ def start(directory: Path, *options: str) -> Endpoint:
         TimeoutError: It did not serve in time.
         RuntimeError: It ended.
     """
+    return _fork(directory, _launcher(), ["-m", "bezel_localcloud", str(directory.resolve()), *options])
+
+
+def start_fake(directory: Path, speed: float = 10_000, idle: float = 900) -> Endpoint:
+    """As `start`, with the tiny fake in place of each container: a forked `start_daemon` of the package's tests."""
+    return _fork(directory, Path(sys.executable), [str(FAKE_DAEMON), str(directory.resolve()), str(speed), str(idle)])
+
+
+def _fork(directory: Path, executable: Path, arguments: list[str]) -> Endpoint:
     layout = Paths(directory.resolve())
     layout.create()
     write_keys(layout.root)
     variables = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    arguments = ["-m", "bezel_localcloud", str(layout.root), *options]
-    order = write_order(Order(str(_launcher()), "", arguments, str(layout.root), variables))
+    order = write_order(Order(str(executable), "", arguments, str(layout.root), variables))
     server = socket.socket(socket.AF_UNIX)
     _STARTED.append(server)
     server.connect(str(warm_python.serve("localcloud", warm_python.shared_place())))
