@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bezel.cli.new.template import template_files
 from tests.support.tools.fresh_environment import FreshEnvironment, without_this_clone
 
 if TYPE_CHECKING:
@@ -52,7 +54,10 @@ class Team:
 def team(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Iterator[Team]:
     top = tmp_path_factory.mktemp("team")
     (top / "wheels").symlink_to(wheels)
-    environment = FreshEnvironment.make(top / "environment", wheels, "bezel", "bezel-policies", "bezel-stacks")
+    # Nothing but what a new project names.
+    named = tomllib.loads(template_files()["pyproject.toml"])["project"]["dependencies"]
+    requirements = [requirement.partition("==")[0] for requirement in named]
+    environment = FreshEnvironment.make(top / "environment", wheels, *requirements)
     environment.add_pulumi()
     command = [environment.folder / "bin" / "bezel", "new", "chat", "--yes", "--packages", "wheels"]
     ended = subprocess.run(
@@ -75,6 +80,11 @@ def test_a_fresh_project_is_previewed_within_its_limits(team: Team) -> None:
     assert "hardware-cost@v" in output
     checked = team.run("bezel", "upgrade", "--check")
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_foundations_program_is_installed_with_a_new_project(team: Team) -> None:
+    script = "from bezel.gitops.project_setup.folder import program; print((program() / '__main__.py').is_file())"
+    assert team.run("python", "-c", script).stdout == "True\n"
 
 
 @pytest.mark.wide

@@ -66,7 +66,8 @@ def run(project: Project, options: argparse.Namespace) -> Literal[Exit.DONE, Exi
     if not differences:
         say(f"{project.name}: nothing differs from what bezel {version} writes")
         return Exit.DONE
-    say(f"{project.name}: {len(differences)} differences from what bezel {version} writes; nothing was changed")
+    count = f"{len(differences)} difference{'' if len(differences) == 1 else 's'}"
+    say(f"{project.name}: {count} from what bezel {version} writes; nothing was changed")
     return Exit.DRIFTED
 
 

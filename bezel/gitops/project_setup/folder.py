@@ -196,7 +196,8 @@ def _package(name: str) -> Path:
     if spec is None or spec.origin is None:
         distribution = name.replace("_", "-")
         consequence = "the program that makes a project's foundation is not installed."
-        raise UserError(Problem(distribution, None, consequence, f"install it: `pip install {distribution}`."))
+        repair = f"add it to pyproject.toml beside bezel, and run `make setup`; or `pip install {distribution}`."
+        raise UserError(Problem(distribution, None, consequence, repair))
     return Path(spec.origin).parent
 
 
