@@ -90,7 +90,7 @@ def make_converted_project(word: str, source: str, options: argparse.Namespace) 
         say(f"{UserError(*refusals, title=f'The limits of {made.environment.name} refuse {stack}')}\n")
     folder = '"$PWD"' if word == "." else shell_word(target.name)
     present = cloud_project_of(os.environ) or ""
-    # Of a service that names no project, adoption has to be told which one it is in.
+    # The adoption needs the project of the service, which a command may leave out.
     named = project or ("" if present else "my-project")
     export = f"export GOOGLE_PROJECT={shell_word(named)}" if named and named != present else ""
     commands = ("make setup", export, f".venv/bin/bezel adopt {shell_word(stack)}") if adopts else ("make up",)

@@ -1,6 +1,6 @@
 """Folder of a project that is not whole yet: hidden, locked while its process lives, and removed after a killed one.
 
-The kernel gives up the lock of a process that ends in any way, so a folder without a lock is one that nobody completes.
+The kernel gives up the lock of a process that ends in any way, so no process completes a folder without a lock.
 Where a file system has no locks, nothing of it is removed.
 """
 
@@ -67,7 +67,7 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
             os.close(descriptor)
             continue
         except OSError:
-            pass  # this file system has no locks, so nobody removes it either
+            pass  # this file system has no locks, so no run removes it either
         if part.exists():
             return part, descriptor
         os.close(descriptor)
