@@ -21,6 +21,7 @@ from bezel_catalog.quantities import GIB
 from bezel_catalog.sizing.memory import CUDA_PART_BYTES, HOST_BASE_BYTES, MemoryFit, memory_fit
 from bezel_catalog.sizing.roofline import estimate, tpu_peaks, verdict
 from bezel_catalog.sizing.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit
+from tools.docs.planner import architectures
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,9 +39,9 @@ no target.
 
 CACHES = """## The two caches
 
-- **CUDA** (`packages/catalog/bezel_catalog/sizing/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window,
-  the tokens in flight and a block, full layers keep everything; pages of both kinds have one size. A start needs room
-  for a prompt that is just being admitted.
+- **CUDA** (`packages/catalog/bezel_catalog/sizing/cache_layout.py`): vLLM's hybrid cache. Sliding layers keep the
+  window, the tokens in flight and a block, full layers keep everything; pages of all kinds have one size. A start needs
+  room for a prompt that is just being admitted.
 - **TPU** (`packages/catalog/bezel_catalog/sizing/tpu_memory.py`): sliding layers keep the full length, a KV head that
   does not divide by the chips is copied to each, two bytes an element whatever `kv-cache-dtype` is. Layers that share
   a cache (E2B, E4B) keep none. The logits of a batch over the vocabulary must fit into what the utilization leaves of a
@@ -170,7 +171,7 @@ def document() -> str:
         ),
     )
     lines = [HEAD, "## Memory\n\n", *_table(memory_row(case) for case in measured_memory())]
-    lines += [CACHES, "## Speed\n\n", *_table(speed_row(case) for case in measured_speed())]
+    lines += [CACHES, architectures.section(), "## Speed\n\n", *_table(speed_row(case) for case in measured_speed())]
     lines += ["## Fitted constants of memory: these three\n\n", "| constant | value | source |\n|---|---|---|\n"]
     lines += [f"| {name} | {value} | {source} |\n" for name, value, source in constants]
     return "".join([*lines, TAIL])

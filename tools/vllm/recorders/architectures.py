@@ -82,7 +82,10 @@ def architectures(registry: Any) -> dict[str, Any]:
 
 
 def fallbacks() -> list[str]:
-    """Classes of transformers that a vLLM without a class of its own serves: their attention can be exchanged."""
+    """Classes of transformers that a vLLM without a class of its own serves: their attention can be exchanged.
+
+    vLLM takes those that let their attention be set, and ends where a layer keeps a state or has attention of its own.
+    """
     transformers: Any = importlib.import_module("transformers")
     tables: Any = importlib.import_module("transformers.models.auto.modeling_auto")
     names = {name for name in dir(transformers) if name.endswith(("ForCausalLM", "ForConditionalGeneration"))}
@@ -93,7 +96,9 @@ def fallbacks() -> list[str]:
     for name in sorted(names):
         try:
             kind = getattr(transformers, name)
-            if kind.is_backend_compatible() or kind._can_set_attn_implementation():  # noqa: SLF001 - as vLLM asks
+            taken = kind.is_backend_compatible() or kind._can_set_attn_implementation()  # noqa: SLF001 - as vLLM asks
+            source = inspect.getsource(sys.modules[kind.__module__])
+            if taken and not kind._is_stateful and "ALL_ATTENTION_FUNCTIONS" in source:  # noqa: SLF001
                 served.append(name)
         except Exception as error:  # noqa: BLE001 - a class of a package that is not installed
             print(name, type(error).__name__, str(error)[:100], file=sys.stderr)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _KV_HEADS = ("n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups")
 # Cohere's layers see one token more than `sliding_window` (commandr.py, cohere2_moe.py).
 _ONE_MORE = ("cohere2", "cohere2_moe")
+# Qwen2Model ends with an error where only some layers have a window (qwen2.py, whose class qwen3.py takes over).
+_ONE_KIND_ONLY = ("qwen2", "qwen3", "qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text")
+# Classes that hand no window to a layer: with windows in some layers only, all are kept whole.
+_NO_WINDOW_BY_LAYER = ("qwen2_moe", "qwen3_moe", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "mixtral", "phimoe")
 _FALCON = ("falcon", "RefinedWeb", "RefinedWebModel")
 
 
@@ -52,6 +56,11 @@ def head_dimension(config: Configuration) -> int:
     Raises:
         MissingFieldError: the configuration gives neither it nor what it follows from.
     """
+    if config.values.get("kv_lora_rank") is not None:
+        # Compressed in the weights only (transformers' classes in `models/transformers/base.py`, minicpm3.py).
+        split = config.number("qk_nope_head_dim", default=0) + config.number("qk_rope_head_dim", default=0)
+        if split:
+            return split
     written = config.get("head_dim", "hidden_size_per_head")
     if isinstance(written, int) and written > 0:
         return written
@@ -119,9 +128,11 @@ def read_decoder(config: Configuration) -> list[Layers]:
         kinds = [SLIDING if window else FULL] * count
     if window and config.model_type in _ONE_MORE:
         window += 1
-    if config.model_type == "qwen2" and len(set(kinds)) > 1:
-        # qwen2.py ends with an error.
-        return [UnknownLayers(count=count, reason="vLLM serves a Qwen 2 with a window in every layer or in none")]
+    if len(set(kinds)) > 1 and config.model_type in _ONE_KIND_ONLY:
+        reason = f"vLLM serves a {config.model_type} with a window in every layer or in none"
+        return [UnknownLayers(count=count, reason=reason)]
+    if len(set(kinds)) > 1 and config.model_type in _NO_WINDOW_BY_LAYER:
+        kinds = [FULL] * count
     heads = heads_by_layer(config, count)
     shared = count - config.number("num_kv_shared_layers", default=0)
     result: list[Layers] = []
@@ -142,12 +153,6 @@ def attention_layer(heads: Heads, window: int | None) -> Layers:
             count=1, kv_heads=heads.kv_heads, head_dim=heads.head_dim, value_dim=heads.value_dim, window=window
         )
     return FullLayers(count=1, kv_heads=heads.kv_heads, head_dim=heads.head_dim, value_dim=heads.value_dim)
-
-
-def read_split_heads(config: Configuration) -> list[Layers]:
-    """MiniCPM 3 (minicpm3.py): compressed in the weights only; keys and values are kept whole, both as wide as keys."""
-    width = config.number("qk_nope_head_dim") + config.number("qk_rope_head_dim")
-    return [FullLayers(count=layer_count(config), kv_heads=attention_heads(config), head_dim=width)]
 
 
 def read_chunked(config: Configuration) -> list[Layers]:

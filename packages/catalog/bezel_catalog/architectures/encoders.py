@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from bezel_catalog.architectures.configuration import Configuration
 
 _BIDIRECTIONAL = (
+    "Albert",
+    "Camembert",
+    "ConvBert",
+    "Deberta",
+    "DistilBert",
+    "Electra",
+    "EuroBert",
+    "MPNet",
+    "RoFormer",
     "Bert",
     "Roberta",
     "XLMRoberta",

@@ -31,6 +31,7 @@ _EVERY: dict[str, tuple[int, tuple[str, ...]]] = {
     "gemma4_text": (6, ("sliding_window_pattern",)),
     "gemma4_unified_text": (6, ("sliding_window_pattern",)),
     "gpt_oss": (2, ()),
+    "muse_glimmer_text": (4, ()),
     "olmo3": (4, ()),
     "plamo3": (8, ("sliding_window_pattern",)),
     "t5gemma2_text": (6, ("sliding_window_pattern",)),

@@ -53,7 +53,6 @@ _READERS: dict[str, Reader] = {
     "qwen3_5_moe": hybrids.read_delta_net,
     "qwen3_5_moe_text": hybrids.read_delta_net,
     "zamba2": hybrids.read_zamba2,
-    "minicpm3": attention.read_split_heads,
     "llama4": attention.read_chunked,
     "llama4_text": attention.read_chunked,
     "mimo_v2": attention.read_own_windows,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bezel_catalog.architectures import read_architecture, weigh
+from bezel_catalog.architectures.configuration import recorded_configurations
 from bezel_catalog.sizing.cache_layout import CacheSettings, UnknownLayoutError, lay_out
 
 ROWS = json.loads(Path(__file__).with_name("layouts.json").read_text(encoding="utf-8"))["models"]
@@ -31,6 +32,7 @@ KINDS = {
     "MLAAttentionSpec": "latent",
     "MambaSpec": "state",
 }
+PARTS = ("text_config", "thinker_config", "llm_config", "language_config")
 BYTES = {"BF16": 2, "F32": 4}
 
 
@@ -88,6 +90,22 @@ def test_a_model_that_vllm_refuses_is_never_planned(name):
     architecture = read_architecture(REFUSED[name]["config"])
     with pytest.raises(UnknownLayoutError):
         lay_out(architecture, CacheSettings(max_model_len=8192, in_flight=4096))
+
+
+def without_defaults(config):
+    """A configuration without the kinds of its layers and without what its class sets by itself."""
+    defaults = recorded_configurations().get(config.get("model_type"), {}).get("defaults", {})
+    return {
+        key: without_defaults(value) if key in PARTS and isinstance(value, dict) else value
+        for key, value in config.items()
+        if key != "layer_types" and (key not in defaults or defaults[key] != value)
+    }
+
+
+@pytest.mark.parametrize("name", sorted(name for name in LAID_OUT if name.startswith("default ")))
+def test_file_without_what_its_class_sets_is_read_the_same(name):
+    config = LAID_OUT[name]["config"]
+    assert read_architecture(without_defaults(config)).cache == read_architecture(config).cache
 
 
 def test_few_layouts_are_unknown():
