@@ -46,6 +46,7 @@ from bezel.planner.vllm.engine_args import EngineArgs, read_engine, served_names
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
 from bezel.planner.vllm.model.model_relations import check_model_relations
+from bezel.planner.vllm.model.model_support import check_support
 from bezel.planner.vllm.model.multimodal_checks import check_longest_item
 from bezel.planner.vllm.option_checks import check_fields, check_left_out, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
@@ -186,6 +187,11 @@ class Validation:
         """
         if self.options is None or self.model is None:
             return None
+        gpu = _gpu_of(refused_as) if accelerator else None
+        unserved = list(check_support(self.model, self.options.version, gpu, tpu=refused_as == "tpu"))
+        self.problems += unserved
+        if unserved:
+            return None  # what follows is computed from its layers
         own_image = is_own(self.settings.image)
         self.problems += check_conflicts(
             self.arguments,

@@ -1,0 +1,98 @@
+"""Models of a project that the release or the accelerator does not serve are refused with the reason."""
+
+import dataclasses
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+
+from bezel.model_sources.description import Description
+from bezel.model_sources.rows import row_of
+from bezel.planner import PlanError, make_plan
+from bezel_catalog.project_models.row import model_of
+from tests.support.model_sources.tiny import LLAMA, llama_tensors, size_of
+
+SETTINGS: dict[str, object] = {
+    "model": "ours",
+    "accelerator": "nvidia-l4",
+    "region": "us-east4",
+    "weights": {"path": "ours"},
+}
+
+
+def plan(config: dict[str, Any], **settings: object) -> Any:
+    """The plan of a stack with a Llama of this configuration."""
+    description = Description(
+        source="folder ours",
+        hub_id="",
+        commit="",
+        revision="",
+        config=LLAMA,
+        generation={},
+        processor={},
+        tokenizer={"files": ["tokenizer.json"]},
+        tensors=llama_tensors(),
+        read_bytes=0,
+        weight_file_bytes=0,
+    )
+    row = row_of(description, "ours", date(2026, 11, 1))
+    model = model_of(dataclasses.replace(row, config=json.dumps({**LLAMA, **config})), "catalog.toml")
+    return make_plan({**SETTINGS, **settings}, project="acme-llm", stack="dev", models={"ours": model})
+
+
+def refusal(config: dict[str, Any], **settings: object) -> str:
+    with pytest.raises(PlanError) as refused:
+        plan(config, **settings)
+    return str(refused.value)
+
+
+def test_served_model_is_planned() -> None:
+    assert plan({}).weight_bytes == size_of(llama_tensors())
+
+
+def test_class_that_the_release_lacks_is_refused() -> None:
+    assert "MineForCausalLM is not in the registry of vLLM 0.32.0" in refusal({"architectures": ["MineForCausalLM"]})
+
+
+def test_layers_without_a_formula_are_refused_and_not_taken_for_full_attention() -> None:
+    text = refusal({"model_type": "minimax_m3"})
+    assert "cannot be computed: minimax_m3 has a sparse index" in text
+
+
+def test_quantisation_that_the_release_lacks_is_refused() -> None:
+    assert "does not load hqq" in refusal({"quantization_config": {"quant_method": "hqq"}})
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"max-model-len": 9000}, "was made for 8192 tokens"),
+        ({"enable-expert-parallel": True}, "has no experts"),
+        ({"quantization": "fp8"}, "cannot be planned"),
+        ({"enable-auto-tool-choice": True}, "set tool-call-parser, or"),
+    ],
+)
+def test_options_are_checked_against_the_models_own_configuration(options: dict[str, object], reason: str) -> None:
+    assert reason in refusal({}, vllm=options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reasoning-parser": "qwen3"},
+        {"tool-call-parser": "hermes", "enable-auto-tool-choice": True},
+        {"disable-sliding-window": True},
+        {"attention-backend": "FLASH_ATTN"},
+        {"mamba-cache-mode": "align"},
+    ],
+)
+def test_rules_of_gemma_do_not_hold_for_another_family(options: dict[str, object]) -> None:
+    assert plan({}, vllm=options).model == "ours"
+
+
+def test_defaults_are_those_of_the_model() -> None:
+    arguments = plan({"dtype": "float16"}).server.arguments
+    assert "--dtype=float16" in arguments
+    assert "--max-model-len=8192" in arguments
+    assert not any("parser" in argument for argument in arguments)
