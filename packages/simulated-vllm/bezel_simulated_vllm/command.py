@@ -196,8 +196,8 @@ def _check_program(options: argparse.Namespace, environment: Mapping[str, str]) 
     rust = environment.get(_RUST, "0")
     problems = [
         Problem(name, None, "no HTTP server answers then, and no other one is simulated.", "remove it.")
-        for name, given in switches.items()
-        if given
+        for name, is_on in switches.items()
+        if is_on
     ]
     if rust.isdigit() and int(rust):
         consequence = "a program in Rust answers in place of vLLM's own server, and it is not simulated."

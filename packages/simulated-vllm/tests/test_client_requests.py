@@ -15,7 +15,7 @@ from simulated_vllm_support.shapes import alike
 
 
 @pytest.fixture(scope="module", params=recorded_servers())
-def served(request, serve):
+def server(request, serve):
     """The release, and the port of a server of it."""
     arguments = CONFIGURATIONS["generated"].arguments
     with serve("/mnt/models/tiny", *arguments, release=request.param, speed=500.0) as client:
@@ -32,8 +32,8 @@ def ask(port, request):
 
 
 @pytest.mark.slow
-def test_requests_of_clients_are_answered_as_by_the_real_server(served):
-    release, port = served
+def test_requests_of_clients_are_answered_as_by_the_real_server(server):
+    release, port = server
     wrong = []
     for request, real in client_requests.read(release):
         answer = ask(port, request)

@@ -39,9 +39,9 @@ def test_a_release_without_a_recording_is_refused_by_name(name):
         check_release(name, "--release")
 
 
-@pytest.mark.parametrize("words", [["--release", "0.31.0", "--version"], ["serve", "m", "--release=0.31.0"]])
-def test_command_ends_with_the_name_of_an_unknown_release(words, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["simulated-vllm", *words])
+@pytest.mark.parametrize("line", [["--release", "0.31.0", "--version"], ["serve", "m", "--release=0.31.0"]])
+def test_command_ends_with_the_name_of_an_unknown_release(line, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["simulated-vllm", *line])
     assert command.main() == 2
     assert "0.31.0" in capsys.readouterr().err
 
@@ -55,7 +55,7 @@ def test_server_tells_its_release(serve, release):
 
 
 @pytest.fixture(scope="module", params=recorded_servers())
-def served(request, serve):
+def server(request, serve):
     """The release and the client of a server of it."""
     with serve("/mnt/models/tiny", "--max-model-len=512", release=request.param, speed=500.0) as client:
         yield request.param, client
@@ -69,8 +69,8 @@ CALLS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CALLS)
-def test_choices_have_versions_of_weights_since_0_33(served, path):
-    release, client = served
+def test_choices_have_versions_of_weights_since_0_33(server, path):
+    release, client = server
     later = release != "0.32.0"
     (choice,) = client.post(path, json=CALLS[path]).json()["choices"]
     assert ("weight_versions" in choice) == later
@@ -80,8 +80,8 @@ def test_choices_have_versions_of_weights_since_0_33(served, path):
 
 
 @pytest.mark.slow
-def test_a_cut_response_is_incomplete_since_0_33(served):
-    release, client = served
+def test_a_cut_response_is_incomplete_since_0_33(server):
+    release, client = server
     later = release != "0.32.0"
     body = {"input": "a", "max_output_tokens": 3, "prompt_cache_key": "k", "temperature": 0}
     whole = client.post("/v1/responses", json=body | {"ignore_eos": True}).json()
@@ -101,14 +101,14 @@ def test_a_cut_response_is_incomplete_since_0_33(served):
         ("/is_scaling_elastic_ep", None, ('{"is_scaling_elastic_ep":false}', '"phase":"idle"')),
     ],
 )
-def test_texts_are_those_of_the_release(served, path, body, texts):
-    release, client = served
+def test_texts_are_those_of_the_release(server, path, body, texts):
+    release, client = server
     earlier, later = texts
     text = client.post(path, json=body).text
     assert (earlier in text, later in text) == ((True, False) if release == "0.32.0" else (False, True))
 
 
 @pytest.mark.slow
-def test_cache_configuration_has_the_labels_of_the_release(served):
-    release, client = served
+def test_cache_configuration_has_the_labels_of_the_release(server):
+    release, client = server
     assert ("simple_cpu_offload_num_blocks" in client.get("/metrics").text) == (release != "0.32.0")

@@ -85,7 +85,7 @@ def test_command_refuses_an_option_in_the_words_of_vllm(
 
 
 @pytest.mark.parametrize(
-    ("words", "variables", "name"),
+    ("options", "variables", "name"),
     [
         (["--grpc"], {}, "--grpc"),
         (["--headless"], {}, "--headless"),
@@ -93,7 +93,7 @@ def test_command_refuses_an_option_in_the_words_of_vllm(
     ],
 )
 def test_another_program_than_the_http_server_is_refused_by_name(
-    words: list[str],
+    options: list[str],
     variables: dict[str, str],
     name: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -101,7 +101,7 @@ def test_another_program_than_the_http_server_is_refused_by_name(
 ) -> None:
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
-    assert call(monkeypatch, MODEL, *HERE, *words) == 2
+    assert call(monkeypatch, MODEL, *HERE, *options) == 2
     assert name in capsys.readouterr().err
 
 

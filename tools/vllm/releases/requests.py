@@ -169,7 +169,7 @@ def _deep(rng: random.Random) -> Asked:
     return Asked("", "POST", path, _JSON, f'{{"model":"{MODEL}","prompt":"a","metadata":{inner}}}'.encode())
 
 
-def _broken(rng: random.Random) -> Asked:
+def _broken_body(rng: random.Random) -> Asked:
     path = rng.choice(("/v1/chat/completions", "/v1/completions", "/tokenize", "/v1/responses", "/v1/messages"))
     text = rng.choice([
         b"", b"{", b"[]", b"null", b"true", b'"text"', b"5", b"{}", b'{"model": }', b"\xff\xfe", b'{"a": "\\ud800"}',
@@ -380,7 +380,7 @@ KINDS: dict[str, Callable[[random.Random], Asked]] = {
         "/v1/chat/completions", _chat(rng) | {"messages": [{"role": "user", "content": _parts(rng)}]}
     ),
     "deep JSON": _deep,
-    "broken body": _broken,
+    "broken body": _broken_body,
     "route": _route,
     "routes": _route,
     "batch": _batch,

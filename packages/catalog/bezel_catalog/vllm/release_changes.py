@@ -1,4 +1,4 @@
-"""What differs between the recordings of two vLLM releases: options, variables, endpoints, bodies, metrics, models.
+"""Differences of the recordings of two vLLM releases: options, variables, endpoints, bodies, metrics, models.
 
 Owns the comparison, as lists of names. Leaves which stacks use them to its callers.
 """
@@ -50,9 +50,9 @@ def option_changes(earlier: VllmOptions, later: VllmOptions) -> list[Changes]:
     old, new = ({option.name: option for option in recording.options} for recording in (earlier, later))
     options = _by_name("options", old, new)
     both = sorted(old.keys() & new.keys())
-    differing = {name: what for name in both if (what := "; ".join(_of_option(old[name], new[name])))}
+    differences = {name: what for name in both if (what := "; ".join(_of_option(old[name], new[name])))}
     variables = {name: kind for name, kind in earlier.variables.items() if later.variables.get(name, kind) != kind}
-    registered = [
+    names_of_values = [
         _by_name(f"values of {name}", dict.fromkeys(values), dict.fromkeys(later.registered.get(name, ())))
         for name, values in earlier.registered.items()
     ]
@@ -61,21 +61,21 @@ def option_changes(earlier: VllmOptions, later: VllmOptions) -> list[Changes]:
             "options",
             options.added,
             options.removed,
-            {name: differing[name] for name in sorted(differing) if differing[name]},
+            {name: differences[name] for name in sorted(differences) if differences[name]},
         ),
         Changes(
             "variables",
             *_names(earlier.variables, later.variables),
             dict.fromkeys(sorted(variables), "takes other values"),
         ),
-        *registered,
+        *names_of_values,
     ]
 
 
 def server_changes(earlier: RecordedServer, later: RecordedServer) -> list[Changes]:
     """Return the differences of endpoints, bodies, functions of bodies, metrics and architectures."""
     bodies = {
-        name: f"fields {_signed(model_fields(earlier.models[name]), model_fields(later.models[name]))}"
+        name: f"fields {_with_signs(model_fields(earlier.models[name]), model_fields(later.models[name]))}"
         for name in sorted(earlier.models.keys() & later.models.keys())
         if model_fields(earlier.models[name]) != model_fields(later.models[name])
     }
@@ -128,7 +128,7 @@ def _names(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[tuple[
     return tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys()))
 
 
-def _signed(old: frozenset[str], new: frozenset[str]) -> str:
+def _with_signs(old: frozenset[str], new: frozenset[str]) -> str:
     return " ".join([*(f"+{name}" for name in sorted(new - old)), *(f"-{name}" for name in sorted(old - new))])
 
 
@@ -140,4 +140,4 @@ def _of_option(old: VllmOption, new: VllmOption) -> Iterator[str]:
     if gone := [flag for flag in old.flags if flag not in new.flags]:
         yield f"no longer {' '.join(gone)}"
     if old.choices != new.choices:
-        yield f"choices {_signed(frozenset(old.choices), frozenset(new.choices))}"
+        yield f"choices {_with_signs(frozenset(old.choices), frozenset(new.choices))}"

@@ -1,4 +1,4 @@
-"""What the API server of each vLLM release publishes, validates and counts, as recorded from a running server.
+"""Recordings of the API server of each vLLM release: its document, its request models, its metrics.
 
 Owns the reading of data/vllm/servers/<release>/: `openapi.json.gz` is the document that the server sends,
 `requests.json.gz` holds the pydantic schemas of its request models with the names of their functions, `metrics.json`

@@ -25,11 +25,11 @@ def release_of(cloud: Context, image: str) -> str:
     reference = parse_reference(image)
     if reference is None:
         return ""
-    tags = [upstream_tag(reference.digest), *_pushed(cloud, reference), "" if reference.digest else reference.tag]
+    tags = [upstream_tag(reference.digest), *_pushed_tags(cloud, reference), "" if reference.digest else reference.tag]
     return next((match[1] for tag in tags if (match := _RELEASE.fullmatch(tag))), "")
 
 
-def _pushed(cloud: Context, reference: Reference) -> list[str]:
+def _pushed_tags(cloud: Context, reference: Reference) -> list[str]:
     """Tags that tell the release of a pushed image: of the upstream images with its layers, then its own."""
     if not reference.registry.endswith(GOOGLE):
         return []
