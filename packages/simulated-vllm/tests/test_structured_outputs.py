@@ -1,4 +1,4 @@
-"""Structured outputs of a request: refused, failed in the engine, not judged, taken; by the option of the server."""
+"""Structured outputs of a request: refused, failed in the engine, not judged and taken, by the server's option."""
 
 from __future__ import annotations
 

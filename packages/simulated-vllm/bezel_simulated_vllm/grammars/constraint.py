@@ -28,8 +28,8 @@ class Constraint(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the value counts as none in Python; xgrammar is not asked about it."""
-        return self.text == "" or (self.is_object and self.text == "{}")
+        """Whether the value counts as none in Python: most libraries are not asked about it."""
+        return self.kind != "json_object" and (self.text == "" or (self.is_object and self.text == "{}"))
 
 
 def constraint_of(outputs: dict[str, Any]) -> Constraint:
@@ -61,7 +61,12 @@ def request_error(outputs: dict[str, Any]) -> tuple[str, dict[str, str]] | None:
 
 
 def is_too_deep(spec: Any, limit: int = _DEEPEST + _WRAPPED) -> bool:
-    """Whether objects and lists stand deeper in one another than the limit; a text is read as JSON."""
+    """Whether objects and lists stand deeper in one another than the limit; a text is read as JSON.
+
+    Args:
+        spec: a value, or its JSON.
+        limit: how many levels there may be; that of structural tags by default.
+    """
     if isinstance(spec, str):
         try:
             spec = json.loads(spec)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from bezel_simulated_vllm.grammars.constraint import Constraint
 
 
+class _TagError(ValueError):
+    """A structural tag has no trigger, or there is none."""
+
+
 def check(constraint: Constraint) -> None:
     """Refuse a constraint that the backend `guidance` refuses.
 
@@ -24,6 +28,8 @@ def check(constraint: Constraint) -> None:
 
     try:
         grammar = serialize(constraint)
+    except _TagError as error:
+        raise RefusedError(str(error)) from None
     except (ValueError, KeyError, TypeError) as error:
         raise RefusedError(f"Invalid grammar specification: {error}") from None
     if fault := llguidance.LLMatcher.validate_grammar(grammar, None):
@@ -62,10 +68,10 @@ def _of_tag(tag: Any) -> str:
         begin = each["begin"]
         trigger = next((trigger for trigger in triggers if begin.startswith(trigger)), None)
         if trigger is None:
-            raise ValueError(f"Trigger {begin} not found in triggers {triggers}")
+            raise _TagError(f"Trigger {begin} not found in triggers {triggers}")
         tags.append(
             llguidance.StructTag(trigger=trigger, begin=begin, grammar=_of_schema(each["schema"]), end=each["end"])
         )
     if not tags:
-        raise ValueError("No structural tags found in the grammar spec.")
+        raise _TagError("No structural tags found in the grammar spec.")
     return llguidance.StructTag.to_grammar(tags)

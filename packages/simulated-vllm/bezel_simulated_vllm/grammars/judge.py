@@ -12,7 +12,7 @@ import json
 from typing import Any, NamedTuple
 
 from bezel_simulated_vllm.grammars import format_enforcer, guidance, outlines, xgrammar
-from bezel_simulated_vllm.grammars.constraint import Constraint, constraint_of, is_too_deep
+from bezel_simulated_vllm.grammars.constraint import Constraint, constraint_of
 from bezel_simulated_vllm.grammars.verdicts import NotJudgedError, RefusedError
 
 _CHECKS = {
@@ -33,11 +33,13 @@ class Verdict(NamedTuple):
         backend: the library that takes it.
         refusal: the text for the client, "" where it is taken.
         unknown: what could not be judged, "" where all was.
+        failure: the text of an exception that the server itself does not expect, "" where there is none.
     """
 
     backend: str
     refusal: str = ""
     unknown: str = ""
+    failure: str = ""
 
 
 class Judge:
@@ -69,9 +71,7 @@ class Judge:
 def is_structural_tag(tag: Any) -> bool:
     """Whether a structural tag (an object, or its text) is one; what cannot be judged is."""
     constraint = Constraint("structural_tag", tag if isinstance(tag, str) else json.dumps(tag))
-    if is_too_deep(constraint.text) or not constraint.text:
-        return False
-    return not _verdict("xgrammar", constraint).refusal
+    return bool(constraint.text) and not _verdict("xgrammar", constraint).refusal
 
 
 @functools.lru_cache(maxsize=_CACHED)
@@ -86,6 +86,8 @@ def _verdict(backend: str, constraint: Constraint) -> Verdict:
         return Verdict(backend, refusal=str(error))
     except NotJudgedError as error:
         return Verdict(backend, unknown=str(error))
+    except (AttributeError, OverflowError) as error:  # a value of another type, a number beyond the parser
+        return Verdict(backend, failure=str(error))
     return Verdict(backend)
 
 
@@ -123,7 +125,7 @@ def _has_patterns(schema: Any) -> bool:
 
 @functools.lru_cache(maxsize=_CACHED)
 def _compiles(compiler: str, backend: str, constraint: Constraint) -> bool:
-    if len(constraint.text) > _LONGEST or (compiler == backend and compiler != "outlines"):
+    if len(constraint.text) > _LONGEST or (compiler == backend and compiler not in ("xgrammar", "outlines")):
         return True
     try:
         if compiler == "xgrammar":

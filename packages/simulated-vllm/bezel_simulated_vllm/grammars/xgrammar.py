@@ -13,7 +13,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel_simulated_vllm.grammars.rules import ebnf, expressions, lark, schemas, tags
+from bezel_simulated_vllm.grammars.rules import ebnf, engine_only, expressions, lark, schemas, tags
 from bezel_simulated_vllm.grammars.verdicts import NotJudgedError, RefusedError, Work
 
 if TYPE_CHECKING:
@@ -53,21 +53,30 @@ def check(constraint: Constraint) -> None:
             raise RefusedError(_TEXTS["json"].format(error=error)) from None
         if unsupported:
             raise RefusedError(_UNSUPPORTED)
-    compile_constraint(constraint)
+    _convert(constraint)
 
 
 def compile_constraint(constraint: Constraint) -> None:
     """Refuse a constraint that the engine does not compile with xgrammar.
 
     Raises:
-        RefusedError: with the text that vLLM sends at validation.
+        RefusedError: with the text that vLLM sends at validation, or what the library says in the engine.
         NotJudgedError: no rule tells.
     """
     if constraint.is_empty or constraint.kind == "json_object":
         return
+    _convert(constraint)
+    if constraint.kind == "json":
+        engine_only.check_schema(_schema(constraint), Work())
+    elif constraint.kind == "grammar" and not is_likely_lark(constraint.text):
+        engine_only.check_grammar(constraint.text, Work())
+
+
+def _convert(constraint: Constraint) -> None:
     try:
+        constraint.text.encode()
         (_ask_library if is_installed() else _ask_rules)(constraint)
-    except RefusedError as error:
+    except (RefusedError, UnicodeEncodeError) as error:
         raise RefusedError(_TEXTS[constraint.kind].format(error=error)) from None
 
 
@@ -85,7 +94,9 @@ def _ask_rules(constraint: Constraint) -> None:
     elif constraint.kind == "json":
         schemas.check_document(_schema(constraint), work)
     elif constraint.kind == "choice":
-        ebnf.check(_grammar_of(json.loads(text)), work)
+        grammar = _grammar_of(json.loads(text))
+        grammar.encode()
+        ebnf.check(grammar, work)
     elif constraint.kind == "grammar":
         (lark if is_likely_lark(text) else ebnf).check(text, work)
     else:

@@ -134,6 +134,8 @@ def _check_constraint(outputs: dict[str, Any], judge: Judge) -> None:
     verdict = judge.judge(outputs)
     if verdict.unknown:
         log("grammar-not-judged", reason=verdict.unknown)
+    if verdict.failure:
+        raise api_error("python-500", text=verdict.failure)
     if verdict.refusal:
         raise ApiError(verdict.refusal)
 

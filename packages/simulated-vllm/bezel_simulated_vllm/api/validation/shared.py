@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import PydanticCustomError
 
 from bezel_simulated_vllm.api.errors import api_error
+from bezel_simulated_vllm.grammars.constraint import is_too_deep
 from bezel_simulated_vllm.grammars.judge import is_structural_tag
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def response_format(data: Any) -> Any:
         return data
     if form.get("type") == "json_schema" and form.get("json_schema") is None:
         raise api_error("no-schema")
-    if form.get("type") == "structural_tag" and not is_structural_tag(form):
-        raise api_error("tag", parameter="response_format")
+    if form.get("type") == "structural_tag":
+        _check_tag(form, "response_format")
     return data
 
 
@@ -98,8 +99,15 @@ def constraints(data: dict[str, Any]) -> int:
 def structural_tag(data: dict[str, Any]) -> None:
     """Check the structural tag of a body's structured outputs."""
     tag = data["structured_outputs"].get("structural_tag")
-    if tag is not None and not is_structural_tag(tag):
-        raise api_error("tag", parameter="structured_outputs")
+    if tag is not None:
+        _check_tag(tag, "structured_outputs")
+
+
+def _check_tag(tag: Any, parameter: str) -> None:
+    if is_too_deep(tag):
+        raise api_error("too-deep")
+    if not is_structural_tag(tag):
+        raise api_error("tag", parameter=parameter)
 
 
 def number(data: dict[str, Any], name: str) -> float | None:
