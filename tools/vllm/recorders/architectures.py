@@ -88,7 +88,8 @@ def fallbacks() -> list[str]:
     """
     transformers: Any = importlib.import_module("transformers")
     tables: Any = importlib.import_module("transformers.models.auto.modeling_auto")
-    names = {name for name in dir(transformers) if name.endswith(("ForCausalLM", "ForConditionalGeneration"))}
+    endings = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
+    names = {name for name in dir(transformers) if name.endswith(endings)}
     for table in ("MODEL_MAPPING_NAMES", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"):
         for value in getattr(tables, table).values():
             names.update([value] if isinstance(value, str) else value)

@@ -56,7 +56,7 @@ def head_dimension(config: Configuration) -> int:
     Raises:
         MissingFieldError: the configuration gives neither it nor what it follows from.
     """
-    if config.values.get("kv_lora_rank") is not None:
+    if config.get("kv_lora_rank") is not None:
         # Compressed in the weights only (transformers' classes in `models/transformers/base.py`, minicpm3.py).
         split = config.number("qk_nope_head_dim", default=0) + config.number("qk_rope_head_dim", default=0)
         if split:

@@ -20,7 +20,6 @@ _BIDIRECTIONAL = (
     "Camembert",
     "ConvBert",
     "Deberta",
-    "DistilBert",
     "Electra",
     "EuroBert",
     "MPNet",

@@ -16,6 +16,10 @@ from bezel_catalog.loader import DATA, NotInCatalogueError
 
 # Names of a method in a configuration that vLLM takes for another.
 _METHODS = {"auto-round": "inc", "mxfp4": "gpt-oss-mxfp4"}
+# Classes of transformers that vLLM takes, and whose layers it then does not find ("does not dispatch through ...").
+_LAYERS_NOT_FOUND = ("DiffLlama", "DistilBert")
+# Endings of models that generate. They are not converted, so transformers' class comes first.
+_GENERATING = ("ForCausalLM", "ForConditionalGeneration", "ChatModel", "LMHeadModel")
 _FOLDER = DATA / "vllm" / "architectures"
 
 
@@ -81,17 +85,23 @@ def known_architecture(name: str, release: str) -> KnownArchitecture | None:
 
 def _base(name: str, recording: dict[str, Any]) -> str | None:
     """The architecture whose class serves this one; empty where transformers' class does, None where none does."""
-    rows = recording["architectures"]
-    if name in rows:
+    if name in recording["architectures"]:
         return name
-    if name in recording["transformers"]:
+    converted = _converted(name, recording)
+    fallback = name in recording["transformers"] and not name.startswith(_LAYERS_NOT_FOUND)
+    if fallback and (converted is None or name.endswith(_GENERATING)):
         return ""
+    return converted
+
+
+def _converted(name: str, recording: dict[str, Any]) -> str | None:
+    """The architecture of another ending that vLLM converts, None where there is none."""
     suffixes = recording["suffixes"]
-    ending = next((suffix for suffix in suffixes if name.endswith(suffix)), "")
-    if ending:
-        stem = name.removesuffix(ending)
-        return next((stem + suffix for suffix in suffixes if stem + suffix in rows), None)
-    return None
+    ending = next((suffix for suffix in suffixes if name.endswith(suffix)), None)
+    if ending is None:
+        return None
+    stem = name.removesuffix(ending)
+    return next((stem + suffix for suffix in suffixes if stem + suffix in recording["architectures"]), None)
 
 
 def refusal(name: str, release: str) -> str | None:

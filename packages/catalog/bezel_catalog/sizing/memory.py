@@ -91,12 +91,17 @@ class MemoryFit:
         """Number of sequences of max-model-len that the cache holds at a time; the last one must still be admitted."""
         if not self.starts:
             return 0
+        if not self.kv_sequence_bytes:
+            return self.max_num_seqs  # an encoder keeps nothing
         return 1 + (self.kv_available_bytes - self.kv_start_bytes) // self.kv_sequence_bytes
 
     @property
     def reported_concurrency(self) -> float:
-        """The "maximum concurrency" that vLLM logs at its start: as if every sequence were just being admitted."""
-        return max(0.0, self.kv_available_bytes / self.kv_start_bytes)
+        """The "maximum concurrency" that vLLM logs at its start: as if every sequence were just being admitted.
+
+        0 for a model that keeps nothing: vLLM logs none.
+        """
+        return max(0.0, self.kv_available_bytes / self.kv_start_bytes) if self.kv_start_bytes else 0.0
 
     @property
     def starts(self) -> bool:
@@ -244,6 +249,8 @@ def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_d
     sequence_bytes = engine_kv_bytes(
         model.architecture, tokens, element_bytes=KV_ELEMENT_BYTES[kv_cache_dtype], in_flight=1, shards=shards
     )
+    if not sequence_bytes:
+        return fit.max_num_seqs
     return max(0, min(fit.max_num_seqs, fit.kv_available_bytes // sequence_bytes))
 
 

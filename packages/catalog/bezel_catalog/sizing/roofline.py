@@ -190,7 +190,7 @@ def _attended_width(group: Layers, tokens: int) -> float:
             return group.count * group.head_dim * tokens
         case FullLayers() | SlidingLayers() | ChunkedLayers():
             return group.count * group.head_dim * min(tokens / 2, kept_tokens(group) or tokens)
-        case LatentLayers(indexer=False):
+        case LatentLayers() if not group.indexer:
             return group.count * group.width * min(tokens / 2, group.window or tokens)
     return 0
 

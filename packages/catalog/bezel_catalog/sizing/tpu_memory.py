@@ -65,7 +65,9 @@ class TpuFit:
 
     @property
     def kv_tokens(self) -> int:
-        """Tokens that the cache holds, as the server reports them."""
+        """Tokens that the cache holds, as the server reports them; without a cache as many as run at a time."""
+        if not self.kv_token_bytes:
+            return self.max_model_len * self.max_num_seqs
         return max(0, self.kv_available_bytes // self.kv_token_bytes)
 
     @property

@@ -34,8 +34,8 @@ def test_class_of_the_registry_is_served(name, release):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("MllamaForConditionalGeneration", "vLLM 0.10.2 was the last release"),
-        ("Florence2ForConditionalGeneration", "by a plugin only"),
+        ("ArcticForCausalLM", "vLLM 0.28.0 was the last release"),
+        ("Nemotron3_5AsrForRNNT", "by a plugin only"),
         ("NobodyForCausalLM", "not in the registry of vLLM 0.32.0"),
     ],
 )
