@@ -32,7 +32,7 @@ def touched_lines(changes: Sequence[Changes], start: Path | None = None) -> list
         try:
             used, release = _used(project, stack)
         except UserError as error:
-            lines.append(f"Stack {stack} cannot be read: {error.problems[0]}")
+            lines.append(f"Stack {stack} cannot be read: {error}")
             continue
         planned.append(f"{stack} by {release}")
         options = sorted(used["options"] & by_kind.get("options", frozenset()))

@@ -74,7 +74,7 @@ async def serve(
     uvicorn_logging(log_level, access=access_log)
     engine = Engine(settings, RealClock(speed), faults)
     api = Server(engine)
-    application = Bounded(api.application(), lambda _: _LARGEST)
+    application = Bounded(api.application(), lambda _: _LARGEST, keeps_open=True)
     for name in ("tasks", "scale-out", "template"):
         log(name)
     log("listening", host=address.host, port=address.port or listener.getsockname()[1])

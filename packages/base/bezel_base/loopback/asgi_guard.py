@@ -46,10 +46,18 @@ class Door:
 class Bounded:
     """An application behind a limit of the body's length."""
 
-    def __init__(self, app: ASGIApp, max_body: Callable[[str], int]) -> None:
-        """As `Door`."""
+    def __init__(self, app: ASGIApp, max_body: Callable[[str], int], *, keeps_open: bool = False) -> None:
+        """As `Door`.
+
+        Args:
+            app: The guarded application.
+            max_body: Path -> limit of a request's body there in bytes.
+            keeps_open: Whether a connection outlives a response that comes before an announced body has been read: the
+                server reads the rest of it and throws it away, as uvicorn does by itself.
+        """
         self._app = app
         self._most = max_body
+        self._keeps_open = keeps_open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -59,8 +67,10 @@ class Bounded:
             await _refuse(body.send, 413, _too_long(max_body))
             return
         try:
+            body.keeps_open = self._keeps_open and body.announced > 0
             await self._app(scope, body.receive, body.send_unless_refused)
         finally:
+            body.keeps_open = False
             if body.too_long:
                 await _refuse(body.send, 413, _too_long(max_body))
 
@@ -81,12 +91,14 @@ class _Body:
     Attributes:
         announced: Bytes of the body by its header, 0 without one.
         too_long: Whether it exceeded the limit and no response has been sent yet.
+        keeps_open: Whether an early response leaves the connection open.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_body: int) -> None:
         headers = dict(scope["headers"])
         self.announced = int(headers.get(b"content-length", b"0"))
         self.too_long = False
+        self.keeps_open = False
         self._ended = not self.announced and b"transfer-encoding" not in headers
         self._receive = receive
         self._send = send
@@ -108,7 +120,7 @@ class _Body:
 
     async def send(self, message: Message) -> None:
         self._answered = True
-        if self._ended:
+        if self._ended or self.keeps_open:
             await self._send(message)
         elif message["type"] == "http.response.start":
             await self._send({**message, "headers": [*message["headers"], (b"connection", b"close")]})

@@ -102,7 +102,7 @@ def main(file: str) -> None:
         except (ImportError, AttributeError):
             continue
         models[name] = record_schema(pydantic.TypeAdapter(model).core_schema, {})
-    content = {
+    content: dict[str, Any] = {
         "vllm": importlib.import_module("importlib.metadata").version("vllm").partition("+")[0],
         "pydantic": pydantic.VERSION,
         "models": models,

@@ -11,6 +11,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
+from starlette.responses import Response
+
 from bezel_simulated_vllm.api.errors import json_response
 from bezel_simulated_vllm.release import answering_release
 
@@ -22,6 +24,22 @@ if TYPE_CHECKING:
 
 _GUARDED = ("/v1", "/v2", "/inference", "/cohere")
 _UNCOUNTED = {"/health", "/load", "/ping", "/version", "/server_info"}
+
+
+class RefuseUpgrades:
+    """Refuses to become a websocket on every path, as a server without such a route does."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection's request."""
+        headers = dict(scope.get("headers") or [])
+        if scope["type"] == "http" and headers.get(b"upgrade", b"").lower() == b"websocket":
+            refusal = Response(status_code=403, headers={"connection": "close"}, media_type="text/plain")
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
 
 class OfRelease:

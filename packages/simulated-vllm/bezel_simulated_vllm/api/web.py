@@ -31,7 +31,7 @@ from bezel_simulated_vllm.api.chat import answer_chat
 from bezel_simulated_vllm.api.completions import ScoringBody, answer_completion, answer_scoring
 from bezel_simulated_vllm.api.errors import TEMPLATES, ApiError, api_error, json_response
 from bezel_simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
-from bezel_simulated_vllm.api.middleware import AddHeader, Count, OfRelease, RequireKey, request_id
+from bezel_simulated_vllm.api.middleware import AddHeader, Count, OfRelease, RefuseUpgrades, RequireKey, request_id
 from bezel_simulated_vllm.api.responses import ResponsesBody, answer_responses
 from bezel_simulated_vllm.api.routes.batches import BatchBody, answer_batch
 from bezel_simulated_vllm.api.routes.decisions import (
@@ -141,7 +141,7 @@ class Server:
             app = RequireKey(app, self._settings.api_keys)
         if self._settings.request_id_headers:
             app = AddHeader(app, request_id)
-        return OfRelease(app, self._settings.release)
+        return OfRelease(RefuseUpgrades(app), self._settings.release)
 
     def _mounted_metrics(self) -> Mount:
         """Return the metrics for every method and path that begins like theirs, as the real server mounts them."""
