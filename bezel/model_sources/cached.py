@@ -74,12 +74,14 @@ def describe(
 
 def _of_hub(place: HubPlace, folder: Path, show: Callable[[str], None]) -> Description:
     repository = place.repository
-    if _COMMIT.fullmatch(repository.revision) and (kept := _kept(_file(folder, place, repository.revision))):
+    if _COMMIT.fullmatch(repository.revision) and (
+        kept := _find_description(_file(folder, place, repository.revision))
+    ):
         return kept
     show(f"reads {place.name} at {place.base}")
     commit = place.listing().version
     file = _file(folder, place, commit)
-    description = _kept(file)
+    description = _find_description(file)
     if description is None:
         description = read_description(place)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -92,7 +94,7 @@ def _file(folder: Path, place: HubPlace, commit: str) -> Path:
     return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.json"
 
 
-def _kept(file: Path) -> Description | None:
+def _find_description(file: Path) -> Description | None:
     try:
         return Description.of_json(file.read_bytes())
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -158,7 +158,7 @@ def _weight_files(reader: _Reader) -> tuple[list[str], Collection[str]]:
 def _refuse_missing(reader: _Reader, weights: list[str], indexed: Iterable[str]) -> None:
     """Refuse weights of which a shard is missing, and files without content."""
     needed = {name: size for name, size in reader.files.items() if not name.endswith(".safetensors") or name in weights}
-    # The tokenizer is told apart below: a model may take that of another one.
+    # A model may take the tokenizer of another one.
     if problems := missing_parts(needed, indexed, draft=True):
         consequence = f"is not a complete model ({'; '.join(problems)}): vLLM could not load it, nothing was written."
         repair = "complete the files, e.g. copy them again, or name another source."

@@ -1,4 +1,4 @@
-"""Why a place holds no model that vLLM serves here: other formats, adapters, other libraries, code of its own. Pure.
+"""Refusals of places that hold no model for vLLM: other formats, adapters, other libraries, code of its own. Pure.
 
 Each refusal has what was found, what would follow, and the repair.
 """
@@ -102,8 +102,8 @@ def check_class(where: str, config: Mapping[str, Any]) -> None:
     names = [str(name) for name in config["architectures"]]
     releases = recorded_releases()
     has_code = isinstance(config.get("auto_map"), dict)
-    known = [name for name in names if any(known_architecture(name, release) for release in releases)]
-    if not known:
+    served = [name for name in names if any(known_architecture(name, release) for release in releases)]
+    if not served:
         reason = refusal(names[0], releases[-1])
         code = ", and it brings code of its own (auto_map), which is not run (trust_remote_code)" if has_code else ""
         consequence = f"{reason}{code}: the server would not start; {_NOTHING}"

@@ -24,7 +24,7 @@ class Watch:
         backoff: The waits between two attempts.
         clock: A monotonic clock, in seconds.
         cancelled: Set by the caller to give the copy up.
-        overdue: What the user is told after the deadline; by default that of a copy.
+        overdue: The problem of a deadline that has passed; by default that of a copy.
     """
 
     def __init__(

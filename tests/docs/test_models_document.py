@@ -44,9 +44,9 @@ def test_page_adds_a_model_and_plans_a_stack_with_it(tmp_path: Path) -> None:
 
 
 def _run(command: str, folder: Path, environ: dict[str, str]) -> str:
-    words = command.split()
-    assert words[0] == "bezel"
+    parts = command.split()
+    assert parts[0] == "bezel"
     ended = subprocess.run(
-        [str(BEZEL), *words[1:]], cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=True
+        [str(BEZEL), *parts[1:]], cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=True
     )
     return ended.stdout

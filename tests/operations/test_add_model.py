@@ -241,7 +241,7 @@ def test_folder_that_holds_no_model_is_refused(place: Place, case: str) -> None:
     _assert_refused(place, place.folder_with(files()), consequence, repair)
 
 
-def _gated(hub: FakeHub) -> None:
+def _gate(hub: FakeHub) -> None:
     hub.gated.add(MODEL)
 
 
@@ -255,10 +255,10 @@ def _refused_token(hub: FakeHub) -> None:
 
 
 HUBS: dict[str, tuple[str, str, Callable[[FakeHub], None], str, str]] = {
-    "gated without token": (MODEL, "", _gated, "is gated", f"/{MODEL}, and set HF_TOKEN"),
+    "gated without token": (MODEL, "", _gate, "is gated", f"/{MODEL}, and set HF_TOKEN"),
     "token without access": (MODEL, TOKEN, _forbidden, "account of this token is not among them", "accept the terms"),
     "token refused": (MODEL, "hf_refused", _refused_token, "refused with this token", "settings/tokens"),
-    "no such model": ("acme/nothing", "", _gated, "does not exist, or is private", "correct the name"),
+    "no such model": ("acme/nothing", "", _gate, "does not exist, or is private", "correct the name"),
     "no such revision": (f"{MODEL}@v9", "", lambda _: None, "RevisionNotFound", "the revision"),
     "name with periods": ("acme/..", "", lambda _: None, "neither a folder that exists nor", "OWNER/NAME"),
     "revision with periods": (f"{MODEL}@../x", "", lambda _: None, "neither a folder", "OWNER/NAME"),

@@ -55,7 +55,7 @@ def test_class_that_the_release_lacks_is_refused() -> None:
     assert "MineForCausalLM is not in the registry of vLLM 0.32.0" in refusal({"architectures": ["MineForCausalLM"]})
 
 
-def test_layers_without_a_formula_are_refused_and_not_taken_for_full_attention() -> None:
+def test_layers_without_a_formula_are_refused() -> None:
     text = refusal({"model_type": "minimax_m3"})
     assert "cannot be computed: minimax_m3 has a sparse index" in text
 

@@ -130,7 +130,7 @@ def _environment_of(project: Project, stack: str) -> object:
     return project.configuration(stack).get("environment") or "dev"
 
 
-def _check_plan(text: str, name: str, own: Mapping[str, Model]) -> None:
+def _check_plan(text: str, name: str, project_models: Mapping[str, Model]) -> None:
     """Plan the stack as a preview does; its own project or a stand-in names what a plan names by it."""
     content, _ = read_stack_file(text, f"Pulumi.{name}.yaml")
     values: Mapping[str, Any] = (content or {}).get("config") or {}
@@ -140,7 +140,7 @@ def _check_plan(text: str, name: str, own: Mapping[str, Model]) -> None:
         for key, value in values.items()
         if key.startswith(prefix)
     }
-    make_plan(configuration, project=str(values.get("gcp:project") or _PROJECT), stack=name, models=own)
+    make_plan(configuration, project=str(values.get("gcp:project") or _PROJECT), stack=name, models=project_models)
 
 
 def _encrypted_keys(content: Any, path: str = "") -> Iterator[str]:

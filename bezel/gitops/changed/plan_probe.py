@@ -40,9 +40,9 @@ def plain(value: Any) -> Any:
 def parts(project: Project, stack: str) -> dict[str, str]:
     """Kind, price per hour at most and digests of the parts of a stack's plan, by name."""
     # A tree from before projects had models of their own has neither the method nor the argument.
-    own = {"models": project.models()} if hasattr(project, "models") else {}
+    more = {"models": project.models()} if hasattr(project, "models") else {}
     try:
-        plan = make_plan(project.configuration(stack), project=_PROJECT, stack=stack, today=_DAY, **own)
+        plan = make_plan(project.configuration(stack), project=_PROJECT, stack=stack, today=_DAY, **more)
     except UserError as error:
         return {"kind": "", "problems": str(error)}
     kind = "lease" if isinstance(plan, LeasePlan) else "service"

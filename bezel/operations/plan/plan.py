@@ -54,9 +54,9 @@ def plan(context: Context, arguments: PlanArguments) -> PlanReport:
         PlanError: The stack cannot be planned; holds every problem.
         UserError: It names a model of a hub that cannot be read.
     """
-    own = context.project.models()
-    unwritten = unwritten_model(context, arguments.stack, own)
-    models = {**own, unwritten[0].id: unwritten[0]} if unwritten else own
+    project_models = context.project.models()
+    unwritten = unwritten_model(context, arguments.stack, project_models)
+    models = {**project_models, unwritten[0].id: unwritten[0]} if unwritten else project_models
     made, project = plan_of(context, arguments.stack, models)
     return PlanReport(
         stack=arguments.stack,
@@ -85,8 +85,10 @@ def plan_of(context: Context, stack: str, models: Mapping[str, Model] | None = N
     if named is None:
         context.show(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.")
     today = datetime.now(UTC).date()
-    own = project.models() if models is None else models
-    made = make_plan(project.configuration(stack), project=named or PROJECT, stack=stack, today=today, models=own)
+    project_models = project.models() if models is None else models
+    made = make_plan(
+        project.configuration(stack), project=named or PROJECT, stack=stack, today=today, models=project_models
+    )
     # The plan itself cannot distinguish a default of Pulumi.yaml from the same value in the stack's file.
     written = {key: STACK_FILE for key in project.given_keys(stack) if key in made.origins}
     return replace(made, origins={**made.origins, **written}), named or PROJECT

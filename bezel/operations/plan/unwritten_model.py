@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from bezel_catalog import Model
 
 
-def unwritten_model(context: Context, stack: str, own: Mapping[str, Model]) -> tuple[Model, str] | None:
+def unwritten_model(context: Context, stack: str, project_models: Mapping[str, Model]) -> tuple[Model, str] | None:
     """Read the model that a stack names by `OWNER/NAME[@REVISION]`, where the project has no row of it.
 
     Args:
         context: The context.
         stack: The stack's name.
-        own: The project's models.
+        project_models: The project's models.
 
     Returns:
         The model, and what was read, for the user; None where the stack names another kind of model, or one with a row.
@@ -40,7 +40,7 @@ def unwritten_model(context: Context, stack: str, own: Mapping[str, Model]) -> t
         UserError: The model cannot be read, or no plan can be made for it.
     """
     name = str(context.project.configuration(stack).get("model") or "").strip()
-    if "/" not in name or any(model.is_named(name) for model in own.values()):
+    if "/" not in name or any(model.is_named(name) for model in project_models.values()):
         return None
     try:
         repository = repository_of(name)
@@ -55,7 +55,7 @@ def unwritten_model(context: Context, stack: str, own: Mapping[str, Model]) -> t
         show=context.show,
         cancelled=context.cancelled,
     )
-    row = row_of(description, free_id(description, own), datetime.now(UTC).date())
+    row = row_of(description, free_id(description, project_models), datetime.now(UTC).date())
     text = (
         f"{FILE} has no row of {name}: this plan was made from {description.source}, of which "
         f"{description.read_bytes:,} bytes were read now or before. A preview, a pipeline and the policy packs refuse "

@@ -124,12 +124,12 @@ def catalogue_models() -> dict[str, Model]:
 
 
 @contextmanager
-def using_models(own: Mapping[str, Model] | None) -> Iterator[None]:
+def using_models(added: Mapping[str, Model] | None) -> Iterator[None]:
     """While the block runs, look-ups know a project's models beside the catalogue's; None changes nothing."""
-    if own is None:
+    if added is None:
         yield
         return
-    token = _project_models.set(own)
+    token = _project_models.set(added)
     try:
         yield
     finally:
@@ -138,8 +138,8 @@ def using_models(own: Mapping[str, Model] | None) -> Iterator[None]:
 
 def models() -> dict[str, Model]:
     """Return every checkpoint by id: those of the catalogue, then the project's (`using_models`)."""
-    own = _project_models.get()
-    return {**catalogue_models(), **own} if own else catalogue_models()
+    added = _project_models.get()
+    return {**catalogue_models(), **added} if added else catalogue_models()
 
 
 def model(name: str) -> Model:
@@ -148,8 +148,8 @@ def model(name: str) -> Model:
     Raises:
         NotInCatalogueError: no checkpoint has the name.
     """
-    own = next((each for each in _project_models.get().values() if each.is_named(name)), None)
-    return own or find("model", name, models())
+    match = next((each for each in _project_models.get().values() if each.is_named(name)), None)
+    return match or find("model", name, models())
 
 
 def ids_by_hub_id() -> dict[str, str]:

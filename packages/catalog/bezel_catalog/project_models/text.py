@@ -110,7 +110,7 @@ def _layout(value: Any, indent: str) -> str:
     inner = indent + " "
     if isinstance(value, list):
         if not any(isinstance(item, dict | list) for item in value):
-            return _wrapped(value, indent)
+            return _wrap(value, indent)
         items = [_layout(item, inner) for item in value]
         return "[\n" + ",\n".join(f"{inner}{item}" for item in items) + f"\n{indent}]"
     items = [f"{json.dumps(str(key))}: {_layout(item, inner)}".replace("'", "\\u0027") for key, item in value.items()]
@@ -121,7 +121,7 @@ def _holds_maps(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
-def _wrapped(items: list[Any], indent: str) -> str:
+def _wrap(items: list[Any], indent: str) -> str:
     """A long list of plain values, several on a line."""
     lines, line = [], ""
     for item in items:
