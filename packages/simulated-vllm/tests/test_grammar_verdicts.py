@@ -1,6 +1,6 @@
 """Verdicts on constraints beside those of the real server's libraries, for every kind of constraint.
 
-The record was made by tools/vllm/recorders/grammar_verdicts.py beside vLLM 0.32.0 with xgrammar 0.2.8 and llguidance 1.7.6.
+The record was made by tools/vllm/recorders/grammar_verdicts.py, with xgrammar 0.2.8 and llguidance 1.7.6.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def test_few_constraints_are_not_judged():
     assert len(unknown) <= 5
 
 
-def test_the_rules_say_what_the_installed_library_says():
+def test_the_installed_library_says_what_the_real_server_says():
     """With the extra `xgrammar` the library is asked itself."""
     pytest.importorskip("xgrammar")
     for row in ROWS:

@@ -106,3 +106,12 @@ def test_a_structural_tag_is_refused_before_the_engine(plain):
     assert refusal(ask(plain, CHAT, response_format=tag)).startswith("Invalid response_format structural_tag")
     tag["format"]["end"] = "</a>"
     assert ask(plain, CHAT, response_format=tag).status_code == 200
+
+
+def test_a_dispatch_on_tokens_is_read_by_rules(plain):
+    """The library would end the process on it."""
+    rules = [[5, {"type": "any_text"}]]
+    form = {"type": "repeat", "min": 0, "max": 2, "content": {"type": "token_dispatch", "rules": rules}}
+    assert ask(plain, CHAT, response_format={"type": "structural_tag", "format": form}).status_code == 200
+    form["min"] = 3
+    assert refusal(ask(plain, CHAT, response_format={"type": "structural_tag", "format": form}))

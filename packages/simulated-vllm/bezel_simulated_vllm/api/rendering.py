@@ -93,13 +93,20 @@ def messages_text(
 def _content(content: object, settings: EngineSettings) -> str:
     if isinstance(content, str):
         return content.strip()
-    try:
-        parts = [] if content is None else list(content)  # type: ignore[call-overload]
-    except ValidationError as error:
-        # The parts of a list are validated when they are read, and the error is reported as it is.
-        raise ApiError(str(error)) from None
-    read = (_part(part, settings) for part in parts)
+    read = (_part(part, settings) for part in _listed(() if content is None else content))
     return "".join(text.strip() for text in _check_texts([text for text in read if text is not _SKIPPED]))
+
+
+def _listed(items: Any) -> list[Any]:
+    """Return the items of a list of a body: they are validated when they are read, and the error is reported as it is.
+
+    Raises:
+        ApiError: an item is refused.
+    """
+    try:
+        return list(items)
+    except ValidationError as error:
+        raise ApiError(str(error)) from None
 
 
 def _check_texts(texts: list[Any]) -> list[str]:
@@ -146,7 +153,7 @@ def _check_calls(messages: list[dict[str, Any]]) -> None:
     """Refuse tool calls of an assistant's message that no template knows."""
     for message in messages:
         calls = message.get("tool_calls") if message.get("role") == "assistant" else None
-        for call in calls or ():
+        for call in _listed(calls or ()):
             if not isinstance(call, dict):
                 raise api_error("call-form")
             if call.get("type", "function") != "function" or not isinstance(call.get("function"), dict):
