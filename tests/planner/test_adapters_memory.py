@@ -8,6 +8,7 @@ import pytest
 
 from bezel.planner import make_plan
 from bezel_catalog import model
+from bezel_catalog.architectures.layers import FullLayers, SlidingLayers
 from bezel_catalog.sizing.adapters import Adapters, adapter_bytes, read_adapters
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, lease_problems, with_lease_changes
@@ -19,13 +20,10 @@ TINY = dataclasses.replace(
     hidden_size=64,
     intermediate_size=128,
     attention_heads=2,
-    sliding_layers=1,
-    full_layers=1,
-    shared_kv_layers=0,
-    sliding_kv_heads=1,
-    full_kv_heads=1,
-    sliding_head_dim=32,
-    full_head_dim=64,
+    cache=(
+        SlidingLayers(count=1, kv_heads=1, head_dim=32, window=1024),
+        FullLayers(count=1, kv_heads=1, head_dim=64),
+    ),
 )
 
 

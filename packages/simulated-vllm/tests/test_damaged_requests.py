@@ -7,9 +7,8 @@ import json
 import logging
 
 import pytest
-from hypothesis import given
+from hypothesis import given, strategies
 from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies
 
 PLAIN = (
     *("/mnt/models/tiny", "--served-model-name=tiny-gemma4", "--max-model-len=256"),

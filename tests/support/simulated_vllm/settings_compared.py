@@ -23,8 +23,9 @@ from bezel.planner.vllm.option_checks import check_fields, check_options
 from bezel_catalog import model, vllm_options
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
-from bezel_simulated_vllm.configuration.options import VERSION, parse
+from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.configuration.settings import make_settings
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 from simulated_vllm_support.process import MODEL
 from tests.support.planner.command_line import option_words
 
@@ -33,7 +34,7 @@ EXPLAINED = ROOT / "tools" / "vllm" / "settings" / "explanations.json"
 RECORDED = ROOT / "tests" / "simulated_vllm" / "data" / "settings-0.32.0.json"
 TABLE = ROOT / "tests" / "results" / "settings-compared.json"
 CONTEXT = 32_768  # of the tiny model that the real vLLM is given
-OPTIONS = vllm_options(VERSION)
+OPTIONS = vllm_options(DEFAULT_RELEASE)
 # The variable that has unknown ones refused, as the deployment has it.
 _STRICT = ("--fail-on-environ-validation",)
 

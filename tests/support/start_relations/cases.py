@@ -30,8 +30,9 @@ from bezel_catalog import model, models, vllm_options
 from bezel_simulated_vllm.configuration.adapters import load_adapters
 from bezel_simulated_vllm.configuration.failures import StartError
 from bezel_simulated_vllm.configuration.hardware import machine_from_environment
-from bezel_simulated_vllm.configuration.options import VERSION, parse
+from bezel_simulated_vllm.configuration.options import parse
 from bezel_simulated_vllm.configuration.settings import make_settings
+from bezel_simulated_vllm.release import DEFAULT_RELEASE
 from bezel_simulated_vllm.synthetic_weights import model_files
 from tests.support.planner.command_line import option_words
 from tests.support.planner.v6e_stack import L4X8
@@ -39,7 +40,7 @@ from tests.support.planner.v6e_stack import L4X8
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures" / "start_relations"
 STACKS = Project(ROOT).stacks()
-OPTIONS = vllm_options(VERSION)
+OPTIONS = vllm_options(DEFAULT_RELEASE)
 ADAPTER = {"r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
 UNPRICED = "gce-l4x8"  # the plan needs its price, which its owner knows
 _FOLDERS = ("/mnt/models", "/dev/shm/models", "/var/lib/bezel/models")  # noqa: S108 - of containers
