@@ -60,7 +60,7 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
     assert shown.code == 0, shown.text
     assert "its process is running on this machine" in shown.text
     holder = pipeline.start("ci", "lock", STACK, "--", "sleep", "60")
-    until(lambda: LOCK in pipeline.objects("locks/"))
+    until(lambda: LOCK in pipeline.objects("locks/"), 40)
     refused = pipeline.bezel("ci", "lock", STACK, "--wait", "0s", "--", "true")
     assert refused.code == 5
     assert f"process {holder.pid}" in refused.text
@@ -108,7 +108,7 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
 
     # A deploy under the lock gives it a later day, after the plan was made and before the lock is free.
     later = pipeline.start("ci", "lock", STACK, "--", "sh", "-c", "until [ -e go ]; do sleep 0.1; done; " + REDEPLOY)
-    until(lambda: LOCK in pipeline.objects("locks/"))
+    until(lambda: LOCK in pipeline.objects("locks/"), 40)
     expiring = pipeline.start("ci", "expire", "--yes", "--wait", "2m")
     text = ""
     while "waiting for the lock" not in text and (line := expiring.stdout.readline()):
