@@ -24,7 +24,7 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
     """A checkout, and a cloud that does not run yet."""
     made = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
     yield made
-    made.local("stop")
+    made.stop_cloud()
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def shared_rehearsal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehea
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
     made.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2})
     yield made
-    made.local("stop")
+    made.stop_cloud()
 
 
 @pytest.fixture(scope="session")

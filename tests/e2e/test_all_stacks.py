@@ -22,7 +22,7 @@ PACKS = ("hardware_cost", "security")
 def checkout(tmp_path: Path) -> Iterator[Rehearsal]:
     made = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
     yield made
-    made.local("stop")
+    made.stop_cloud()
 
 
 # One of each accelerator, with a preview and with drafts; of the others tests/stacks says that packs let them pass.

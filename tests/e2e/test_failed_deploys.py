@@ -20,7 +20,7 @@ def previewed_stack(grounds: KillHarness, tmp_path: Path) -> Iterator[Rehearsal]
     """A stack that was previewed, so that its bucket holds the weights."""
     made = grounds.copy("up", tmp_path / "previewed")
     yield made
-    made.local("stop")
+    made.stop_cloud()
 
 
 @pytest.mark.wide

@@ -71,7 +71,7 @@ def test_a_kill_at_this_boundary_converges_and_leaves_nothing(
         # A plugin that died over something that was made costs no second command.
         assert outcome.message.startswith("itself: ") or (point.victim, point.when) != ("stand-in", "after")
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()
 
 
 @pytest.mark.long
@@ -98,7 +98,7 @@ def test_a_life_of_kills_ends_as_one_without_any(grounds: KillHarness, tmp_path:
                 assert again.code == 0, again.text
         assert leftovers(rehearsal) == []
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()
 
 
 @pytest.mark.wide
@@ -122,7 +122,7 @@ def test_what_is_made_after_the_recovery_of_a_kill_is_found_by_the_next_up(
         second = rehearsal.local("up", "l4-qat")
         assert (second.code, "created, now in the state: " in second.text) == (0, True), second.text
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()
 
 
 @pytest.mark.wide
@@ -149,7 +149,7 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
         assert (first.code, "created, now in the state: " in first.text) == (0, True), first.text
         assert (second.code, second.text) == (0, "l4-qat: no open changes\n")
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()
 
 
 @pytest.mark.wide
@@ -193,7 +193,7 @@ def test_what_exists_already_is_adopted_only_when_asked_for(grounds: KillHarness
         with rehearsal.api() as api:
             assert api.get(f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com").is_success
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()
 
 
 @pytest.mark.wide
@@ -204,4 +204,4 @@ def test_a_stack_that_was_not_killed_has_nothing_to_recover(grounds: KillHarness
         assert (run.code, run.text) == (0, "l4-qat: no open changes\n")
         assert "earlier run" not in rehearsal.local("refresh", "l4-qat").text
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()

@@ -35,4 +35,4 @@ def test_an_engine_that_still_runs_keeps_its_lock(grounds: KillHarness, tmp_path
         assert "another run is active (pulumi, process " in second.text
         assert process.returncode == 0, rest
     finally:
-        rehearsal.local("stop")
+        rehearsal.stop_cloud()

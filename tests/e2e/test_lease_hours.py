@@ -29,7 +29,7 @@ def stage(tmp_path: Path) -> Iterator[Rehearsal]:
     made.set("cost", None, STACK)
     made.set("lease", {"zones": [{"zone": "us-east5-a"}], "duration": "7d", "hours": OUTSIDE}, STACK)
     yield made
-    made.local("stop")
+    made.stop_cloud()
 
 
 def hours(first: int, last: int) -> list[dict[str, str]]:

@@ -64,7 +64,7 @@ def stage(tmp_path: Path) -> Iterator[LeaseFaultHarness]:
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
     rehearsal.start_cloud()
     yield LeaseFaultHarness(rehearsal, "", seats=64)
-    rehearsal.local("stop")
+    rehearsal.stop_cloud()
 
 
 def _of_the_lease(text: str) -> str:

@@ -51,7 +51,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
         for key, value in SHORT.items():
             made.set(f"smoke.{key}", value, stack)
     yield made
-    made.local("stop")
+    made.stop_cloud()
 
 
 def deploy(checkout: Rehearsal, stack: str, *options: str) -> tuple[str, dict[str, Any]]:

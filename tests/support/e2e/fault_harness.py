@@ -105,7 +105,7 @@ class FaultHarness:
             assert httpx.get(f"{url}/health", headers={"Authorization": f"Bearer {token}"}, timeout=60).is_success
             yield stage
         finally:
-            made.local("stop")
+            made.stop_cloud()
 
     def add(self, kind: str, **parameters: object) -> str:
         """Put a fault on, as `bezel local fault add` does; the command, as the table tells it."""

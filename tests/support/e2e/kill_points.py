@@ -122,7 +122,7 @@ class KillHarness:
             try:
                 prepare(rehearsal)
             finally:
-                rehearsal.local("stop")
+                rehearsal.stop_cloud()
             part.rename(self._folder / name)
 
 

@@ -33,7 +33,7 @@ class LeaseFaultHarness(FaultHarness):
             stage.deploy_one()
             yield stage
         finally:
-            made.local("stop")
+            made.stop_cloud()
 
     def reset(self) -> None:
         """The stack file as it was in the beginning, but for what the machine is asked for; and no fault."""

@@ -90,6 +90,10 @@ class Rehearsal:
         if not control.status(self.cloud):
             warm_localcloud.start(self.cloud, "--speed", SPEED)
 
+    def stop_cloud(self) -> None:
+        """Stop this rehearsal's cloud where it runs, as `bezel local stop` does."""
+        control.stop(self.cloud)
+
     def start(self, action: str, *arguments: str) -> "subprocess.Popen[str]":
         """Start what `local` runs, without waiting for its end."""
         command = [
